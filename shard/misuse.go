@@ -1,0 +1,40 @@
+package shard
+
+import "fmt"
+
+// Misuse names a rule that a call broke.
+type Misuse uint8
+
+const (
+	// DoneWithoutGet is a Done of an item that is not in processing: it was
+	// never handed out, or its Done was called already.
+	DoneWithoutGet Misuse = iota + 1
+	// ItemNotEqualToItself is an item such as a floating-point NaN, that no
+	// look-up could find again. The queue takes none in.
+	ItemNotEqualToItself
+)
+
+// String returns the name of the rule, for logs.
+func (m Misuse) String() string {
+	switch m {
+	case DoneWithoutGet:
+		return "Done without Get"
+	case ItemNotEqualToItself:
+		return "item not equal to itself"
+	default:
+		return fmt.Sprintf("Misuse(%d)", uint8(m))
+	}
+}
+
+// reject counts and reports an item that cannot be taken in.
+func (s *Set[T]) reject(item T) {
+	s.rejected.Add(1)
+	s.report(ItemNotEqualToItself, item)
+}
+
+// report tells the user's hook, in the caller's goroutine, with no lock held.
+func (s *Set[T]) report(kind Misuse, item T) {
+	if s.onMisuse != nil {
+		s.onMisuse(kind, item)
+	}
+}

@@ -1,0 +1,95 @@
+package shard
+
+import "sync/atomic"
+
+// How consumers sleep and wake. It is an eventcount with a throttle like that of
+// the Go scheduler's worker threads (runtime/proc.go, "Worker thread
+// parking/unparking"): there is one token; whoever holds it is the one searcher.
+//
+//	consumer                             producer
+//	  announce: parked++                   publish: set the shard's ready bit
+//	  look: anything ready? → withdraw     look: parked > 0?
+//	  sleep: receive the token             and nobody searching? → send the token
+//	  search for an item
+//	  clear searching
+//	  look: still anything ready? → send the token on
+//
+// No wake-up is lost, because Go's atomics are sequentially consistent. Of
+// "announce; look" and "publish; look", one side's look comes last and sees what
+// the other did. If it is the producer's, and it finds the token out, then somebody
+// holds it who will look again after clearing searching, or it lies in the channel
+// and the next to sleep wakes at once. Take away the consumer's look, or the
+// searcher's last look, and an item can lie ready beside a sleeper for ever.
+//
+// The throttle matters: when each Add woke a sleeper, producers spent their time in
+// the scheduler, and the woken found the item gone.
+type lot struct {
+	// parked counts the consumers between announcing and waking.
+	parked atomic.Int32
+	// searching is true while the token is out: in the channel, or in the hands
+	// of a consumer that has not yet looked for an item.
+	searching atomic.Bool
+	// token has room for the one token, so that sending it never blocks. Its
+	// queue of receivers is the list of sleepers, in their order; it belongs to
+	// this queue alone, so that a testing/synctest bubble can own it.
+	token chan struct{}
+}
+
+func newLot() lot { return lot{token: make(chan struct{}, 1)} }
+
+// wake sees to it that a sleeper looks for work, if there is both and nobody is
+// looking yet. It is to be called after something was published, with no lock held.
+func (s *Set[T]) wake() {
+	if s.lot.parked.Load() > 0 {
+		s.sendToken()
+	}
+}
+
+func (s *Set[T]) sendToken() {
+	if !s.lot.searching.Load() && s.lot.searching.CompareAndSwap(false, true) {
+		s.lot.token <- struct{}{}
+	}
+}
+
+// await blocks until it has an item or the queue is shut down.
+func (s *Set[T]) await() (item T, shutdown bool) {
+	for {
+		closed := s.closing.complete.Load() // before the look: see closing
+		if item, ok := s.take(); ok {
+			return item, false
+		}
+		if closed {
+			return item, true
+		}
+		if !s.park() {
+			continue
+		}
+		item, ok := s.take()
+		s.passOn()
+		if ok {
+			return item, false
+		}
+	}
+}
+
+// park announces a consumer, looks once more, and sleeps. It reports whether the
+// consumer now holds the token.
+func (s *Set[T]) park() (searcher bool) {
+	s.lot.parked.Add(1)
+	defer s.lot.parked.Add(-1)
+	if s.anyReady() || s.closing.complete.Load() {
+		return false
+	}
+	<-s.lot.token
+	return true
+}
+
+// passOn is called by the searcher after its search, successful or not. What was
+// published while searching was true was left to us, so look after clearing it.
+// After a shutdown each searcher wakes the next: a broadcast, one by one.
+func (s *Set[T]) passOn() {
+	s.lot.searching.Store(false)
+	if s.anyReady() || s.closing.complete.Load() {
+		s.wake()
+	}
+}

@@ -1,0 +1,129 @@
+package shard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// StableRoute returns a route function that is the same in every process and on
+// every machine: the xxhash of the item's value. T must be made of strings, booleans
+// and integers, or arrays and structs of them; for any other T the error names
+// every part that has no stable value.
+//
+// Whoever chooses the items can find some that share a shard; the look-ups within
+// the shard stay fast even then.
+func StableRoute[T comparable]() (func(item T) uint64, error) {
+	t := reflect.TypeFor[T]()
+	parts, err := layOut(nil, t, t.String(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 && parts[0].kind == stringPart {
+		return func(item T) uint64 {
+			return xxhash.Sum64String(*(*string)(unsafe.Pointer(&item)))
+		}, nil
+	}
+	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
+}
+
+// part is a string or a number somewhere in an item.
+type part struct {
+	offset uintptr
+	kind   partKind
+}
+
+// partKind is the size of a number in bytes, or stringPart.
+type partKind uint8
+
+const stringPart partKind = 0
+
+// layOut appends the parts of a value of type t at offset.
+func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	switch t.Kind() {
+	case reflect.String:
+		return append(parts, part{offset, stringPart}), nil
+	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return append(parts, part{offset, partKind(t.Size())}), nil
+	case reflect.Int, reflect.Uint, reflect.Uintptr:
+		return append(parts, part{offset, wordPart}), nil
+	case reflect.Array:
+		return layOutArray(parts, t, path, offset)
+	case reflect.Struct:
+		return layOutStruct(parts, t, path, offset)
+	default:
+		return parts, fmt.Errorf("%s is of type %s, which has no stable value", path, t)
+	}
+}
+
+// wordPart is an int or uint, whose size depends on the machine and whose hash must
+// not.
+const wordPart partKind = 255
+
+func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	var err error
+	for i := range t.Len() {
+		element := fmt.Sprintf("%s[%d]", path, i)
+		if parts, err = layOut(parts, t.Elem(), element, offset+uintptr(i)*t.Elem().Size()); err != nil {
+			return parts, err // all elements have the same fault
+		}
+	}
+	return parts, nil
+}
+
+func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
+	var faults []error
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if field.Name == "_" {
+			continue // == does not look at it either
+		}
+		var err error
+		if parts, err = layOut(parts, field.Type, path+"."+field.Name, offset+field.Offset); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return parts, errors.Join(faults...)
+}
+
+// sum hashes the parts of the item at p, in their order. A string comes with its
+// length, so that no two items feed the same bytes; numbers come in little-endian
+// order, and an int in 64 bits, so that all machines agree.
+func sum(p unsafe.Pointer, parts []part) uint64 {
+	var digest xxhash.Digest
+	digest.Reset()
+	var number [8]byte
+	for _, part := range parts {
+		field := unsafe.Add(p, part.offset)
+		if part.kind == stringPart {
+			s := *(*string)(field)
+			binary.LittleEndian.PutUint64(number[:], uint64(len(s)))
+			digest.Write(number[:])
+			digest.WriteString(s)
+			continue
+		}
+		binary.LittleEndian.PutUint64(number[:], readNumber(field, part.kind))
+		digest.Write(number[:])
+	}
+	return digest.Sum64()
+}
+
+func readNumber(p unsafe.Pointer, kind partKind) uint64 {
+	switch kind {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	case 8:
+		return *(*uint64)(p)
+	default: // a signed or unsigned word: sign is lost on neither, if read as int
+		return uint64(*(*int)(p))
+	}
+}

@@ -1,0 +1,77 @@
+package shard
+
+import "math/bits"
+
+// counters count what happened in a shard, under its lock.
+type counters struct {
+	added, merged, fired, dropped, misused uint64
+}
+
+// Stats is a reading of a queue's state and counters. Each shard contributes a
+// consistent reading of its own; between shards time passes.
+type Stats struct {
+	// Shards is the number of shards.
+	Shards int
+	// Ready is the number of items that a Get would return: what Len returns.
+	Ready int
+	// Waiting is the number of items whose delay is running.
+	Waiting int
+	// Processing is the number of items handed out and not yet Done.
+	Processing int
+	// Added counts the adds that asked for a run: the item was neither ready
+	// nor marked to run again. Delays that ended count when they end.
+	Added uint64
+	// Merged counts the adds that were served by a run to come anyway.
+	Merged uint64
+	// Fired counts the delays that ended.
+	Fired uint64
+	// Dropped counts adds after a shutdown began, and the items that waited
+	// when it began.
+	Dropped uint64
+	// Rejected counts items that are not equal to themselves.
+	Rejected uint64
+	// Misused counts the Dones of items that were not in processing.
+	Misused uint64
+}
+
+// Stats returns a reading. It locks one shard after the other, briefly.
+func (s *Set[T]) Stats() Stats {
+	stats := Stats{Shards: len(s.shards), Rejected: s.rejected.Load()}
+	for i := range s.shards {
+		s.shards[i].addTo(&stats)
+	}
+	return stats
+}
+
+func (sh *shard[T]) addTo(stats *Stats) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	stats.Ready += sh.fifo.length
+	stats.Processing += sh.processing
+	if sh.wheel != nil {
+		stats.Waiting += sh.wheel.Len()
+	}
+	stats.Added += sh.count.added
+	stats.Merged += sh.count.merged
+	stats.Fired += sh.count.fired
+	stats.Dropped += sh.count.dropped
+	stats.Misused += sh.count.misused
+}
+
+// Len returns the number of ready items. It looks only at shards that have some;
+// its cost grows with their number.
+func (s *Set[T]) Len() int {
+	n := 0
+	for word := range s.readyBits {
+		for ready := s.readyBits[word].Load(); ready != 0; ready &= ready - 1 {
+			n += s.shards[word*64+bits.TrailingZeros64(ready)].length()
+		}
+	}
+	return n
+}
+
+func (sh *shard[T]) length() int {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.fifo.length
+}

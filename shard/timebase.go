@@ -1,0 +1,67 @@
+package shard
+
+import (
+	"math"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// never is a tick that does not come.
+const never = math.MaxUint64
+
+// timebase turns the clock's time into ticks and back.
+type timebase struct {
+	clock  clock.Clock
+	origin time.Time
+	tick   uint64 // nanoseconds
+	real   bool
+}
+
+// middle is where the origin lies on the axis of nanoseconds, 146 years from its
+// start: a clock may be set back that far. Another 146 years and the longest
+// Duration, 292 years, fit above it, so no sum of ours overflows.
+const middle = 1 << 62
+
+func newTimebase(c clock.Clock, tick time.Duration) timebase {
+	return timebase{clock: c, origin: c.Now(), tick: uint64(tick), real: c == clock.Real()}
+}
+
+// nanoseconds returns the present. It calls the user's clock: hold no lock.
+func (t *timebase) nanoseconds() uint64 {
+	var since time.Duration
+	if t.real {
+		since = time.Since(t.origin) // a third cheaper than time.Now
+	} else {
+		since = t.clock.Now().Sub(t.origin)
+	}
+	return uint64(min(max(since, -middle), middle) + middle)
+}
+
+// now returns the last tick that has begun.
+func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
+
+// deadline returns the present tick, and the first tick that begins at or after d
+// from now.
+func (t *timebase) deadline(d time.Duration) (now, deadline uint64) {
+	start := t.nanoseconds()
+	end := start + uint64(d)
+	deadline = end / t.tick
+	if end%t.tick != 0 {
+		deadline++
+	}
+	return start / t.tick, deadline
+}
+
+// until returns how long the tick is away.
+func (t *timebase) until(tick uint64) time.Duration {
+	now := t.nanoseconds()
+	if tick > math.MaxUint64/t.tick {
+		return math.MaxInt64
+	}
+	at := tick * t.tick
+	if at <= now {
+		return 0
+	}
+	return time.Duration(min(at-now, math.MaxInt64))
+}

@@ -1,0 +1,158 @@
+package timerwheel
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestC26BoundedSteps hands out a million timers that are due at once, in calls
+// of a thousand steps, and does other things in between.
+func TestC26BoundedSteps(t *testing.T) {
+	const (
+		timers = 1_000_000
+		tick   = 1 << 20 // three levels up
+		limit  = 1000
+	)
+	w := New(0)
+	for id := uint32(1); id <= timers; id++ {
+		w.Schedule(id, tick)
+	}
+	fired := make([]bool, timers+1)
+	handedOut, calls := 0, 0
+	for arrived := false; !arrived; calls++ {
+		inCall := 0
+		arrived = w.Advance(tick, limit, func(id uint32) {
+			require.False(t, fired[id], "timer %d twice", id)
+			fired[id] = true
+			inCall++
+		})
+		handedOut += inCall
+		require.LessOrEqual(t, inCall, limit)
+		require.Equal(t, timers-handedOut, w.Len())
+		if !arrived {
+			inBetween(t, w)
+		}
+	}
+	require.Equal(t, timers, handedOut)
+	require.LessOrEqual(t, calls, 2+(timers+levels)/limit, "a step for each timer and each slot")
+	require.Zero(t, w.Len())
+}
+
+// inBetween uses the wheel while a million timers wait to be handed out, and
+// leaves it as it was.
+func inBetween(t *testing.T, w *Wheel) {
+	const stranger = 2_000_000
+	next, ok := w.Next()
+	require.True(t, ok)
+	require.Equal(t, w.Now(), next, "there is work at once")
+	require.False(t, w.Schedule(stranger, w.Now()), "that is now, and now has passed")
+	require.True(t, w.Schedule(stranger, w.Now()+1))
+	require.True(t, w.Schedule(stranger, w.Now()+100_000))
+	require.True(t, w.Cancel(stranger))
+}
+
+// TestC26CancelWhileDue cancels and moves timers that are due, but not handed out
+// yet: the caller's word counts until the last moment.
+func TestC26CancelWhileDue(t *testing.T) {
+	for _, deadline := range []uint64{5, 64, 4096} { // in level 0, and at the start of slots above
+		c := newChecked(t, 0)
+		for id := uint32(1); id <= 6; id++ {
+			c.schedule(id, deadline)
+		}
+		for c.wheel.Len() == 6 {
+			c.advance(deadline, 1)
+		}
+		c.cancel(3)               // from the middle
+		c.cancel(6)               // the last
+		c.schedule(4, deadline)   // due already
+		c.schedule(5, deadline+1) // put off
+		c.check()
+		c.arrive(deadline, 1) // hands out 2
+		require.Equal(t, 1, c.wheel.Len())
+		c.arrive(deadline+1, 1)
+		require.Zero(t, c.wheel.Len())
+	}
+}
+
+func TestAdvanceLimit(t *testing.T) {
+	w := New(0)
+	w.Schedule(1, 1)
+	for _, limit := range []int{0, -1} {
+		require.False(t, w.Advance(1, limit, nil))
+		require.Zero(t, w.Now())
+	}
+	require.False(t, w.Advance(1, 1, func(uint32) {}), "one step to hand out")
+	require.True(t, w.Advance(1, 1, nil), "one to see that this was all")
+	require.Equal(t, uint64(1), w.Now())
+}
+
+// TestAdvanceBackwards stops an Advance halfway and has the clock set back then:
+// what was due is due no more.
+func TestAdvanceBackwards(t *testing.T) {
+	for _, deadline := range []uint64{5, 64} {
+		w := New(0)
+		file(w, deadline, 1, 2, 3)
+		fired := 0
+		for fired == 0 {
+			w.Advance(deadline, 1, func(uint32) { fired++ })
+		}
+		require.True(t, w.Advance(deadline-1, 100, func(uint32) { fired++ }))
+		require.Equal(t, 1, fired, "deadline %d", deadline)
+		require.Equal(t, deadline, w.Now())
+		checkInvariants(t, w)
+
+		w.Rewind(deadline - 1)
+		require.True(t, w.Advance(deadline-1, 100, func(uint32) { fired++ }))
+		require.Equal(t, 1, fired, "deadline %d", deadline)
+		require.True(t, w.Advance(deadline, 100, func(uint32) { fired++ }))
+		require.Equal(t, 3, fired, "deadline %d", deadline)
+	}
+}
+
+// TestRewindCost rewinds a wheel with timers in all slots of all levels: that does
+// not sort them, and the next Advance sorts each once.
+func TestRewindCost(t *testing.T) {
+	c := newChecked(t, 1<<63)
+	id := uint32(0)
+	for level := range levels {
+		for slot := range uint64(slotsPerLevel) {
+			id++
+			c.schedule(id, 1<<63+slot*span(level)+1)
+		}
+	}
+	c.rewind(12345)
+	require.Equal(t, uint64(12345), c.wheel.Now())
+	c.check()
+	c.arrive(12345, 7)
+	require.Zero(t, c.wheel.cascading)
+	require.Equal(t, len(c.timers), c.wheel.Len())
+}
+
+// TestFireReentrant schedules from within fire: an earlier timer, a later one, and
+// itself.
+func TestFireReentrant(t *testing.T) {
+	c := newChecked(t, 0)
+	var order []uint32
+	c.onFire = func(id uint32) {
+		order = append(order, id)
+		switch id {
+		case 1:
+			c.schedule(1, c.wheel.Now()+1) // itself, a tick on
+			c.schedule(9, c.wheel.Now())   // too late
+			c.cancel(3)
+		case 2:
+			c.schedule(1, 200) // put off
+			c.schedule(8, 150) // before what is there
+		}
+	}
+	c.schedule(1, 64)
+	c.schedule(2, 66)
+	c.schedule(3, 66)
+	c.schedule(4, 160)
+	c.advance(150, 1000)
+	require.Equal(t, []uint32{1, 1, 2, 8}, order[:4])
+	c.onFire = nil
+	c.arrive(1000, 1000)
+	require.Zero(t, c.wheel.Len())
+}

@@ -1,0 +1,220 @@
+package timerwheel
+
+import "math"
+
+// checked is a wheel beside a naive model of it: a map that is searched from end
+// to end. Each operation is done on both, and the test fails at the first
+// difference.
+type checked struct {
+	failer
+	wheel  *Wheel
+	timers map[uint32]modelTimer
+	// filings counts the deadlines that Schedule gave: the order of ties.
+	filings int
+	// unfinished: an Advance stopped before it arrived, and timers that are due
+	// may still be filed.
+	unfinished bool
+	// onFire, if not nil, is called for each timer that is handed out.
+	onFire func(id uint32)
+}
+
+type modelTimer struct {
+	deadline uint64
+	// filing is when the timer got its deadline.
+	filing int
+	// moved, midway and shuffled are the exceptions from the order of ties: the
+	// timer was moved to its tick from another; it was filed while a slot was
+	// being sorted; it was there when Rewind came while a slot was being sorted.
+	moved, midway, shuffled bool
+}
+
+// precedes tells whether timer a has to come out before b of the same tick.
+func (a modelTimer) precedes(b modelTimer) bool {
+	return a.filing < b.filing && !b.moved && !b.midway && !(a.shuffled && b.shuffled)
+}
+
+func newChecked(t failer, now uint64) *checked {
+	return &checked{failer: t, wheel: New(now), timers: map[uint32]modelTimer{}}
+}
+
+func (c *checked) schedule(id uint32, deadline uint64) {
+	c.Helper()
+	before, wasFiled := c.timers[id]
+	want := deadline > c.wheel.Now()
+	if got := c.wheel.Schedule(id, deadline); got != want {
+		c.Fatalf("Schedule(%d, %d) at %d = %v", id, deadline, c.wheel.Now(), got)
+	}
+	switch {
+	case !want:
+		delete(c.timers, id)
+	case !wasFiled || before.deadline != deadline:
+		c.filings++
+		c.timers[id] = modelTimer{
+			deadline: deadline, filing: c.filings,
+			moved: wasFiled, midway: c.wheel.cascading != 0,
+		}
+	}
+}
+
+func (c *checked) cancel(id uint32) {
+	c.Helper()
+	_, want := c.timers[id]
+	if got := c.wheel.Cancel(id); got != want {
+		c.Fatalf("Cancel(%d) = %v", id, got)
+	}
+	delete(c.timers, id)
+}
+
+func (c *checked) rewind(now uint64) {
+	c.Helper()
+	want := min(now, c.wheel.Now())
+	if c.wheel.cascading != 0 && want < c.wheel.Now() {
+		for id, timer := range c.timers {
+			timer.shuffled = true
+			c.timers[id] = timer
+		}
+	}
+	if want < c.wheel.Now() {
+		c.unfinished = false // what was due is not any more
+	}
+	c.wheel.Rewind(now)
+	if got := c.wheel.Now(); got != want {
+		c.Fatalf("Rewind(%d) went to %d, not %d", now, got, want)
+	}
+}
+
+// advance calls Advance once.
+func (c *checked) advance(now uint64, limit int) (arrived bool) {
+	c.Helper()
+	before, calls := c.wheel.Now(), 0
+	arrived = c.wheel.Advance(now, limit, func(id uint32) {
+		calls++
+		c.fired(id, now)
+	})
+	if calls > max(limit, 0) {
+		c.Fatalf("Advance with limit %d handed out %d timers", limit, calls)
+	}
+	if now < before {
+		c.stoodStill(before, calls)
+		return arrived
+	}
+	c.unfinished = !arrived
+	if got := c.wheel.Now(); got < before || got > now || arrived && got != now {
+		c.Fatalf("Advance(%d) from %d to %d, arrived = %v", now, before, got, arrived)
+	}
+	return arrived
+}
+
+func (c *checked) stoodStill(before uint64, calls int) {
+	c.Helper()
+	if got := c.wheel.Now(); got != before || calls > 0 {
+		c.Fatalf("Advance to the past went from %d to %d and handed out %d timers", before, got, calls)
+	}
+}
+
+func (c *checked) fired(id uint32, now uint64) {
+	c.Helper()
+	timer, filed := c.timers[id]
+	switch {
+	case !filed:
+		c.Fatalf("timer %d was handed out, but it is not filed", id)
+	case timer.deadline > now:
+		c.Fatalf("timer %d, due at %d, was handed out at %d", id, timer.deadline, now)
+	case timer.deadline != c.wheel.Now():
+		c.Fatalf("timer %d, due at %d, was handed out while Now is %d", id, timer.deadline, c.wheel.Now())
+	}
+	if _, filed := c.wheel.Deadline(id); filed {
+		c.Fatalf("timer %d is still filed while it is handed out", id)
+	}
+	delete(c.timers, id)
+	c.firedInOrder(id, timer)
+	if c.onFire != nil {
+		c.onFire(id)
+	}
+}
+
+func (c *checked) firedInOrder(id uint32, timer modelTimer) {
+	c.Helper()
+	for other, left := range c.timers {
+		if left.deadline < timer.deadline {
+			c.Fatalf("timer %d, due at %d, came out before timer %d, due at %d",
+				id, timer.deadline, other, left.deadline)
+		}
+		if left.deadline == timer.deadline && left.precedes(timer) {
+			c.Fatalf("timer %d came out before timer %d, which had deadline %d first",
+				id, other, left.deadline)
+		}
+	}
+}
+
+// arrive advances to now in calls of limit steps. It fails if they are more steps
+// than sorting each timer down through all levels, handing it out, and opening
+// each slot that it was in.
+func (c *checked) arrive(now uint64, limit int) {
+	c.Helper()
+	worst := len(c.timers)*(2*levels+1) + 1
+	for steps := 0; !c.advance(now, limit); steps += limit {
+		c.check()
+		if steps > worst {
+			c.Fatalf("%d steps did not lead from %d to %d", steps, c.wheel.Now(), now)
+		}
+	}
+}
+
+// check compares all that can be asked of the wheel.
+func (c *checked) check() {
+	c.Helper()
+	if c.wheel.Len() != len(c.timers) {
+		c.Fatalf("Len is %d, not %d", c.wheel.Len(), len(c.timers))
+	}
+	for id, timer := range c.timers {
+		if deadline, filed := c.wheel.Deadline(id); !filed || deadline != timer.deadline {
+			c.Fatalf("Deadline(%d) = %d, %v, not %d", id, deadline, filed, timer.deadline)
+		}
+		if timer.deadline <= c.wheel.Now() && !c.unfinished {
+			c.Fatalf("timer %d, due at %d, is still there at %d", id, timer.deadline, c.wheel.Now())
+		}
+	}
+	c.checkNext()
+	checkInvariants(c, c.wheel)
+}
+
+func (c *checked) checkNext() {
+	c.Helper()
+	earliest := c.earliest()
+	switch next, ok := c.wheel.Next(); {
+	case ok != (len(c.timers) > 0):
+		c.Fatalf("Next reports %v with %d timers", ok, len(c.timers))
+	case !ok:
+	case next < c.wheel.Now() || next > earliest:
+		c.Fatalf("Next is %d, but it is %d, and a timer is due at %d", next, c.wheel.Now(), earliest)
+	case next != earliest && nextIsExact(c.wheel):
+		c.Fatalf("Next is %d, not %d", next, earliest)
+	}
+}
+
+// nextIsExact tells whether the wheel has to know its earliest deadline.
+func nextIsExact(w *Wheel) bool {
+	if w.cascading != 0 {
+		return false
+	}
+	level, slot := w.firstOccupied()
+	return level == 0 || ringLength(w, w.slots[level][slot]) <= 32
+}
+
+func ringLength(w *Wheel, tail uint32) int {
+	n := 1
+	for id := w.nodes.At(tail).next; id != tail; id = w.nodes.At(id).next {
+		n++
+	}
+	return n
+}
+
+// earliest returns the earliest deadline, or MaxUint64 if there is none.
+func (c *checked) earliest() uint64 {
+	earliest := uint64(math.MaxUint64)
+	for _, timer := range c.timers {
+		earliest = min(earliest, timer.deadline)
+	}
+	return earliest
+}
