@@ -5,7 +5,7 @@ package shard
 // nothing.
 type fifo struct {
 	head, tail uint32
-	length     int
+	length     int32
 }
 
 // push puts an entry at the tail of the FIFO.

@@ -58,27 +58,31 @@ type Set[T comparable] struct {
 	time    timebase
 	driver  driver[T]
 
-	_ cacheLine
-	// ticket numbers the calls of Get, to take the shards in turn.
-	ticket atomic.Uint32
-	_      cacheLine
-	lot    lot
-	_      cacheLine
+	_     cacheLine
+	lanes [lanes]lane
+	lot   lot
+	_     cacheLine
 }
 
 // cacheLine keeps what stands before it and what stands after it off each other's
 // cache lines. 64 bytes is right for amd64, and for arm64 but for Apple's.
 type cacheLine [64]byte
 
-// shard is one of the queues that a Set is made of.
+// shard is one of the queues that a Set is made of. What every operation touches
+// comes first, on as few cache lines as may be: when a shard passes from one core to
+// another, each of its lines is a trip of its own.
 type shard[T comparable] struct {
 	// mu guards all fields below but next and the two fixed ones.
-	mu    sync.Mutex
-	fifo  fifo
-	table table[T]
-	count counters
+	mu   sync.Mutex
+	fifo fifo
 	// processing counts the items handed out and not yet Done.
-	processing int
+	processing int32
+	// served counts the items handed out, modulo quantum.
+	served uint16
+	// fruitless counts the adds merged since an item was handed out.
+	fruitless uint16
+	count     counters
+	table     table[T]
 	// owed says that a drain waits for this shard to become quiescent.
 	owed bool
 	// wheel holds the timers of waiting items, by the ids of their entries. It
@@ -114,6 +118,9 @@ func New[T comparable](config Config[T]) *Set[T] {
 	}
 	s.drained.init()
 	s.driver.init(s)
+	for i := range s.lanes {
+		s.lanes[i].turn.Store(uint32(i * config.Shards / lanes))
+	}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.set, sh.number = s, uint32(i)

@@ -19,8 +19,6 @@ type entry[T comparable] struct {
 // slab hands out entries and takes them back. An entry's id stays the same until it
 // is freed. Id 0 is never handed out: it is the nil of all links.
 type slab[T comparable] struct {
-	cells  chunked.Array[entry[T]]
-	spaces []space
 	// roomy is the first of the chunks that have a free cell and memory, as 1 +
 	// its number; 0 is none. The chunk that had a cell freed last while full comes
 	// first: it is the fullest, so the others get the chance to become empty
@@ -28,14 +26,17 @@ type slab[T comparable] struct {
 	roomy int32
 	// vacant likewise lists the chunks without memory.
 	vacant int32
+	spaces []space
+	cells  chunked.Array[entry[T]]
 }
 
 // space keeps the books of one chunk.
 type space struct {
 	// free is the first of the freed cells, by id; 0 is none.
 	free uint32
-	// used counts the cells from the chunk's start that were ever handed out.
-	used uint32
+	// used counts the cells from the chunk's start that were ever handed out,
+	// held those that are out now.
+	used, held uint16
 	// next and previous link the lists roomy and vacant, as 1 + a number.
 	next, previous int32
 }
@@ -48,31 +49,33 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 	c := s.roomy - 1
 	space := &s.spaces[c]
 	if id = space.free; id != 0 {
-		e = s.cells.Hold(id)
+		e = s.cells.At(id)
 		space.free, e.next = e.next, 0
 	} else {
-		id = uint32(c)*chunked.ChunkCells + space.used
+		id = uint32(c)*chunked.ChunkCells + uint32(space.used)
 		space.used++
-		e = s.cells.Hold(id)
+		e = s.cells.Extend(id)
 		e.next = 0
 	}
+	space.held++
 	if space.full() {
 		s.unlist(&s.roomy, c)
 	}
 	return id, e
 }
 
-// free takes an entry back and forgets its item.
-func (s *slab[T]) free(id uint32, e *entry[T]) {
+// release takes an entry back and forgets its item.
+func (s *slab[T]) release(id uint32, e *entry[T]) {
 	c := int32(id / chunked.ChunkCells)
 	space := &s.spaces[c]
-	wasFull := space.full()
-	*e = entry[T]{next: space.free}
-	space.free = id
-	if wasFull {
+	if space.full() {
 		s.list(&s.roomy, c)
 	}
-	if s.cells.Release(id) {
+	*e = entry[T]{next: space.free}
+	space.free = id
+	space.held--
+	if space.held == 0 && c > 0 { // the first chunk stays: most shards never need another
+		s.cells.Drop(int(c))
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)
 		s.list(&s.vacant, c)

@@ -24,8 +24,9 @@ func StableRoute[T comparable]() (func(item T) uint64, error) {
 		return nil, err
 	}
 	if len(parts) == 1 && parts[0].kind == stringPart {
+		offset := parts[0].offset // blank fields may stand before it
 		return func(item T) uint64 {
-			return xxhash.Sum64String(*(*string)(unsafe.Pointer(&item)))
+			return xxhash.Sum64String(*(*string)(unsafe.Add(unsafe.Pointer(&item), offset)))
 		}, nil
 	}
 	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
@@ -48,10 +49,10 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	case reflect.String:
 		return append(parts, part{offset, stringPart}), nil
 	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint, reflect.Uintptr:
 		return append(parts, part{offset, partKind(t.Size())}), nil
-	case reflect.Int, reflect.Uint, reflect.Uintptr:
-		return append(parts, part{offset, wordPart}), nil
+	case reflect.Int:
+		return append(parts, part{offset, intPart}), nil
 	case reflect.Array:
 		return layOutArray(parts, t, path, offset)
 	case reflect.Struct:
@@ -61,9 +62,9 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// wordPart is an int or uint, whose size depends on the machine and whose hash must
-// not.
-const wordPart partKind = 255
+// intPart is an int. Its size depends on the machine, and its hash must not: it is
+// extended with its sign (the others, uint among them, with zeros).
+const intPart partKind = 255
 
 func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
 	var err error
@@ -123,7 +124,7 @@ func readNumber(p unsafe.Pointer, kind partKind) uint64 {
 		return uint64(*(*uint32)(p))
 	case 8:
 		return *(*uint64)(p)
-	default: // a signed or unsigned word: sign is lost on neither, if read as int
+	default: // intPart
 		return uint64(*(*int)(p))
 	}
 }

@@ -54,6 +54,7 @@ const (
 	handOut
 	// retire: the item is through; forget it unless it waits.
 	retire
+	yield
 )
 
 type transition struct {

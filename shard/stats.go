@@ -4,7 +4,8 @@ import "math/bits"
 
 // counters count what happened in a shard, under its lock.
 type counters struct {
-	added, merged, fired, dropped, misused uint64
+	added, merged           uint64
+	fired, dropped, misused uint64
 }
 
 // Stats is a reading of a queue's state and counters. Each shard contributes a
@@ -46,8 +47,8 @@ func (s *Set[T]) Stats() Stats {
 func (sh *shard[T]) addTo(stats *Stats) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	stats.Ready += sh.fifo.length
-	stats.Processing += sh.processing
+	stats.Ready += int(sh.fifo.length)
+	stats.Processing += int(sh.processing)
 	if sh.wheel != nil {
 		stats.Waiting += sh.wheel.Len()
 	}
@@ -61,6 +62,9 @@ func (sh *shard[T]) addTo(stats *Stats) {
 // Len returns the number of ready items. It looks only at shards that have some;
 // its cost grows with their number.
 func (s *Set[T]) Len() int {
+	if len(s.shards) == 1 {
+		return s.shards[0].length()
+	}
 	n := 0
 	for word := range s.readyBits {
 		for ready := s.readyBits[word].Load(); ready != 0; ready &= ready - 1 {
@@ -73,5 +77,5 @@ func (s *Set[T]) Len() int {
 func (sh *shard[T]) length() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.fifo.length
+	return int(sh.fifo.length)
 }

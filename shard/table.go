@@ -5,12 +5,12 @@ package shard
 // processing set and set of known timers, so that an operation costs one hash and
 // one look-up.
 type table[T comparable] struct {
-	index
-	slab[T]
 	// live counts the entries in use.
-	live int
+	live int32
 	// emptied counts how often live came down to 0 since storage was last reset.
-	emptied int
+	emptied int32
+	slab[T]
+	index
 }
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
@@ -55,7 +55,7 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 // table gave all its storage back and is as new.
 func (t *table[T]) remove(id uint32, p position) (reset bool) {
 	t.index.remove(p.segment, p.slot, p.hash)
-	t.free(id, t.at(id))
+	t.release(id, t.at(id))
 	t.live--
 	return t.live == 0 && t.rest()
 }

@@ -21,101 +21,111 @@ const (
 //
 // The zero Array is ready to use. It is not safe for concurrent use.
 type Array[E any] struct {
-	chunks []chunk[E]
+	// chunks is read on every access and seldom written, held the other way
+	// round: apart, so that a reader's cache line is not taken away by a count.
+	chunks [][]E
+	held   []int32
 	// spare is one released chunk, kept so that a load that moves
 	// back and forth over a chunk's edge does not allocate each time.
 	spare []E
 }
 
-type chunk[E any] struct {
-	cells []E
-	held  int
-}
-
 // At returns the cell at position i, which must be held. The pointer is valid
 // until the next Hold or Release.
 func (a *Array[E]) At(i uint32) *E {
-	return &a.chunks[i>>chunkBits].cells[i&cellMask]
+	return &a.chunks[i>>chunkBits][i&cellMask]
 }
 
 // Lookup is like At, but returns nil where no memory stands behind i.
 func (a *Array[E]) Lookup(i uint32) *E {
 	c := int(i >> chunkBits)
-	if c >= len(a.chunks) || int(i&cellMask) >= len(a.chunks[c].cells) {
+	if c >= len(a.chunks) || int(i&cellMask) >= len(a.chunks[c]) {
 		return nil
 	}
-	return &a.chunks[c].cells[i&cellMask]
+	return &a.chunks[c][i&cellMask]
 }
 
 // Hold puts memory behind position i and counts it as held. The cell is zero if
 // its last holder left it so. Each Hold is to be paired with one Release.
 func (a *Array[E]) Hold(i uint32) *E {
-	c := int(i >> chunkBits)
-	for c >= len(a.chunks) {
-		a.chunks = append(a.chunks, chunk[E]{})
-	}
-	chunk := &a.chunks[c]
-	if int(i&cellMask) >= len(chunk.cells) {
-		a.grow(c, int(i&cellMask))
-	}
-	chunk.held++
-	return &chunk.cells[i&cellMask]
+	cell := a.Extend(i)
+	a.held[i>>chunkBits]++
+	return cell
 }
 
 // Release counts position i as no longer held, and reports whether that took away
 // the memory of its chunk (the first chunk keeps its memory). The caller has zeroed
 // the cell, or leaves in it only what a later holder may find.
 func (a *Array[E]) Release(i uint32) (emptied bool) {
-	c := int(i >> chunkBits)
-	chunk := &a.chunks[c]
-	chunk.held--
-	if chunk.held > 0 || c == 0 {
+	c := i >> chunkBits
+	a.held[c]--
+	if a.held[c] > 0 || c == 0 {
 		return false // the first chunk stays: most arrays never need another
 	}
-	if a.spare == nil {
-		a.spare = chunk.cells
-	}
-	chunk.cells = nil
-	a.trim()
+	a.Drop(int(c))
 	return true
+}
+
+// Extend puts memory behind position i, for a caller who keeps the count of what
+// is held himself.
+func (a *Array[E]) Extend(i uint32) *E {
+	c := int(i >> chunkBits)
+	if c >= len(a.chunks) || int(i&cellMask) >= len(a.chunks[c]) {
+		a.grow(c, int(i&cellMask))
+	}
+	return &a.chunks[c][i&cellMask]
+}
+
+// Drop takes away the memory of chunk c, in which nothing is held.
+func (a *Array[E]) Drop(c int) {
+	if a.spare == nil {
+		a.spare = a.chunks[c]
+	}
+	a.chunks[c] = nil
+	a.trim()
 }
 
 // Cells returns the number of cells that have memory behind them.
 func (a *Array[E]) Cells() int {
 	n := len(a.spare)
 	for i := range a.chunks {
-		n += len(a.chunks[i].cells)
+		n += len(a.chunks[i])
 	}
 	return n
 }
 
 func (a *Array[E]) grow(c, cell int) {
-	chunk := &a.chunks[c]
+	for c >= len(a.chunks) {
+		a.chunks = append(a.chunks, nil)
+		a.held = append(a.held, 0)
+	}
 	if c > 0 {
-		chunk.cells, a.spare = a.spare, nil
-		if chunk.cells == nil {
-			chunk.cells = make([]E, ChunkCells)
+		a.chunks[c], a.spare = a.spare, nil
+		if a.chunks[c] == nil {
+			a.chunks[c] = make([]E, ChunkCells)
 		}
 		return
 	}
-	size := max(firstCells, len(chunk.cells))
+	size := max(firstCells, len(a.chunks[0]))
 	for size <= cell {
 		size *= 2
 	}
 	grown := make([]E, size)
-	copy(grown, chunk.cells)
-	chunk.cells = grown
+	copy(grown, a.chunks[0])
+	a.chunks[0] = grown
 }
 
-// trim forgets empty chunks at the end, and halves the slice of chunks once it is
-// mostly unused.
+// trim forgets empty chunks at the end, and cuts the slice of chunks down once it
+// is mostly unused. To twice what is left, not to half of what was: the last
+// release of a burst may be the one that empties thousands of chunks.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
-	for n > 1 && a.chunks[n-1].cells == nil {
+	for n > 1 && a.chunks[n-1] == nil {
 		n--
 	}
-	a.chunks = a.chunks[:n]
+	a.chunks, a.held = a.chunks[:n], a.held[:n]
 	if cap(a.chunks) > 16 && n < cap(a.chunks)/4 {
-		a.chunks = append(make([]chunk[E], 0, cap(a.chunks)/2), a.chunks...)
+		a.chunks = append(make([][]E, 0, 2*n), a.chunks...)
+		a.held = append(make([]int32, 0, 2*n), a.held...)
 	}
 }
