@@ -42,7 +42,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, now, deadline uint64) (ok bool) {
 	sh.mu.Lock()
 	if s.closing.begun.Load() {
-		sh.count.dropped++
+		sh.rare.dropped++
 		sh.mu.Unlock()
 		return true
 	}
@@ -87,7 +87,7 @@ func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
 	e.waiting = false
-	sh.count.fired++
+	sh.rare.fired++
 	sh.apply(id, e)
 }
 

@@ -26,9 +26,13 @@ type doneOutcome struct {
 
 func (sh *shard[T]) done(item T, hash uint32) (outcome doneOutcome) {
 	sh.mu.Lock()
-	id, p := sh.table.find(hash, item)
+	var id uint32
+	var p position
+	if sh.table != nil {
+		id, p = sh.table.find(hash, item)
+	}
 	if id == 0 {
-		sh.count.misused++
+		sh.rare.misused++
 		sh.mu.Unlock()
 		return doneOutcome{effect: ignore}
 	}
@@ -36,7 +40,7 @@ func (sh *shard[T]) done(item T, hash uint32) (outcome doneOutcome) {
 	outcome.effect = e.step(finished)
 	switch outcome.effect {
 	case ignore:
-		sh.count.misused++
+		sh.rare.misused++
 	case enqueue:
 		sh.processing--
 		sh.push(id, e)
@@ -54,7 +58,9 @@ func (sh *shard[T]) done(item T, hash uint32) (outcome doneOutcome) {
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, p position) {
-	if sh.table.remove(id, p) {
-		sh.wheel = nil // empty, like the table: its storage goes back too
+	sh.table.remove(id, p)
+	if sh.table.tired() {
+		// Both are empty: give all their storage back.
+		sh.table, sh.wheel = nil, nil
 	}
 }

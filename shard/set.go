@@ -14,13 +14,12 @@ import (
 // MaxShards is the largest number of shards of a [Set].
 const MaxShards = 4096
 
-// DefaultShards returns the number of shards that suits the machine: eight for
-// each processor that Go may use (the least at which two goroutines rarely meet in
-// one shard; docs/decisions has the measurements), as a power of two, and at most
-// 32, which keeps a new queue within 8 KiB.
+// DefaultShards returns the number of shards that suits the machine: sixteen for
+// each processor that Go may use, as a power of two, and at most 32, which keeps a
+// new queue within 8 KiB. docs/decisions has the measurements.
 func DefaultShards() int {
 	shards := 1
-	for shards < 8*runtime.GOMAXPROCS(0) && shards < 32 {
+	for shards < 16*runtime.GOMAXPROCS(0) && shards < 32 {
 		shards *= 2
 	}
 	return shards
@@ -69,39 +68,41 @@ type Set[T comparable] struct {
 type cacheLine [64]byte
 
 // shard is one of the queues that a Set is made of. What every operation touches
-// comes first, on as few cache lines as may be: when a shard passes from one core to
-// another, each of its lines is a trip of its own.
+// fills its first cache line, and the rest the second: when a shard passes from one
+// core to another, each line is a trip of its own. A test asserts the layout.
 type shard[T comparable] struct {
 	// mu guards all fields below but next and the two fixed ones.
 	mu   sync.Mutex
 	fifo fifo
 	// processing counts the items handed out and not yet Done.
 	processing int32
-	// served counts the items handed out, modulo quantum.
+	// served counts the items handed out, modulo its range.
 	served uint16
-	// fruitless counts the adds merged since an item was handed out.
+	// fruitless counts the adds merged since an item was handed out, modulo its
+	// range.
 	fruitless uint16
 	count     counters
-	table     table[T]
-	// owed says that a drain waits for this shard to become quiescent.
-	owed bool
-	// wheel holds the timers of waiting items, by the ids of their entries. It
-	// is nil until the first of them.
+	// table holds the entries; nil while there have been none.
+	table *table[T]
+	// wheel holds the timers of waiting items, by the ids of their entries; nil
+	// while there have been none.
 	wheel *timerwheel.Wheel
+
+	rare rareCounters
 	// next is the tick at which the wheel wants to be advanced, never if it is
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
-
-	// set and number are fixed.
-	set    *Set[T]
+	// owed says that a drain waits for this shard to become quiescent.
+	owed bool
+	// number and set are fixed.
 	number uint32
+	set    *Set[T]
 
 	_ [shardPadding]byte
 }
 
-// shardPadding fills a shard up to whole cache lines: the locks of two shards must
-// not share one. A test asserts the sum.
-const shardPadding = 8
+// shardPadding fills a shard up to two cache lines.
+const shardPadding = 16
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
@@ -124,7 +125,6 @@ func New[T comparable](config Config[T]) *Set[T] {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.set, sh.number = s, uint32(i)
-		sh.table = newTable[T]()
 		sh.next.Store(never)
 	}
 	return s

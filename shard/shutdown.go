@@ -71,7 +71,7 @@ func (sh *shard[T]) dropWaiting() (all bool) {
 func (sh *shard[T]) drop(id uint32) {
 	e := sh.table.at(id)
 	e.waiting = false
-	sh.count.dropped++
+	sh.rare.dropped++
 	if e.phase == idle {
 		sh.forget(id, sh.table.locate(id, uint32(sh.set.hash(e.item))))
 	}

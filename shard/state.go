@@ -54,7 +54,6 @@ const (
 	handOut
 	// retire: the item is through; forget it unless it waits.
 	retire
-	yield
 )
 
 type transition struct {

@@ -2,9 +2,13 @@ package shard
 
 import "math/bits"
 
-// counters count what happened in a shard, under its lock.
+// counters count what happens in a shard, under its lock.
 type counters struct {
-	added, merged           uint64
+	added, merged uint64
+}
+
+// rareCounters likewise count what happens seldom.
+type rareCounters struct {
 	fired, dropped, misused uint64
 }
 
@@ -54,9 +58,9 @@ func (sh *shard[T]) addTo(stats *Stats) {
 	}
 	stats.Added += sh.count.added
 	stats.Merged += sh.count.merged
-	stats.Fired += sh.count.fired
-	stats.Dropped += sh.count.dropped
-	stats.Misused += sh.count.misused
+	stats.Fired += sh.rare.fired
+	stats.Dropped += sh.rare.dropped
+	stats.Misused += sh.rare.misused
 }
 
 // Len returns the number of ready items. It looks only at shards that have some;

@@ -3,15 +3,19 @@ package shard
 // table is a shard's memory of items: an index of hashes over a slab of entries.
 // One table with a phase in each entry stands for client-go's dirty set,
 // processing set and set of known timers, so that an operation costs one hash and
-// one look-up.
+// one look-up. It fills three cache lines, the first with what changes most.
 type table[T comparable] struct {
 	// live counts the entries in use.
 	live int32
-	// emptied counts how often live came down to 0 since storage was last reset.
+	// emptied counts how often live came down to 0.
 	emptied int32
-	slab[T]
 	index
+	slab[T]
+	_ [tablePadding]byte
 }
+
+// tablePadding keeps the tables of two shards off each other's cache lines.
+const tablePadding = 40
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
 // empty slot that proves that there is none.
@@ -51,13 +55,14 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// remove forgets the entry that find returned with p, and reports whether the
-// table gave all its storage back and is as new.
-func (t *table[T]) remove(id uint32, p position) (reset bool) {
+// remove forgets the entry that find returned with p.
+func (t *table[T]) remove(id uint32, p position) {
 	t.index.remove(p.segment, p.slot, p.hash)
 	t.release(id, t.at(id))
 	t.live--
-	return t.live == 0 && t.rest()
+	if t.live == 0 {
+		t.emptied++
+	}
 }
 
 // locate returns the position of an entry in use, whose item's hash is hash.
@@ -71,24 +76,21 @@ func (t *table[T]) locate(id, hash uint32) position {
 	return position{segment, i & mask, hash}
 }
 
-// restsBeforeReset is how often a table of moderate size may become empty before
-// it starts from nothing again. It spares a queue that goes up and down within a
-// few hundred items the cost of growing each time, and still gives the memory of
-// its highest tide back after so many operations.
-const restsBeforeReset = 1024
+// emptyingsBeforeReset is how often a table of moderate size may become empty before
+// its storage is given back. It spares a queue that goes up and down within a few
+// hundred items the cost of growing each time, and still gives the memory of its
+// highest tide back after so many operations.
+const emptyingsBeforeReset = 1024
 
-// rest is called when the table has become empty. After a burst that took more
-// than one segment's worth of items, storage is given back at once: what growing
-// again costs is little beside the burst.
-func (t *table[T]) rest() (reset bool) {
-	t.emptied++
-	burst := len(t.spaces) > 1
-	tired := t.emptied >= restsBeforeReset && t.cells.Cells() > smallestSegment
-	if burst || tired {
-		*t = newTable[T]()
-		return true
+// tired reports whether the table is empty and its storage should be given back:
+// at once after a burst that took more than one chunk, for what growing again costs
+// is little beside the burst; otherwise now and then.
+func (t *table[T]) tired() bool {
+	if t.live > 0 {
+		return false
 	}
-	return false
+	burst := len(t.spaces) > 1
+	return burst || t.emptied >= emptyingsBeforeReset && t.cells.Cells() > smallestSegment
 }
 
-func newTable[T comparable]() table[T] { return table[T]{index: newIndex()} }
+func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }
