@@ -1,10 +1,17 @@
 package timerwheel
 
 // Advance moves the wheel towards tick now and calls fire, once each, for the
-// timers whose deadlines it passes, in the order of their deadlines; those of one
-// tick in the order in which they were filed under it. A timer is no longer filed
-// when fire is called for it; fire may call Schedule and Cancel, but not Advance
-// or Rewind.
+// timers whose deadlines it passes, in the order of their deadlines. Timers of one
+// tick come out in the order in which Schedule gave them that deadline, with three
+// exceptions: one that was moved to it from a nearby tick may come out before
+// others that had it earlier; so may one that was filed while an Advance was
+// unfinished, by fire or between bounded calls; and a Rewind of an unfinished
+// Advance does not keep the order of ties. (Filing behind what an unfinished
+// Advance has still to sort would keep it, and would let a steady stream of new
+// timers hold up those that are due.)
+//
+// A timer is no longer filed when fire is called for it; fire may call Schedule and
+// Cancel, but not Advance or Rewind.
 //
 // It does at most limit steps, each of them a constant amount of work (hand out
 // one timer, sort one timer into a finer slot, or open a slot), and reports
@@ -71,7 +78,7 @@ func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 // arrive ends an Advance. All occupied slots start after now, so that place
 // returns for every filed deadline what it returned before.
 func (w *Wheel) arrive(now uint64) bool {
-	w.now = max(w.now, now)
+	w.now = now
 	return true
 }
 

@@ -1,6 +1,7 @@
 package timerwheel
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,43 +10,57 @@ import (
 // TestC26BoundedSteps hands out a million timers that are due at once, in calls
 // of a thousand steps, and does other things in between.
 func TestC26BoundedSteps(t *testing.T) {
+	t.Run("at the start of a slot", func(t *testing.T) {
+		boundedSteps(t, span(3), 1) // due as soon as that slot is opened
+	})
+	t.Run("deep inside slots", func(t *testing.T) {
+		boundedSteps(t, span(3)+span(2)+span(1)+1, 4) // sorted thrice, then handed out
+	})
+}
+
+func boundedSteps(t *testing.T, deadline uint64, stepsPerTimer int) {
 	const (
 		timers = 1_000_000
-		tick   = 1 << 20 // three levels up
 		limit  = 1000
 	)
 	w := New(0)
 	for id := uint32(1); id <= timers; id++ {
-		w.Schedule(id, tick)
+		w.Schedule(id, deadline)
 	}
-	fired := make([]bool, timers+1)
-	handedOut, calls := 0, 0
+	gone := make([]bool, timers+1)
+	left, calls := timers, 0
 	for arrived := false; !arrived; calls++ {
-		inCall := 0
-		arrived = w.Advance(tick, limit, func(id uint32) {
-			require.False(t, fired[id], "timer %d twice", id)
-			fired[id] = true
-			inCall++
+		before := left
+		arrived = w.Advance(deadline, limit, func(id uint32) {
+			if gone[id] {
+				t.Fatalf("timer %d was cancelled or handed out before", id)
+			}
+			gone[id] = true
+			left--
 		})
-		handedOut += inCall
-		require.LessOrEqual(t, inCall, limit)
-		require.Equal(t, timers-handedOut, w.Len())
+		require.LessOrEqual(t, before-left, limit)
+		require.Equal(t, left, w.Len())
+		if last := uint32(timers - calls); !gone[last] {
+			require.True(t, w.Cancel(last))
+			gone[last] = true
+			left--
+		}
 		if !arrived {
-			inBetween(t, w)
+			inBetween(t, w, deadline)
 		}
 	}
-	require.Equal(t, timers, handedOut)
-	require.LessOrEqual(t, calls, 2+(timers+levels)/limit, "a step for each timer and each slot")
-	require.Zero(t, w.Len())
+	require.Zero(t, left)
+	require.False(t, slices.Contains(gone[1:], false))
+	require.LessOrEqual(t, calls, 1+(timers*stepsPerTimer+2*levels)/limit)
 }
 
-// inBetween uses the wheel while a million timers wait to be handed out, and
+// inBetween uses the wheel while many timers wait to be sorted or handed out, and
 // leaves it as it was.
-func inBetween(t *testing.T, w *Wheel) {
+func inBetween(t *testing.T, w *Wheel, deadline uint64) {
 	const stranger = 2_000_000
 	next, ok := w.Next()
 	require.True(t, ok)
-	require.Equal(t, w.Now(), next, "there is work at once")
+	require.LessOrEqual(t, next, deadline)
 	require.False(t, w.Schedule(stranger, w.Now()), "that is now, and now has passed")
 	require.True(t, w.Schedule(stranger, w.Now()+1))
 	require.True(t, w.Schedule(stranger, w.Now()+100_000))

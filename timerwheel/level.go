@@ -28,8 +28,8 @@ func (w *Wheel) slotStart(level, slot int) uint64 {
 }
 
 // link appends timer id to the ring of a slot. A ring is named by its tail, whose
-// next is the head: both ends in one word, and timers of one slot stay in the
-// order in which they were filed.
+// next is the head: both ends in one word. Timers of one slot stay in the order in
+// which they came to it.
 func (w *Wheel) link(id uint32, n *node, level, slot int) {
 	if w.slots[level] == nil {
 		w.slots[level] = new([slotsPerLevel]uint32)

@@ -76,7 +76,8 @@ func (a *Array[E]) Extend(i uint32) *E {
 	return &a.chunks[c][i&cellMask]
 }
 
-// Drop takes away the memory of chunk c, in which nothing is held.
+// Drop takes away the memory of chunk c, in which nothing is held. The first chunk,
+// which may be smaller than the others, is not to be dropped.
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
 		a.spare = a.chunks[c]

@@ -1,0 +1,163 @@
+package chunked
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestArrayIsEmptyAtFirst(t *testing.T) {
+	var a Array[int]
+	require.Zero(t, a.Cells())
+	for _, i := range []uint32{0, 1, ChunkCells, 1 << 31} {
+		require.Nil(t, a.Lookup(i))
+	}
+}
+
+// TestFirstChunkGrows holds cell after cell: few cost few, and what they hold
+// survives the copying.
+func TestFirstChunkGrows(t *testing.T) {
+	var a Array[uint32]
+	for i := range uint32(ChunkCells) {
+		*a.Hold(i) = i + 1
+		require.LessOrEqual(t, a.Cells(), max(firstCells, 2*int(i+1)))
+		for j := range i + 1 {
+			require.Equal(t, j+1, *a.At(j))
+		}
+	}
+	require.Equal(t, ChunkCells, a.Cells())
+}
+
+// TestFirstChunkGrowsAtOnce holds its last cell first.
+func TestFirstChunkGrowsAtOnce(t *testing.T) {
+	var a Array[int]
+	*a.Hold(3) = 33
+	*a.Hold(ChunkCells - 1) = 44
+	require.Equal(t, 33, *a.At(3))
+	require.Equal(t, 44, *a.Lookup(ChunkCells - 1))
+	require.Equal(t, ChunkCells, a.Cells())
+}
+
+// TestOtherChunksNeverMove lets the array grow by a thousand chunks under a
+// pointer to one of its cells.
+func TestOtherChunksNeverMove(t *testing.T) {
+	var a Array[int]
+	p := a.Hold(ChunkCells + 7)
+	for c := range uint32(1000) {
+		a.Hold((c + 2) * ChunkCells)
+	}
+	require.Same(t, p, a.At(ChunkCells+7))
+}
+
+// TestHolesNeedNoMemory holds one cell far up.
+func TestHolesNeedNoMemory(t *testing.T) {
+	var a Array[int]
+	*a.Hold(1000*ChunkCells + 5) = 5
+	require.Equal(t, ChunkCells, a.Cells())
+	require.Nil(t, a.Lookup(0))
+	require.Nil(t, a.Lookup(999*ChunkCells))
+	require.NotNil(t, a.Lookup(1000*ChunkCells))
+	require.Nil(t, a.Lookup(1001*ChunkCells))
+}
+
+// TestReleaseKeepsOneSpare releases three chunks and holds three again.
+func TestReleaseKeepsOneSpare(t *testing.T) {
+	var a Array[int]
+	for c := range uint32(4) {
+		a.Hold(c * ChunkCells)
+	}
+	small := firstCells
+	require.Equal(t, small+3*ChunkCells, a.Cells())
+	spare := a.At(2 * ChunkCells)
+	for _, c := range []uint32{2, 1, 3} {
+		a.Release(c * ChunkCells)
+	}
+	require.Equal(t, small+ChunkCells, a.Cells(), "the first that was released is kept")
+	require.Same(t, spare, a.Hold(5*ChunkCells))
+	require.Equal(t, small+ChunkCells, a.Cells(), "and used again")
+	a.Hold(6 * ChunkCells)
+	require.Equal(t, small+2*ChunkCells, a.Cells())
+}
+
+// TestChunkStaysWhileHeld releases all cells of a chunk but one.
+func TestChunkStaysWhileHeld(t *testing.T) {
+	var a Array[int]
+	for i := range uint32(ChunkCells) {
+		*a.Hold(ChunkCells + i) = int(i)
+	}
+	for i := range uint32(ChunkCells - 1) {
+		require.False(t, a.Release(ChunkCells+i))
+		require.Equal(t, ChunkCells-1, *a.At(2*ChunkCells - 1))
+	}
+	require.True(t, a.Release(2*ChunkCells-1))
+	require.Nil(t, a.Lookup(ChunkCells))
+}
+
+// TestOneCellTwice holds a cell for two parties.
+func TestOneCellTwice(t *testing.T) {
+	var a Array[int]
+	*a.Hold(ChunkCells) = 9
+	a.Hold(ChunkCells)
+	a.Release(ChunkCells)
+	require.Equal(t, 9, *a.At(ChunkCells))
+	a.Release(ChunkCells)
+	require.Nil(t, a.Lookup(ChunkCells))
+}
+
+// TestExtendAndDrop uses the array without its counts.
+func TestExtendAndDrop(t *testing.T) {
+	var a Array[int]
+	*a.Extend(ChunkCells + 1) = 5
+	require.Equal(t, 5, *a.Extend(ChunkCells + 1), "extending again changes nothing")
+	*a.Extend(2) = 6
+	require.Equal(t, firstCells+ChunkCells, a.Cells())
+	a.Drop(1)
+	require.Nil(t, a.Lookup(ChunkCells+1))
+	require.Equal(t, 6, *a.At(2))
+}
+
+// TestFirstChunkStays releases it.
+func TestFirstChunkStays(t *testing.T) {
+	var a Array[int]
+	p := a.Hold(2)
+	require.False(t, a.Release(2))
+	require.Same(t, p, a.Lookup(2))
+	require.Equal(t, firstCells, a.Cells())
+}
+
+// TestNoAllocationsAtAnEdge goes back and forth over the edge of a chunk.
+func TestNoAllocationsAtAnEdge(t *testing.T) {
+	var a Array[int]
+	a.Hold(ChunkCells - 1)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		a.Hold(ChunkCells)
+		a.Release(ChunkCells)
+	}))
+}
+
+// TestMemoryReturns fills many chunks and empties them, in several orders. The
+// slice of chunks shrinks too: it must not remember the burst.
+func TestMemoryReturns(t *testing.T) {
+	const chunks = 5000
+	tests := map[string]func(c uint32) uint32{
+		"ascending":  func(c uint32) uint32 { return c },
+		"descending": func(c uint32) uint32 { return chunks - 1 - c },
+		"scattered":  func(c uint32) uint32 { return c * 1237 % chunks },
+		"last first": func(c uint32) uint32 { return (c + chunks - 1) % chunks },
+	}
+	for name, order := range tests {
+		t.Run(name, func(t *testing.T) {
+			var a Array[int]
+			for c := range uint32(chunks) {
+				a.Hold(c * ChunkCells)
+			}
+			for c := range uint32(chunks) {
+				a.Release(order(c) * ChunkCells)
+			}
+			require.LessOrEqual(t, a.Cells(), 2*ChunkCells)
+			require.LessOrEqual(t, len(a.chunks), 1)
+			require.LessOrEqual(t, cap(a.chunks), 16)
+			require.LessOrEqual(t, cap(a.held), 16)
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package timerwheel
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
+
+// TestNodeSize holds the promise of 16 bytes a timer, and none for the garbage
+// collector to look through.
+func TestNodeSize(t *testing.T) {
+	require.Equal(t, uintptr(16), unsafe.Sizeof(node{}))
+	for field := range reflect.TypeFor[node]().Fields() {
+		kind := field.Type.Kind()
+		require.True(t, kind == reflect.Uint64 || kind == reflect.Uint32, "%s is a %s", field.Name, kind)
+	}
+}
+
+// TestBytesPerTimer files a hundred thousand timers: nearly all cells are in use.
+func TestBytesPerTimer(t *testing.T) {
+	const timers = 100_000
+	w := New(0)
+	for id := uint32(1); id <= timers; id++ {
+		w.Schedule(id, uint64(id)*977)
+	}
+	require.LessOrEqual(t, w.nodes.Cells(), timers+chunked.ChunkCells)
+}
+
+// TestNoAllocations runs cycles that a wheel of long standing goes through.
+func TestNoAllocations(t *testing.T) {
+	const timers = 4 * chunked.ChunkCells
+	var step uint32
+	next := func(w *Wheel) (id uint32, deadline uint64) {
+		step++
+		return 1 + step%timers, w.Now() + 1 + uint64(step)*7919%100_000
+	}
+	tests := map[string]func(w *Wheel){
+		"reschedule": func(w *Wheel) {
+			w.Schedule(next(w))
+		},
+		"cancel and schedule": func(w *Wheel) {
+			id, deadline := next(w)
+			w.Cancel(id)
+			w.Schedule(id, deadline)
+		},
+		"fire and schedule": func(w *Wheel) {
+			tick, _ := w.Next()
+			w.Advance(tick, 64, func(id uint32) {
+				_, deadline := next(w)
+				w.Schedule(id, deadline)
+			})
+		},
+		"over the edge of a chunk": func(w *Wheel) {
+			const beyond = timers + chunked.ChunkCells
+			w.Schedule(beyond, math.MaxUint64)
+			w.Cancel(beyond)
+		},
+		"rewind": func(w *Wheel) {
+			w.Rewind(w.Now() - 1)
+			w.Advance(w.Now(), math.MaxInt, nil)
+		},
+	}
+	for name, cycle := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := New(1 << 40)
+			for level := range levels {
+				w.Schedule(timers, w.Now()+span(level)) // a level is allocated with its first timer
+			}
+			for range timers {
+				w.Schedule(next(w))
+			}
+			require.Zero(t, testing.AllocsPerRun(500, func() { cycle(w) }))
+			require.Equal(t, timers, w.Len())
+			checkInvariants(t, w)
+		})
+	}
+}
+
+// TestMemoryReturns empties a wheel of many timers, in several orders and ways, and
+// looks at what it keeps: the first chunk and one in reserve.
+func TestMemoryReturns(t *testing.T) {
+	const timers = 200_000
+	cancel := func(w *Wheel, id uint32) { w.Cancel(id) }
+	tests := map[string]func(w *Wheel){
+		"fire all":         func(w *Wheel) { w.Advance(math.MaxUint64, math.MaxInt, func(uint32) {}) },
+		"cancel ascending": func(w *Wheel) { forAll(timers, 1, func(id uint32) { cancel(w, id) }) },
+		"cancel scattered": func(w *Wheel) { forAll(timers, 77_773, func(id uint32) { cancel(w, id) }) },
+		"too late":         func(w *Wheel) { forAll(timers, 1, func(id uint32) { w.Schedule(id, w.Now()) }) },
+	}
+	for name, empty := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := New(0)
+			forAll(timers, 77_773, func(id uint32) { w.Schedule(id, uint64(id)*7919) })
+			require.Equal(t, timers, w.Len())
+			empty(w)
+			require.Zero(t, w.Len())
+			require.LessOrEqual(t, w.nodes.Cells(), 2*chunked.ChunkCells)
+			checkInvariants(t, w)
+		})
+	}
+}
+
+// TestSparseIDs files timers far apart: only their chunks have memory.
+func TestSparseIDs(t *testing.T) {
+	w := New(0)
+	for id := uint32(1); id < 1<<24; id <<= 1 {
+		w.Schedule(id, 10)
+	}
+	require.Less(t, w.nodes.Cells(), 20*chunked.ChunkCells)
+	checkInvariants(t, w)
+}
+
+// forAll calls f once for each id up to n, in strides that have no factor in
+// common with n.
+func forAll(n, stride uint32, f func(id uint32)) {
+	for i := range uint64(n) {
+		f(1 + uint32(i*uint64(stride)%uint64(n)))
+	}
+}
