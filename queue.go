@@ -1,4 +1,3 @@
-// TODO package doc
 package shardq
 
 import (
@@ -9,8 +8,14 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// A Queue is a work queue of items of type T. All its methods are safe for
-// concurrent use. It must be made by [New] or [Must], and must not be copied.
+// A Queue is a work queue of items of type T: see the package documentation. It
+// must be made by [New] or [Must], and must not be copied.
+//
+// All methods are safe for concurrent use. All but Get and ShutDownWithDrain return
+// at once: beyond the lock of one shard for some tens of nanoseconds, what that may
+// include is said where it applies. Adding or ending an item whose dynamic value
+// cannot be compared, such as a slice in an any, panics in the caller's goroutine,
+// before anything is locked or changed.
 type Queue[T comparable] struct {
 	name    string
 	shards  *shard.Set[T]
@@ -18,8 +23,10 @@ type Queue[T comparable] struct {
 }
 
 // New returns a queue, or an error that lists every fault of the options.
-// It starts no goroutine; a queue that is no longer referred to needs no
-// ShutDown to be collected, unless items wait in it for their delay.
+//
+// It starts no goroutine and sets no timer, and reads the clock once. A queue that is
+// no longer referred to needs no ShutDown to be collected, unless items wait in it
+// for their delays: the clock's timer refers to it until they are through.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -49,21 +56,130 @@ func Must[T comparable](options Options[T]) *Queue[T] {
 	return q
 }
 
-func (q *Queue[T]) Name() string                            { return q.name }
-func (q *Queue[T]) Add(item T)                              { q.shards.Add(item) }
-func (q *Queue[T]) Get() (item T, shutdown bool)            { return q.shards.Get() }
-func (q *Queue[T]) Done(item T)                             { q.shards.Done(item) }
-func (q *Queue[T]) Len() int                                { return q.shards.Len() }
-func (q *Queue[T]) ShutDown()                               { q.shards.ShutDown() }
-func (q *Queue[T]) ShutDownWithDrain()                      { q.shards.ShutDownWithDrain() }
-func (q *Queue[T]) ShuttingDown() bool                      { return q.shards.ShuttingDown() }
-func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.shards.AddAfter(item, duration) }
-func (q *Queue[T]) AddRateLimited(item T)                   { q.AddAfter(item, q.limiter.When(item)) }
-func (q *Queue[T]) Forget(item T)                           { q.limiter.Forget(item) }
-func (q *Queue[T]) NumRequeues(item T) int                  { return q.limiter.NumRequeues(item) }
+// Name returns [Options].Name.
+func (q *Queue[T]) Name() string { return q.name }
 
-// Stats is a reading of a queue's counters.
+// Add asks for item to be processed.
+//
+// An idle item becomes ready, last in its shard, and a consumer that sleeps in Get
+// is woken for it. An item that is ready already stays where it is, and is handed out
+// once. An item in processing becomes ready when its Done comes, once, however often
+// it was added meanwhile. So of all adds of an item, each is served by a worker who
+// begins after it.
+//
+// A delay of the item goes on and adds it again when it ends, or, with
+// [Options].CancelDelayOnAdd, is canceled.
+//
+// Once a shutdown has begun, the item is dropped and counted in Stats.Dropped. An item
+// that is not equal to itself is rejected and counted in Stats.Rejected.
+//
+// Add never waits for room: a queue has no limit. If a producer adds what is ready
+// already, many times in a row, while a consumer that was woken has not had a
+// processor yet, Add yields the processor now and then.
+func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
+
+// Get returns the next ready item and takes it into processing: no other Get returns
+// it until its Done, which the caller now owes.
+//
+// While nothing is ready, Get blocks. Sleeping costs no processor time; whoever makes
+// an item ready wakes a sleeper, and as many sleepers wake as there are items to take.
+//
+// After a shutdown has begun, Get goes on returning what is ready. Whenever nothing
+// is, it returns the zero T and true, at once, to every caller; a later Get may still
+// return an item, one that was dirty and is Done by then. Shutdown is never true
+// together with an item. A zero T with a shutdown of false is an item like any other.
+func (q *Queue[T]) Get() (item T, shutdown bool) { return q.shards.Get() }
+
+// Done ends the processing of item, which a Get of this queue returned. If item was
+// added meanwhile, it becomes ready again, last in its shard; otherwise the queue
+// keeps nothing of it, unless it waits for a delay. Any goroutine may call Done,
+// not only the one that called Get.
+//
+// Done of an item that is not in processing, because it was never handed out or was
+// Done already, changes nothing, is counted in Stats.Misused, and reported to
+// [Options].OnMisuse. It works in the same way after a shutdown, where it may be
+// what a drain waits for.
+func (q *Queue[T]) Done(item T) { q.shards.Done(item) }
+
+// Len returns the number of ready items: those that a Get would return now. Items
+// that wait for a delay, that are in processing, or that are dirty are not ready.
+//
+// It asks one shard after the other, and only those that have something ready: under
+// concurrent use it is a number that was about right a moment ago.
+func (q *Queue[T]) Len() int { return q.shards.Len() }
+
+// ShutDown begins the shutdown: items that wait for a delay are dropped and counted,
+// later adds are dropped and counted, and every Get that finds nothing ready returns
+// true. Ready items are still handed out, dirty items still run once more.
+//
+// It does not wait for workers. When it returns, nothing of the queue's runs any
+// more but its callers: the timer is stopped, and the function that makes due items
+// ready has ended. To that end it waits for a call of the queue's clock that is under
+// way, so a [clock.Clock] must not call ShutDown from its own methods or wait for
+// somebody who does. Items that waited cost time in proportion to their number.
+//
+// It may be called again: later calls, and those beside the first, return at once,
+// perhaps before the first. Each ends the wait of every ShutDownWithDrain under way.
+func (q *Queue[T]) ShutDown() { q.shards.ShutDown() }
+
+// ShutDownWithDrain is ShutDown, and then waits until no item is ready and none is in
+// processing, so that all work that was taken in is done. (client-go's waits for
+// those in processing alone.) Items that wait for a delay are dropped, as ever.
+//
+// Workers have to go on with Get and Done meanwhile. A worker must not call it while
+// it owes a Done, or it waits for itself. A ShutDown that comes later ends the wait.
+// It may be called again, also at the same time or after ShutDown; each call waits.
+func (q *Queue[T]) ShutDownWithDrain() { q.shards.ShutDownWithDrain() }
+
+// ShuttingDown reports whether a shutdown has begun. It never becomes false again.
+func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }
+
+// AddAfter adds item, as [Queue.Add] does, once duration has passed on the queue's
+// clock. It does not wait for that.
+//
+// The delay ends at the first tick at or after its deadline, never before: see
+// [Options].Tick. The delays of one shard end in the order of their ticks, whatever
+// the order of the calls. With a duration of zero or less, AddAfter is Add. There is
+// no greatest duration.
+//
+// If item waits already, the earlier deadline counts, and adds it once. An item that
+// is ready or in processing may wait at the same time.
+//
+// Once a shutdown has begun, the item is dropped and counted in Stats.Dropped; what
+// waits when it begins is dropped then. An item that is not equal to itself is
+// rejected and counted in Stats.Rejected.
+//
+// The number of waiting items makes no difference to the steps taken. AddAfter reads
+// the clock, and sets the clock's timer if the deadline is earlier than all others.
+func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.shards.AddAfter(item, duration) }
+
+// AddRateLimited adds item after the delay that the limiter has for it: it is
+// AddAfter(item, limiter.When(item)), and counts as one more requeue of the item. Use
+// it for work that failed; still call Done, before or after. Call Forget once the work
+// has succeeded or is given up.
+//
+// An item that is not equal to itself is rejected before the limiter is asked. After
+// a shutdown the limiter is still asked, and the item is dropped.
+func (q *Queue[T]) AddRateLimited(item T) {
+	if q.shards.Reject(item) {
+		return // before the limiter would keep something for it
+	}
+	q.AddAfter(item, q.limiter.When(item))
+}
+
+// Forget ends the item's history in the limiter, so that its next failure counts as
+// its first. It changes nothing else: if item waits it goes on waiting, and if it is
+// in processing its Done is still owed.
+func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
+
+// NumRequeues returns how often item was requeued since it was last forgotten,
+// according to the limiter. A limiter that does not count per item says 0.
+func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+
+// Stats is a reading of a queue's state and counters.
 type Stats = shard.Stats
 
-// Stats returns a reading of the counters.
+// Stats returns a reading. It locks one shard after the other, each for a moment:
+// every shard's part is consistent in itself, the sum only if the queue is at rest.
+// The cost grows with the number of shards, not with that of items.
 func (q *Queue[T]) Stats() Stats { return q.shards.Stats() }

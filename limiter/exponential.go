@@ -1,39 +1,30 @@
 package limiter
 
-import (
-	"sync"
-	"time"
+import "time"
 
-	"github.com/shardq/shardq/clock"
-)
-
-// Options configure.
-type Options struct {
-	Clock       clock.Clock
-	Random      func() float64
-	ForgetAfter time.Duration
-}
-
-// NewExponential stands in until the real one is here.
+// NewExponential returns a limiter that doubles an item's delay with each
+// failure: the first waits base, the n-th base·2ⁿ⁻¹, and none longer than max.
+// It is client-go's ItemExponentialFailureRateLimiter, without its overflows:
+// every delay is at least 0 and at most max, after any number of failures. A
+// base of 0 or less means no delay, as does a max of 0 or less; a base above
+// max means max always.
+//
+// It keeps a history of each item that has failed, until Forget, or until it
+// expires: see [Options].ForgetAfter. It reads ForgetAfter and, if that is set,
+// Clock.
 func NewExponential[T comparable](base, max time.Duration, options ...Options) Limiter[T] {
-	return &stand[T]{base: base, max: max, m: map[T]int{}}
+	return newPerItem[T](exponential(base, max), combine(options))
 }
 
-type stand[T comparable] struct {
-	mu        sync.Mutex
-	base, max time.Duration
-	m         map[T]int
-}
-
-func (s *stand[T]) When(item T) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.m[item]
-	s.m[item]++
-	if n > 62 || s.base > s.max>>n {
-		return s.max
+// exponential returns base·2ⁿ for n failures, at least 0 and at most limit.
+func exponential(base, limit time.Duration) curve {
+	base, limit = max(base, 0), max(limit, 0)
+	return func(failures int, _ float64) time.Duration {
+		// Shifting the limit down instead of base up cannot overflow; a shift
+		// by 63 or more leaves 0 of it.
+		if base > limit>>failures {
+			return limit
+		}
+		return base << failures
 	}
-	return s.base << n
 }
-func (s *stand[T]) Forget(item T)          { s.mu.Lock(); defer s.mu.Unlock(); delete(s.m, item) }
-func (s *stand[T]) NumRequeues(item T) int { s.mu.Lock(); defer s.mu.Unlock(); return s.m[item] }

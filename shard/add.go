@@ -6,8 +6,7 @@ import "runtime"
 // becomes ready at its Done. After a shutdown began, Add drops the item. It never
 // blocks, but for the shard's lock.
 func (s *Set[T]) Add(item T) {
-	if s.differs(item) {
-		s.reject(item)
+	if s.Reject(item) {
 		return
 	}
 	hash := s.hash(item)
@@ -34,21 +33,24 @@ const mergesBeforeYield = 64
 // add returns what came of it, and whether the caller should yield the processor.
 func (sh *shard[T]) add(item T, hash uint32) (outcome effect, yield bool) {
 	sh.mu.Lock()
+	outcome = sh.addLocked(item, hash, sh.set.cancelDelayOnAdd)
+	yield = outcome == merge && sh.fruitless%mergesBeforeYield == 0
+	sh.mu.Unlock()
+	return outcome, yield && sh.set.lot.searching.Load()
+}
+
+func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome effect) {
 	// Read under the lock: a shutdown sets the flag and then passes through every
 	// lock once, so an Add that saw it clear has landed before the drain looks.
 	if sh.set.closing.begun.Load() {
 		sh.rare.dropped++
-		sh.mu.Unlock()
-		return ignore, false
+		return ignore
 	}
 	id, e := sh.entryFor(item, hash)
-	if e.waiting && sh.set.cancelDelayOnAdd {
+	if e.waiting && cancelDelay {
 		sh.stopWaiting(id, e)
 	}
-	outcome = sh.apply(id, e)
-	yield = outcome == merge && sh.fruitless%mergesBeforeYield == 0
-	sh.mu.Unlock()
-	return outcome, yield && sh.set.lot.searching.Load()
+	return sh.apply(id, e)
 }
 
 // entryFor returns the item's entry, a new idle one if it has none.

@@ -15,8 +15,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 		s.Add(item)
 		return
 	}
-	if s.differs(item) {
-		s.reject(item)
+	if s.Reject(item) {
 		return
 	}
 	hash := s.hash(item)
@@ -27,13 +26,24 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 		// there too since it was read.
 		now = s.time.now()
 		if now >= deadline {
-			s.Add(item)
+			s.addOverdue(sh, item, uint32(hash))
 			return
 		}
 		// It did not: it was set back. Then so is the wheel, lest the item
 		// become ready early.
 		sh.rewind(now)
 		s.driver.poke()
+	}
+}
+
+// addOverdue adds an item whose deadline passed while AddAfter was on its way. A
+// later deadline of the item's is void: of several, the first counts, once.
+func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32) {
+	sh.mu.Lock()
+	outcome := sh.addLocked(item, hash, true)
+	sh.mu.Unlock()
+	if outcome == enqueue {
+		s.wake()
 	}
 }
 

@@ -55,7 +55,8 @@ func (d *driver[T]) init(s *Set[T]) {
 }
 
 // poke makes the driver look at the deadlines. Whoever files a deadline before
-// armed calls it, after the shard has published that deadline in next.
+// armed calls it, after the shard has published that deadline in next; and it is the
+// timer's function.
 //
 // The race to lose would be this: the driver reads a shard's next; an AddAfter
 // publishes an earlier one there, and reads armed; the driver sets armed and its
@@ -66,18 +67,6 @@ func (d *driver[T]) poke() {
 	if d.seize() {
 		settled := false
 		defer d.abandon(&settled)
-		d.settle()
-		settled = true
-	}
-}
-
-// run is the timer's function. If somebody else holds the baton, there is nothing
-// to do: told to look again, they set the timer anew, for at once.
-func (d *driver[T]) run() {
-	if d.seize() {
-		settled := false
-		defer d.abandon(&settled)
-		d.expireDue()
 		d.settle()
 		settled = true
 	}
@@ -108,14 +97,18 @@ func (d *driver[T]) seize() bool {
 	}
 }
 
-// settle sets the timer and puts the baton down.
+// settle makes ready what is due, sets the timer for the rest, and puts the baton
+// down.
 func (d *driver[T]) settle() {
 	for {
 		if d.set.closing.begun.Load() {
 			d.retire()
 			return
 		}
-		d.arm()
+		if !d.arm() {
+			d.expireDue()
+			continue
+		}
 		if d.baton.CompareAndSwap(held, resting) {
 			return
 		}
@@ -123,21 +116,31 @@ func (d *driver[T]) settle() {
 	}
 }
 
-// arm sets the timer for the earliest deadline.
-func (d *driver[T]) arm() {
+// arm sets the timer for the earliest deadline, unless that has passed, which it
+// reports as false. A timer for at once would do no better: the clock may call its
+// function while we hold the baton.
+func (d *driver[T]) arm() (ok bool) {
 	d.armed.Store(never) // from here on, whoever files a timer pokes us
 	next := d.set.earliest()
 	d.armed.Store(next)
-	switch {
-	case next == never:
+	if next == never {
 		if d.timer != nil {
 			d.timer.Stop() // the items it was for wait no more
 		}
-	case d.timer == nil:
-		d.timer = d.set.time.clock.AfterFunc(d.set.time.until(next), d.run)
-	default:
-		d.timer.Reset(d.set.time.until(next))
+		return true
 	}
+	delay := d.set.time.until(next)
+	switch {
+	case delay <= 0:
+		return false
+	case d.timer == nil:
+		d.timer = d.set.time.clock.AfterFunc(delay, d.poke)
+	default:
+		d.timer.Reset(delay)
+	}
+	// If the clock was stepped between our reading and our setting it, the timer
+	// is late by that step.
+	return d.set.time.until(next) > 0
 }
 
 // retire stops the timer for good.
@@ -153,13 +156,29 @@ func (d *driver[T]) markStopped() {
 	close(d.gone)
 }
 
-// settled is set by the holder of the baton when it has put the baton down. If the
-// clock panics before that, abandon, deferred, puts it down: the next AddAfter then
-// sets the timer, and a stop that waits is let go. The panic passes through.
+// abandon is deferred by the holder of the baton, who sets settled once it is put
+// down. If the clock panicked before, abandon tries once more, for the sake of those
+// who filed deadlines meanwhile and left the timer to us; if it panics again, the next
+// AddAfter has to set the timer. The first panic passes through.
 func (d *driver[T]) abandon(settled *bool) {
 	if *settled {
 		return
 	}
+	d.baton.Store(held)
+	again := false
+	defer func() {
+		if !again {
+			_ = recover() // the second panic, if there is one
+			d.drop()
+		}
+	}()
+	d.settle()
+	again = true
+}
+
+// drop puts the baton down with the timer in an unknown state. A stop that waits is
+// let go.
+func (d *driver[T]) drop() {
 	d.armed.Store(never)
 	if d.set.closing.begun.Load() {
 		d.markStopped()

@@ -26,10 +26,16 @@ func (m Misuse) String() string {
 	}
 }
 
-// reject counts and reports an item that cannot be taken in.
-func (s *Set[T]) reject(item T) {
+// Reject reports whether item is one that the queue does not take in, because it is
+// not equal to itself, and if so counts and reports it. Every way to add an item
+// asks this first. It panics if item holds a dynamic value that cannot be compared.
+func (s *Set[T]) Reject(item T) bool {
+	if !s.mayDiffer || item == item { //nolint:staticcheck // NaN is not
+		return false
+	}
 	s.rejected.Add(1)
 	s.report(ItemNotEqualToItself, item)
+	return true
 }
 
 // report tells the user's hook, in the caller's goroutine, with no lock held.

@@ -27,14 +27,9 @@ func (s *Set[T]) shardOf(item T, hash uint64) *shard[T] {
 	return &s.shards[number]
 }
 
-// differs reports whether item is not equal to itself, as NaN is: the queue could
-// take it in, and then never find it again.
-func (s *Set[T]) differs(item T) bool {
-	return s.mayDiffer && item != item //nolint:staticcheck // that is the question
-}
-
-// mayDiffer reports whether any value of T is not equal to itself. For most types
-// none is, and then no operation spends time on the question.
+// mayDiffer reports whether any value of T is not equal to itself, as NaN is: the
+// queue could take it in, and then never find it again. For most types none is, and
+// then no operation spends time on the question.
 func mayDiffer[T comparable]() bool { return typeMayDiffer(reflect.TypeFor[T]()) }
 
 func typeMayDiffer(t reflect.Type) bool {

@@ -10,21 +10,31 @@ import (
 // never is a tick that does not come.
 const never = math.MaxUint64
 
-// timebase turns the clock's time into ticks and back.
+// timebase turns the clock's time into ticks and back. Ticks start at the moment at
+// which the queue was made.
 type timebase struct {
 	clock  clock.Clock
 	origin time.Time
 	tick   uint64 // nanoseconds
+	// middle is where the origin lies on the axis of nanoseconds: a whole number
+	// of ticks, near center.
+	middle uint64
 	real   bool
 }
 
-// middle is where the origin lies on the axis of nanoseconds, 146 years from its
-// start: a clock may be set back that far. Another 146 years and the longest
-// Duration, 292 years, fit above it, so no sum of ours overflows.
-const middle = 1 << 62
+// center is 146 years from the start of the axis: a clock may be set back that far.
+// Another 146 years and the longest Duration, 292 years, fit above it, so no sum of
+// ours overflows.
+const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
-	return timebase{clock: c, origin: c.Now(), tick: uint64(tick), real: c == clock.Real()}
+	return timebase{
+		clock:  c,
+		origin: c.Now(),
+		tick:   uint64(tick),
+		middle: center - center%uint64(tick),
+		real:   c == clock.Real(),
+	}
 }
 
 // nanoseconds returns the present. It calls the user's clock: hold no lock.
@@ -35,7 +45,7 @@ func (t *timebase) nanoseconds() uint64 {
 	} else {
 		since = t.clock.Now().Sub(t.origin)
 	}
-	return uint64(min(max(since, -middle), middle) + middle)
+	return t.middle + uint64(min(max(since, -time.Duration(t.middle)), center))
 }
 
 // now returns the last tick that has begun.

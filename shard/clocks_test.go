@@ -1,0 +1,162 @@
+package shard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// A meddlingClock is a Fake that counts the calls, and meddles: before or after a
+// call it does what a test has told it to, on the goroutine of that call.
+type meddlingClock struct {
+	*clock.Fake
+	mu     sync.Mutex
+	counts map[point]int
+	meddle map[point]func()
+}
+
+// A point is where a meddlingClock can meddle.
+type point string
+
+const (
+	beforeNow       point = "before Now"
+	afterNow        point = "after Now"
+	beforeAfterFunc point = "before AfterFunc"
+	afterAfterFunc  point = "after AfterFunc"
+	beforeReset     point = "before Reset"
+	afterReset      point = "after Reset"
+	beforeStop      point = "before Stop"
+	afterStop       point = "after Stop"
+)
+
+var points = []point{beforeNow, afterNow, beforeAfterFunc, afterAfterFunc,
+	beforeReset, afterReset, beforeStop, afterStop}
+
+func newMeddlingClock() *meddlingClock {
+	return &meddlingClock{Fake: clock.NewFake(start), counts: map[point]int{}, meddle: map[point]func(){}}
+}
+
+// at arranges for do to be called at the n-th passing of a point from now on, the
+// next being the first; once.
+func (c *meddlingClock) at(p point, n int, do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.meddle[p] = func() {
+		n--
+		if n == 0 {
+			c.leave(p)
+			do()
+		}
+	}
+}
+
+// leave ends the meddling at a point.
+func (c *meddlingClock) leave(p point) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.meddle, p)
+}
+
+// pass counts, and meddles. No lock is held meanwhile.
+func (c *meddlingClock) pass(p point) {
+	c.mu.Lock()
+	c.counts[p]++
+	do := c.meddle[p]
+	c.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
+
+// passed returns how often a point was passed.
+func (c *meddlingClock) passed(p point) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[p]
+}
+
+func (c *meddlingClock) Now() time.Time {
+	c.pass(beforeNow)
+	defer c.pass(afterNow)
+	return c.Fake.Now()
+}
+
+func (c *meddlingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.pass(beforeAfterFunc)
+	t := &meddlingTimer{clock: c, Timer: c.Fake.AfterFunc(d, f)}
+	c.pass(afterAfterFunc)
+	return t
+}
+
+type meddlingTimer struct {
+	clock *meddlingClock
+	clock.Timer
+}
+
+func (t *meddlingTimer) Reset(d time.Duration) bool {
+	t.clock.pass(beforeReset)
+	was := t.Timer.Reset(d)
+	t.clock.pass(afterReset)
+	return was
+}
+
+func (t *meddlingTimer) Stop() bool {
+	t.clock.pass(beforeStop)
+	was := t.Timer.Stop()
+	t.clock.pass(afterStop)
+	return was
+}
+
+// A hastyClock does not wait for another goroutine: what is due at once it calls at
+// once, from within AfterFunc and Reset. Each reading of it takes a while. It has one
+// timer, and serves one goroutine.
+type hastyClock struct {
+	now     time.Time
+	reading time.Duration
+	call    func()
+	due     time.Time // zero: no call is to come
+	resets  int
+}
+
+func (c *hastyClock) Now() time.Time {
+	c.now = c.now.Add(c.reading)
+	return c.now
+}
+
+func (c *hastyClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.call = f
+	c.Reset(d)
+	return c
+}
+
+func (c *hastyClock) Reset(d time.Duration) bool {
+	if c.resets++; c.resets > 1000 {
+		panic("the timer is set for ever")
+	}
+	was := c.Stop()
+	c.due = c.now.Add(d)
+	c.callIfDue()
+	return was
+}
+
+func (c *hastyClock) Stop() bool {
+	was := !c.due.IsZero()
+	c.due = time.Time{}
+	return was
+}
+
+// step moves the clock in small steps, so that the readings do not count.
+func (c *hastyClock) step(d time.Duration) {
+	for range d / time.Millisecond {
+		c.now = c.now.Add(time.Millisecond)
+		c.callIfDue()
+	}
+}
+
+func (c *hastyClock) callIfDue() {
+	if !c.due.IsZero() && !c.due.After(c.now) {
+		c.Stop()
+		c.call()
+	}
+}

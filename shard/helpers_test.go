@@ -1,0 +1,32 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// TestMain fails the tests if one of them leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start is where the clocks of the tests begin.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// newTestSet returns a set with what config leaves out filled in: one shard, a
+// millisecond, and a clock that stands still.
+func newTestSet[T comparable](t failer, config Config[T]) *Set[T] {
+	t.Helper()
+	if config.Shards == 0 {
+		config.Shards = 1
+	}
+	if config.Tick == 0 {
+		config.Tick = time.Millisecond
+	}
+	if config.Clock == nil {
+		config.Clock = clock.NewFake(start)
+	}
+	return New(config)
+}

@@ -1,0 +1,350 @@
+package shard
+
+import (
+	"math/bits"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
+
+// failer is what the checks need of a test: *testing.T, *testing.F's argument and
+// *rapid.T all have it.
+type failer interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}
+
+// checkTable fails the test unless all that a table keeps twice agrees: items and
+// the hashes in the index, the slots and their counts, the directory and the depths,
+// the entries and the free lists, the entries and the memory behind them.
+func checkTable[T comparable](t failer, table *table[T], hash func(T) uint32) {
+	t.Helper()
+	hashes := checkIndex(t, &table.index)
+	if len(hashes) != int(table.live) {
+		t.Fatalf("%d entries in the index, but live is %d", len(hashes), table.live)
+	}
+	for id, h := range hashes {
+		checkEntry(t, table, id, h, hash)
+	}
+	checkSlab(t, &table.slab, hashes)
+}
+
+func checkEntry[T comparable](t failer, table *table[T], id, h uint32, hash func(T) uint32) {
+	t.Helper()
+	item := table.at(id).item
+	if hash(item) != h {
+		t.Fatalf("entry %d of item %v with hash %#x is filed under %#x", id, item, hash(item), h)
+	}
+	found, p := table.find(h, item)
+	if found != id || p.segment.slots[p.slot] != (slot{h, id}) {
+		t.Fatalf("entry %d of item %v: find returned %d at %d", id, item, found, p.slot)
+	}
+	if located := table.locate(id, h); located != p {
+		t.Fatalf("entry %d of item %v: found at %d, but located at %d", id, item, p.slot, located.slot)
+	}
+}
+
+// checkIndex returns the hash of each id in the index.
+func checkIndex(t failer, x *index) (hashes map[uint32]uint32) {
+	t.Helper()
+	if len(x.directory) != 1<<x.depth {
+		t.Fatalf("the directory has %d places at depth %d", len(x.directory), x.depth)
+	}
+	hashes = map[uint32]uint32{}
+	atDepth, seen := 0, map[*segment]bool{}
+	for first := 0; first < len(x.directory); {
+		s := x.directory[first]
+		if seen[s] || s.depth > x.depth {
+			t.Fatalf("place %d of the directory, of depth %d: a segment of depth %d, seen before: %v",
+				first, x.depth, s.depth, seen[s])
+		}
+		seen[s] = true
+		if s.depth == x.depth {
+			atDepth++
+		}
+		count := 1 << (x.depth - s.depth)
+		checkSpan(t, x, first, count)
+		checkSegment(t, s, uint32(first/count), hashes)
+		first += count
+	}
+	if atDepth != x.atDepth || atDepth == 0 {
+		t.Fatalf("%d segments use all %d bits, but atDepth is %d", atDepth, x.depth, x.atDepth)
+	}
+	return hashes
+}
+
+// checkSpan checks that a segment has the whole of its part of the directory.
+func checkSpan(t failer, x *index, first, count int) {
+	t.Helper()
+	if first%count != 0 {
+		t.Fatalf("a segment of depth %d starts at place %d of %d", x.directory[first].depth, first, len(x.directory))
+	}
+	for i := range count {
+		if x.directory[first+i] != x.directory[first] {
+			t.Fatalf("place %d of %d from %d points elsewhere", i, count, first)
+		}
+	}
+}
+
+func checkSegment(t failer, s *segment, prefix uint32, hashes map[uint32]uint32) {
+	t.Helper()
+	live := 0
+	for i, o := range s.slots {
+		if o.id == 0 {
+			continue
+		}
+		live++
+		if _, twice := hashes[o.id]; twice {
+			t.Fatalf("entry %d is in the index twice", o.id)
+		}
+		hashes[o.id] = o.hash
+		if uint32(uint64(o.hash)>>(32-s.depth)) != prefix {
+			t.Fatalf("hash %#x is in the segment of prefix %#x, depth %d", o.hash, prefix, s.depth)
+		}
+		checkRun(t, s, i)
+	}
+	if live != s.live || s != &noSegment && live*4 > len(s.slots)*3 {
+		t.Fatalf("%d slots of %d in use, but live is %d", live, len(s.slots), s.live)
+	}
+	checkSegmentSize(t, s)
+}
+
+// checkRun checks that a probe gets from the home of a slot to the slot.
+func checkRun(t failer, s *segment, position int) {
+	t.Helper()
+	mask := len(s.slots) - 1
+	home := int(s.slots[position].hash) & mask
+	for i := home; i != position; i = (i + 1) & mask {
+		if s.slots[i].id == 0 {
+			t.Fatalf("a gap at %d hides slot %d, whose home is %d", i, position, home)
+		}
+	}
+}
+
+func checkSegmentSize(t failer, s *segment) {
+	t.Helper()
+	size := len(s.slots)
+	switch {
+	case s == &noSegment:
+		if size != 1 || s.live != 0 || s.slots[0] != (slot{}) {
+			t.Fatalf("noSegment was written to: %+v", *s)
+		}
+	case bits.OnesCount(uint(size)) != 1 || size < smallestSegment:
+		t.Fatalf("a segment of %d slots", size)
+	case size > largestSegment && s.depth < deepest:
+		t.Fatalf("a segment of %d slots at depth %d", size, s.depth)
+	case size < largestSegment && s.depth > 0:
+		t.Fatalf("a segment that was split off has %d slots", size)
+	}
+}
+
+// checkSlab checks the books of the chunks, given the entries in use.
+func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
+	t.Helper()
+	used := make([]int, len(s.spaces))
+	for id := range inUse {
+		if id == 0 || int(id/chunked.ChunkCells) >= len(used) {
+			t.Fatalf("entry %d is in use, but there are %d chunks", id, len(used))
+		}
+		used[id/chunked.ChunkCells]++
+	}
+	roomy := checkList(t, s, s.roomy)
+	vacant := checkList(t, s, s.vacant)
+	for c := range s.spaces {
+		free := checkFreeList(t, s, c, inUse)
+		c32 := int32(c)
+		checkChunk(t, s, c, used[c], free)
+		if hasMemory := s.cells.Lookup(uint32(c)*chunked.ChunkCells) != nil; hasMemory == vacant[c32] {
+			t.Fatalf("chunk %d: memory %v, in the list of vacant ones %v", c, hasMemory, vacant[c32])
+		}
+		if want := !s.spaces[c].full() && !vacant[c32]; roomy[c32] != want {
+			t.Fatalf("chunk %d: in the list of roomy ones %v, should be %v", c, roomy[c32], want)
+		}
+	}
+	checkMemory(t, s)
+}
+
+// checkChunk checks that each cell that was ever handed out is in use or free.
+func checkChunk[T comparable](t failer, s *slab[T], c, used, free int) {
+	t.Helper()
+	handedOut := int(s.spaces[c].used)
+	if c == 0 {
+		handedOut-- // id 0
+	}
+	if used+free != handedOut {
+		t.Fatalf("chunk %d: %d cells in use and %d free, of %d", c, used, free, handedOut)
+	}
+	if c > 0 && used == 0 && s.cells.Lookup(uint32(c)*chunked.ChunkCells) != nil {
+		t.Fatalf("chunk %d has memory but no entry", c)
+	}
+}
+
+// checkList walks a list of chunks in both directions.
+func checkList[T comparable](t failer, s *slab[T], first int32) (chunks map[int32]bool) {
+	t.Helper()
+	chunks = map[int32]bool{}
+	previous := int32(0)
+	for link := first; link != 0; link = s.spaces[link-1].next {
+		if chunks[link-1] || s.spaces[link-1].previous != previous {
+			t.Fatalf("chunk %d links back to %d, not to %d; seen before: %v",
+				link-1, s.spaces[link-1].previous-1, previous-1, chunks[link-1])
+		}
+		chunks[link-1] = true
+		previous = link
+	}
+	return chunks
+}
+
+// checkFreeList returns the number of a chunk's free cells. They hold nothing.
+func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[uint32]V) (free int) {
+	t.Helper()
+	var zero T
+	for id := s.spaces[c].free; id != 0; id = s.at(id).next {
+		e := s.at(id)
+		_, taken := inUse[id]
+		if taken || int(id/chunked.ChunkCells) != c || e.item != zero || e.phase != idle || e.waiting {
+			t.Fatalf("free cell %d of chunk %d, in use %v, holds %+v", id, c, taken, *e)
+		}
+		if free++; free > chunked.ChunkCells {
+			t.Fatalf("the free list of chunk %d does not end", c)
+		}
+	}
+	return free
+}
+
+// checkMemory checks that no more cells have memory than those of the chunks in use
+// and one in reserve, and that the reserve holds nothing.
+func checkMemory[T comparable](t failer, s *slab[T]) {
+	t.Helper()
+	cells := 0
+	for c := range s.spaces {
+		for i := range uint32(chunked.ChunkCells) {
+			if s.cells.Lookup(uint32(c)*chunked.ChunkCells+i) == nil {
+				break
+			}
+			cells++
+		}
+	}
+	if spare := s.cells.Cells() - cells; spare != 0 && spare != chunked.ChunkCells {
+		t.Fatalf("%d cells besides those of the chunks in use", spare)
+	}
+}
+
+// checkSet fails the test unless all that a set keeps twice agrees. Nobody else may
+// be using the set.
+func checkSet[T comparable](t failer, s *Set[T]) {
+	t.Helper()
+	for i := range s.shards {
+		checkShard(t, &s.shards[i])
+	}
+	if state := s.driver.baton.Load(); state != resting && state != stopped {
+		t.Fatalf("the baton is left in state %d", state)
+	}
+	if !s.closing.begun.Load() && s.driver.armed.Load() > s.earliest() {
+		t.Fatalf("the driver is set for %d, a deadline is at %d", s.driver.armed.Load(), s.earliest())
+	}
+}
+
+func checkShard[T comparable](t failer, sh *shard[T]) {
+	t.Helper()
+	counts := map[phase]int{}
+	waiting := 0
+	for id := range idsOf(t, sh) {
+		e := sh.table.at(id)
+		counts[e.phase]++
+		if e.waiting {
+			waiting++
+		}
+		checkItem(t, sh, id, e)
+	}
+	checkFIFO(t, sh, counts[ready])
+	if n := counts[processing] + counts[dirty]; n != int(sh.processing) {
+		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing)
+	}
+	checkWheel(t, sh, waiting)
+}
+
+// idsOf checks the table of a shard, if it has one, and returns the ids in use.
+func idsOf[T comparable](t failer, sh *shard[T]) (hashes map[uint32]uint32) {
+	t.Helper()
+	if sh.table == nil {
+		return nil
+	}
+	checkTable(t, sh.table, func(item T) uint32 { return uint32(sh.set.hash(item)) })
+	return checkIndex(t, &sh.table.index)
+}
+
+func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
+	t.Helper()
+	if e.phase == idle && !e.waiting {
+		t.Fatalf("item %v is neither ready nor processing nor waiting, but not forgotten", e.item)
+	}
+	if home := sh.set.shardOf(e.item, sh.set.hash(e.item)); home != sh {
+		t.Fatalf("item %v is in shard %d, but belongs to %d", e.item, sh.number, home.number)
+	}
+	deadline, filed := uint64(0), false
+	if sh.wheel != nil {
+		deadline, filed = sh.wheel.Deadline(id)
+	}
+	if filed != e.waiting {
+		t.Fatalf("item %v: waiting is %v, in the wheel %v", e.item, e.waiting, filed)
+	}
+	if filed && deadline < sh.next.Load() {
+		t.Fatalf("item %v is due at %d, but the shard's next is %d", e.item, deadline, sh.next.Load())
+	}
+}
+
+func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
+	t.Helper()
+	if items := readyItems(t, sh); len(items) != int(sh.fifo.length) || len(items) != ready {
+		t.Fatalf("shard %d: %d items in the FIFO, %d in phase ready, length %d",
+			sh.number, len(items), ready, sh.fifo.length)
+	}
+	if len(sh.set.shards) == 1 {
+		return // it has no ready bit
+	}
+	if bit := sh.set.readyBits[sh.number/64].Load()>>(sh.number%64)&1 == 1; bit != (ready > 0) {
+		t.Fatalf("shard %d: the ready bit is %v with %d ready items", sh.number, bit, ready)
+	}
+}
+
+// allReady returns the items of all FIFOs.
+func allReady[T comparable](t failer, s *Set[T]) (items []T) {
+	t.Helper()
+	for i := range s.shards {
+		items = append(items, readyItems(t, &s.shards[i])...)
+	}
+	return items
+}
+
+// readyItems returns the items of a shard's FIFO, in order.
+func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
+	t.Helper()
+	last := uint32(0)
+	for id := sh.fifo.head; id != 0; id = sh.table.at(id).next {
+		e := sh.table.at(id)
+		if e.phase != ready {
+			t.Fatalf("item %v is in the FIFO in phase %d", e.item, e.phase)
+		}
+		if items = append(items, e.item); len(items) > int(sh.table.live) {
+			t.Fatalf("the FIFO of shard %d does not end", sh.number)
+		}
+		last = id
+	}
+	if last != 0 && last != sh.fifo.tail {
+		t.Fatalf("the FIFO of shard %d ends at %d, but tail is %d", sh.number, last, sh.fifo.tail)
+	}
+	return items
+}
+
+func checkWheel[T comparable](t failer, sh *shard[T], waiting int) {
+	t.Helper()
+	if sh.wheel == nil {
+		if waiting > 0 {
+			t.Fatalf("shard %d: %d items wait without a wheel", sh.number, waiting)
+		}
+		return
+	}
+	if sh.wheel.Len() != waiting {
+		t.Fatalf("shard %d: %d items wait, but %d timers are filed", sh.number, waiting, sh.wheel.Len())
+	}
+}

@@ -1,0 +1,149 @@
+package shard
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/shardq/shardq/clock"
+)
+
+type request struct{ Namespace, Name string }
+
+// TestShardFillsCacheLines: the locks of two shards must not share a line.
+func TestShardFillsCacheLines(t *testing.T) {
+	t.Run("string", checkShardLayout[string])
+	t.Run("uint64", checkShardLayout[uint64])
+	t.Run("byte", checkShardLayout[byte])
+	t.Run("struct{}", checkShardLayout[struct{}])
+	t.Run("any", checkShardLayout[any])
+	t.Run("request", checkShardLayout[request])
+	t.Run("[100]int", checkShardLayout[[100]int])
+}
+
+func checkShardLayout[T comparable](t *testing.T) {
+	const line = unsafe.Sizeof(cacheLine{})
+	var sh shard[T]
+	if size := unsafe.Sizeof(sh); size%line != 0 {
+		t.Errorf("a shard takes %d bytes, %d beyond the last line", size, size%line)
+	}
+	if size := unsafe.Sizeof(table[T]{}); size%line != 0 {
+		t.Errorf("a table takes %d bytes, %d beyond the last line", size, size%line)
+	}
+	// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki bytes
+	// that has pointers in it: then the last 8 bytes of a shard are on the first
+	// line of the next.
+	if end := unsafe.Offsetof(sh.set) + unsafe.Sizeof(sh.set); end > unsafe.Sizeof(sh)-8 {
+		t.Errorf("a field in use ends at byte %d of %d", end, unsafe.Sizeof(sh))
+	}
+	// So, too, what every call writes is on one line with a header and without.
+	if end := unsafe.Offsetof(sh.table) + unsafe.Sizeof(sh.table); end > line-8 {
+		t.Errorf("what every call touches ends at byte %d", end)
+	}
+}
+
+// TestEntrySizes: what an item costs. They are on the face of the documentation.
+func TestEntrySizes(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		got, want uintptr
+	}{
+		{"entry[string]", unsafe.Sizeof(entry[string]{}), 24},
+		{"entry[uint64]", unsafe.Sizeof(entry[uint64]{}), 16},
+		{"entry[request]", unsafe.Sizeof(entry[request]{}), 40},
+		{"slot", unsafe.Sizeof(slot{}), 8},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s takes %d bytes, not %d", test.name, test.got, test.want)
+		}
+	}
+}
+
+// TestHotWordsHaveLinesOfTheirOwn: what every Get writes, and what every Add reads,
+// is neither on one line nor beside anything else.
+func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
+	const line = unsafe.Sizeof(cacheLine{})
+	var s Set[string]
+	first, lot := unsafe.Offsetof(s.lanes), unsafe.Offsetof(s.lot)
+	if before := unsafe.Offsetof(s.driver) + unsafe.Sizeof(s.driver); first-before < line {
+		t.Errorf("the first lane is %d bytes after the driver", first-before)
+	}
+	if size := unsafe.Sizeof(lane{}); size != line {
+		t.Errorf("a lane takes %d bytes", size)
+	}
+	if gap := lot - first - unsafe.Sizeof(s.lanes); gap+line-unsafe.Sizeof(s.lanes[0].turn) < line-8 {
+		t.Errorf("the lot is %d bytes after the last lane", gap)
+	}
+	if after := unsafe.Sizeof(s) - lot - unsafe.Sizeof(s.lot); after < line {
+		t.Errorf("the lot is %d bytes from the end", after)
+	}
+}
+
+// TestNewSetIsSmall: programs have tens of thousands of queues (C25).
+func TestNewSetIsSmall(t *testing.T) {
+	const most = 8 << 10
+	for _, shards := range []int{1, 8, 16, 32} {
+		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
+			config := Config[string]{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}
+			if n := allocated(func() { newSink = New(config) }); n > most {
+				t.Errorf("a new set of %d shards allocates %d bytes, more than %d", shards, n, most)
+			}
+		})
+	}
+}
+
+var newSink *Set[string]
+
+// allocated returns the bytes that f allocates. What else goes on in the process can
+// only add to that.
+func allocated(f func()) uint64 {
+	var least []uint64
+	for range 5 {
+		const runs = 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		least = append(least, (after.TotalAlloc-before.TotalAlloc)/runs)
+	}
+	return slices.Min(least)
+}
+
+// TestNewSetStartsNothing: no goroutine and no timer, neither with items that do not
+// wait.
+func TestNewSetStartsNothing(t *testing.T) {
+	fake := clock.NewFake(start)
+	before := runtime.NumGoroutine()
+	s := newTestSet(t, Config[string]{Shards: 16, Clock: fake})
+	s.Add("a")
+	item, _ := s.Get()
+	s.Done(item)
+	s.AddAfter("b", 0)
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines more than before", n-before)
+	}
+	if n := fake.Timers(); n > 0 {
+		t.Errorf("%d timers are set", n)
+	}
+	s.AddAfter("c", time.Hour)
+	if n, timers := runtime.NumGoroutine(), fake.Timers(); n > before || timers != 1 {
+		t.Errorf("with a waiting item: %d goroutines more, %d timers", n-before, timers)
+	}
+}
+
+// TestDefaultShards on machines of several sizes.
+func TestDefaultShards(t *testing.T) {
+	processors := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(processors)
+	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 4: 32, 64: 32} {
+		runtime.GOMAXPROCS(processors)
+		if got := DefaultShards(); got != want {
+			t.Errorf("%d shards for %d processors, want %d", got, processors, want)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package shard
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+type told struct {
+	kind Misuse
+	item any
+}
+
+// misused returns a set that records what its misuse hook is told.
+func misused(t *testing.T) (s *Set[any], all *[]told) {
+	all = &[]told{}
+	return newTestSet(t, Config[any]{Shards: 3, OnMisuse: func(kind Misuse, item any) {
+		for i := range s.shards {
+			if !s.shards[i].mu.TryLock() {
+				t.Errorf("the hook runs under the lock of shard %d", i)
+				continue
+			}
+			s.shards[i].mu.Unlock()
+		}
+		*all = append(*all, told{kind, item})
+	}}), all
+}
+
+// TestItemNotEqualToItself is rejected, whichever way it comes, and leaves nothing.
+func TestItemNotEqualToItself(t *testing.T) {
+	var all []told
+	s := newTestSet(t, Config[float64]{Shards: 3, OnMisuse: func(kind Misuse, item float64) {
+		all = append(all, told{kind, math.IsNaN(item)})
+	}})
+	nan := math.NaN()
+	s.Add(nan)
+	s.AddAfter(nan, time.Hour)
+	s.AddAfter(nan, 0)
+	s.Done(nan)
+	rejected := told{ItemNotEqualToItself, true}
+	if want := []told{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
+		t.Errorf("the hook was told %v, not %v", all, want)
+	}
+	if stats, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); stats != want {
+		t.Errorf("%+v", stats)
+	}
+	checkSet(t, s)
+}
+
+// TestUnhashable panics in the caller's goroutine, before anything is changed.
+func TestUnhashable(t *testing.T) {
+	s, all := misused(t)
+	item := any([]int{1})
+	for name, call := range map[string]func(){
+		"Add": func() { s.Add(item) }, "AddAfter": func() { s.AddAfter(item, time.Hour) }, "Done": func() { s.Done(item) },
+	} {
+		if panicOf(call) == nil {
+			t.Errorf("%s does not panic", name)
+		}
+	}
+	if stats := s.Stats(); stats != (Stats{Shards: 3}) || len(*all) > 0 {
+		t.Errorf("%+v, %v", stats, *all)
+	}
+	s.Add("hashable")
+	checkSet(t, s)
+}
+
+// TestDoneWithoutGet has no effect in any phase (C15).
+func TestDoneWithoutGet(t *testing.T) {
+	s, all := misused(t)
+	s.Done("unknown")
+	s.Add("ready")
+	s.Done("ready")
+	s.AddAfter("waiting", time.Hour)
+	s.Done("waiting")
+	item, _ := s.Get()
+	s.Done(item)
+	s.Done(item)
+	want := []told{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "waiting"}, {DoneWithoutGet, "ready"}}
+	if !slices.Equal(*all, want) {
+		t.Errorf("the hook was told %v, not %v", *all, want)
+	}
+	if stats := s.Stats(); stats.Misused != 4 || stats.Waiting != 1 || stats.Ready+stats.Processing > 0 {
+		t.Errorf("%+v", stats)
+	}
+	checkSet(t, s)
+}
+
+// TestMisuseHookPanics: the panic reaches the caller, and the queue goes on.
+func TestMisuseHookPanics(t *testing.T) {
+	s := newTestSet(t, Config[int]{OnMisuse: func(Misuse, int) { panic("hook") }})
+	s.Add(1)
+	if got := panicOf(func() { s.Done(1) }); got != "hook" {
+		t.Errorf("panicked with %v", got)
+	}
+	item, _ := s.Get()
+	s.Done(item)
+	checkSet(t, s)
+}
+
+// TestMisuseNames are for logs.
+func TestMisuseNames(t *testing.T) {
+	for kind, want := range map[Misuse]string{
+		DoneWithoutGet:       "Done without Get",
+		ItemNotEqualToItself: "item not equal to itself",
+		0:                    "Misuse(0)",
+		200:                  "Misuse(200)",
+	} {
+		if got := kind.String(); got != want {
+			t.Errorf("%d is %q, not %q", uint8(kind), got, want)
+		}
+	}
+}
+
+// TestSpecialItems: zero values and what is equal without looking so (C9).
+func TestSpecialItems(t *testing.T) {
+	s, _ := misused(t)
+	zero := 0.0
+	for _, item := range []any{nil, "", 0, int64(0), zero, -zero, math.Copysign(0, -1), [0]int{}, struct{}{}, (*int)(nil)} {
+		s.Add(item)
+	}
+	if n := s.Len(); n != 8 { // the three floating-point zeros are one item
+		t.Errorf("%d items are ready: %v", n, allReady(t, s))
+	}
+	checkSet(t, s)
+}

@@ -1,0 +1,381 @@
+package shard
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// A model is what the queue has to do, in the style of client-go's: a set of dirty
+// items, a set of items in processing, the queue itself, and the deadlines of what
+// waits. It has one queue for each shard, and no lock, hash, link or wheel.
+type model struct {
+	cancelDelayOnAdd bool
+	shardOf          func(item int) int
+	queues           [][]int
+	// dirty has the items that need a run: those in a queue, and those in
+	// processing that were added again.
+	dirty      map[int]bool
+	processing map[int]bool
+	waiting    map[int]uint64 // ticks
+	closed     bool
+	stats      Stats
+}
+
+func newModel(config Config[int], shardOf func(item int) int) *model {
+	return &model{
+		cancelDelayOnAdd: config.CancelDelayOnAdd,
+		shardOf:          shardOf,
+		queues:           make([][]int, config.Shards),
+		dirty:            map[int]bool{},
+		processing:       map[int]bool{},
+		waiting:          map[int]uint64{},
+		stats:            Stats{Shards: config.Shards},
+	}
+}
+
+func (m *model) add(item int) {
+	if m.closed {
+		m.stats.Dropped++
+		return
+	}
+	if m.cancelDelayOnAdd {
+		delete(m.waiting, item)
+	}
+	m.demand(item)
+}
+
+// demand is what Add and the end of a delay have in common.
+func (m *model) demand(item int) {
+	if m.dirty[item] {
+		m.stats.Merged++
+		return
+	}
+	m.stats.Added++
+	m.dirty[item] = true
+	if !m.processing[item] {
+		m.enqueue(item)
+	}
+}
+
+func (m *model) enqueue(item int) {
+	number := m.shardOf(item)
+	m.queues[number] = append(m.queues[number], item)
+}
+
+// addAfter takes the deadline in ticks.
+func (m *model) addAfter(item int, deadline uint64) {
+	if m.closed {
+		m.stats.Dropped++
+		return
+	}
+	if filed, waits := m.waiting[item]; !waits || deadline < filed {
+		m.waiting[item] = deadline
+	}
+}
+
+// take reports whether item is at the head of its queue, and takes it.
+func (m *model) take(item int) bool {
+	queue := &m.queues[m.shardOf(item)]
+	if len(*queue) == 0 || (*queue)[0] != item {
+		return false
+	}
+	*queue = (*queue)[1:]
+	delete(m.dirty, item)
+	m.processing[item] = true
+	return true
+}
+
+// done reports whether item was in processing.
+func (m *model) done(item int) bool {
+	if !m.processing[item] {
+		m.stats.Misused++
+		return false
+	}
+	delete(m.processing, item)
+	if m.dirty[item] {
+		m.enqueue(item)
+	}
+	return true
+}
+
+// due removes and returns the items whose deadlines have passed: those of one
+// deadline together, in the order of the deadlines.
+func (m *model) due(now uint64) (groups [][]int) {
+	byDeadline := map[uint64][]int{}
+	for item, deadline := range m.waiting {
+		if deadline <= now {
+			byDeadline[deadline] = append(byDeadline[deadline], item)
+			delete(m.waiting, item)
+		}
+	}
+	for _, deadline := range slices.Sorted(maps.Keys(byDeadline)) {
+		groups = append(groups, byDeadline[deadline])
+	}
+	return groups
+}
+
+func (m *model) shutDown() {
+	if m.closed {
+		return
+	}
+	m.closed = true
+	m.stats.Dropped += uint64(len(m.waiting))
+	clear(m.waiting)
+}
+
+func (m *model) ready() (n int) {
+	for _, queue := range m.queues {
+		n += len(queue)
+	}
+	return n
+}
+
+// quiescent is what a drain waits for.
+func (m *model) quiescent() bool { return m.closed && m.ready() == 0 && len(m.processing) == 0 }
+
+func (m *model) statsNow() Stats {
+	m.stats.Ready, m.stats.Waiting, m.stats.Processing = m.ready(), len(m.waiting), len(m.processing)
+	return m.stats
+}
+
+// checkedSet is a Set beside a model of it. Each operation is done on both, and the
+// test fails at the first difference.
+type checkedSet struct {
+	failer
+	set   *Set[int]
+	clock *clock.Fake
+	model *model
+	// elapsed is how far the clock is from start.
+	elapsed time.Duration
+	// base is where start lies on the axis of nanoseconds, that ticks divide.
+	base uint64
+	tick time.Duration
+	// misused counts what the misuse hook was told.
+	misused uint64
+}
+
+func newCheckedSet(t failer, config Config[int]) *checkedSet {
+	c := &checkedSet{failer: t, clock: clock.NewFake(start)}
+	config.Clock = c.clock
+	config.OnMisuse = func(kind Misuse, _ int) {
+		if kind != DoneWithoutGet {
+			c.Fatalf("told of misuse %v", kind)
+		}
+		c.misused++
+	}
+	c.set = newTestSet(t, config)
+	c.base, c.tick = c.set.time.nanoseconds(), time.Duration(c.set.time.tick)
+	config.Shards = len(c.set.shards)
+	c.model = newModel(config, func(item int) int {
+		return int(c.set.shardOf(item, c.set.hash(item)).number)
+	})
+	return c
+}
+
+func (c *checkedSet) add(item int) {
+	c.set.Add(item)
+	c.model.add(item)
+}
+
+func (c *checkedSet) addAfter(item int, d time.Duration) {
+	c.set.AddAfter(item, d)
+	if d <= 0 {
+		c.model.add(item)
+		return
+	}
+	end := c.nanoseconds() + uint64(d)
+	deadline := (end-1)/uint64(c.tick) + 1
+	c.model.addAfter(item, deadline)
+}
+
+// nanoseconds returns the present on the axis that ticks divide.
+func (c *checkedSet) nanoseconds() uint64 { return c.base + uint64(c.elapsed) }
+
+// get calls Get if it does not block.
+func (c *checkedSet) get() {
+	c.Helper()
+	ready := c.model.ready()
+	if ready == 0 && !c.model.closed {
+		return
+	}
+	item, shutdown := c.set.Get()
+	switch {
+	case shutdown != (ready == 0):
+		c.Fatalf("with %d ready items, Get returned (%d, %v)", ready, item, shutdown)
+	case shutdown && item != 0:
+		c.Fatalf("at shutdown, Get returned item %d", item)
+	case !shutdown && !c.model.take(item):
+		c.Fatalf("Get returned %d, but at the heads of the queues are %v", item, c.model.queues)
+	}
+}
+
+func (c *checkedSet) done(item int) {
+	c.set.Done(item)
+	c.model.done(item)
+}
+
+// doneSome calls Done for the items in processing that divide by n.
+func (c *checkedSet) doneSome(n int) {
+	for _, item := range slices.Sorted(maps.Keys(c.model.processing)) {
+		if item%n == 0 {
+			c.done(item)
+		}
+	}
+}
+
+// step moves the clock, and compares what became ready because of it. The order of
+// items of one deadline is for the queue to choose, and the model follows it.
+func (c *checkedSet) step(d time.Duration) {
+	c.Helper()
+	c.clock.Step(d)
+	c.elapsed += d
+	queued := make([][]int, len(c.model.queues))
+	for i := range queued {
+		queued[i] = readyItems(c, &c.set.shards[i])
+		c.checkPrefix(i, queued[i])
+		queued[i] = queued[i][len(c.model.queues[i]):]
+	}
+	for _, group := range c.model.due(c.nanoseconds() / uint64(c.tick)) {
+		c.model.stats.Fired += uint64(len(group))
+		c.fire(group, queued)
+	}
+}
+
+// checkPrefix checks that what was ready before is still at the head of the FIFO.
+func (c *checkedSet) checkPrefix(number int, queued []int) {
+	c.Helper()
+	before := c.model.queues[number]
+	if len(queued) < len(before) || !slices.Equal(queued[:len(before)], before) {
+		c.Fatalf("after a step shard %d has %v, not first %v", number, queued, before)
+	}
+}
+
+// fire ends the delays of a group. The items of it that have to become ready must be
+// the next ones in what was queued, which is cut by them.
+func (c *checkedSet) fire(group []int, queued [][]int) {
+	c.Helper()
+	want := map[int]bool{}
+	for _, item := range group {
+		if c.model.dirty[item] || c.model.processing[item] {
+			c.model.demand(item)
+		} else {
+			want[item] = true
+		}
+	}
+	for len(want) > 0 {
+		if !c.fireNext(want, queued) {
+			c.Fatalf("of the items of one deadline, %v did not become ready in their turn: %v", want, queued)
+		}
+	}
+}
+
+// fireNext finds an item of want at the head of what was queued.
+func (c *checkedSet) fireNext(want map[int]bool, queued [][]int) bool {
+	for i, items := range queued {
+		if len(items) > 0 && want[items[0]] {
+			delete(want, items[0])
+			queued[i] = items[1:]
+			c.model.demand(items[0])
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checkedSet) shutDown() {
+	c.set.ShutDown()
+	c.model.shutDown()
+}
+
+func (c *checkedSet) check() {
+	c.Helper()
+	checkSet(c, c.set)
+	want := c.model.statsNow()
+	if got := c.set.Stats(); got != want {
+		c.Fatalf("Stats are\n%+v, not\n%+v", got, want)
+	}
+	if got := c.set.Len(); got != want.Ready {
+		c.Fatalf("Len is %d, not %d", got, want.Ready)
+	}
+	if c.misused != want.Misused {
+		c.Fatalf("the hook was told of %d misuses, not %d", c.misused, want.Misused)
+	}
+	if c.set.ShuttingDown() != c.model.closed {
+		c.Fatalf("ShuttingDown is %v", c.set.ShuttingDown())
+	}
+	for i := range c.set.shards {
+		if got := readyItems(c, &c.set.shards[i]); !slices.Equal(got, c.model.queues[i]) {
+			c.Fatalf("shard %d has %v, not %v", i, got, c.model.queues[i])
+		}
+	}
+	c.checkTimer()
+}
+
+// checkTimer checks that there is one timer, set for no later than the first deadline.
+func (c *checkedSet) checkTimer() {
+	c.Helper()
+	timers := c.clock.Timers()
+	if timers > 1 || c.model.closed && timers > 0 || len(c.model.waiting) > 0 && timers == 0 {
+		c.Fatalf("%d timers are set for %d waiting items", timers, len(c.model.waiting))
+	}
+	next, set := c.clock.Next()
+	for item, deadline := range c.model.waiting {
+		if left := c.until(deadline); !set || next > left {
+			c.Fatalf("item %d is due in %v, but the timer is set for %v (%v)", item, left, next, set)
+		}
+	}
+}
+
+// until returns how far a tick is from now.
+func (c *checkedSet) until(tick uint64) time.Duration {
+	if tick > math.MaxUint64/uint64(c.tick) {
+		return math.MaxInt64
+	}
+	return time.Duration(min(tick*uint64(c.tick)-c.nanoseconds(), math.MaxInt64))
+}
+
+// stepToNext moves the clock to the next deadline of the model, if that is not too
+// far off, and by some more, which may be negative.
+func (c *checkedSet) stepToNext(more time.Duration) (stepped bool) {
+	c.Helper()
+	if len(c.model.waiting) == 0 {
+		return false
+	}
+	next := slices.Min(slices.Collect(maps.Values(c.model.waiting)))
+	d := c.until(next)
+	if d > farthest {
+		return false
+	}
+	c.step(d + more)
+	return true
+}
+
+// farthest is the longest step of the clock, so that it stays within its range.
+const farthest = 1000 * time.Hour
+
+// drainAll runs the set until nothing is ready, processing or waiting, but for what
+// waits for ever and is dropped, and checks that the queue then remembers nothing.
+func (c *checkedSet) drainAll() {
+	c.Helper()
+	for more := true; more; more = c.stepToNext(0) {
+		for c.model.ready()+len(c.model.processing) > 0 {
+			for c.model.ready() > 0 {
+				c.get()
+			}
+			c.doneSome(1)
+		}
+		c.check()
+	}
+	c.shutDown()
+	c.get()
+	c.check()
+	for i := range c.set.shards {
+		if ids := idsOf(c, &c.set.shards[i]); len(ids) > 0 {
+			c.Fatalf("an idle queue remembers %d items", len(ids))
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package shard
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// consumers starts n goroutines that call Get once each, in the bubble of the test,
+// and waits until they sleep or have returned.
+func consumers(s *Set[int], n int) *gotten {
+	g := &gotten{}
+	for range n {
+		go func() {
+			if _, shutdown := s.Get(); shutdown {
+				g.shutdowns.Add(1)
+			} else {
+				g.items.Add(1)
+			}
+		}()
+	}
+	synctest.Wait()
+	return g
+}
+
+// gotten counts what consumers came back with.
+type gotten struct{ items, shutdowns atomic.Int32 }
+
+func (g *gotten) check(t *testing.T, items, shutdowns int32) {
+	t.Helper()
+	synctest.Wait()
+	if g.items.Load() != items || g.shutdowns.Load() != shutdowns {
+		t.Fatalf("%d items and %d shutdowns were gotten, want %d and %d",
+			g.items.Load(), g.shutdowns.Load(), items, shutdowns)
+	}
+}
+
+// checkLot compares the parking lot of a set that nobody is using.
+func checkLot(t *testing.T, s *Set[int], parked int32, searching bool) {
+	t.Helper()
+	synctest.Wait()
+	if s.lot.parked.Load() != parked || s.lot.searching.Load() != searching || (len(s.lot.token) == 1) != searching {
+		t.Fatalf("%d parked, searching %v, %d tokens, want %d and %v",
+			s.lot.parked.Load(), s.lot.searching.Load(), len(s.lot.token), parked, searching)
+	}
+}
+
+// parkingSets runs a test with one shard, which has no ready bit, and with several.
+func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
+	for _, shards := range []int{1, 4, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			test(t, newTestSet(t, Config[int]{Shards: shards}))
+		})
+	}
+}
+
+// TestParkAndWake: one sleeper, one item.
+func TestParkAndWake(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, 1)
+		checkLot(t, s, 1, false)
+		s.Add(7)
+		g.check(t, 1, 0)
+		checkLot(t, s, 0, false)
+	})
+}
+
+// TestNobodyParkedNoToken: an Add that no sleeper needs does not send.
+func TestNobodyParkedNoToken(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.Add(7)
+		checkLot(t, s, 0, false)
+		consumers(s, 1).check(t, 1, 0)
+	})
+}
+
+// TestMergedAddsDoNotWake: an Add that makes nothing ready leaves sleepers alone.
+func TestMergedAddsDoNotWake(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.Add(7)
+		s.Get()
+		g := consumers(s, 1)
+		s.Add(7)
+		s.Add(7)
+		g.check(t, 0, 0)
+		checkLot(t, s, 1, false)
+		s.Done(7) // it was dirty
+		g.check(t, 1, 0)
+	})
+}
+
+// TestAnnounceThenLook: what was published before the announcement is found by the
+// look after it. Without that look the consumer would sleep beside a ready item.
+func TestAnnounceThenLook(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.Add(7)
+		if s.park() {
+			t.Error("a consumer slept although an item was ready")
+		}
+		checkLot(t, s, 0, false)
+		item, _ := s.Get()
+		s.Done(item)
+		s.closing.complete.Store(true)
+		if s.park() {
+			t.Error("a consumer slept although the queue was shut down")
+		}
+		checkLot(t, s, 0, false)
+	})
+}
+
+// TestThrottle: however many items are published, there is one token.
+func TestThrottle(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.lot.parked.Store(5) // sleepers who do not wake
+		for item := range 1000 {
+			s.Add(item)
+		}
+		checkLot(t, s, 5, true)
+	})
+}
+
+// TestPassOn: the searcher gives the token on if there is something left for another
+// sleeper, and only then.
+func TestPassOn(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		parked           int32
+		ready, shut, out bool
+	}{
+		{"an item and a sleeper", 1, true, false, true},
+		{"an item and no sleeper", 0, true, false, false},
+		{"no item and a sleeper", 1, false, false, false},
+		{"a shutdown and a sleeper", 1, false, true, true},
+		{"a shutdown and no sleeper", 0, false, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			parkingSets(t, func(t *testing.T, s *Set[int]) {
+				if test.ready {
+					s.Add(7)
+				}
+				s.closing.complete.Store(test.shut)
+				s.lot.parked.Store(test.parked)
+				s.lot.searching.Store(true)
+				s.passOn()
+				checkLot(t, s, test.parked, test.out)
+			})
+		})
+	}
+}
+
+// TestBurstWakesAsManyAsNeeded: a burst of Adds sends one token, and the searchers
+// pass it on until all items are found. The others sleep on.
+func TestBurstWakesAsManyAsNeeded(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, 100)
+		for item := range 30 {
+			s.Add(item)
+		}
+		g.check(t, 30, 0)
+		checkLot(t, s, 70, false)
+		s.ShutDown()
+		g.check(t, 30, 70)
+	})
+}
+
+// TestStaleToken: a token that was sent for a consumer who then found an item without
+// it stays in the channel. The next to park wakes for nothing once, and sleeps again;
+// and no later item is lost.
+func TestStaleToken(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.sendToken()
+		checkLot(t, s, 0, true)
+		s.Add(1) // nobody sleeps
+		consumers(s, 1).check(t, 1, 0)
+		checkLot(t, s, 0, true)
+		g := consumers(s, 3)
+		g.check(t, 0, 0)
+		checkLot(t, s, 3, false)
+		s.Add(2)
+		g.check(t, 1, 0)
+		s.ShutDown()
+		g.check(t, 1, 2)
+		checkLot(t, s, 0, false)
+	})
+}
+
+// TestTokenOutWhileItemsArrive: a producer that finds the token out leaves its item to
+// the searcher's last look.
+func TestTokenOutWhileItemsArrive(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, 2)
+		s.lot.searching.Store(true) // a searcher is about to look
+		s.Add(1)
+		s.Add(2)
+		g.check(t, 0, 0)
+		if _, ok := s.take(); !ok {
+			t.Fatal("the searcher found nothing")
+		}
+		s.passOn()
+		g.check(t, 1, 0)
+		s.ShutDown()
+		g.check(t, 1, 1)
+	})
+}
+
+// TestStolenItem: an awake consumer takes the item that the token was sent for. The
+// woken one sleeps again.
+func TestStolenItem(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, 1)
+		s.Add(1)
+		if _, ok := s.take(); !ok { // the sleeper has not run yet, or it has
+			g.check(t, 1, 0)
+			return
+		}
+		g.check(t, 0, 0)
+		checkLot(t, s, 1, false)
+		s.ShutDown()
+		g.check(t, 0, 1)
+	})
+}
+
+// TestShutDownWakesAll: the token goes from sleeper to sleeper.
+func TestShutDownWakesAll(t *testing.T) {
+	const sleepers = 10_000
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, sleepers)
+		checkLot(t, s, sleepers, false)
+		s.ShutDown()
+		g.check(t, 0, sleepers)
+		checkLot(t, s, 0, false)
+	})
+}
+
+// TestShutDownWhileSearching: the token is out when the queue is shut down: whoever
+// holds it wakes the others.
+func TestShutDownWhileSearching(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		g := consumers(s, 50)
+		s.lot.searching.Store(true)
+		s.ShutDown()
+		g.check(t, 0, 0)
+		s.passOn()
+		g.check(t, 0, 50)
+	})
+}
+
+// TestDelayWakesSleepers: items whose delay ends are found by sleepers, all of them.
+func TestDelayWakesSleepers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCheckedSet(t, Config[int]{Shards: 4})
+		g := consumers(c.set, 1000)
+		for item := range 900 {
+			c.set.AddAfter(item, 5)
+		}
+		g.check(t, 0, 0)
+		c.clock.Step(c.tick)
+		g.check(t, 900, 0)
+		c.set.ShutDown()
+		g.check(t, 900, 100)
+	})
+}

@@ -1,0 +1,251 @@
+package shard
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestSetAgainstModel runs random sequences of calls on a set and the model, and
+// compares order, counters and everything inside after each.
+func TestSetAgainstModel(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		for _, cancel := range []bool{false, true} {
+			config := Config[int]{Shards: shards, CancelDelayOnAdd: cancel}
+			t.Run(fmt.Sprintf("shards=%d,cancel=%v", shards, cancel), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					config := config
+					config.Tick = tickSizes.Draw(t, "tick")
+					c := newCheckedSet(t, config)
+					for range 2 { // more steps than Repeat does by itself
+						t.Repeat(setActions(c))
+					}
+					c.drainAll()
+				})
+			})
+		}
+	}
+}
+
+var tickSizes = rapid.SampledFrom([]time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 3})
+
+func setActions(c *checkedSet) map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"":          func(*rapid.T) { c.check() },
+		"add":       func(t *rapid.T) { c.add(item(t)) },
+		"add after": func(t *rapid.T) { c.addAfter(item(t), delay(t)) },
+		"get":       func(*rapid.T) { c.get() },
+		"done":      func(t *rapid.T) { c.done(item(t)) },
+		"done some": func(t *rapid.T) { c.doneSome(rapid.IntRange(1, 3).Draw(t, "n")) },
+		"step":      func(t *rapid.T) { c.step(rapid.SampledFrom(steps).Draw(t, "d")) },
+		"step to next": func(t *rapid.T) {
+			c.stepToNext(rapid.SampledFrom([]time.Duration{-1, 0, 1, c.tick}).Draw(t, "more"))
+		},
+		"crowd": func(t *rapid.T) { c.crowd(t) },
+		"shut down": func(t *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(t, "0 shuts down") == 0 {
+				c.shutDown()
+			}
+		},
+	}
+}
+
+func item(t *rapid.T) int { return rapid.IntRange(0, 9).Draw(t, "item") }
+
+var steps = []time.Duration{0, 1, time.Microsecond, time.Millisecond, 10 * time.Millisecond,
+	time.Second, time.Minute, 5 * time.Hour, -time.Millisecond, -time.Second, -time.Hour}
+
+func delay(t *rapid.T) time.Duration {
+	return rapid.OneOf(
+		rapid.SampledFrom([]time.Duration{math.MinInt64, -1, 0, 1, 2, time.Microsecond,
+			time.Millisecond, 64 * time.Millisecond, time.Hour, math.MaxInt64}),
+		rapid.Map(rapid.IntRange(1, 200), func(n int) time.Duration { return time.Duration(n) * time.Millisecond }),
+	).Draw(t, "delay")
+}
+
+// crowd sends many items on their way, or some of the way: memory grows and is used
+// again for others.
+func (c *checkedSet) crowd(t *rapid.T) {
+	first := rapid.IntRange(0, 1500).Draw(t, "first")
+	n := rapid.IntRange(1, 300).Draw(t, "n")
+	do := rapid.SampledFrom([]string{"add", "add after", "get", "done", "all"}).Draw(t, "what")
+	for item := first; item < first+n; item++ {
+		switch do {
+		case "add":
+			c.add(item)
+		case "add after":
+			c.addAfter(item, time.Duration(1+item%50)*time.Millisecond)
+		case "get":
+			c.get()
+		case "done":
+			c.done(item)
+		case "all":
+			c.add(item)
+			c.get()
+			c.done(item)
+		}
+	}
+}
+
+// TestDrainAgainstModel has calls of ShutDownWithDrain under way, and checks after
+// each step that just those have returned that should have.
+func TestDrainAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			c := newCheckedSet(t, Config[int]{Shards: rapid.IntRange(1, 3).Draw(t, "shards")})
+			d := &drains{checkedSet: c}
+			actions := setActions(c)
+			delete(actions, "crowd")
+			actions[""] = func(*rapid.T) { d.check() }
+			actions["drain"] = func(t *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(t, "0 drains") == 0 {
+					d.start()
+				}
+			}
+			actions["shut down"] = func(t *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(t, "0 shuts down") == 0 {
+					d.shutDown()
+				}
+			}
+			t.Repeat(actions)
+			d.start()
+			c.drainAll()
+			d.check()
+		})
+	})
+}
+
+type drains struct {
+	*checkedSet
+	underWay int
+	returned int // of those that were under way
+}
+
+func (d *drains) start() {
+	d.underWay++
+	go func() {
+		d.set.ShutDownWithDrain()
+		d.returned++ // the bubble runs one of us at a time: see check
+	}()
+	d.model.shutDown()
+	synctest.Wait()
+}
+
+func (d *drains) shutDown() {
+	d.checkedSet.shutDown()
+	synctest.Wait()
+	d.expect(d.underWay, "after a ShutDown")
+}
+
+func (d *drains) check() {
+	d.Helper()
+	d.checkedSet.check()
+	synctest.Wait()
+	if d.model.quiescent() {
+		d.expect(d.underWay, "with nothing left to do")
+	} else {
+		d.expect(0, "with items left")
+	}
+}
+
+// expect forgets the drains that have returned.
+func (d *drains) expect(returned int, when string) {
+	d.Helper()
+	if d.returned != returned {
+		d.Fatalf("%s, %d of %d drains have returned: %+v", when, d.returned, d.underWay, d.model.stats)
+	}
+	d.underWay -= d.returned
+	d.returned = 0
+}
+
+// TestOrderOfOneShard: one shard is a FIFO, a dirty item joins it at its Done.
+func TestOrderOfOneShard(t *testing.T) {
+	s := newTestSet[string](t, Config[string]{})
+	s.Add("a")
+	s.Add("b")
+	s.Get() // a
+	s.Add("a")
+	s.Add("c")
+	s.Done("a")
+	var got []string
+	for range 3 {
+		item, _ := s.Get()
+		got = append(got, item)
+	}
+	if want := []string{"b", "c", "a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestTurnsBound: an item is handed out within a number of Gets that follows from its
+// place in its shard, whatever is added meanwhile to other shards: see lateness.
+func TestTurnsBound(t *testing.T) {
+	for _, shards := range []int{1, 2, 3, 16, 64, 65, 100, 130} {
+		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
+			s := newTestSet(t, Config[int]{Shards: shards})
+			due := map[int]int{} // the Get by which an item must have been handed out
+			gets, next := 0, 0
+			add := func() {
+				s.Add(next)
+				sh := s.shardOf(next, s.hash(next))
+				due[next] = gets + lateness(int(sh.fifo.length), shards)
+				next++
+			}
+			for range 5 * shards {
+				add()
+			}
+			for s.Len() > 0 {
+				gets++
+				item, _ := s.Get()
+				if gets > due[item] {
+					t.Fatalf("item %d was handed out by Get %d, after %d", item, gets, due[item])
+				}
+				if gets < 100*shards {
+					add()
+				}
+			}
+		})
+	}
+}
+
+// lateness bounds the number of Gets, by one consumer, that hand out an item at a
+// place of its shard's FIFO. Before the turn comes to the shard, each of the others
+// can hand out quantum items; then the shard hands out quantum, but for the first
+// time, when it may hand out less.
+func lateness(place, shards int) int {
+	turns := 1 + (place+quantum-1)/quantum
+	return place + turns*quantum*(shards-1)
+}
+
+// TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that ends.
+func TestSteadyCycleAllocatesNothing(t *testing.T) {
+	c := newCheckedSet(t, Config[int]{Shards: 4})
+	for item := range 300 {
+		c.set.Add(item)
+	}
+	cycle := func() {
+		item, _ := c.set.Get()
+		c.set.Add(item)
+		c.set.Done(item)
+	}
+	if n := testing.AllocsPerRun(2000, cycle); n > 0 {
+		t.Errorf("Get, Add and Done allocate %v times", n)
+	}
+	delayed := func() {
+		item, _ := c.set.Get()
+		c.set.Done(item)
+		c.set.AddAfter(item, time.Millisecond)
+		c.clock.Step(2 * time.Millisecond)
+	}
+	for range 5000 { // through all slots of two levels of the wheel
+		delayed()
+	}
+	if n := testing.AllocsPerRun(2000, delayed); n > 0 {
+		t.Errorf("a delay allocates %v times", n)
+	}
+}

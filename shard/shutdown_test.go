@@ -1,0 +1,175 @@
+package shard
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestShutDownDropsInTurns: many waiting items are dropped, a bounded number per hold
+// of a lock; what is ready, processing and waiting at once stays.
+func TestShutDownDropsInTurns(t *testing.T) {
+	const items = 10 * stepsPerHold
+	c := newCheckedSet(t, Config[int]{Shards: 2})
+	for item := range items {
+		c.addAfter(item, time.Duration(1+item%500)*time.Second)
+	}
+	for item := range 20 {
+		c.add(item) // they go on waiting
+	}
+	for range 10 {
+		c.get()
+	}
+	c.check()
+	c.shutDown()
+	c.check()
+	if stats := c.set.Stats(); stats.Dropped != items || stats.Ready != 10 || stats.Processing != 10 {
+		t.Errorf("%+v", stats)
+	}
+	c.drainAll()
+}
+
+// TestShutDownOfWaitingAlone gives everything back: the table is reset while its last
+// item is dropped, in the middle of the wheel's work.
+func TestShutDownOfWaitingAlone(t *testing.T) {
+	for _, items := range []int{1, stepsPerHold - 1, stepsPerHold, stepsPerHold + 1, 2000} {
+		c := newCheckedSet(t, Config[int]{})
+		for item := range items {
+			c.addAfter(item, time.Hour)
+		}
+		c.shutDown()
+		c.check()
+		if stats := c.set.Stats(); stats.Dropped != uint64(items) {
+			t.Errorf("of %d items %d were dropped", items, stats.Dropped)
+		}
+	}
+}
+
+// TestAddsAfterShutDown are dropped and counted; Get and Done go on.
+func TestAddsAfterShutDown(t *testing.T) {
+	c := newCheckedSet(t, Config[int]{Shards: 3})
+	c.add(1)
+	c.add(2)
+	c.get()
+	c.add(1)
+	c.add(2)
+	c.shutDown()
+	for _, d := range []time.Duration{0, -1, 1, time.Hour} {
+		c.addAfter(3, d)
+	}
+	c.add(1)
+	c.check()
+	c.drainAll()
+}
+
+// TestGetAfterShutDown: true, then false for an item that was dirty, then true (C10).
+func TestGetAfterShutDown(t *testing.T) {
+	s := newTestSet(t, Config[string]{})
+	s.Add("a")
+	s.Get()
+	s.Add("a")
+	s.ShutDown()
+	if item, shutdown := s.Get(); item != "" || !shutdown {
+		t.Errorf("(%q, %v)", item, shutdown)
+	}
+	s.Done("a")
+	if item, shutdown := s.Get(); item != "a" || shutdown {
+		t.Errorf("(%q, %v)", item, shutdown)
+	}
+	s.Done("a")
+	if item, shutdown := s.Get(); item != "" || !shutdown {
+		t.Errorf("(%q, %v)", item, shutdown)
+	}
+}
+
+// TestAddInFlightAtShutDown: an Add has seen that the queue is open, and holds its
+// shard's lock while the queue is shut down. A consumer that comes meanwhile must not
+// leave: the item is for it (C2, C10).
+func TestAddInFlightAtShutDown(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 2})
+	sh := &s.shards[1]
+	sh.mu.Lock()
+	down := make(chan struct{})
+	go func() { s.ShutDown(); close(down) }()
+	eventually(t, "ShutDown does not begin", s.ShuttingDown)
+	left := make(chan bool, 1)
+	go func() { _, shutdown := s.Get(); left <- shutdown }()
+	eventually(t, "the consumer does not park", func() bool { return s.lot.parked.Load() > 0 || len(left) > 0 })
+	if id, e := sh.entryFor(7, uint32(s.hash(7))); sh.apply(id, e) != enqueue {
+		t.Error("the item is not ready")
+	}
+	sh.mu.Unlock()
+	s.wake()
+	if shutdown := <-left; shutdown {
+		t.Error("the consumer left the item behind")
+	}
+	<-down
+}
+
+// TestShutDownWhileDrainCloses: a ShutDown comes when a ShutDownWithDrain has begun,
+// but does not wait yet. It lets the drain go all the same (C12).
+func TestShutDownWhileDrainCloses(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	s.Add(1) // and no Get
+	s.shards[0].mu.Lock()
+	drained := make(chan struct{})
+	go func() { s.ShutDownWithDrain(); close(drained) }()
+	eventually(t, "the drain does not begin", s.ShuttingDown)
+	s.ShutDown()
+	s.shards[0].mu.Unlock()
+	eventually(t, "the drain goes on after a ShutDown", closed(drained))
+}
+
+// TestManyShutDowns from many goroutines, with drains among them: all return.
+func TestManyShutDowns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSet(t, Config[int]{Shards: 3})
+		for item := range 100 {
+			s.Add(item)
+			s.AddAfter(item, time.Hour)
+		}
+		for i := range 100 {
+			go func() {
+				if i%2 == 0 {
+					s.ShutDownWithDrain()
+				} else {
+					s.ShutDown()
+				}
+			}()
+		}
+		synctest.Wait()
+		s.ShutDown() // for the drains that came after the last
+		synctest.Wait()
+		checkSet(t, s)
+		if stats := s.Stats(); stats.Dropped != 100 || stats.Ready != 100 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+// TestDrainOwesOnce: each shard reports its quiescence once, whatever it does before
+// and after.
+func TestDrainOwesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSet(t, Config[int]{Shards: 8})
+		for item := range 50 {
+			s.Add(item)
+		}
+		drained := false
+		go func() { s.ShutDownWithDrain(); drained = true }()
+		for range 50 {
+			synctest.Wait()
+			if drained {
+				t.Error("the drain ended early")
+			}
+			item, _ := s.Get()
+			s.Done(item)
+			s.Done(item) // misuse
+		}
+		synctest.Wait()
+		if owing := s.drained.owing.Load(); !drained || owing != 0 {
+			t.Errorf("drained: %v; %d reports are owing", drained, owing)
+		}
+		s.ShutDownWithDrain()
+	})
+}

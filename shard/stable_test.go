@@ -1,0 +1,243 @@
+package shard
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"pgregory.net/rapid"
+)
+
+// Item types with stable values.
+type (
+	name   string
+	nested struct {
+		Owner request
+		Ports [3]uint16
+		On    bool
+	}
+	blanked struct {
+		_    int64
+		Name string
+		_    float64
+	}
+	padded struct {
+		A byte
+		B int64
+		C byte
+	}
+	widths struct {
+		A int8
+		B int16
+		C int32
+		D int64
+		E int
+	}
+	nothing struct{}
+)
+
+func stable[T comparable](t failer) func(item T) uint64 {
+	t.Helper()
+	route, err := StableRoute[T]()
+	if err != nil {
+		t.Fatalf("%T: %v", *new(T), err)
+	}
+	return route
+}
+
+// hashParts returns the xxhash of parts, as the format of stable values has it: numbers
+// in 8 bytes, little-endian; strings after their length.
+func hashParts(parts ...any) uint64 {
+	var b []byte
+	for _, part := range parts {
+		switch part := part.(type) {
+		case string:
+			b = binary.LittleEndian.AppendUint64(b, uint64(len(part)))
+			b = append(b, part...)
+		case uint64:
+			b = binary.LittleEndian.AppendUint64(b, part)
+		case int:
+			b = binary.LittleEndian.AppendUint64(b, uint64(part))
+		}
+	}
+	return xxhash.Sum64(b)
+}
+
+// TestStableRouteGolden: the hash of an item is the same in all releases. The numbers
+// of "" and "a" are those of XXH64 with seed 0 as its authors publish them. A change
+// here moves every user's items to other shards.
+func TestStableRouteGolden(t *testing.T) {
+	pod := request{"default", "nginx"}
+	tree := nested{Owner: pod, Ports: [3]uint16{80, 443, 65535}, On: true}
+	for _, test := range []struct {
+		name              string
+		got, parts, fixed uint64
+	}{
+		{"empty string", stable[string](t)(""), xxhash.Sum64String(""), 0xef46db3751d8e999},
+		{"string", stable[string](t)("a"), xxhash.Sum64String("a"), 0xd24ec4f1a98c6e5b},
+		{"named string", stable[name](t)("default/nginx"), xxhash.Sum64String("default/nginx"), 0xcc8086d9b34cd1fc},
+		{"int", stable[int](t)(-1), hashParts(-1), 0x85d136adb773c6c9},
+		{"uint", stable[uint](t)(math.MaxUint32), hashParts(uint64(math.MaxUint32)), 0xfcf55a534242931b},
+		{"uint64", stable[uint64](t)(1 << 40), hashParts(uint64(1 << 40)), 0xa13ea4c7924fd453},
+		{"bool", stable[bool](t)(true), hashParts(1), 0x9f29cb17a2a49995},
+		{"two strings", stable[request](t)(pod), hashParts("default", "nginx"), 0x7a62888a661500d2},
+		{"nested", stable[nested](t)(tree), hashParts("default", "nginx", 80, 443, 65535, 1), 0x37770a66f82f98b8},
+		{"array", stable[[2]string](t)([2]string{"x", ""}), hashParts("x", ""), 0xcffdb152e9c71971},
+		{"widths", stable[widths](t)(widths{-1, -1, -1, -1, -1}),
+			hashParts(0xff, 0xffff, uint64(0xffffffff), -1, -1), 0xdea1a73445f5c1bb},
+		{"nothing", stable[nothing](t)(nothing{}), hashParts(), 0xef46db3751d8e999},
+	} {
+		if test.got != test.parts || test.got != test.fixed {
+			t.Errorf("%s: %#x, computed %#x, want %#x", test.name, test.got, test.parts, test.fixed)
+		}
+	}
+}
+
+// TestStableRouteSkipsBlanks: == does not look at blank fields, nor may the hash.
+func TestStableRouteSkipsBlanks(t *testing.T) {
+	want := xxhash.Sum64String("nginx")
+	for fill := range 3 {
+		item := over[blanked](byte(fill))
+		item.Name = "nginx"
+		if got := stable[blanked](t)(*item); got != want {
+			t.Errorf("with blank fields full of %d: %#x, want %#x", fill, got, want)
+		}
+	}
+}
+
+// TestStableRouteEquality: equal items have equal hashes, wherever their bytes are
+// and whatever is in between.
+func TestStableRouteEquality(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkEqualHashes(t, rapid.String())
+		checkEqualHashes(t, rapid.Int())
+		checkEqualHashes(t, rapid.Make[request]())
+		checkEqualHashes(t, rapid.Make[nested]())
+		checkEqualHashes(t, rapid.Make[padded]())
+		checkEqualHashes(t, rapid.Make[widths]())
+		checkEqualHashes(t, rapid.Make[[3]string]())
+	})
+}
+
+// checkEqualHashes draws two items, often equal ones in different memory.
+func checkEqualHashes[T comparable](t *rapid.T, items *rapid.Generator[T]) {
+	route := stable[T](t)
+	a := items.Draw(t, "a")
+	b := a
+	if rapid.Bool().Draw(t, "another") {
+		b = items.Draw(t, "b")
+	}
+	dirt := [2]T{b, a} // an item inside something else
+	if route(a) != route(dirt[1]) {
+		t.Fatalf("%v has two hashes", a)
+	}
+	if (a == b) != (route(a) == route(b)) { // 2^-64 that this is chance
+		t.Fatalf("%v and %v are equal: %v; their hashes %#x, %#x", a, b, a == b, route(a), route(b))
+	}
+}
+
+// TestStableRouteIgnoresPadding fills the padding of an item with dirt.
+func TestStableRouteIgnoresPadding(t *testing.T) {
+	route := stable[padded](t)
+	clean, dirty := padded{1, 2, 3}, *over[padded](0xff)
+	dirty.A, dirty.B, dirty.C = 1, 2, 3
+	if clean != dirty || route(clean) != route(dirty) {
+		t.Errorf("%#x with clean padding, %#x with dirty", route(clean), route(dirty))
+	}
+}
+
+// TestStableRouteSeparatesParts: what is at the end of one part is not the same at
+// the start of the next.
+func TestStableRouteSeparatesParts(t *testing.T) {
+	route := stable[request](t)
+	if route(request{"ab", "c"}) == route(request{"a", "bc"}) || route(request{"", "a"}) == route(request{"a", ""}) {
+		t.Error("items of the same letters have the same hash")
+	}
+}
+
+// TestStableRouteCopiesStrings: equal strings at different addresses, also long ones.
+func TestStableRouteCopiesStrings(t *testing.T) {
+	route := stable[string](t)
+	for n := range 200 {
+		s := strings.Repeat("x", n)
+		if route(s) != route(strings.Clone(s)) || route(s) == route(s+"x") {
+			t.Errorf("%d bytes", n)
+		}
+	}
+}
+
+// TestStableRouteFaults: one error names all parts that have no stable value.
+func TestStableRouteFaults(t *testing.T) {
+	checkFaults[float64](t, "float64 is of type float64")
+	checkFaults[any](t, "interface {} is of type interface {}")
+	checkFaults[*int](t, "*int is of type *int")
+	checkFaults[chan int](t, "chan int is of type chan int")
+	checkFaults[[2]complex64](t, "[2]complex64[0] is of type complex64")
+	type inner struct {
+		Weight float32
+		Name   string
+		Next   *int
+	}
+	type faulty struct {
+		Name  string
+		Inner [2]inner
+		Error error
+		_     float64 // == does not look at it
+		Last  complex128
+	}
+	checkFaults[faulty](t,
+		"shard.faulty.Inner[0].Weight is of type float32",
+		"shard.faulty.Inner[0].Next is of type *int",
+		"shard.faulty.Error is of type error",
+		"shard.faulty.Last is of type complex128")
+}
+
+func checkFaults[T comparable](t *testing.T, faults ...string) {
+	t.Helper()
+	route, err := StableRoute[T]()
+	if err == nil || route != nil {
+		t.Fatalf("%T has a stable route", *new(T))
+	}
+	got := strings.Split(err.Error(), "\n")
+	if len(got) != len(faults) {
+		t.Errorf("%d faults, want %d:\n%v", len(got), len(faults), err)
+	}
+	for _, fault := range faults {
+		if !strings.Contains(err.Error(), fault) {
+			t.Errorf("the error does not say %q:\n%v", fault, err)
+		}
+	}
+}
+
+// TestStableRouteAllocatesNothing, for no type of item.
+func TestStableRouteAllocatesNothing(t *testing.T) {
+	checkAllocations(t, "default/nginx")
+	checkAllocations(t, 12345)
+	checkAllocations(t, request{"default", "nginx"})
+	checkAllocations(t, nested{Owner: request{"default", "nginx"}})
+	checkAllocations(t, [4]string{"a", "b", "c", strings.Repeat("d", 100)})
+}
+
+func checkAllocations[T comparable](t *testing.T, item T) {
+	t.Helper()
+	route := stable[T](t)
+	if n := testing.AllocsPerRun(100, func() { hashSink += route(item) }); n > 0 {
+		t.Errorf("%T: %v allocations", item, n)
+	}
+}
+
+var hashSink uint64
+
+// TestStableRouteSpread: names in sequence, as programs make them, fill all shards
+// about evenly. The hash has no seed: the counts are the same in each run.
+func TestStableRouteSpread(t *testing.T) {
+	route := stable[request](t)
+	for _, shards := range []int{2, 3, 16, 100} {
+		checkSpread(t, Config[request]{Shards: shards, Route: route}, func(i int) request {
+			return request{"default", fmt.Sprintf("pod-%d", i)}
+		})
+	}
+}

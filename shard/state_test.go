@@ -1,0 +1,95 @@
+package shard
+
+import "testing"
+
+// TestTransitions compares the table with one written by hand: each row is what has
+// to happen by the contract of the queue, whatever the source says.
+func TestTransitions(t *testing.T) {
+	want := []struct {
+		from   phase
+		what   event
+		to     phase
+		effect effect
+	}{
+		{idle, added, ready, enqueue},
+		{idle, taken, idle, ignore},
+		{idle, finished, idle, ignore}, // Done without Get
+		{ready, added, ready, merge},   // deduplication
+		{ready, taken, processing, handOut},
+		{ready, finished, ready, ignore},        // Done without Get
+		{processing, added, dirty, mark},        // one further run
+		{processing, taken, processing, ignore}, // exclusion
+		{processing, finished, idle, retire},
+		{dirty, added, dirty, merge},  // one further run, not two
+		{dirty, taken, dirty, ignore}, // exclusion
+		{dirty, finished, ready, enqueue},
+	}
+	if len(want) != int(phases)*int(events) {
+		t.Fatalf("%d rows for %d phases and %d events", len(want), phases, events)
+	}
+	for _, w := range want {
+		e := entry[string]{item: "x", next: 7, waiting: true, phase: w.from}
+		got := e.step(w.what)
+		if got != w.effect || e.phase != w.to {
+			t.Errorf("phase %d, event %d: to phase %d with effect %d, want %d with %d",
+				w.from, w.what, e.phase, got, w.to, w.effect)
+		}
+		if e.item != "x" || e.next != 7 || !e.waiting {
+			t.Errorf("phase %d, event %d touched the rest of the entry: %+v", w.from, w.what, e)
+		}
+	}
+}
+
+// TestPhasesArePowerOfTwo is what the mask in step relies on.
+func TestPhasesArePowerOfTwo(t *testing.T) {
+	if phases&(phases-1) != 0 {
+		t.Errorf("there are %d phases", phases)
+	}
+}
+
+// TestExclusionInTable reads exclusion (C1) off the table: an item is handed out only
+// from ready, and then it is in a phase from which it cannot come back to ready
+// without a Done.
+func TestExclusionInTable(t *testing.T) {
+	for from := range phases {
+		for what := range events {
+			to, effect := transitions[from][what].to, transitions[from][what].effect
+			if (effect == handOut) != (from == ready && what == taken) {
+				t.Errorf("phase %d, event %d has effect %d", from, what, effect)
+			}
+			if (effect == enqueue) != (from != ready && to == ready) {
+				t.Errorf("phase %d, event %d has effect %d, and leads to %d", from, what, effect, to)
+			}
+			if out(from) && !out(to) && what != finished {
+				t.Errorf("event %d ends the processing of phase %d", what, from)
+			}
+			if effect == ignore && to != from {
+				t.Errorf("an ignored event %d leads from %d to %d", what, from, to)
+			}
+		}
+	}
+}
+
+// out tells whether an item of this phase is in a consumer's hands.
+func out(p phase) bool { return p == processing || p == dirty }
+
+// TestEveryPhaseIsReached from idle, and idle from every phase.
+func TestEveryPhaseIsReached(t *testing.T) {
+	for from := range phases {
+		seen := map[phase]bool{}
+		explore(from, seen)
+		if len(seen) != int(phases) {
+			t.Errorf("from phase %d only %v can be reached", from, seen)
+		}
+	}
+}
+
+func explore(from phase, seen map[phase]bool) {
+	if seen[from] {
+		return
+	}
+	seen[from] = true
+	for what := range events {
+		explore(transitions[from][what].to, seen)
+	}
+}
