@@ -51,6 +51,13 @@ func (c *meddlingClock) at(p point, n int, do func()) {
 	}
 }
 
+// each arranges for do to be called at every passing of a point.
+func (c *meddlingClock) each(p point, do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.meddle[p] = do
+}
+
 // leave ends the meddling at a point.
 func (c *meddlingClock) leave(p point) {
 	c.mu.Lock()

@@ -7,7 +7,7 @@
 // # The way of an item
 //
 //	Add      → route.go → table.go finds or makes the entry → state.go → fifo.go → park.go wakes a consumer
-//	Get      → get.go picks a shard → fifo.go → state.go → the caller      (park.go while nothing is ready)
+//	Get      → turn.go picks a shard → fifo.go → state.go → the caller     (park.go while nothing is ready)
 //	Done     → table.go → state.go → forgotten, or back to fifo.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //
@@ -16,7 +16,7 @@
 // A shard's mutex guards everything in that shard, save where a field says
 // otherwise. It is a leaf: while it is held nothing is called that could take
 // another lock, block, or run a user's code. There is no other mutex. Between
-// shards there are only atomics: the words of ready bits (get.go), the parking
+// shards there are only atomics: the words of ready bits (turn.go), the parking
 // lot (park.go), the driver's baton (driver.go) and the closing flags (shutdown.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does

@@ -264,6 +264,29 @@ func TestClockPanics(t *testing.T) {
 	}
 }
 
+// TestClockPanicsAgain: the clock panics at each passing of a point, so that the driver
+// cannot make up for it. Once the clock is well again, the next AddAfter sets the timer.
+func TestClockPanicsAgain(t *testing.T) {
+	for _, p := range points {
+		for name, call := range calls {
+			t.Run(fmt.Sprintf("%s/%s", p, name), func(t *testing.T) {
+				s, c := newMeddled(t)
+				if name != "the first AddAfter" {
+					s.AddAfter(1, time.Minute)
+					s.AddAfter(2, time.Hour)
+				}
+				panics := false
+				c.each(p, func() { panics = true; panic(p) })
+				if got := panicOf(func() { call(s, c) }); (got == p) != panics {
+					t.Fatalf("panicked with %v; the clock panicked: %v", got, panics)
+				}
+				c.leave(p)
+				expectWorks(t, s, c)
+			})
+		}
+	}
+}
+
 // expectWorks checks that a queue, shut down or not, does what it should.
 func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 	t.Helper()
@@ -409,6 +432,21 @@ func TestExpireIsBounded(t *testing.T) {
 	}
 	if sh.expire(now) || sh.next.Load() != never {
 		t.Error("there is more to expire")
+	}
+}
+
+// TestExpireNothing: a deadline that is published, but not filed any more.
+func TestExpireNothing(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	sh := &s.shards[0]
+	sh.next.Store(0)
+	if sh.expire(s.time.now()) || sh.next.Load() != never {
+		t.Error("a shard without a wheel has something to expire")
+	}
+	s.AddAfter(1, time.Millisecond)
+	s.closing.begun.Store(true)
+	if sh.expire(s.time.now()+10) || sh.next.Load() != never {
+		t.Error("a shard that is shut down has something to expire")
 	}
 }
 

@@ -108,6 +108,17 @@ func TestAnnounceThenLook(t *testing.T) {
 	})
 }
 
+// TestAwaitLooksFirst: an item that came since the first look needs no parking.
+func TestAwaitLooksFirst(t *testing.T) {
+	parkingSets(t, func(t *testing.T, s *Set[int]) {
+		s.Add(7)
+		if item, shutdown := s.await(); item != 7 || shutdown {
+			t.Errorf("(%d, %v)", item, shutdown)
+		}
+		checkLot(t, s, 0, false)
+	})
+}
+
 // TestThrottle: however many items are published, there is one token.
 func TestThrottle(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {

@@ -76,7 +76,7 @@ type shard[T comparable] struct {
 	fifo fifo
 	// processing counts the items handed out and not yet Done.
 	processing int32
-	// served counts the items handed out, modulo its range.
+	// served counts the times a consumer took from here, modulo its range.
 	served uint16
 	// fruitless counts the adds merged since an item was handed out, modulo its
 	// range.

@@ -222,6 +222,80 @@ func lateness(place, shards int) int {
 	return place + turns*quantum*(shards-1)
 }
 
+// TestLockedShardIsPassedBy: a consumer goes on to the next shard that is not in use,
+// and waits for the first if all are.
+func TestLockedShardIsPassedBy(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 130})
+	for item := 0; len(readyShards(s)) < 3; item++ {
+		s.Add(item)
+	}
+	ready := readyShards(s)
+	for i := range ready {
+		start := ready[i]
+		if sh := s.lockReady(start); sh.number != start {
+			t.Errorf("from %d on, shard %d was locked", start, sh.number)
+		}
+		if sh := s.lockReady(start); sh.number != ready[(i+1)%3] {
+			t.Errorf("with shard %d in use, shard %d was locked", start, sh.number)
+		}
+		s.shards[start].mu.Unlock()
+		s.shards[ready[(i+1)%3]].mu.Unlock()
+	}
+	for range ready {
+		s.lockReady(0)
+	}
+	waited := make(chan uint32)
+	go func() { waited <- s.lockReady(ready[1]).number }()
+	s.shards[ready[1]].mu.Unlock()
+	if number := <-waited; number != ready[1] {
+		t.Errorf("with all in use, shard %d was locked, not %d", number, ready[1])
+	}
+}
+
+func readyShards(s *Set[int]) (numbers []uint32) {
+	for i := range s.shards {
+		if s.shards[i].fifo.length > 0 {
+			numbers = append(numbers, uint32(i))
+		}
+	}
+	return numbers
+}
+
+// TestFruitlessAddsYield: a producer is asked to give the processor away when its adds
+// come to nothing while a consumer is on its way; not while none is, and not when an
+// item was handed out in between.
+func TestFruitlessAddsYield(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 4})
+	merge := func(n int) (yields int) {
+		for range n {
+			hash := s.hash(1)
+			if _, yield := s.shardOf(1, hash).add(1, uint32(hash)); yield {
+				yields++
+			}
+		}
+		return yields
+	}
+	s.Add(1)
+	if n := merge(10 * mergesBeforeYield); n > 0 {
+		t.Errorf("asked to yield %d times, with no consumer on its way", n)
+	}
+	s.lot.searching.Store(true)
+	if n := merge(10 * mergesBeforeYield); n != 10 {
+		t.Errorf("asked to yield %d times in %d adds", n, 10*mergesBeforeYield)
+	}
+	for range 10 {
+		merge(1)
+		s.Get()
+		s.Done(1)
+		s.Add(1)
+		if n := merge(mergesBeforeYield - 1); n > 0 {
+			t.Error("asked to yield although items are handed out")
+		}
+	}
+	s.Add(1)
+	s.Add(1)
+}
+
 // TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that ends.
 func TestSteadyCycleAllocatesNothing(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Shards: 4})

@@ -106,6 +106,25 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	<-down
 }
 
+// TestAddsWhileClosing: a shutdown has begun and is on its way through the shards. An
+// add to a shard that it has been to is dropped, or a drain would not know of it.
+func TestAddsWhileClosing(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 2})
+	s.Add(1) // something for a drain to wait for
+	s.shards[1].mu.Lock()
+	down := make(chan struct{})
+	go func() { s.ShutDown(); close(down) }()
+	sh := &s.shards[0]
+	eventually(t, "ShutDown does not begin", s.ShuttingDown)
+	sh.add(2, uint32(s.hash(2)))
+	s.delay(sh, 3, uint32(s.hash(3)), s.time.now(), s.time.now()+5)
+	if sh.rare.dropped != 2 || sh.wheel != nil {
+		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
+	}
+	s.shards[1].mu.Unlock()
+	<-down
+}
+
 // TestShutDownWhileDrainCloses: a ShutDown comes when a ShutDownWithDrain has begun,
 // but does not wait yet. It lets the drain go all the same (C12).
 func TestShutDownWhileDrainCloses(t *testing.T) {

@@ -29,6 +29,15 @@ func mix(x uint32) uint32 {
 	return x ^ x>>16
 }
 
+// skew has three quarters of the items in a sixty-fourth of the range, so that deep
+// segments have shallow neighbours.
+func skew(item uint32) uint32 {
+	if item%4 == 0 {
+		return mix(item)
+	}
+	return mix(item) >> 6
+}
+
 var hashings = []hashing{
 	{"random", mix, 3000},
 	{"equal", func(uint32) uint32 { return 0xdeadbeef }, 400},
@@ -36,6 +45,7 @@ var hashings = []hashing{
 	{"equal low bits", func(item uint32) uint32 { return mix(item)&^0xffff | 0x1234 }, 900},
 	{"in order", func(item uint32) uint32 { return item }, 700},
 	{"in order from the top", func(item uint32) uint32 { return item << 19 }, 900},
+	{"skewed", skew, 3000},
 	{"few", func(item uint32) uint32 { return mix(item % 64) }, 1200},
 	{"at the end", func(item uint32) uint32 { return mix(item) | 0x3ff }, 900},
 }
@@ -228,6 +238,38 @@ func segmentsOf(x *index) map[*segment]bool {
 		segments[s] = true
 	}
 	return segments
+}
+
+// TestIndexMergesLate empties one of two full neighbours: the merged segment has room
+// to grow before it splits again.
+func TestIndexMergesLate(t *testing.T) {
+	const items = 1100 // one split
+	c := newCheckedTable(t, hashing{"random", mix, items})
+	for item := range uint32(items) {
+		c.add(item)
+	}
+	if c.table.depth != 1 {
+		t.Fatalf("%d items are in a directory of depth %d", items, c.table.depth)
+	}
+	other := c.table.directory[1].live
+	for item := range uint32(items) {
+		if mix(item)>>31 == 0 {
+			c.remove(item)
+			c.check()
+		}
+	}
+	if c.table.depth != 1 || c.table.directory[1].live != other {
+		t.Errorf("an empty segment has merged with one of %d items", other)
+	}
+	for item := range uint32(items) {
+		if mix(item)>>31 == 1 && c.table.depth == 1 {
+			c.remove(item)
+			c.check()
+		}
+	}
+	if live := c.table.directory[0].live; c.table.depth != 0 || live == 0 || live > largestSegment/4 {
+		t.Errorf("depth %d, %d items in the first segment", c.table.depth, live)
+	}
 }
 
 // TestIndexBeyondDeepest takes in so many equal hashes that splitting cannot help:
