@@ -19,8 +19,8 @@ const DefaultTick = time.Millisecond
 // Options configure a [Queue]. The zero Options is a complete queue. [New] reads
 // them once and keeps no reference to the struct; they are never modified.
 type Options[T comparable] struct {
-	// Name labels the queue wherever it is looked at: in statistics, and in
-	// what the misuse hook is told. It need not be unique. Default: none.
+	// Name labels the queue wherever it is looked at, such as in what the misuse
+	// hook is told. It need not be unique. Default: none.
 	Name string
 
 	// Shards is the number of independent shards, 1 to [MaxShards]. One shard

@@ -143,36 +143,41 @@ func TestC4DelaysThatEnd(t *testing.T) {
 	})
 }
 
-// Consumers that are on their way into sleep while items come: the last item of a
-// burst finds nobody who would come by later to make good for a lost wake-up.
-func TestC4ConsumersGoingToSleep(t *testing.T) {
+// An item comes just as the one consumer, who has found nothing, goes to sleep. No
+// other item follows that would make good for a lost wake-up.
+func TestC4ConsumerGoingToSleep(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		var group sync.WaitGroup
-		for range 3 {
-			group.Go(func() {
-				for {
-					item, shutdown := q.Get()
-					if shutdown {
-						return
-					}
-					q.Done(item)
+		var gets atomic.Int64
+		var consumer sync.WaitGroup
+		consumer.Go(func() {
+			for {
+				gets.Add(1)
+				item, shutdown := q.Get()
+				if shutdown {
+					return
 				}
-			})
-		}
+				q.Done(item)
+			}
+		})
 		random := rand.New(rand.NewPCG(uint64(shards), 3))
-		for range scaled(60_000, 6_000) {
-			for item := range 1 + random.IntN(3) {
-				q.Add(item)
-				for range random.IntN(60) {
+		for range scaled(40_000, 10_000) {
+			before := gets.Load()
+			q.Add(1)
+			for spins := 0; gets.Load() == before; spins++ { // until it is on its way
+				if spins%1000 == 999 {
 					runtime.Gosched()
 				}
 			}
+			for range random.IntN(100) {
+				gets.Load()
+			}
+			q.Add(2)
 			synctest.Wait()
-			require.Zero(t, q.Len(), "ready beside sleeping consumers")
+			require.Zero(t, q.Len(), "ready beside a sleeping consumer")
 		}
 		q.ShutDown()
-		group.Wait()
+		consumer.Wait()
 	})
 }
 

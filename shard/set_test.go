@@ -296,6 +296,28 @@ func TestFruitlessAddsYield(t *testing.T) {
 	s.Add(1)
 }
 
+// TestBurstLeavesNothing: after a burst a shard has no more storage than a new one (C8).
+func TestBurstLeavesNothing(t *testing.T) {
+	c := newCheckedSet(t, Config[int]{Shards: 2})
+	for item := range 3000 {
+		c.addAfter(item, time.Duration(1+item)*time.Millisecond)
+	}
+	c.step(time.Hour)
+	for range 3000 {
+		c.get()
+	}
+	c.doneSome(1)
+	c.check()
+	for i := range c.set.shards {
+		if sh := &c.set.shards[i]; sh.table != nil || sh.wheel != nil {
+			t.Errorf("shard %d keeps its table, %v, or its wheel, %v", i, sh.table != nil, sh.wheel != nil)
+		}
+	}
+	c.addAfter(1, time.Second)
+	c.check()
+	c.drainAll()
+}
+
 // TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that ends.
 func TestSteadyCycleAllocatesNothing(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Shards: 4})

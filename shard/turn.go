@@ -22,8 +22,9 @@ type lane struct {
 	_    [60]byte
 }
 
-// lane returns the lane of the calling goroutine, by where its stack lies: a
-// goroutine stays in its lane until its stack moves, and costs no more than this.
+// lane returns a lane for the calling goroutine, by where its stack lies. A worker
+// that calls Get from one place stays in its lane until its stack moves; which lane
+// it is, and that it stays, is good for speed and matters for nothing else.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB

@@ -1,0 +1,259 @@
+package clock_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/clock"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A log records in which order functions are called.
+type log struct{ calls []string }
+
+func (l *log) note(name string) func() {
+	return func() { l.calls = append(l.calls, name) }
+}
+
+func TestFakeStandsUntilStepped(t *testing.T) {
+	c := clock.NewFake(start)
+	require.Equal(t, start, c.Now())
+	c.Step(time.Hour)
+	require.Equal(t, start.Add(time.Hour), c.Now())
+	c.Step(0)
+	require.Equal(t, start.Add(time.Hour), c.Now())
+	c.Step(-2 * time.Hour)
+	require.Equal(t, start.Add(-time.Hour), c.Now())
+}
+
+func TestFakeCallsWhenItsTimeComes(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	c.AfterFunc(time.Second, l.note("a"))
+	c.Step(time.Second - 1)
+	require.Empty(t, l.calls)
+	c.Step(1)
+	require.Equal(t, []string{"a"}, l.calls)
+	c.Step(time.Hour)
+	require.Equal(t, []string{"a"}, l.calls, "once")
+}
+
+func TestFakeCallsInTheOrderOfTime(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	c.AfterFunc(3*time.Second, l.note("third"))
+	c.AfterFunc(time.Second, l.note("first"))
+	c.AfterFunc(2*time.Second, l.note("second"))
+	c.AfterFunc(2*time.Second, l.note("second, later arranged"))
+	c.AfterFunc(time.Minute, l.note("not yet"))
+	c.Step(10 * time.Second)
+	require.Equal(t, []string{"first", "second", "second, later arranged", "third"}, l.calls)
+	require.Equal(t, 1, c.Timers())
+}
+
+func TestFakeStandsAtItsNewTimeDuringCalls(t *testing.T) {
+	c := clock.NewFake(start)
+	var seen time.Time
+	c.AfterFunc(time.Second, func() { seen = c.Now() })
+	c.Step(time.Hour)
+	require.Equal(t, start.Add(time.Hour), seen)
+}
+
+// What is due already waits for the next Step, were it one of no length: the fake
+// calls nothing of its own accord.
+func TestFakeCallsWhatIsDueAlreadyInTheNextStep(t *testing.T) {
+	for _, d := range []time.Duration{0, -1, -time.Hour} {
+		c, l := clock.NewFake(start), &log{}
+		c.AfterFunc(d, l.note("a"))
+		require.Empty(t, l.calls)
+		c.Step(0)
+		require.Equal(t, []string{"a"}, l.calls)
+	}
+}
+
+func TestFakeCallsWhatIsArrangedDuringAStep(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	c.AfterFunc(time.Second, func() {
+		l.note("outer")()
+		c.AfterFunc(0, l.note("due already"))
+		c.AfterFunc(1, l.note("not yet due"))
+	})
+	c.Step(time.Minute)
+	require.Equal(t, []string{"outer", "due already"}, l.calls)
+	c.Step(1)
+	require.Equal(t, []string{"outer", "due already", "not yet due"}, l.calls)
+}
+
+func TestFakeSetBackCallsAtTheSameTimeOnItsAxis(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	c.AfterFunc(time.Second, l.note("a"))
+	c.Step(-time.Hour)
+	c.Step(time.Hour)
+	require.Empty(t, l.calls)
+	c.Step(time.Second)
+	require.Equal(t, []string{"a"}, l.calls)
+}
+
+func TestFakeTimerStop(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	timer := c.AfterFunc(time.Second, l.note("a"))
+	require.True(t, timer.Stop())
+	require.False(t, timer.Stop(), "stopped already")
+	c.Step(time.Hour)
+	require.Empty(t, l.calls)
+
+	timer = c.AfterFunc(time.Second, l.note("b"))
+	c.Step(time.Hour)
+	require.False(t, timer.Stop(), "called already")
+}
+
+func TestFakeTimerReset(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	timer := c.AfterFunc(time.Second, l.note("a"))
+	c.Step(time.Second / 2)
+	require.True(t, timer.Reset(time.Second), "it was to come")
+	c.Step(time.Second / 2)
+	require.Empty(t, l.calls)
+	require.Equal(t, 1, c.Timers())
+	c.Step(time.Second / 2)
+	require.Equal(t, []string{"a"}, l.calls)
+
+	require.False(t, timer.Reset(time.Second), "it had come")
+	c.Step(time.Second)
+	require.Equal(t, []string{"a", "a"}, l.calls)
+
+	timer.Stop()
+	require.False(t, timer.Reset(time.Second), "it was stopped")
+	c.Step(time.Second)
+	require.Equal(t, []string{"a", "a", "a"}, l.calls)
+}
+
+// A Reset counts as arranged anew where two are due at one time.
+func TestFakeTimerResetGoesBehindItsEquals(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	first := c.AfterFunc(time.Second, l.note("first"))
+	c.AfterFunc(time.Second, l.note("second"))
+	first.Reset(time.Second)
+	c.Step(time.Second)
+	require.Equal(t, []string{"second", "first"}, l.calls)
+}
+
+func TestFakeTimersAndNext(t *testing.T) {
+	c := clock.NewFake(start)
+	_, ok := c.Next()
+	require.False(t, ok)
+	require.Zero(t, c.Timers())
+
+	far := c.AfterFunc(time.Minute, func() {})
+	c.AfterFunc(time.Second, func() {})
+	require.Equal(t, 2, c.Timers())
+	next, ok := c.Next()
+	require.True(t, ok)
+	require.Equal(t, time.Second, next)
+
+	c.Step(10 * time.Second)
+	require.Equal(t, 1, c.Timers())
+	next, _ = c.Next()
+	require.Equal(t, 50*time.Second, next)
+	far.Reset(-time.Second)
+	next, _ = c.Next()
+	require.Equal(t, -time.Second, next)
+	far.Stop()
+	require.Zero(t, c.Timers())
+}
+
+func TestFakePanicPassesThroughStep(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	c.AfterFunc(1, l.note("before"))
+	c.AfterFunc(2, func() { panic("fault") })
+	c.AfterFunc(3, l.note("after"))
+	require.PanicsWithValue(t, "fault", func() { c.Step(time.Second) })
+	require.Equal(t, []string{"before"}, l.calls)
+	require.Equal(t, start.Add(time.Second), c.Now())
+	c.Step(0)
+	require.Equal(t, []string{"before", "after"}, l.calls)
+}
+
+// Functions may use the clock and its timers: no lock is held.
+func TestFakeFunctionsMayUseTheClock(t *testing.T) {
+	c, l := clock.NewFake(start), &log{}
+	other := c.AfterFunc(2*time.Second, l.note("stopped"))
+	var self clock.Timer
+	times := 0
+	self = c.AfterFunc(time.Second, func() {
+		other.Stop()
+		c.Timers()
+		c.Next()
+		if times++; times < 5 {
+			self.Reset(0)
+		}
+		if times == 3 {
+			c.Step(time.Second)
+		}
+	})
+	c.Step(time.Hour)
+	require.Equal(t, 5, times)
+	require.Empty(t, l.calls)
+	require.Equal(t, start.Add(time.Hour+time.Second), c.Now())
+}
+
+func TestFakeFromManyGoroutines(t *testing.T) {
+	c := clock.NewFake(start)
+	var calls atomic.Int32
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := range 200 {
+				timer := c.AfterFunc(time.Duration(i%7)*time.Second, func() { calls.Add(1) })
+				switch i % 4 {
+				case 0:
+					if timer.Stop() {
+						calls.Add(1) // in place of the call that will not come
+					}
+				case 1:
+					if !timer.Reset(time.Second) {
+						calls.Add(-1) // two calls will have come
+					}
+				}
+				c.Step(time.Second)
+				c.Now()
+				c.Next()
+			}
+		})
+	}
+	group.Wait()
+	c.Step(time.Hour)
+	require.EqualValues(t, 4*200, calls.Load(), "each function once")
+	require.Zero(t, c.Timers())
+}
+
+// The real clock is package time's: here in a bubble, where that can be seen exactly.
+func TestReal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.Real()
+		require.Equal(t, time.Now(), c.Now())
+		begun := c.Now()
+		var calls []string
+		timer := c.AfterFunc(time.Second, func() { calls = append(calls, fmt.Sprint(c.Now().Sub(begun))) })
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.False(t, timer.Reset(time.Second))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"1s", "3s"}, calls)
+		require.False(t, timer.Stop())
+		timer.Reset(time.Second)
+		require.True(t, timer.Stop())
+		time.Sleep(time.Hour)
+		require.Len(t, calls, 2)
+	})
+}
+
+func TestRealIsOneValue(t *testing.T) {
+	require.True(t, clock.Real() == clock.Real(), "comparable, and equal to itself")
+}

@@ -1,0 +1,96 @@
+// Package docs_test checks the documents of the repository against the code: a
+// document that has gone stale fails here.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the root of the repository as seen from here.
+const root = ".."
+
+// A document is a Markdown file of the repository.
+type document struct {
+	path string // from the root, with slashes
+	text string
+}
+
+// documents returns every Markdown file.
+func documents(t *testing.T) []document {
+	t.Helper()
+	var all []document
+	for path, text := range read(t, func(path string) bool { return strings.HasSuffix(path, ".md") }) {
+		all = append(all, document{path, text})
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// read returns the files of the repository that are wanted, by their paths from the
+// root. What is hidden is not part of it, nor are test data.
+func read(t *testing.T, wanted func(path string) bool) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		hidden := strings.HasPrefix(entry.Name(), ".") && path != root
+		if entry.IsDir() && (hidden || entry.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil || entry.IsDir() || hidden || !wanted(filepath.ToSlash(relative)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[filepath.ToSlash(relative)] = string(text)
+		return err
+	})
+	require.NoError(t, err)
+	return files
+}
+
+// find returns the document at a path from the root.
+func find(t *testing.T, path string) document {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return document{path, string(text)}
+}
+
+var fence = regexp.MustCompile("(?ms)^```([\\w-]*)\n(.*?)^```$")
+
+// blocks returns the fenced blocks of a language.
+func (d document) blocks(language string) []string {
+	var found []string
+	for _, match := range fence.FindAllStringSubmatch(d.text, -1) {
+		if match[1] == language {
+			found = append(found, match[2])
+		}
+	}
+	return found
+}
+
+// prose returns the document without its fenced blocks.
+func (d document) prose() string { return fence.ReplaceAllString(d.text, "") }
+
+var codeSpan = regexp.MustCompile("`([^`\n]+)`")
+
+// spans returns the code spans of the prose that match a pattern.
+func (d document) spans(pattern *regexp.Regexp) []string {
+	var found []string
+	for _, match := range codeSpan.FindAllStringSubmatch(d.prose(), -1) {
+		if pattern.MatchString(match[1]) {
+			found = append(found, match[1])
+		}
+	}
+	return found
+}

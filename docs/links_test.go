@@ -1,0 +1,70 @@
+package docs_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	scheme  = regexp.MustCompile(`^[a-z]+:`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+// TestLinksLead follows the links within the repository, to files and to headings.
+// What is on the network is not asked.
+func TestLinksLead(t *testing.T) {
+	followed := 0
+	for _, d := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(d.prose(), ""), -1) {
+			if scheme.MatchString(match[1]) {
+				continue
+			}
+			followed++
+			follow(t, d, match[1])
+		}
+	}
+	require.NotZero(t, followed)
+}
+
+func follow(t *testing.T, from document, target string) {
+	t.Helper()
+	file, anchor, _ := strings.Cut(target, "#")
+	to := from
+	if file != "" {
+		place := path.Join(path.Dir(from.path), file)
+		info, err := os.Stat(filepath.Join(root, place))
+		if !assert.NoError(t, err, "%s links to %s", from.path, target) {
+			return
+		}
+		if info.IsDir() || !strings.HasSuffix(file, ".md") {
+			return
+		}
+		to = find(t, place)
+	}
+	if anchor != "" {
+		assert.Contains(t, anchors(to), anchor, "%s links to %s", from.path, target)
+	}
+}
+
+// anchors returns the names that GitHub gives to the headings of a document.
+func anchors(d document) []string {
+	var names []string
+	for _, match := range heading.FindAllStringSubmatch(d.prose(), -1) {
+		names = append(names, anchor(match[1]))
+	}
+	return names
+}
+
+var unnamed = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+func anchor(heading string) string {
+	return strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+}
