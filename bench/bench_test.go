@@ -1,0 +1,89 @@
+// Package bench_test holds shardq's benchmarks. All but the limiters, timers and
+// the floor are pairs: the same work over shardq and over package heapqueue, the
+// heap design with one lock.
+//
+//	go test -bench . ./bench            everything: some minutes
+//	go test -short -bench . ./bench     small sizes
+//	go test -bench Memory ./bench -large
+package bench_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/suite"
+	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/timerwheel"
+)
+
+var large = flag.Bool("large", false, "measure memory and the garbage collector with ten million items too")
+
+func BenchmarkCycle(b *testing.B) {
+	b.Run("key=string", func(b *testing.B) {
+		suite.Cycle(b, engine.Both[string](), workload.Strings)
+	})
+	b.Run("key=request", func(b *testing.B) {
+		suite.Cycle(b, engine.Both[workload.Request](), workload.Requests)
+	})
+	b.Run("key=uint64", func(b *testing.B) {
+		suite.Cycle(b, engine.Both[uint64](), workload.Integers)
+	})
+}
+
+func BenchmarkFloor(b *testing.B) { suite.Floor(b, workload.Strings) }
+
+func BenchmarkOpen(b *testing.B) { suite.Open(b, engine.Both[string](), workload.Strings) }
+
+func BenchmarkClosed(b *testing.B) { suite.Closed(b, engine.Both[string](), workload.Strings) }
+
+func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, engine.Both[string](), workload.Strings) }
+
+func BenchmarkDelayedCycle(b *testing.B) {
+	suite.DelayedCycle(b, engine.Both[string](), workload.Strings)
+}
+
+func BenchmarkLateness(b *testing.B) { suite.Lateness(b, engine.Both[uint64]()) }
+
+func BenchmarkMemory(b *testing.B) { suite.Memory(b, engine.Both[string](), workload.Strings, *large) }
+
+func BenchmarkCollector(b *testing.B) {
+	b.Run("key=string", func(b *testing.B) {
+		suite.Collector(b, engine.Both[string](), workload.Strings, *large)
+	})
+	b.Run("key=uint64", func(b *testing.B) {
+		suite.Collector(b, engine.Both[uint64](), workload.Integers, *large)
+	})
+}
+
+func BenchmarkOrder(b *testing.B) { suite.Order(b, engine.Both[uint64]()) }
+
+func BenchmarkLimiters(b *testing.B) {
+	const base, longest = 5 * time.Millisecond, 1000 * time.Second
+	suite.Limiters(b, []suite.NamedLimiter[string]{
+		{Name: "shardq", New: func() workload.Limiter[string] {
+			return limiter.NewExponential[string](base, longest)
+		}},
+		{Name: "locked-map", New: func() workload.Limiter[string] {
+			return workload.NewLockedLimiter[string](base, longest)
+		}},
+	}, workload.Strings)
+}
+
+func BenchmarkTimers(b *testing.B) {
+	suite.Timers(b, []suite.NamedTimers{
+		{Name: "wheel", New: func() workload.Timers { return wheel{timerwheel.New(0)} }},
+		{Name: "heap", New: func() workload.Timers { return new(workload.HeapTimers) }},
+	})
+}
+
+// wheel makes a timer wheel one of the structures that are compared.
+type wheel struct{ *timerwheel.Wheel }
+
+func (w wheel) Expire(now uint64, fire func(id uint32)) {
+	const steps = 1 << 20
+	for !w.Advance(now, steps, fire) {
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/shardq/shardq/bench/compare"
+	"github.com/shardq/shardq/bench/suite"
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// delaying are the engines that keep delays.
+func delaying[T comparable]() []workload.Engine[T] {
+	slow := compare.GoZero[T]()
+	slow.MaxKeys = 100_000
+	return append(measured[T](), compare.ControllerRuntime[T](), compare.AfterFunc[T](), slow)
+}
+
+func rescheduling(r *report) {
+	r.section("AddAfter beside waiting items", reschedulingText)
+	lines := newCurves()
+	var outcomes []outcome
+	for _, pending := range r.scale.pending {
+		o := r.compare(reschedule(r, pending))
+		outcomes = append(outcomes, o)
+		lines.add(float64(max(pending, 1)), o)
+	}
+	r.table("ns for each AddAfter", outcomes...)
+	r.plot("pending.svg", "AddAfter against waiting items", figureAxes{
+		x: "waiting items", y: "ns for each AddAfter",
+	}, lines)
+}
+
+const reschedulingText = `One goroutine calls AddAfter for items that wait already, one after the other, and brings each deadline forward
+a little, so that no call can be ignored. *0 waiting* is one item alone: its deadline is the earliest of all each time, so every call
+moves the timer that the queue sleeps on. client-go and the baseline only put the call into a channel, and one goroutine works it off;
+controller-runtime's queue only appends it to a buffer, which is worked off behind the caller's back and is not all in these times.
+*time.AfterFunc* is a map of timers under a mutex. go-zero's wheel is measured up to 100k.`
+
+func reschedule(r *report, pending int) comparison {
+	keys := workload.Strings(max(pending, 1))
+	c := comparison{
+		name:  "AddAfter/pending=" + suite.Count(pending),
+		title: fmt.Sprintf("AddAfter, %s waiting", suite.Count(pending)),
+		unit:  "ns/item",
+		subjects: subjects(delaying[string](), pending, func(e workload.Engine[string]) float64 {
+			q := e.New().(workload.DelayingQueue[string])
+			defer q.ShutDown()
+			waiting := workload.NewPending(q, keys)
+			runtime.GC()
+			return perItem(waiting.Reschedule(r.scale.reschedules), r.scale.reschedules)
+		}),
+	}
+	if pending == 1_000_000 {
+		c.floors = []floor{{subject: defaultShardq, atLeast: 6}}
+	}
+	return c
+}
+
+func delayedCycle(r *report) {
+	const within = 100 * time.Millisecond
+	n := r.scale.delayed
+	keys, delays := workload.Shuffled(workload.Strings(n)), workload.Delays(n, within)
+	workers := runtime.GOMAXPROCS(0)
+	c := comparison{
+		name:  "DelayedCycle/items=" + suite.Count(n),
+		title: fmt.Sprintf("delayed cycle, %s items within %v", suite.Count(n), within),
+		unit:  "ns/item",
+		subjects: subjects(append(measured[string](), compare.AfterFunc[string](), compare.GoZero[string]()), n,
+			func(e workload.Engine[string]) float64 {
+				q := e.New().(workload.DelayingQueue[string])
+				return perItem(workload.DelayedCycle(q, keys, delays, workers), n)
+			}),
+	}
+	if n == fullScale.delayed {
+		c.floors = []floor{{subject: defaultShardq, atLeast: 6}}
+	}
+	r.section("The delayed cycle", fmt.Sprintf(delayedText, workers, workers, perItem(within, n)))
+	r.table("ns for each item", r.compare(c))
+}
+
+const delayedText = `A new queue takes all items through AddAfter, the end of their delays, Get and Done: %d goroutines add, %d consume. The time is
+from the first AddAfter to the last Done. Since the delays reach 100 ms, no engine can come below %.0f ns.`
+
+func lateness(r *report) {
+	delays := workload.Delays(r.scale.lateItems, r.scale.lateWithin)
+	lines := newCurves()
+	t := table{
+		Caption: "µs from the deadline to the return of Get",
+		Header:  []string{"engine", "earliest", "half of all", "90 %", "99 %", "latest"},
+	}
+	engines := append(measured[uint64](), compare.ControllerRuntime[uint64](), compare.AfterFunc[uint64](), compare.GoZero[uint64]())
+	for _, e := range engines {
+		name := engineName(e.Name, e.Shards)
+		late := latenessOf(r, e, delays)
+		t.Rows = append(t.Rows, latenessRow(name, late))
+		lines.distribution(name, milliseconds(late))
+	}
+	r.section("Lateness", latenessText)
+	r.addTable(t)
+	r.plot("lateness.svg", "Lateness of delayed items", figureAxes{
+		x: "ms after the deadline (logarithmic from 0.1)", y: "share of items",
+	}, lines)
+}
+
+const latenessText = `Items with delays spread over a second go through an otherwise idle queue, and one consumer notes by how much after its deadline each
+comes out. The clock is read just before AddAfter. shardq's resolution is a tick, of a millisecond unless an option says otherwise: it
+rounds up, so nothing comes early, and half a tick late on average. To that comes the slack of the runtime's timers, which *time.AfterFunc*
+shows by itself. A negative time is an item that came early.`
+
+// latenessOf pools some runs, in increasing order.
+func latenessOf(r *report, e workload.Engine[uint64], delays []time.Duration) (all []time.Duration) {
+	for range min(r.scale.rounds, 3) {
+		workload.Collect()
+		late := workload.Lateness(e.New().(workload.DelayingQueue[uint64]), delays)
+		fmt.Printf("BenchmarkLateness/engine=%s/shards=%d 1 %d ns/op\n", e.Name, e.Shards, workload.Quantile(late, 0.5))
+		all = append(all, late...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func latenessRow(name string, late []time.Duration) []string {
+	row := []string{name}
+	for _, q := range []float64{0, 0.5, 0.9, 0.99, 1} {
+		row = append(row, figure(float64(workload.Quantile(late, q).Nanoseconds())/1000))
+	}
+	return row
+}
+
+func milliseconds(durations []time.Duration) []float64 {
+	ms := make([]float64, len(durations))
+	for i, d := range durations {
+		ms[i] = float64(d) / float64(time.Millisecond)
+	}
+	return ms
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestASpreadIsTheMedianAndTheRange(t *testing.T) {
+	assert.Equal(t, spread{median: 3, least: 1, greatest: 9}, spreadOf([]float64{9, 1, 3}))
+	assert.Equal(t, spread{median: 2.5, least: 1, greatest: 4}, spreadOf([]float64{4, 3, 2, 1}))
+	assert.Equal(t, "4.20 (3.90–4.40)", spread{4.2, 3.9, 4.4}.String())
+	assert.Equal(t, "7", spread{7, 7, 7}.String())
+}
+
+func TestRatiosAreTakenRoundByRound(t *testing.T) {
+	assert.Equal(t, []float64{4, 0.5}, ratios([]float64{8, 1}, []float64{2, 2}))
+}
+
+func TestFiguresHaveThreeDigits(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 0.001: "0.00", 0.5: "0.50", 3.14159: "3.14", 12.345: "12.3", 100: "100",
+		456.7: "457", 9999: "9999", 12345: "12.3k", 2.5e6: "2.5M", -42.5: "-42.5",
+	} {
+		assert.Equal(t, want, figure(x))
+	}
+}
+
+func TestAFloorIsReachedByTheMedian(t *testing.T) {
+	o := outcome{
+		comparison: comparison{title: "work", unit: "B", floors: []floor{
+			{subject: "ours", atLeast: 2},
+			{subject: "ours", atLeast: 5},
+			{subject: "ours", atMost: 2},
+			{subject: "ours"}, // at most nothing
+		}},
+		values: map[string][]float64{"ours": {1, 2, 3}, peer: {4, 8, 12}},
+	}
+	var reached []string
+	for _, v := range o.verdicts() {
+		reached = append(reached, v.Reached)
+	}
+	assert.Equal(t, []string{"reached", "**missed**", "reached", "**missed**"}, reached)
+}
+
+func TestEverySubjectIsMeasuredInEveryRound(t *testing.T) {
+	var order []string
+	measure := func(name string) subject {
+		return subject{name, name, func() float64 {
+			order = append(order, name)
+			return float64(len(order))
+		}}
+	}
+	o := inRounds(comparison{subjects: []subject{measure("a"), measure("b")}}, 2)
+	assert.Equal(t, []string{"a", "b", "b", "a"}, order)
+	assert.Equal(t, map[string][]float64{"a": {1, 4}, "b": {2, 3}}, o.values)
+}
+
+func TestPartsAreChosenByName(t *testing.T) {
+	all, err := chooseParts("")
+	require.NoError(t, err)
+	assert.Len(t, all, len(parts))
+	some, err := chooseParts("order,cycle")
+	require.NoError(t, err)
+	assert.Len(t, some, 2)
+	_, err = chooseParts("order,nonsense")
+	assert.ErrorContains(t, err, `"nonsense"`)
+}
+
+func TestAnOutputThatCannotBeWrittenIsFoundFirst(t *testing.T) {
+	_, err := outputFile(true, filepath.Join(os.DevNull, "benchmarks.md"))
+	assert.Error(t, err)
+}
+
+func TestTheDocumentShowsWhatWasMeasured(t *testing.T) {
+	directory := t.TempDir()
+	r := newReport(quickScale, directory)
+	o := outcome{
+		comparison: comparison{title: "some work", unit: "ns/item", subjects: []subject{{name: defaultShardq}, {name: peer}}},
+		values:     map[string][]float64{defaultShardq: {10, 20}, peer: {40, 100}},
+	}
+	o.floors = []floor{{subject: defaultShardq, atLeast: 4}}
+	r.section("A section", "Some\ntext.")
+	r.table("ns", r.note(o)...)
+	lines := newCurves()
+	lines.add(1, o)
+	lines.add(8, o)
+	r.plot("some.svg", "A plot", figureAxes{"x", "y"}, lines)
+	file := filepath.Join(directory, "benchmarks.md")
+	require.NoError(t, r.write(file))
+
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "## A section\n\nSome text.\n\nns:\n\n| work |")
+	assert.Contains(t, string(text), "| some work | 15 (10–20) | 70 (40–100) | **4.50 (4–5)** | – | – |")
+	assert.Contains(t, string(text), "| ≥ 4 × client-go | 4.50 (4–5) | reached |")
+	assert.Contains(t, string(text), "![A plot](images/some.svg)")
+	picture, err := os.ReadFile(filepath.Join(directory, "some.svg"))
+	require.NoError(t, err)
+	assert.NoError(t, xml.Unmarshal(picture, new(struct{})))
+}

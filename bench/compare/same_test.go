@@ -1,0 +1,172 @@
+package compare_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/bench/compare"
+	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// TestTheSameCallsComeToTheSame lets the queues whose order is strict do the same
+// random calls, and asks for the same items, in the same order, at the same time.
+func TestTheSameCallsComeToTheSame(t *testing.T) {
+	for _, e := range []workload.Engine[int]{engine.HeapQueue[int](), engine.Shardq[int](1)} {
+		t.Run(e.Name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				calls := rapid.SliceOfN(anyCall(), 1, 60).Draw(r, "calls")
+				expected := trace(t, compare.ClientGo[int](), calls)
+				require.Equal(r, expected, trace(t, e, calls))
+			})
+		})
+	}
+}
+
+// A call is one thing that a user of a queue does.
+type call struct {
+	do    string
+	item  int
+	delay time.Duration
+}
+
+// anyCall draws calls that keep to the rules: what breaks them is where the queues
+// differ on purpose.
+func anyCall() *rapid.Generator[call] {
+	return rapid.Custom(func(r *rapid.T) call {
+		return call{
+			do:    rapid.SampledFrom([]string{"add", "add", "get", "get", "done", "after", "pass"}).Draw(r, "do"),
+			item:  rapid.IntRange(0, 4).Draw(r, "item"),
+			delay: step * time.Duration(rapid.IntRange(-1, 20).Draw(r, "delay")),
+		}
+	})
+}
+
+// step is the unit of delays and of the time that passes: some ticks of shardq's
+// wheel.
+const step = 10 * time.Millisecond
+
+// trace makes the calls and returns what a user sees of them.
+func trace(t *testing.T, e workload.Engine[int], calls []call) (seen []string) {
+	synctest.Test(t, func(t *testing.T) {
+		u := user{queue: e.New().(workload.DelayingQueue[int]), deadlines: map[time.Time]bool{}}
+		for _, c := range calls {
+			seen = append(seen, u.make(c))
+		}
+		time.Sleep(time.Minute)
+		u.queue.ShutDown()
+		seen = append(seen, u.rest()...)
+	})
+	return seen
+}
+
+// user is a user of a queue who keeps to the rules.
+type user struct {
+	queue      workload.DelayingQueue[int]
+	processing []int
+	deadlines  map[time.Time]bool
+}
+
+// make makes a call if it is to the rules now, and says what came of it.
+func (u *user) make(c call) string {
+	switch c.do {
+	case "add":
+		u.queue.Add(c.item)
+	case "get":
+		if u.queue.Len() > 0 {
+			return u.get()
+		}
+	case "done":
+		if len(u.processing) > 0 {
+			u.queue.Done(u.processing[0])
+			u.processing = u.processing[1:]
+		}
+	case "after":
+		u.addAfter(c)
+	case "pass":
+		time.Sleep(step * time.Duration(c.item))
+	}
+	synctest.Wait() // a goroutine of the queue's may have something to do
+	return fmt.Sprint(c.do, " ready=", u.queue.Len())
+}
+
+func (u *user) get() string {
+	item, shutdown := u.queue.Get()
+	u.processing = append(u.processing, item)
+	return fmt.Sprint("got ", item, shutdown)
+}
+
+// addAfter makes all deadlines different, for a heap leaves open which of two that
+// are equal comes first; and ends them between the moments at which time stops.
+func (u *user) addAfter(c call) {
+	if c.delay > 0 {
+		c.delay += step / 2
+		for u.deadlines[time.Now().Add(c.delay)] {
+			c.delay += step
+		}
+		u.deadlines[time.Now().Add(c.delay)] = true
+	}
+	u.queue.AddAfter(c.item, c.delay)
+}
+
+// rest takes what the queue still has after its shutdown, the dirty items included.
+func (u *user) rest() (seen []string) {
+	for {
+		for _, item := range u.processing {
+			u.queue.Done(item)
+		}
+		u.processing = nil
+		item, shutdown := u.queue.Get()
+		if shutdown {
+			return seen
+		}
+		seen = append(seen, fmt.Sprint("left ", item))
+		u.processing = append(u.processing, item)
+	}
+}
+
+func TestEveryEngineCarriesItems(t *testing.T) {
+	for _, e := range append(handovers[string](), timers[string]()...) {
+		t.Run(e.Name, func(t *testing.T) {
+			q := e.New()
+			defer q.ShutDown()
+			workload.Cycle(q, workload.HotKey(workload.Strings(1)), 100)
+			if q, delaying := q.(workload.DelayingQueue[string]); delaying {
+				q.AddAfter("later", 2*time.Millisecond)
+				item, shutdown := q.Get()
+				require.Equal(t, "later", item)
+				require.False(t, shutdown)
+				q.Done(item)
+			}
+		})
+	}
+}
+
+func TestEveryEngineCarriesTraffic(t *testing.T) {
+	const items = 2000
+	keys := workload.Strings(1024)
+	load := workload.Load{Producers: 2, Consumers: 2, Items: items}
+	for _, e := range crowdable[string]() {
+		t.Run("open/"+e.Name, func(t *testing.T) {
+			open := workload.Open(e.New(), workload.Stream[string](keys[:512]), load)
+			require.GreaterOrEqual(t, open.Completed, items)
+		})
+	}
+	for _, e := range handovers[string]() {
+		t.Run("closed/"+e.Name, func(t *testing.T) {
+			closed := workload.Closed(e.New(), keys, load)
+			require.GreaterOrEqual(t, closed.Completed, items)
+		})
+	}
+	for _, e := range timers[string]() {
+		t.Run("delayed/"+e.Name, func(t *testing.T) {
+			q := e.New().(workload.DelayingQueue[string])
+			require.Positive(t, workload.DelayedCycle(q, keys, workload.Delays(len(keys), 5*time.Millisecond), 2))
+		})
+	}
+}

@@ -1,0 +1,43 @@
+// Package engine makes the two engines of this module for package workload:
+// shardq's queue, and the heap design that it is measured against.
+package engine
+
+import (
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/heapqueue"
+	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/shard"
+)
+
+// Shardq returns the engine of shardq's queues with so many shards.
+func Shardq[T comparable](shards int) workload.Engine[T] {
+	return workload.Engine[T]{
+		Name:   "shardq",
+		Shards: shards,
+		New: func() workload.Queue[T] {
+			return shardq.Must(shardq.Options[T]{Shards: shards})
+		},
+	}
+}
+
+// DefaultShards is the number of shards of a queue whose options name none.
+func DefaultShards() int { return shard.DefaultShards() }
+
+// HeapQueue returns the engine of package heapqueue.
+func HeapQueue[T comparable]() workload.Engine[T] {
+	return workload.Engine[T]{
+		Name:   "heapqueue",
+		Shards: 1,
+		New: func() workload.Queue[T] {
+			return heapqueue.New(heapqueue.Options[T]{})
+		},
+	}
+}
+
+// Both returns shardq with its default number of shards and with one, and the heap
+// design.
+func Both[T comparable]() []workload.Engine[T] {
+	return []workload.Engine[T]{
+		Shardq[T](DefaultShards()), Shardq[T](1), HeapQueue[T](),
+	}
+}

@@ -1,0 +1,110 @@
+package suite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// crew is a number of producers and one of consumers.
+type crew struct{ producers, consumers int }
+
+var crews = []crew{{1, 1}, {8, 8}, {64, 64}}
+
+func (c crew) String() string {
+	return fmt.Sprintf("producers=%d/consumers=%d", c.producers, c.consumers)
+}
+
+// stream is a way in which keys follow one another.
+type stream[T any] struct {
+	name string
+	make func(keys []T) workload.Stream[T]
+}
+
+func streams[T any]() []stream[T] {
+	return []stream[T]{
+		{"uniform", workload.Uniform[T]},
+		{"zipf", workload.Zipf[T]},
+		{"hot", workload.HotKey[T]},
+	}
+}
+
+// trafficKeys are the numbers of keys that traffic is measured with.
+func trafficKeys() []int {
+	if small() {
+		return []int{1 << 16}
+	}
+	return []int{1 << 16, 1_000_000}
+}
+
+// Open measures producers that never wait. The time is for each item that went all
+// the way; merged/item tells how many adds found their item in the queue already.
+func Open[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
+	for _, n := range trafficKeys() {
+		keys := makeKeys(n)
+		for _, s := range streams[T]() {
+			if s.name != "uniform" && n > 1<<16 {
+				continue // what these streams show does not depend on the keys that hardly occur
+			}
+			b.Run(fmt.Sprintf("stream=%s/keys=%s", s.name, Count(n)), func(b *testing.B) {
+				openStream(b, engines, keys, s)
+			})
+		}
+	}
+}
+
+func openStream[T comparable](b *testing.B, engines []workload.Engine[T], keys []T, s stream[T]) {
+	order := s.make(keys)
+	for _, c := range crews {
+		b.Run(c.String(), func(b *testing.B) {
+			forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
+				reportTraffic(b, workload.Open(e.New(), order, c.load(b, warmup(s, keys))))
+			})
+		})
+	}
+}
+
+// warmup is how many items go by before the queue is as full as it will be.
+func warmup[T any](s stream[T], keys []T) int {
+	if s.name == "hot" {
+		return 1
+	}
+	return len(keys)
+}
+
+// Closed measures producers that add only what consumers have done, so that no add
+// is merged. The time is for each item that went all the way.
+func Closed[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
+	for _, n := range trafficKeys() {
+		keys := workload.Shuffled(makeKeys(n))
+		for _, c := range crews {
+			b.Run(fmt.Sprintf("keys=%s/%s", Count(n), c), func(b *testing.B) {
+				forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
+					reportTraffic(b, workload.Closed(e.New(), keys, c.load(b, len(keys))))
+				})
+			})
+		}
+	}
+}
+
+// load is a load of b.N items, whose warm-up is not on the benchmark's clock.
+func (c crew) load(b *testing.B, warmup int) workload.Load {
+	b.ReportAllocs()
+	return workload.Load{
+		Producers: c.producers,
+		Consumers: c.consumers,
+		Warmup:    warmup,
+		Items:     b.N,
+		Warm:      b.ResetTimer,
+	}
+}
+
+// reportTraffic puts the harness's own count in place of the benchmark's, which
+// does not know of items beyond b.N.
+func reportTraffic(b *testing.B, t workload.Traffic) {
+	b.StopTimer()
+	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
+	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
+	b.ReportMetric(t.MergedPerItem(), "merged/item")
+}

@@ -1,0 +1,35 @@
+package workload
+
+import "time"
+
+// Cycle takes items keys of the stream, one after the other, through Add, Get and
+// Done in one goroutine, and returns how long that took.
+func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration {
+	start := time.Now()
+	for i := range items {
+		q.Add(stream.At(i))
+		item, _ := q.Get()
+		q.Done(item)
+	}
+	return time.Since(start)
+}
+
+// Rotate takes the item that has been ready longest out of the queue, and adds it
+// again, items times in one goroutine, and returns how long that took: a Cycle
+// beside a standing backlog. All keys of the backlog must be in the queue.
+func Rotate[T comparable](q Queue[T], items int) time.Duration {
+	start := time.Now()
+	for range items {
+		item, _ := q.Get()
+		q.Done(item)
+		q.Add(item)
+	}
+	return time.Since(start)
+}
+
+// AddAll adds every key.
+func AddAll[T comparable](q Queue[T], keys []T) {
+	for _, key := range keys {
+		q.Add(key)
+	}
+}

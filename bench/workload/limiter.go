@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"sync"
+	"time"
+)
+
+// A Limiter is what the limiter workload drives. The limiters of package limiter
+// and of client-go have these methods.
+type Limiter[T comparable] interface {
+	When(item T) time.Duration
+	Forget(item T)
+}
+
+// LimiterCycle asks the limiter for the delay of a key of the stream and makes it
+// forget the key, items times in all, from several goroutines at once that stand
+// at different places of the stream. It returns how long that took.
+func LimiterCycle[T comparable](l Limiter[T], stream Stream[T], goroutines, items int) time.Duration {
+	var running sync.WaitGroup
+	start := time.Now()
+	for g := range goroutines {
+		running.Go(func() {
+			first := g * len(stream) / goroutines
+			for i := range share(items, g, goroutines) {
+				item := stream.At(first + i)
+				l.When(item)
+				l.Forget(item)
+			}
+		})
+	}
+	running.Wait()
+	return time.Since(start)
+}
+
+// share is the number of items that fall to worker w of n.
+func share(items, w, n int) int { return items*(w+1)/n - items*w/n }
+
+// LockedLimiter is the baseline for limiters: exponential back-off with a count
+// for each item in a map under one mutex, the design of client-go's
+// TypedItemExponentialFailureRateLimiter. It is safe for concurrent use.
+type LockedLimiter[T comparable] struct {
+	mu       sync.Mutex
+	failures map[T]int
+	base     time.Duration
+	max      time.Duration
+}
+
+// NewLockedLimiter returns a limiter whose delays begin with base, double with
+// each When and end with max.
+func NewLockedLimiter[T comparable](base, max time.Duration) *LockedLimiter[T] {
+	return &LockedLimiter[T]{failures: map[T]int{}, base: base, max: max}
+}
+
+// When returns the delay of item, the longer the oftener it has been asked for.
+func (l *LockedLimiter[T]) When(item T) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	failures := l.failures[item]
+	l.failures[item] = failures + 1
+	if failures >= 62 || l.max>>failures < l.base {
+		return l.max
+	}
+	return l.base << failures
+}
+
+// Forget makes the next delay of item the first one again.
+func (l *LockedLimiter[T]) Forget(item T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, item)
+}

@@ -1,0 +1,142 @@
+package workload
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// batchSize is how many items a goroutine handles between two looks at what it
+// shares with the others, so that the harness costs little and costs every engine
+// the same.
+const batchSize = 64
+
+// run is what the goroutines of one Load share.
+type run[T comparable] struct {
+	queue Queue[T]
+	load  Load
+	batch int // how many items a consumer counts at once
+
+	workers  sync.WaitGroup
+	added    []counter     // by producer
+	stopped  atomic.Bool   // set when finished is closed; cheaper to look at
+	finished chan struct{} // closed when the load has been carried
+
+	completed atomic.Int64
+	next      atomic.Int64              // the completed item that starts the clock or ends the run
+	deadline  atomic.Pointer[time.Time] // that ends the run too; nil while there is none
+
+	mu      sync.Mutex
+	start   reading // zero during the warm-up
+	traffic Traffic
+}
+
+// reading is the state of a run at one moment.
+type reading struct {
+	time      time.Time
+	completed int64
+	added     int64 // calls of Add
+	ready     int64 // length of the queue
+}
+
+func newRun[T comparable](q Queue[T], load Load, batch int) *run[T] {
+	r := &run[T]{
+		queue:    q,
+		load:     load,
+		batch:    batch,
+		added:    make([]counter, load.Producers),
+		finished: make(chan struct{}),
+	}
+	r.next.Store(int64(load.Warmup))
+	return r
+}
+
+// produce starts producer p, which keeps count of its adds.
+func (r *run[T]) produce(p int, body func(added *counter)) {
+	r.workers.Go(func() { body(&r.added[p]) })
+}
+
+// finish starts the consumers, who pass on what they have done, and waits until
+// the load has been carried and everybody has gone.
+func (r *run[T]) finish(pass func(done []T)) Traffic {
+	for range r.load.Consumers {
+		r.workers.Go(func() { r.consume(pass) })
+	}
+	<-r.finished
+	r.queue.ShutDown()
+	r.workers.Wait()
+	return r.traffic
+}
+
+func (r *run[T]) consume(pass func(done []T)) {
+	done := make([]T, 0, r.batch)
+	for !r.stopped.Load() {
+		item, shutdown := r.queue.Get()
+		if shutdown {
+			return
+		}
+		r.queue.Done(item)
+		if done = append(done, item); len(done) == r.batch {
+			pass(done)
+			r.count(len(done))
+			done = done[:0]
+		}
+	}
+}
+
+// count notes that n items more went all the way, and starts the clock or ends
+// the run if it is time. It takes no lock as a rule: a goroutine that the
+// scheduler puts aside here must not hold up the others.
+func (r *run[T]) count(n int) {
+	completed := r.completed.Add(int64(n))
+	if completed < r.next.Load() && !r.late() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.stopped.Load() || completed < r.next.Load() && !r.late():
+	case r.start.time.IsZero():
+		r.startLocked()
+	default:
+		r.endLocked()
+	}
+}
+
+// late reports whether the load's time is up.
+func (r *run[T]) late() bool {
+	end := r.deadline.Load()
+	return end != nil && time.Now().After(*end)
+}
+
+func (r *run[T]) startLocked() {
+	if r.load.Warm != nil {
+		r.load.Warm()
+	}
+	r.start = r.readLocked()
+	r.next.Store(r.start.completed + int64(r.load.Items))
+	if r.load.Limit > 0 {
+		end := r.start.time.Add(r.load.Limit)
+		r.deadline.Store(&end)
+	}
+}
+
+func (r *run[T]) endLocked() {
+	end := r.readLocked()
+	r.traffic.Elapsed = end.time.Sub(r.start.time)
+	r.traffic.Completed = int(end.completed - r.start.completed)
+	// Of all that was added, what neither came out nor is still ready was merged.
+	gone := (end.added - end.ready) - (r.start.added - r.start.ready)
+	r.traffic.Merged = max(0, int(gone)-r.traffic.Completed)
+	r.stopped.Store(true)
+	close(r.finished)
+}
+
+func (r *run[T]) readLocked() reading {
+	return reading{
+		time:      time.Now(),
+		completed: r.completed.Load(),
+		added:     sum(r.added),
+		ready:     int64(r.queue.Len()),
+	}
+}
