@@ -389,12 +389,12 @@ func TestC25H24TenThousandIdleQueues(t *testing.T) {
 			}
 			each := (heap() - before) / int64(n)
 			require.LessOrEqual(t, each, int64(limit), "bytes for a new queue")
-			require.Equal(t, goroutines, runtime.NumGoroutine())
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines) // others may end meanwhile
 
 			for _, q := range queues {
 				requireCycle(t, q, "a")
 			}
-			require.Equal(t, goroutines, runtime.NumGoroutine(), "a goroutine without a delay")
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "a goroutine without a delay")
 			runtime.KeepAlive(queues)
 		})
 	}
