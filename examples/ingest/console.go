@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// A console is where the program talks to its user while it works: a bar on a
+// terminal, lines otherwise. It is safe for concurrent use.
+type console struct {
+	mu       sync.Mutex
+	writer   io.Writer
+	terminal bool
+	bar      *progressbar.ProgressBar // nil: none is shown
+	draining bool                     // the bar is that of the drain
+}
+
+func newConsole(writer io.Writer) *console {
+	f, ok := writer.(*os.File)
+	return &console{writer: writer, terminal: ok && term.IsTerminal(int(f.Fd()))}
+}
+
+// notice prints a line, above the bar if there is one.
+func (c *console) notice(format string, arguments ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clearLocked()
+	fmt.Fprintf(c.writer, "ingest: "+format+"\n", arguments...)
+}
+
+// unusable tells of an error before any work and returns the exit code.
+func (c *console) unusable(err error) int {
+	c.notice("%v", err)
+	return exitUnusable
+}
+
+// How often progress is shown.
+const (
+	barInterval  = 100 * time.Millisecond
+	lineInterval = time.Second
+)
+
+// show shows the progress from time to time, until the returned function is
+// called.
+func (c *console) show(p *progress) (end func()) {
+	interval := lineInterval
+	if c.terminal {
+		interval = barInterval
+	}
+	ended := make(chan struct{})
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.update(p)
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		showing.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.clearLocked()
+		c.bar = nil
+	}
+}
+
+// update shows the progress as it is now.
+func (c *console) update(p *progress) {
+	if !c.terminal {
+		c.notice("%s", p.line())
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, total, draining := p.share()
+	if c.bar == nil || draining != c.draining {
+		c.clearLocked()
+		c.bar, c.draining = newBar(c.writer, total), draining
+	}
+	c.bar.Describe(p.brief())
+	if total > 0 {
+		done = min(done, total-1) // at its end a bar is shown no more
+	}
+	_ = c.bar.Set64(done)
+}
+
+func (c *console) clearLocked() {
+	if c.bar != nil {
+		_ = c.bar.Clear() // a terminal that cannot be written to: nobody looks
+	}
+}
+
+// newBar returns a bar that ends at total, or one without end if that is not
+// positive.
+func newBar(writer io.Writer, total int64) *progressbar.ProgressBar {
+	if total <= 0 {
+		total = -1
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(writer),
+		progressbar.OptionSetWidth(16),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine that draws on its own
+	)
+}

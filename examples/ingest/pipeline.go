@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// A pipeline is one run of the program.
+type pipeline struct {
+	*stage
+	input input
+	sink  *sink
+}
+
+// stage is what the two halves of the pipeline share.
+type stage struct {
+	config   config
+	console  *console
+	queue    engine
+	pending  *pending
+	progress *progress
+}
+
+// newPipeline opens the input and the database. After an error nothing is left
+// open, and no database is made for an input that cannot be read.
+func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, error) {
+	input, err := openInput(config, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepApart(input, config.database); err != nil {
+		return nil, err
+	}
+	sink, err := openSink(config.database, input.name)
+	if err != nil {
+		return nil, err
+	}
+	queue, err := newEngine(config)
+	if err != nil {
+		return nil, errors.Join(err, sink.close())
+	}
+	start := time.Now()
+	pending := newPending(config.maxPending, start)
+	progress := &progress{start: start, size: input.size, pending: pending}
+	return &pipeline{&stage{config, console, queue, pending, progress}, input, sink}, nil
+}
+
+// run does the work: it reads until the end of the input or of ctx, which stop
+// ends, writes what was read, proves it, and reports to stdout. It returns the
+// exit code.
+func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout io.Writer) int {
+	p.announce()
+	complaints := &complaints{console: p.console}
+	if p.config.strict {
+		complaints.strict = stop
+	}
+	if p.config.duration > 0 {
+		defer time.AfterFunc(p.config.duration, func() { stop(errDuration) }).Stop()
+	}
+	report := p.work(ctx, complaints)
+	report.proof, report.failure = p.prove(report.read, report.written.lost)
+	return report.conclude(p.console, stdout)
+}
+
+// announce says what is about to happen.
+func (p *pipeline) announce() {
+	p.console.notice("reading %s as %s", p.input.describe(), p.input.kind)
+	if p.sink.temporary {
+		p.console.notice("writing to %s, which is removed at the end; keep one with -db", p.sink.path)
+	} else {
+		p.console.notice("writing to %s, run %d", p.sink.path, p.sink.run)
+	}
+}
+
+// work runs the two halves, one after the other's end.
+func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
+	defer p.console.show(p.progress)()
+	writing := &writing{stage: p.stage, sink: p.sink}
+	writing.start()
+	reading := &reading{stage: p.stage, input: p.input, complaints: complaints}
+	report := report{pipeline: p}
+	report.read = reading.run(ctx)
+	report.stopped = context.Cause(ctx) // a signal from here on changes nothing
+	report.malformed, report.broken = complaints.counts()
+	p.progress.startDrain()
+	report.written = writing.finish()
+	report.elapsed = time.Since(p.pending.start)
+	return report
+}
+
+// prove closes the database and compares it with what was read.
+func (p *pipeline) prove(read, lost tally) (proof, error) {
+	if err := p.sink.finish(read.events); err != nil {
+		return proof{}, err
+	}
+	return prove(p.sink.path, p.sink.run, read, lost)
+}
