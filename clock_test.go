@@ -244,14 +244,14 @@ type unhurriedClock struct {
 	before, after func()
 }
 
-func (c unhurriedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+func (c *unhurriedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.before()
 	defer c.after()
 	return unhurriedTimer{c, c.Clock.AfterFunc(d, f)}
 }
 
 type unhurriedTimer struct {
-	clock unhurriedClock
+	clock *unhurriedClock
 	clock.Timer
 }
 
@@ -272,11 +272,39 @@ func TestC27StepBesideAddAfterIsEnough(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				fake := newFake()
 				step := sync.OnceFunc(func() { fake.Step(time.Hour) })
-				slow := unhurriedClock{fake, func() {}, func() {}}
-				place(&slow, step)
+				slow := &unhurriedClock{fake, func() {}, func() {}}
+				place(slow, step)
 				q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: slow})
 				q.AddAfter("a", time.Second)
 				requireCounts(t, q, 1, 0, 0)
+			})
+		}
+	})
+}
+
+// H22, step by step: an earlier deadline comes while the driver, which has just
+// looked at all deadlines, sets its timer for a later one.
+func TestH22EarlierDeadlineWhileTheTimerIsSet(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		for name, place := range map[string]func(*unhurriedClock, func()){
+			"before the timer is set": func(c *unhurriedClock, add func()) { c.before = add },
+			"after the timer is set":  func(c *unhurriedClock, add func()) { c.after = add },
+		} {
+			t.Run(name, func(t *testing.T) {
+				fake := newFake()
+				slow := &unhurriedClock{fake, func() {}, func() {}}
+				q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: slow})
+				q.AddAfter(0, 1000*time.Hour)      // there is always something to set the timer for
+				for hour := 1; hour <= 3; hour++ { // first in AddAfter, then in the driver
+					place(slow, sync.OnceFunc(func() { q.AddAfter(-hour, time.Second) }))
+					q.AddAfter(hour, time.Hour)
+					fake.Step(time.Second)
+					require.Equal(t, []int{-hour}, finishAll(t, q))
+					place(slow, sync.OnceFunc(func() { q.AddAfter(-hour, time.Second) }))
+					fake.Step(time.Hour - time.Second)
+					fake.Step(time.Second)
+					requireExactly(t, []int{hour, -hour}, finishAll(t, q))
+				}
 			})
 		}
 	})

@@ -58,35 +58,52 @@ func entries[T comparable](t testing.TB, l Limiter[T]) int {
 	return total
 }
 
-// slots returns the length of all tables of a per-item limiter together.
+// slots returns how many histories a per-item limiter has room for.
 func slots[T comparable](l Limiter[T]) (total int) {
-	if all := l.(*perItem[T]).stripes.Load(); all != nil {
-		for i := range all.all {
-			total += len(all.all[i].slots)
+	all := l.(*perItem[T]).stripes.Load()
+	if all == nil {
+		return 0
+	}
+	for i := range all.all {
+		total++
+		if rest := all.all[i].rest; rest != nil {
+			total += len(rest.slots)
 		}
 	}
 	return total
 }
 
-// checkStripe checks what must hold of a table between any two calls, and
-// returns the number of its entries.
-func checkStripe[T comparable](t testing.TB, s *stripe[T]) int {
+// checkStripe checks what must hold of a stripe between any two calls, and
+// returns the number of its histories.
+func checkStripe[T comparable](t testing.TB, s *stripe[T]) (found int) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := 0
-	for i, slot := range s.slots {
-		if slot.failures == 0 {
-			require.Zero(t, slot, "a vacant slot refers to something")
+	if s.first.vacant() {
+		require.Zero(t, s.first, "a vacant place refers to something")
+	} else {
+		found++
+		require.Nil(t, s.rest.find(s.first.hash, s.first.item), "item %v is there twice", s.first.item)
+	}
+	if s.rest != nil {
+		found += checkTable(t, s.rest)
+	}
+	require.True(t, found == 0 || s.inUse.Load(), "histories hidden by inUse")
+	return found
+}
+
+func checkTable[T comparable](t testing.TB, table *table[T]) (found int) {
+	t.Helper()
+	for i := range table.slots {
+		h := &table.slots[i]
+		if h.vacant() {
+			require.Zero(t, *h, "a vacant slot refers to something")
 			continue
 		}
 		found++
-		at, ok := s.findLocked(slot.hash, slot.item)
-		require.True(t, ok, "entry %v cannot be found", slot.item)
-		require.Equal(t, i, at, "entry %v is there twice", slot.item)
+		require.Same(t, h, table.find(h.hash, h.item), "item %v cannot be found, or is there twice", h.item)
 	}
-	require.Equal(t, found, s.live)
-	require.LessOrEqual(t, found*4, len(s.slots)*3, "table too full")
-	require.True(t, found == 0 || s.inUse.Load(), "entries hidden by inUse")
+	require.Equal(t, found, table.live)
+	require.LessOrEqual(t, found*4, len(table.slots)*3, "table too full")
 	return found
 }

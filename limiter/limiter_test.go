@@ -259,12 +259,10 @@ func TestC30H16AMillionFailures(t *testing.T) {
 func TestC30H16CountStopsAtItsLimit(t *testing.T) {
 	l := NewExponential[string](ms, sec)
 	l.When("x")
-	all := l.(*perItem[string]).stripes.Load()
-	for i := range all.all {
-		for j := range all.all[i].slots {
-			if s := &all.all[i].slots[j]; s.failures > 0 {
-				s.failures = maxFailures - 1
-			}
+	all := l.(*perItem[string]).stripes.Load().all
+	for i := range all {
+		if h := &all[i].first; !h.vacant() {
+			h.failures = maxFailures - 1
 		}
 	}
 	requireDelays(t, l, "x", sec, sec, sec)

@@ -39,9 +39,13 @@ func (p *perItem[T]) When(item T) time.Duration {
 	}
 	hash := maphash.Comparable(p.seed, item) // an unhashable item panics here
 	now := p.idle.now()
-	delay := p.allocated().of(hash).fail(p, hash, item, now, random)
-	if s := p.sweepable(); s != nil {
-		s.sweep(p, now)
+	all := p.stripes.Load()
+	if all == nil {
+		all = p.allocate()
+	}
+	delay := all.of(hash).fail(p, hash, item, now, random)
+	if p.idle.expires() {
+		p.sweep(all)
 	}
 	return delay
 }
@@ -51,11 +55,13 @@ func (p *perItem[T]) Forget(item T) {
 		return
 	}
 	hash := maphash.Comparable(p.seed, item)
-	if all := p.stripes.Load(); all != nil {
-		all.of(hash).forget(hash, item)
+	all := p.stripes.Load()
+	if all == nil {
+		return
 	}
-	if s := p.sweepable(); s != nil {
-		s.sweep(p, p.idle.now())
+	all.of(hash).forget(hash, item)
+	if p.idle.expires() {
+		p.sweep(all)
 	}
 }
 
@@ -71,16 +77,8 @@ func (p *perItem[T]) NumRequeues(item T) int {
 	return all.of(hash).failures(p, hash, item, p.idle.now())
 }
 
-// findable reports whether a table can find the item again: whether it is equal
-// to itself, as all values but NaN are, and those that hold one. An item that is
-// not has no history; each of its failures is its first.
-func findable[T comparable](item T) bool { return item == item }
-
-// allocated returns the stripes, which the first failure makes.
-func (p *perItem[T]) allocated() *stripes[T] {
-	if all := p.stripes.Load(); all != nil {
-		return all
-	}
+// allocate makes the stripes, unless somebody else has just done so.
+func (p *perItem[T]) allocate() *stripes[T] {
 	p.stripes.CompareAndSwap(nil, newStripes[T]())
 	return p.stripes.Load()
 }
@@ -88,19 +86,20 @@ func (p *perItem[T]) allocated() *stripes[T] {
 // sweepEvery is how many calls make one sweep, on average.
 const sweepEvery = 4
 
-// sweepable returns the stripe that the present call is to sweep a little, or
-// nil if it is spared. Both are left to chance: a single busy item then sweeps
-// for all others, and calls share no counter.
-func (p *perItem[T]) sweepable() *stripe[T] {
-	if !p.idle.expires() {
-		return nil
-	}
-	chance, all := rand.Uint64(), p.stripes.Load()
-	if all == nil || chance%sweepEvery != 0 {
-		return nil
+// sweep has some calls remove a few of the histories that have expired. Which
+// calls, and where, is left to chance: a single busy item then sweeps for all
+// others, and calls share no counter.
+func (p *perItem[T]) sweep(all *stripes[T]) {
+	chance := rand.Uint64()
+	if chance%sweepEvery != 0 {
+		return
 	}
 	if s := all.of(chance); s.inUse.Load() {
-		return s
+		s.sweep(&p.idle, p.idle.now())
 	}
-	return nil
 }
+
+// findable reports whether a table can find the item again: whether it is equal
+// to itself, as all values but NaN are, and those that hold one. An item that is
+// not has no history; each of its failures is its first.
+func findable[T comparable](item T) bool { return item == item }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,15 +123,15 @@ func TestDrainAgainstModel(t *testing.T) {
 
 type drains struct {
 	*checkedSet
-	underWay int
-	returned int // of those that were under way
+	underWay int32
+	returned atomic.Int32 // of those that were under way
 }
 
 func (d *drains) start() {
 	d.underWay++
 	go func() {
 		d.set.ShutDownWithDrain()
-		d.returned++ // the bubble runs one of us at a time: see check
+		d.returned.Add(1)
 	}()
 	d.model.shutDown()
 	synctest.Wait()
@@ -154,13 +155,12 @@ func (d *drains) check() {
 }
 
 // expect forgets the drains that have returned.
-func (d *drains) expect(returned int, when string) {
+func (d *drains) expect(returned int32, when string) {
 	d.Helper()
-	if d.returned != returned {
-		d.Fatalf("%s, %d of %d drains have returned: %+v", when, d.returned, d.underWay, d.model.stats)
+	if got := d.returned.Swap(0); got != returned {
+		d.Fatalf("%s, %d of %d drains have returned: %+v", when, got, d.underWay, d.model.stats)
 	}
-	d.underWay -= d.returned
-	d.returned = 0
+	d.underWay -= returned
 }
 
 // TestOrderOfOneShard: one shard is a FIFO, a dirty item joins it at its Done.
