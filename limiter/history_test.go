@@ -269,7 +269,7 @@ func TestC31ConcurrentForgetLosesNoFailure(t *testing.T) {
 	group.Wait()
 	for item := range items {
 		more := forgets[item].Load() + 1
-		for n := range returned[item] {
+		for n := range len(returned[item]) - 1 { // the last is the greatest, which repeats
 			count := returned[item][n].Load()
 			require.LessOrEqual(t, count, more, "item %d, delay %d", item, n)
 			more = count

@@ -6,7 +6,7 @@ import (
 )
 
 // NewItemBackoff returns a limiter that follows a [Backoff] for each item of its
-// own: after n failures an item waits Duration·Factorⁿ, with jitter, where n
+// own: the n-th failure waits Duration·Factorⁿ⁻¹, with jitter, where the exponent
 // stops growing at Steps. That is what the n-th [Backoff.Step] returns, except
 // that
 //   - with a Cap, no delay is longer, jitter included. What is spread is

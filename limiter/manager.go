@@ -22,9 +22,10 @@ type Manager struct {
 // NewManager returns a Manager of the backoff. It starts over, that is, its next
 // delay is the initial one again, after a quiet period of [Options].ForgetAfter
 // in which no delay was asked for, and by [Manager.Reset]. The quiet period
-// begins when the delay last returned has passed: a Manager whose delays are
-// longer than its quiet period works too. (Package wait counts it from the
-// beginning of that delay.) It reads ForgetAfter, Clock, and if there is jitter
+// begins when all delays that were returned have passed: a Manager whose delays
+// are longer than its quiet period works too. (Package wait counts it from when
+// a delay was asked for.) Without ForgetAfter it starts over by Reset alone. It
+// reads ForgetAfter, Clock, and if there is jitter
 // Random.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)

@@ -183,17 +183,18 @@ func TestOrderOfOneShard(t *testing.T) {
 }
 
 // TestTurnsBound: an item is handed out within a number of Gets that follows from its
-// place in its shard, whatever is added meanwhile to other shards: see lateness.
+// place in its shard, whatever is added meanwhile: see lateness.
 func TestTurnsBound(t *testing.T) {
 	for _, shards := range []int{1, 2, 3, 16, 64, 65, 100, 130} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
 			s := newTestSet(t, Config[int]{Shards: shards})
-			due := map[int]int{} // the Get by which an item must have been handed out
+			type added struct{ place, gets int }
+			ready := map[int]added{}
 			gets, next := 0, 0
 			add := func() {
 				s.Add(next)
 				sh := s.shardOf(next, s.hash(next))
-				due[next] = gets + lateness(int(sh.fifo.length), shards)
+				ready[next] = added{int(sh.fifo.length), gets}
 				next++
 			}
 			for range 5 * shards {
@@ -202,8 +203,10 @@ func TestTurnsBound(t *testing.T) {
 			for s.Len() > 0 {
 				gets++
 				item, _ := s.Get()
-				if gets > due[item] {
-					t.Fatalf("item %d was handed out by Get %d, after %d", item, gets, due[item])
+				was := ready[item]
+				if most := lateness(was.place, shards, lanesUsed(s)); gets-was.gets > most {
+					t.Fatalf("item %d, at place %d, was handed out by the %dth Get, not by the %dth",
+						item, was.place, gets-was.gets, most)
 				}
 				if gets < 100*shards {
 					add()
@@ -213,13 +216,25 @@ func TestTurnsBound(t *testing.T) {
 	}
 }
 
-// lateness bounds the number of Gets, by one consumer, that hand out an item at a
-// place of its shard's FIFO. Before the turn comes to the shard, each of the others
-// can hand out quantum items; then the shard hands out quantum, but for the first
-// time, when it may hand out less.
-func lateness(place, shards int) int {
-	turns := 1 + (place+quantum-1)/quantum
-	return place + turns*quantum*(shards-1)
+// lateness bounds the number of Gets, one after the other, that hand out an item at a
+// place of its shard. Each lane may come round to the shard once, and passes it only by
+// taking the last of a group from it; all the way the other shards may hand out a group
+// of items each.
+func lateness(place, shards, lanes int) int {
+	passages := lanes + (place-1+quantum-1)/quantum
+	return place + passages*quantum*(shards-1)
+}
+
+// lanesUsed counts the lanes that have moved: one goroutine uses one, or another if its
+// stack was moved.
+func lanesUsed[T comparable](s *Set[T]) int {
+	used := 0
+	for i := range s.lanes {
+		if s.lanes[i].turn.Load() != uint32(i*len(s.shards)/lanes) {
+			used++
+		}
+	}
+	return max(1, used)
 }
 
 // TestLockedShardIsPassedBy: a consumer goes on to the next shard that is not in use,
