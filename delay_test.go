@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -424,6 +425,30 @@ func TestH22AddRacingTheDriver(t *testing.T) {
 		require.Zero(t, late.Load(), "late")
 		synctest.Wait()
 		requireCounts(t, q, 0, 0, 0)
+	})
+}
+
+// H22 once more, with as many shards as there can be, so that the driver is long in
+// looking at their deadlines, and one item at a time: if it is forgotten, nothing
+// else will ever remind the driver of it.
+func TestH22AddWhileTheDriverLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[int](shardq.MaxShards)
+		random := rand.New(rand.NewPCG(1, 11))
+		for item := range scaled(6_000, 1_500) {
+			q.AddAfter(-1, tick)
+			time.Sleep(tick) // wakes beside the timer
+			for range random.IntN(20) {
+				q.ShuttingDown()
+				runtime.Gosched()
+			}
+			q.AddAfter(item, tick)
+			for range 2 {
+				got, _ := q.Get()
+				q.Done(got)
+			}
+			requireCounts(t, q, 0, 0, 0)
+		}
 	})
 }
 

@@ -65,7 +65,7 @@ type design struct {
 	make func() Limiter[string]
 }
 
-// designs are what is compared. Other files of this directory may add to them.
+// designs are what is compared.
 var designs = []design{
 	{"stripes", func() Limiter[string] { return NewExponential[string](ms, sec) }},
 	{"stripes-expiring", func() Limiter[string] {

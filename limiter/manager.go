@@ -24,9 +24,9 @@ type Manager struct {
 // in which no delay was asked for, and by [Manager.Reset]. The quiet period
 // begins when all delays that were returned have passed: a Manager whose delays
 // are longer than its quiet period works too. (Package wait counts it from when
-// a delay was asked for.) Without ForgetAfter it starts over by Reset alone. It
-// reads ForgetAfter, Clock, and if there is jitter
-// Random.
+// a delay was asked for.) Without ForgetAfter it starts over by Reset alone.
+//
+// It reads ForgetAfter, Clock, and if there is jitter Random.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)
 	return &Manager{initial: backoff, options: o, idle: newIdleness(o), current: backoff}
