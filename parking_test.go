@@ -144,41 +144,47 @@ func TestC4DelaysThatEnd(t *testing.T) {
 }
 
 // An item comes just as the one consumer, who has found nothing, goes to sleep. No
-// other item follows that would make good for a lost wake-up.
+// other item follows that would make good for a lost wake-up. With as many shards as
+// there can be, the consumer is long in finding nothing.
 func TestC4ConsumerGoingToSleep(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		var gets atomic.Int64
-		var consumer sync.WaitGroup
-		consumer.Go(func() {
-			for {
-				gets.Add(1)
-				item, shutdown := q.Get()
-				if shutdown {
-					return
-				}
-				q.Done(item)
-			}
-		})
-		random := rand.New(rand.NewPCG(uint64(shards), 3))
-		for range scaled(40_000, 10_000) {
-			before := gets.Load()
-			q.Add(1)
-			for spins := 0; gets.Load() == before; spins++ { // until it is on its way
-				if spins%1000 == 999 {
-					runtime.Gosched()
-				}
-			}
-			for range random.IntN(100) {
-				gets.Load()
-			}
-			q.Add(2)
-			synctest.Wait()
-			require.Zero(t, q.Len(), "ready beside a sleeping consumer")
-		}
-		q.ShutDown()
-		consumer.Wait()
+	forEachShardCountInBubble(t, testGoingToSleep)
+	t.Run("shards=4096", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { testGoingToSleep(t, shardq.MaxShards) })
 	})
+}
+
+func testGoingToSleep(t *testing.T, shards int) {
+	q := newQueue[int](shards)
+	var gets atomic.Int64
+	var consumer sync.WaitGroup
+	consumer.Go(func() {
+		for {
+			gets.Add(1)
+			item, shutdown := q.Get()
+			if shutdown {
+				return
+			}
+			q.Done(item)
+		}
+	})
+	random := rand.New(rand.NewPCG(uint64(shards), 3))
+	for range scaled(40_000, 10_000) {
+		before := gets.Load()
+		q.Add(1)
+		for spins := 0; gets.Load() == before; spins++ { // until it is on its way
+			if spins%1000 == 999 {
+				runtime.Gosched()
+			}
+		}
+		for range random.IntN(100) {
+			gets.Load()
+		}
+		q.Add(2)
+		synctest.Wait()
+		require.Zero(t, q.Len(), "ready beside a sleeping consumer")
+	}
+	q.ShutDown()
+	consumer.Wait()
 }
 
 // The parked of H25: more than 8,000 goroutines are more than the race detector has

@@ -36,7 +36,7 @@ func (sh *shard[T]) add(item T, hash uint32) (outcome effect, yield bool) {
 	outcome = sh.addLocked(item, hash, sh.set.cancelDelayOnAdd)
 	yield = outcome == merge && sh.fruitless%mergesBeforeYield == 0
 	sh.mu.Unlock()
-	return outcome, yield && sh.set.lot.searching.Load()
+	return outcome, yield && sh.set.lot.wokenWaits()
 }
 
 func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome effect) {

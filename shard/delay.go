@@ -41,6 +41,9 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
 	outcome := sh.addLocked(item, hash, true)
+	if outcome != ignore {
+		sh.rare.fired++
+	}
 	sh.mu.Unlock()
 	if outcome == enqueue {
 		s.wake()

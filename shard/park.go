@@ -51,6 +51,10 @@ func (s *Set[T]) sendToken() {
 	}
 }
 
+// wokenWaits reports whether a sleeper has been sent the token and has not come to
+// look yet. A token that nobody sleeps for does not count.
+func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() > 0 }
+
 // await blocks until it has an item or the queue is shut down.
 func (s *Set[T]) await() (item T, shutdown bool) {
 	for {

@@ -295,6 +295,10 @@ func TestFruitlessAddsYield(t *testing.T) {
 		t.Errorf("asked to yield %d times, with no consumer on its way", n)
 	}
 	s.lot.searching.Store(true)
+	if n := merge(10 * mergesBeforeYield); n > 0 {
+		t.Errorf("asked to yield %d times, for a token that nobody sleeps for", n)
+	}
+	s.lot.parked.Store(1)
 	if n := merge(10 * mergesBeforeYield); n != 10 {
 		t.Errorf("asked to yield %d times in %d adds", n, 10*mergesBeforeYield)
 	}
@@ -307,8 +311,8 @@ func TestFruitlessAddsYield(t *testing.T) {
 			t.Error("asked to yield although items are handed out")
 		}
 	}
-	s.Add(1)
-	s.Add(1)
+	s.lot.searching.Store(false)
+	s.lot.parked.Store(0)
 }
 
 // TestBurstLeavesNothing: after a burst a shard has no more storage than a new one (C8).

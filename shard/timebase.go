@@ -22,9 +22,9 @@ type timebase struct {
 	real   bool
 }
 
-// center is 146 years from the start of the axis: a clock may be set back that far.
-// Another 146 years and the longest Duration, 292 years, fit above it, so no sum of
-// ours overflows.
+// center is 146 years from the start of the axis: a clock may be set back that far
+// from where it stood when the queue was made, and forward by 292 years, which is as
+// far as a Duration goes. Beyond that, time stands still for the queue.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -45,7 +45,7 @@ func (t *timebase) nanoseconds() uint64 {
 	} else {
 		since = t.clock.Now().Sub(t.origin)
 	}
-	return t.middle + uint64(min(max(since, -time.Duration(t.middle)), center))
+	return t.middle + uint64(max(since, -time.Duration(t.middle)))
 }
 
 // now returns the last tick that has begun.
@@ -56,6 +56,9 @@ func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 func (t *timebase) deadline(d time.Duration) (now, deadline uint64) {
 	start := t.nanoseconds()
 	end := start + uint64(d)
+	if end < start {
+		end = math.MaxUint64 // beyond all that the clock can say
+	}
 	deadline = end / t.tick
 	if end%t.tick != 0 {
 		deadline++
