@@ -302,7 +302,7 @@ func TestC8MemoryReturnsAfterAModerateBurst(t *testing.T) {
 			}
 			fake.Step(time.Minute)
 			finishAll(t, q)
-			for item := range 3000 * shards {
+			for item := range 300 * shards {
 				q.Add(item)
 				finishOneByOne(t, q, 1)
 			}

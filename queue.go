@@ -1,6 +1,7 @@
 package shardq
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 // A Queue is a work queue of items of type T: see the package documentation. It
 // must be made by [New] or [Must], and must not be copied.
 //
-// All methods are safe for concurrent use. All but Get and ShutDownWithDrain return
-// at once: beyond the lock of one shard for some tens of nanoseconds, what that may
-// include is said where it applies. Adding or ending an item whose dynamic value
-// cannot be compared, such as a slice in an any, panics in the caller's goroutine,
-// before anything is locked or changed.
+// All methods are safe for concurrent use. All but Get, GetContext and
+// ShutDownWithDrain return at once: beyond the lock of one shard for some tens of
+// nanoseconds, what that may include is said where it applies. Adding or ending an
+// item whose dynamic value cannot be compared, such as a slice in an any, panics in
+// the caller's goroutine, before anything is locked or changed.
 type Queue[T comparable] struct {
 	name    string
 	shards  *shard.Set[T]
@@ -89,6 +90,22 @@ func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 // return an item, one that was dirty and is Done by then. Shutdown is never true
 // together with an item. A zero T with a shutdown of false is an item like any other.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.shards.Get() }
+
+// ErrShutDown is what [Queue.GetContext] returns where [Queue.Get] says that the queue
+// is shut down.
+var ErrShutDown = shard.ErrShutDown
+
+// GetContext is [Queue.Get] for as long as ctx lasts. It returns the next ready item, or
+// [ErrShutDown] where Get returns true, or ctx.Err() once ctx has ended: then it takes
+// nothing, even if something is ready. If the end of ctx meets the arrival of an item,
+// either GetContext returns the item, or the item stays ready for another Get: none is
+// lost. With an error, the item is the zero T.
+//
+// Sleeping with a context costs a little more than sleeping in Get; taking an item that
+// is ready costs the same, but for the look at ctx.
+func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
+	return q.shards.GetContext(ctx)
+}
 
 // Done ends the processing of item, which a Get of this queue returned. If item was
 // added meanwhile, it becomes ready again, last in its shard; otherwise the queue

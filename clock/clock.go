@@ -9,7 +9,9 @@ package clock
 import "time"
 
 // A Clock tells the time and calls functions later. Implementations must be
-// safe for concurrent use. shardq never calls a Clock while it holds a lock.
+// safe for concurrent use. shardq never calls a Clock while it holds a lock. The
+// ShutDown of a queue waits for a call of its Clock that is under way, so no method
+// of a Clock or of a [Timer] may call ShutDown, or wait for somebody who does.
 //
 // A Clock may jump backward or forward: deadlines are points on the Clock's own
 // axis, so a deadline of 12:00 passes when the Clock says 12:00, whatever way it

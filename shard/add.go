@@ -6,7 +6,7 @@ import "runtime"
 // becomes ready at its Done. After a shutdown began, Add drops the item. It never
 // blocks, but for the shard's lock.
 func (s *Set[T]) Add(item T) {
-	if s.Reject(item) {
+	if s.mayDiffer && s.Reject(item) {
 		return
 	}
 	hash := s.hash(item)

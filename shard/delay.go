@@ -15,7 +15,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 		s.Add(item)
 		return
 	}
-	if s.Reject(item) {
+	if s.mayDiffer && s.Reject(item) {
 		return
 	}
 	hash := s.hash(item)

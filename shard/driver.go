@@ -13,8 +13,8 @@ import (
 // started, poked awake through a channel, and joined.
 //
 // Whoever changes the timer holds the baton meanwhile. No lock is held, so the
-// clock, which may be the user's, is free to block, to panic, or to run the timer's
-// function at once.
+// clock, which may be the user's, may block (only ShutDown waits for it), panic, or
+// run the timer's function at once.
 type driver[T comparable] struct {
 	set *Set[T]
 	// armed is the tick that the timer is set for: never when it is not set. It
@@ -180,11 +180,15 @@ func (d *driver[T]) abandon(settled *bool) {
 // let go.
 func (d *driver[T]) drop() {
 	d.armed.Store(never)
-	if d.set.closing.begun.Load() {
-		d.markStopped()
-		return
+	for !d.set.closing.begun.Load() {
+		if d.baton.CompareAndSwap(held, resting) {
+			return
+		}
+		// Somebody wants us to look again. We cannot, but it may be the shutdown,
+		// which began since we looked and waits for gone.
+		d.baton.Store(held)
 	}
-	d.baton.Store(resting)
+	d.markStopped()
 }
 
 // expireDue makes ready what is due, in turns of bounded length, a shard at a time.

@@ -1,5 +1,10 @@
 package shard
 
+import (
+	"context"
+	"errors"
+)
+
 // Get returns the next ready item and takes it into processing: until its Done, no
 // other Get returns it. It blocks while nothing is ready. After a shutdown it
 // returns what is still ready, and otherwise the zero T and true, at once.
@@ -7,7 +12,31 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, ok := s.take(); ok {
 		return item, false
 	}
-	return s.await()
+	item, shutdown, _ = s.await(nil)
+	return item, shutdown
+}
+
+// ErrShutDown is what [Set.GetContext] returns where [Set.Get] says true.
+var ErrShutDown = errors.New("shardq: queue is shut down")
+
+// GetContext is Get for as long as ctx lasts: once that ended, it takes nothing and
+// returns the context's error. If the end of ctx meets an item, GetContext returns
+// either the item or the error, and in the latter case the item stays ready.
+func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, err
+	}
+	if item, ok := s.take(); ok {
+		return item, nil
+	}
+	item, shutdown, canceled := s.await(ctx.Done())
+	switch {
+	case shutdown:
+		return item, ErrShutDown
+	case canceled:
+		return item, ctx.Err()
+	}
+	return item, nil
 }
 
 // take hands out an item if one is ready.

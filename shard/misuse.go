@@ -28,9 +28,10 @@ func (m Misuse) String() string {
 
 // Reject reports whether item is one that the queue does not take in, because it is
 // not equal to itself, and if so counts and reports it. Every way to add an item
-// asks this first. It panics if item holds a dynamic value that cannot be compared.
+// asks this first, if T has such values at all: the call is not inlined, and took 2 ns
+// of every Add. It panics if item holds a dynamic value that cannot be compared.
 func (s *Set[T]) Reject(item T) bool {
-	if !s.mayDiffer || item == item { //nolint:staticcheck // NaN is not
+	if item == item { //nolint:staticcheck // NaN is not
 		return false
 	}
 	s.rejected.Add(1)

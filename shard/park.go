@@ -55,37 +55,62 @@ func (s *Set[T]) sendToken() {
 // look yet. A token that nobody sleeps for does not count.
 func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() > 0 }
 
-// await blocks until it has an item or the queue is shut down.
-func (s *Set[T]) await() (item T, shutdown bool) {
+// await blocks until it has an item, the queue is shut down, or cancel is closed; a
+// nil cancel never is.
+func (s *Set[T]) await(cancel <-chan struct{}) (item T, shutdown, canceled bool) {
 	for {
 		closed := s.closing.complete.Load() // before the look: see closing
 		if item, ok := s.take(); ok {
-			return item, false
+			return item, false, false
 		}
 		if closed {
-			return item, true
+			return item, true, false
 		}
-		if !s.park() {
-			continue
-		}
-		item, ok := s.take()
-		s.passOn()
-		if ok {
-			return item, false
+		switch s.park(cancel) {
+		case withdrawn:
+		case canceledAsleep:
+			return item, false, true
+		case searcher:
+			item, ok := s.take()
+			s.passOn()
+			if ok {
+				return item, false, false
+			}
 		}
 	}
 }
 
-// park announces a consumer, looks once more, and sleeps. It reports whether the
-// consumer now holds the token.
-func (s *Set[T]) park() (searcher bool) {
+// parking is how a consumer's visit to the lot ended.
+type parking uint8
+
+const (
+	// withdrawn: it did not sleep, since there was something to look at.
+	withdrawn parking = iota
+	// searcher: it was woken, and holds the token.
+	searcher
+	// canceledAsleep: it gave up, and owes nothing: had it been chosen for the
+	// token, then select would have said so, and a token that came too late for
+	// it lies in the channel for the next to sleep.
+	canceledAsleep
+)
+
+// park announces a consumer, looks once more, and sleeps.
+func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	s.lot.parked.Add(1)
 	defer s.lot.parked.Add(-1)
 	if s.anyReady() || s.closing.complete.Load() {
-		return false
+		return withdrawn
 	}
-	<-s.lot.token
-	return true
+	if cancel == nil { // a plain receive is cheaper than a select
+		<-s.lot.token
+		return searcher
+	}
+	select {
+	case <-s.lot.token:
+		return searcher
+	case <-cancel:
+		return canceledAsleep
+	}
 }
 
 // passOn is called by the searcher after its search, successful or not. What was

@@ -94,14 +94,14 @@ func TestMergedAddsDoNotWake(t *testing.T) {
 func TestAnnounceThenLook(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
-		if s.park() {
+		if s.park(nil) != withdrawn {
 			t.Error("a consumer slept although an item was ready")
 		}
 		checkLot(t, s, 0, false)
 		item, _ := s.Get()
 		s.Done(item)
 		s.closing.complete.Store(true)
-		if s.park() {
+		if s.park(nil) != withdrawn {
 			t.Error("a consumer slept although the queue was shut down")
 		}
 		checkLot(t, s, 0, false)
@@ -112,7 +112,7 @@ func TestAnnounceThenLook(t *testing.T) {
 func TestAwaitLooksFirst(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
-		if item, shutdown := s.await(); item != 7 || shutdown {
+		if item, shutdown, _ := s.await(nil); item != 7 || shutdown {
 			t.Errorf("(%d, %v)", item, shutdown)
 		}
 		checkLot(t, s, 0, false)

@@ -113,7 +113,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		cancelDelayOnAdd: config.CancelDelayOnAdd,
 		onMisuse:         config.OnMisuse,
 		shards:           make([]shard[T], config.Shards),
-		readyBits:        make([]atomic.Uint64, (config.Shards+63)/64),
+		readyBits:        newReadyBits(config.Shards),
 		time:             newTimebase(config.Clock, config.Tick),
 		lot:              newLot(),
 	}

@@ -76,11 +76,11 @@ func (t *table[T]) locate(id, hash uint32) position {
 	return position{segment, i & mask, hash}
 }
 
-// emptyingsBeforeReset is how often a table of moderate size may become empty before
-// its storage is given back. It spares a queue that goes up and down within a few
-// hundred items the cost of growing each time, and still gives the memory of its
-// highest tide back after so many operations.
-const emptyingsBeforeReset = 1024
+// patience is how often a table of moderate size may become empty before its storage
+// is given back, times the cells it has: 512 cells go after 64 times, 16 after 2048. It
+// spares a queue that goes up and down within a few hundred items the cost of growing
+// each time, and gives the memory of a high tide back the sooner the more it is.
+const patience = 1 << 15
 
 // tired reports whether the table is empty and its storage should be given back:
 // at once after a burst that took more than one chunk, for what growing again costs
@@ -90,7 +90,8 @@ func (t *table[T]) tired() bool {
 		return false
 	}
 	burst := len(t.spaces) > 1
-	return burst || t.emptied >= emptyingsBeforeReset && t.cells.Cells() > smallestSegment
+	cells := t.cells.Cells()
+	return burst || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
 func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }

@@ -319,21 +319,22 @@ func slotOf(t *testing.T, x *index, id uint32) uint32 {
 func TestTableResets(t *testing.T) {
 	for _, test := range []struct {
 		items  uint32
-		resets int // in the first emptyingsBeforeReset times that the table is empty
+		resets int // in the first 1024 times that the table is empty
 	}{
 		{1, 0},
 		{smallestSegment - 1, 0},
-		{smallestSegment, 1}, // id 0 takes a cell
-		{200, 1},
-		{chunked.ChunkCells - 1, 1},
-		{chunked.ChunkCells, emptyingsBeforeReset},
+		{smallestSegment, 0}, // 16 cells, for id 0 takes one, too
+		{2 * smallestSegment, 1},
+		{200, 8},
+		{chunked.ChunkCells - 1, 16},
+		{chunked.ChunkCells, 1024},
 	} {
 		t.Run(fmt.Sprintf("items=%d", test.items), func(t *testing.T) {
 			c := newCheckedTable(t, hashing{"random", mix, 1000})
 			if test.items > 200 && (testing.Short() || underRace) {
 				t.Skip("half a million operations")
 			}
-			for range emptyingsBeforeReset {
+			for range 1024 {
 				for item := range test.items {
 					c.add(item)
 				}

@@ -11,8 +11,12 @@ import (
 // order near to first-in, first-out across shards.
 const quantum = 8
 
-// lanes is the number of places from which consumers go round the shards.
-const lanes = 4
+// lanes is the number of places from which consumers go round the shards, and laneBits
+// its logarithm.
+const (
+	lanes    = 4
+	laneBits = 2
+)
 
 // A lane is the way of some of the consumers round the shards. With one lane for
 // all, consumers on different cores met in one shard, for Get and again for Done.
@@ -28,7 +32,7 @@ type lane struct {
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
-	return &s.lanes[address*0x9e3779b97f4a7c15>>62]
+	return &s.lanes[address*0x9e3779b97f4a7c15>>(64-laneBits)]
 }
 
 // lockReady returns, locked, a shard that had something ready when it looked, or
@@ -58,6 +62,13 @@ func (s *Set[T]) lockReady(start uint32) *shard[T] {
 		first.mu.Lock()
 	}
 	return first
+}
+
+// newReadyBits makes room for a cache line at least, so that no other allocation
+// shares the line that all consumers and producers look at.
+func newReadyBits(shards int) []atomic.Uint64 {
+	words := (shards + 63) / 64
+	return make([]atomic.Uint64, words, max(words, len(cacheLine{})/8))
 }
 
 // anyReady reports whether any shard had something ready at some moment since it
