@@ -1,40 +1,27 @@
 package main
 
 import (
+	"bytes"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq"
 )
 
-// TestRounds runs a fair number of small rounds, of every kind that there is.
-func TestRounds(t *testing.T) {
-	require.NoError(t, run(time.Hour, 1, 2000, 40))
+// TestRegressions runs the rounds that found something once, and a few more.
+func TestRegressions(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := command().Main([]string{"-rounds", "10", "-duration", "1h", "-adds", "1000"}, &out, &errs)
+	require.Zero(t, code, "%s%s", &out, &errs)
 }
 
-// TestLedgerSeesViolations breaks each rule by hand: a check that cannot fail
-// would prove nothing.
-func TestLedgerSeesViolations(t *testing.T) {
-	twice := newLedger(2)
-	twice.begin(0)
-	twice.begin(0)
-	require.ErrorContains(t, twice.violation, "C1")
-
-	early := newLedger(2)
-	early.wantAfter(1, time.Hour)
-	early.begin(1)
-	require.ErrorContains(t, early.violation, "C19")
-
-	queue := shardq.Must(shardq.Options[int]{})
-	lost := newLedger(2)
-	lost.want(0)
-	_, err := lost.settle(queue)
-	require.ErrorContains(t, err, "C2")
-
-	left := newLedger(2)
-	queue.Add(0)
-	_, err = left.settle(queue)
-	require.ErrorContains(t, err, "C12")
+// TestBaselineBreaksTheDrain: what the heap design is known for, a drain that returns
+// with items ready, is found.
+func TestBaselineBreaksTheDrain(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := command().Main([]string{
+		"-target", "baseline", "-rounds", "50", "-duration", "1h", "-adds", "2000", "-mix", "readd", "-ending", "drain",
+	}, &out, &errs)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs.String(), "C12 violated")
+	require.Contains(t, errs.String(), "again: go run -race ./stress -target baseline -seed")
 }

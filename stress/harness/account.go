@@ -1,0 +1,48 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+)
+
+// account is what a round did, or all of them.
+type account struct {
+	rounds               int
+	operations           uint64
+	gets, dones          uint64
+	merged, fired        uint64
+	histories, undecided int
+	lateness             *lateness
+}
+
+func newAccount() *account { return &account{lateness: &lateness{}} }
+
+func (a *account) add(b *account) {
+	a.rounds += b.rounds
+	a.operations += b.operations
+	a.gets += b.gets
+	a.dones += b.dones
+	a.merged += b.merged
+	a.fired += b.fired
+	a.histories += b.histories
+	a.undecided += b.undecided
+	a.lateness.merge(b.lateness)
+}
+
+// report tells all, after so much time.
+func (a *account) report(elapsed time.Duration, peak, final uint64) string {
+	seconds := elapsed.Seconds()
+	text := fmt.Sprintf("%d rounds in %v\n", a.rounds, elapsed.Round(time.Millisecond))
+	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
+	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
+	text += fmt.Sprintf("adds merged %d\n", a.merged)
+	text += fmt.Sprintf("timers      %d fired\n", a.fired)
+	if n := a.lateness.count(); n > 0 {
+		text += fmt.Sprintf("lateness    %v, of %d\n", a.lateness, n)
+	}
+	text += fmt.Sprintf("histories   %d checked, %d undecided\n", a.histories, a.undecided)
+	text += fmt.Sprintf("heap        peak %.1f MiB, final %.1f MiB", mebibytes(peak), mebibytes(final))
+	return text
+}
+
+func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

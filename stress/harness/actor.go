@@ -1,0 +1,165 @@
+package harness
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// actor is what every goroutine of a round has: the queue, the books, and chance.
+type actor struct {
+	*round
+	rand *rand.Rand
+	recorder
+	budget     [mostWatched + 1]budget // what is left for each watched key
+	operations uint64
+	gets       uint64 // that returned a key
+	dones      uint64
+	before     frontiers
+}
+
+// unreported is how many operations an actor does between signs of life.
+const unreported = 64
+
+func (a *actor) sign() {
+	a.operations++
+	if a.operations%unreported == 0 {
+		a.progress.Add(unreported)
+	}
+}
+
+// chance reports true once in n times.
+func (a *actor) chance(n int) bool { return a.rand.IntN(n) == 0 }
+
+// has reports whether the round's mix has an ingredient.
+func (a *actor) has(i Ingredient) bool { return a.plan.Mix.Has(i) }
+
+// affordable takes one add of a key from the budget.
+func (a *actor) affordable(op operation, key int) bool {
+	if !watched(key) {
+		return true
+	}
+	b := &a.budget[key]
+	b.adds--
+	if op != opAdd {
+		b.delays--
+	}
+	return b.adds >= 0 && b.delays >= 0
+}
+
+// plain reports whether nothing is kept of what is done to a key: then the calls are
+// made as fast as can be.
+func (a *actor) plain(key int) bool {
+	return a.ledger == nil && !watched(key) && !a.has(Panics)
+}
+
+// add is Add, AddAfter or AddRateLimited, with the books kept.
+func (a *actor) add(op operation, key int, delay time.Duration) {
+	if !a.affordable(op, key) {
+		return
+	}
+	a.sign()
+	if a.plain(key) {
+		a.call(op, key, delay)
+		return
+	}
+	e := event{operation: op, key: int32(key), delay: delay, stepped: a.fake != nil, call: now()}
+	var number uint64
+	if a.ledger != nil {
+		number = a.ledger.want(key)
+		if classOf(key) == delayed {
+			a.ledger.wantIn(key, delay)
+		}
+	}
+	panicked := attempt(func() { a.call(op, key, delay) })
+	e.end = now()
+	e.unsure = panicked != calm || a.queue.ShuttingDown()
+	if a.ledger != nil && !e.unsure && (op == opAdd || !a.plan.dropsWaiting()) {
+		a.ledger.land(key, number)
+	}
+	a.record(e)
+}
+
+func (a *actor) call(op operation, key int, delay time.Duration) {
+	switch op {
+	case opAdd:
+		a.queue.Add(key)
+	case opAddAfter:
+		a.queue.AddAfter(key, delay)
+	case opAddRateLimited:
+		a.queue.AddRateLimited(key)
+	}
+}
+
+// get is Get, or GetContext with a context that may end. A key of -1 means that
+// there is none: the queue is shut down if ok is false.
+func (a *actor) get() (key int, ok bool) {
+	a.sign()
+	if a.ledger != nil && a.ledger.order != nil {
+		a.before = a.ledger.order.read(a.before)
+	}
+	e := event{operation: opGet, call: now()}
+	key, ok, canceled := a.ask()
+	if ok && !canceled && (key < 0 || key >= a.plan.Keys) {
+		a.violated.report("C16", -1, "an item was handed out that nobody can add")
+		return -1, true
+	}
+	if ok && !canceled && a.plain(key) {
+		a.gets++
+		return key, true
+	}
+	e.end = now()
+	switch {
+	case canceled:
+		return -1, true
+	case !ok:
+		e.operation, e.key = opGetNothing, -1
+		a.record(e)
+		return -1, false
+	}
+	a.gets++
+	e.key = int32(key)
+	a.record(e)
+	if a.ledger != nil {
+		a.ledger.begin(key, a.plan.groupOf(key), a.before)
+	}
+	return key, true
+}
+
+func (a *actor) ask() (key int, ok, canceled bool) {
+	if !a.has(Cancellations) || !a.chance(8) {
+		key, shutdown := a.queue.Get()
+		return key, !shutdown, false
+	}
+	ctx, cancel := context.WithTimeout(a.context, time.Duration(a.rand.IntN(1000))*time.Microsecond)
+	defer cancel()
+	key, ok, err := a.queue.getContext(ctx)
+	return key, ok, err != nil
+}
+
+// done is Done. If the hash function panics in it, it has to be said again.
+func (a *actor) done(key int) {
+	if a.plain(key) {
+		a.sign()
+		a.queue.Done(key)
+		a.dones++
+		return
+	}
+	for again := true; again; {
+		a.sign()
+		e := event{operation: opDone, key: int32(key), call: now()}
+		again = attempt(func() { a.queue.Done(key) }) == hashLost
+		e.end, e.unsure = now(), again
+		a.record(e)
+	}
+	a.dones++
+}
+
+// forget is Forget, and NumRequeues.
+func (a *actor) forget(key int) {
+	a.sign()
+	attempt(func() { a.queue.Forget(key) })
+	if n := a.queue.NumRequeues(key); n < 0 {
+		a.violated.report("C29", key, "NumRequeues says %d", n)
+	}
+}

@@ -1,0 +1,145 @@
+package harness
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// end brings the round to its end. Afterwards the queue is shut down, and all
+// producers and consumers have left.
+func (r *round) end() {
+	last := r.newActor()
+	switch r.plan.Ending {
+	case Drain:
+		r.producers.Wait()
+		r.awaitRest()
+		r.lastWave(last)
+		r.drain(3)
+	case DrainThenShutDown:
+		r.producers.Wait()
+		r.awaitRest()
+		r.lastWave(last)
+		r.drainAndShutDown()
+	case Storm:
+		r.storm(last)
+		r.producers.Wait()
+	case Rest:
+		r.producers.Wait()
+		r.awaitRest()
+		r.checkRest()
+		r.tides(last)
+		r.queue.ShutDown()
+	}
+	r.consumers.Wait()
+}
+
+// dropsWaiting reports whether the plan's ending drops items that wait.
+func (p Plan) dropsWaiting() bool { return p.Ending == Storm }
+
+// lastWave gives a drain something to wait for.
+func (r *round) lastWave(a *actor) {
+	p := &producer{actor: a}
+	for range min(2000, r.plan.Adds) {
+		key := a.rand.IntN(r.plan.Keys)
+		switch {
+		case r.ledger == nil || classOf(key) == free:
+			p.add(opAdd, key, 0)
+		case classOf(key) == ordered:
+			p.addOrdered(key)
+		}
+	}
+}
+
+// drain lets several callers wait for the drain, each of whom sees that it is over.
+func (r *round) drain(callers int) {
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			r.queue.ShutDownWithDrain()
+			r.checkDrained()
+		})
+	}
+	all.Wait()
+}
+
+// checkDrained is called when a drain returned that nothing cut short.
+func (r *round) checkDrained() {
+	if n := r.queue.Len(); n > 0 {
+		r.violated.report("C12", -1, "ShutDownWithDrain returned with %d items ready", n)
+	}
+	if r.ledger == nil || r.plan.Mix.Has(Misuse) {
+		return // a Done too many may have ended a worker's turn
+	}
+	for key := range r.ledger.keys {
+		if r.ledger.keys[key].owned.Load() != 0 {
+			r.violated.report("C12", key, "ShutDownWithDrain returned while a worker had key %d", key)
+		}
+	}
+}
+
+// drainAndShutDown lets a ShutDown meet two drains.
+func (r *round) drainAndShutDown() {
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(r.queue.ShutDownWithDrain)
+	}
+	for range r.plan.Seed % 100 {
+		runtime.Gosched()
+	}
+	r.queue.ShutDown()
+	all.Wait()
+}
+
+// storm shuts down from many sides, at some moment while producers are at work.
+func (r *round) storm(a *actor) {
+	produced := make(chan struct{})
+	go func() { r.producers.Wait(); close(produced) }()
+	from := r.progress.Load() + uint64(a.rand.IntN(r.plan.Adds))
+	for r.progress.Load() < from && !closed(produced) {
+		runtime.Gosched()
+	}
+	var all sync.WaitGroup
+	for n := range 1 + a.rand.IntN(8) {
+		drains := a.chance(2)
+		all.Go(func() {
+			for range 1 + n {
+				if drains {
+					r.queue.ShutDownWithDrain()
+				} else {
+					r.queue.ShutDown()
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// awaitRest waits until nothing is ready, waiting or processing.
+func (r *round) awaitRest() {
+	for !r.atRest() && !r.violated.stopped.Load() {
+		breathe()
+	}
+	if _, ok := r.queue.stats(); !ok {
+		time.Sleep(2 * longestDelay) // what waits cannot be seen
+		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
+			breathe()
+		}
+	}
+}
+
+func (r *round) atRest() bool {
+	if s, ok := r.queue.stats(); ok {
+		return s.Ready+s.Waiting+s.Processing == 0
+	}
+	if r.ledger == nil {
+		return r.queue.Len() == 0
+	}
+	for key := range r.ledger.keys {
+		k := &r.ledger.keys[key]
+		if k.owned.Load() != 0 || k.served.Load() < k.landed.Load() {
+			return false
+		}
+	}
+	return r.queue.Len() == 0
+}

@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"math"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// The history of one key, checked for linearizability: there must be an order of the
+// calls, each at some moment between its beginning and its end, that the model below
+// allows. The model has the four states of docs/semantics.md, without waiting: an
+// AddAfter is an Add that may come at any moment from its deadline on, or not at all,
+// since another one's earlier deadline may stand for it.
+
+type state uint8
+
+const (
+	stateIdle state = iota
+	stateReady
+	stateProcessing
+	stateDirty
+)
+
+// added returns the state after an add.
+func (s state) added() state {
+	return [...]state{stateIdle: stateReady, stateReady: stateReady, stateProcessing: stateDirty, stateDirty: stateDirty}[s]
+}
+
+// done returns the state after a Done, which is without effect unless the key is
+// processing.
+func (s state) done() state {
+	return [...]state{stateIdle: stateIdle, stateReady: stateReady, stateProcessing: stateIdle, stateDirty: stateReady}[s]
+}
+
+// next returns the states that an event may lead to; none if it is impossible.
+func (s state) next(e event) []any {
+	switch e.operation {
+	case opAdd:
+		return s.perhaps(e.unsure, s.added())
+	case opAddAfter, opAddRateLimited:
+		return s.perhaps(true, s.added())
+	case opDone:
+		return s.perhaps(e.unsure, s.done())
+	case opGet:
+		return s.only(s == stateReady, e, stateProcessing)
+	case opGetNothing:
+		return s.only(s != stateReady, e, s)
+	case opRest:
+		return s.only(s == stateIdle, e, s)
+	}
+	return nil
+}
+
+func (s state) perhaps(unsure bool, to state) []any {
+	if unsure && to != s {
+		return []any{s, to}
+	}
+	return []any{to}
+}
+
+// only is for events that prove something about the state, unless they are unsure.
+func (s state) only(possible bool, e event, to state) []any {
+	switch {
+	case possible:
+		return s.perhaps(e.unsure, to)
+	case e.unsure:
+		return []any{s}
+	}
+	return nil
+}
+
+// modelFrom returns the model of a key that starts in one of some states.
+func modelFrom(states ...any) porcupine.Model {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return states },
+		Step: func(s, input, _ any) []any { return s.(state).next(input.(event)) },
+	}
+	return model.ToModel()
+}
+
+var (
+	fromIdle     = modelFrom(stateIdle)
+	fromAnywhere = modelFrom(stateIdle, stateReady, stateProcessing, stateDirty)
+)
+
+// checkTime is how long one history may take; beyond that it counts as undecided.
+const checkTime = 2 * time.Second
+
+func check(model porcupine.Model, history []event) porcupine.CheckResult {
+	operations := make([]porcupine.Operation, len(history))
+	for i, e := range history {
+		operations[i] = porcupine.Operation{ClientId: int(e.actor), Input: e, Call: e.from(), Return: e.until()}
+	}
+	return porcupine.CheckOperationsTimeout(model, operations, checkTime)
+}
+
+// from is the earliest moment at which an event can take effect.
+func (e event) from() int64 {
+	if e.operation == opAddAfter && !e.stepped {
+		return e.call + int64(max(e.delay, 0))
+	}
+	return e.call
+}
+
+// until is the latest.
+func (e event) until() int64 {
+	if e.operation == opAddAfter || e.operation == opAddRateLimited {
+		return math.MaxInt64
+	}
+	return e.end
+}
+
+// minimise returns a part of a history that is wrong by itself, and as short as
+// cutting at both ends makes it.
+func minimise(history []event) []event {
+	history = cutEnd(history)
+	return cutStart(history)
+}
+
+// cutEnd returns the shortest wrong beginning: what was known when some call returned.
+func cutEnd(history []event) []event {
+	short, long := 0, len(history) // a right and a wrong length, in calls
+	for long-short > 1 {
+		middle := (short + long) / 2
+		if check(fromIdle, beginning(history, middle)) == porcupine.Illegal {
+			long = middle
+		} else {
+			short = middle
+		}
+	}
+	return beginning(history, long)
+}
+
+// beginning returns the first n calls, those that had not returned at the last one's
+// end as unsure.
+func beginning(history []event, n int) []event {
+	part := make([]event, n)
+	copy(part, history)
+	last := part[n-1].end
+	for i := range part {
+		if part[i].end > last {
+			part[i].unsure = true
+		}
+	}
+	return part
+}
+
+// cutStart returns the shortest wrong end that starts where no call was under way.
+func cutStart(history []event) []event {
+	for i := len(history) - 1; i > 0; i-- {
+		if quietBefore(history, i) && check(fromAnywhere, history[i:]) == porcupine.Illegal {
+			return history[i:]
+		}
+	}
+	return history
+}
+
+// quietBefore reports whether all calls before number i had taken effect by then.
+func quietBefore(history []event, i int) bool {
+	for _, e := range history[:i] {
+		if e.until() >= history[i].call {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,201 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
+)
+
+// Actors speak of keys, 0 and up. The types below turn keys into items of several
+// types and back.
+
+// A Pair is an item that can be made unequal to itself.
+type Pair struct {
+	Number int32
+	Weight float32
+}
+
+// codec says how keys become items of type T.
+type codec[T comparable] struct {
+	encode func(key int) T
+	decode func(item T) int
+	// spoilt is an item that is not equal to itself, if T has any.
+	spoilt T
+}
+
+var (
+	intCodec = codec[int]{
+		encode: func(key int) int { return key },
+		decode: func(item int) int { return item },
+	}
+	stringCodec = codec[string]{
+		encode: strconv.Itoa,
+		decode: decodeString,
+	}
+	pairCodec = codec[Pair]{
+		encode: func(key int) Pair { return Pair{Number: int32(key)} },
+		decode: func(item Pair) int { return int(item.Number) },
+		spoilt: Pair{Number: -1, Weight: float32(math.NaN())},
+	}
+	anyCodec = codec[any]{
+		encode: func(key int) any {
+			if key%2 == 0 {
+				return key
+			}
+			return strconv.Itoa(key)
+		},
+		decode: func(item any) int {
+			switch item := item.(type) {
+			case int:
+				return item
+			case string:
+				return decodeString(item)
+			default:
+				return -1
+			}
+		},
+		spoilt: math.NaN(),
+	}
+)
+
+func decodeString(item string) int {
+	key, err := strconv.Atoi(item)
+	if err != nil {
+		return -1
+	}
+	return key
+}
+
+// Items names a type of items.
+type Items int
+
+const (
+	intItems Items = iota
+	stringItems
+	pairItems
+	anyItems
+	itemTypes
+)
+
+func (i Items) String() string {
+	return [...]string{"int", "string", "pair", "any"}[i]
+}
+
+// queue is a [Typed] queue as actors see it: of keys.
+type queue interface {
+	Typed[int]
+	// getContext returns false where Get says shutdown, and err when ctx ended.
+	getContext(ctx context.Context) (key int, ok bool, err error)
+	// spoil adds, in one of three ways, an item that is not equal to itself.
+	spoil(way int)
+	// stats reports false if the queue keeps no counters.
+	stats() (shardq.Stats, bool)
+	// contextual reports whether getContext heeds its context.
+	contextual() bool
+}
+
+type adapted[T comparable] struct {
+	Typed[T]
+	codec codec[T]
+}
+
+func (a adapted[T]) Add(key int)                       { a.Typed.Add(a.codec.encode(key)) }
+func (a adapted[T]) Done(key int)                      { a.Typed.Done(a.codec.encode(key)) }
+func (a adapted[T]) AddAfter(key int, d time.Duration) { a.Typed.AddAfter(a.codec.encode(key), d) }
+func (a adapted[T]) AddRateLimited(key int)            { a.Typed.AddRateLimited(a.codec.encode(key)) }
+func (a adapted[T]) Forget(key int)                    { a.Typed.Forget(a.codec.encode(key)) }
+func (a adapted[T]) NumRequeues(key int) int           { return a.Typed.NumRequeues(a.codec.encode(key)) }
+
+func (a adapted[T]) Get() (key int, shutdown bool) {
+	item, shutdown := a.Typed.Get()
+	if shutdown {
+		return 0, true
+	}
+	return a.codec.decode(item), false
+}
+
+func (a adapted[T]) getContext(ctx context.Context) (key int, ok bool, err error) {
+	q, contextual := a.Typed.(Contextual[T])
+	if !contextual {
+		key, shutdown := a.Get()
+		return key, !shutdown, nil
+	}
+	item, err := q.GetContext(ctx)
+	switch err {
+	case nil:
+		return a.codec.decode(item), true, nil
+	case shardq.ErrShutDown:
+		return 0, false, nil
+	default:
+		return 0, false, err
+	}
+}
+
+func (a adapted[T]) contextual() bool {
+	_, contextual := a.Typed.(Contextual[T])
+	return contextual
+}
+
+func (a adapted[T]) spoil(way int) {
+	item := a.codec.spoilt
+	switch way {
+	case 0:
+		a.Typed.Add(item)
+	case 1:
+		a.Typed.AddAfter(item, time.Millisecond)
+	default:
+		a.Typed.AddRateLimited(item)
+	}
+}
+
+func (a adapted[T]) stats() (shardq.Stats, bool) {
+	if counted, ok := a.Typed.(Counted); ok {
+		return counted.Stats(), true
+	}
+	return shardq.Stats{}, false
+}
+
+// request is what a round wants of a queue, in terms of keys.
+type request struct {
+	shards   int
+	items    Items
+	clock    clock.Clock
+	cancel   bool
+	group    func(key int) uint64 // nil: the queue's own hash
+	onMisuse func()
+	limiter  *temper // nil: an even one
+}
+
+// open makes a queue for the request.
+func (t Target) open(r request) queue {
+	switch r.items {
+	case intItems:
+		return adapt(t.Ints, intCodec, r)
+	case stringItems:
+		return adapt(t.Strings, stringCodec, r)
+	case pairItems:
+		return adapt(t.Pairs, pairCodec, r)
+	case anyItems:
+		return adapt(t.Anys, anyCodec, r)
+	default:
+		panic(fmt.Sprintf("no such items: %d", r.items))
+	}
+}
+
+func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request) queue {
+	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
+	s.Limiter = limiter.NewExponential[T](100*time.Microsecond, 4*time.Millisecond)
+	if r.limiter != nil {
+		s.Limiter = moody[T]{s.Limiter, r.limiter}
+	}
+	if r.group != nil {
+		s.Hash = func(item T) uint64 { return r.group(c.decode(item)) }
+	}
+	return adapted[T]{open(s), c}
+}

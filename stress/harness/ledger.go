@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Violation is a promise that was not kept.
+type Violation struct {
+	Clause  string
+	Message string
+	Key     int // -1: none in particular
+}
+
+func (v Violation) String() string { return v.Clause + " violated: " + v.Message }
+
+// Keys are of three classes, by key % 4, so that for each promise there are keys of
+// which it can be checked sharply.
+const (
+	// free keys are used in every way (two of four).
+	free = iota
+	// delayed keys are only added with delays, by one producer at a time, who is
+	// through before the first of them ends: so the key comes once, and it is known
+	// when it is due.
+	delayed
+	// ordered keys are added only when they are idle, by Add: so it is known when
+	// each became ready.
+	ordered
+)
+
+func classOf(key int) int { return [4]int{free, free, delayed, ordered}[key%4] }
+
+// start is where the stamps of this process start.
+var start = time.Now()
+
+// now is a stamp. The clock of the machine gives stamps that compare across
+// goroutines without ordering them, as a shared counter would: the race detector
+// sees what it would see without.
+func now() int64 { return int64(time.Since(start)) }
+
+// ledger keeps the books by which a round is judged while it runs.
+type ledger struct {
+	keys  []record
+	order *order // nil if it cannot be seen
+	// time is what deadlines are measured by: now, or a fake clock.
+	time     func() int64
+	lateness *lateness
+	violated *violations
+}
+
+// record is what the ledger knows of a key.
+type record struct {
+	// owned is 1 while a consumer has the key between Get and Done.
+	owned atomic.Int32
+	// wanted counts the adds that began. landed is the last of those that were
+	// surely not dropped, served the last that the latest run found to have begun.
+	wanted, landed, served atomic.Uint64
+	// use is, for delayed and ordered keys, one of the uses below.
+	use atomic.Int32
+	// due is, for a delayed key, the earliest deadline asked for.
+	due atomic.Int64
+	// began and ended are the stamps around an ordered key's Add; ended is 0 while
+	// that is under way.
+	began, ended atomic.Int64
+}
+
+// The uses of a delayed or ordered key. Whoever claims an unused one adds it; the
+// consumer who says its Done makes it unused again.
+const (
+	unused = iota
+	claimed
+	// pending: it was added, and will come once.
+	pending
+)
+
+func newLedger(p Plan, violated *violations) *ledger {
+	l := &ledger{keys: make([]record, p.Keys), time: now, lateness: &lateness{}, violated: violated}
+	if p.Shards == 1 || p.Grouped {
+		l.order = newOrder(p.groups())
+	}
+	return l
+}
+
+// want is called before an add, and returns its number; land after it, if it was
+// surely not dropped.
+func (l *ledger) want(key int) uint64 { return l.keys[key].wanted.Add(1) }
+
+func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, number) }
+
+// claim takes an unused key.
+func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
+
+// free gives a key back that came the one time that it was to come.
+func (r *record) free() { r.use.CompareAndSwap(pending, unused) }
+
+// wantIn notes the deadline of an AddAfter of a claimed key, before the call.
+func (l *ledger) wantIn(key int, delay time.Duration) {
+	due := &l.keys[key].due // only the claimer writes it
+	due.Store(min(due.Load(), l.time()+int64(delay)))
+}
+
+// begin is called after a Get.
+func (l *ledger) begin(key int, group uint64, before frontiers) {
+	r := &l.keys[key]
+	if !r.owned.CompareAndSwap(0, 1) {
+		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
+	}
+	r.served.Store(r.wanted.Load())
+	switch classOf(key) {
+	case delayed:
+		l.checkDue(key, r)
+	case ordered:
+		l.checkOrder(key, r, group, before)
+	}
+}
+
+// end is called before the Done.
+func (l *ledger) end(key int) {
+	if !l.keys[key].owned.CompareAndSwap(1, 0) {
+		l.violated.report("C1", key, "key %d was handed out to somebody else before its Done", key)
+	}
+}
+
+func (l *ledger) checkDue(key int, r *record) {
+	late := l.time() - r.due.Load()
+	if late < 0 {
+		l.violated.report("C19", key, "key %d came %v before its deadline (or, which is C21, twice for the one before)",
+			key, time.Duration(-late))
+		return
+	}
+	l.lateness.add(time.Duration(late))
+}
+
+// settle checks what can be said of a queue that was drained: every add that landed
+// had a run.
+func (l *ledger) settle() {
+	for key := range l.keys {
+		r := &l.keys[key]
+		if served, landed := r.served.Load(), r.landed.Load(); served < landed {
+			l.violated.report("C2", key, "key %d: add number %d has no run after it; the last run began after add number %d",
+				key, landed, served)
+		}
+		if r.owned.Load() != 0 {
+			l.violated.report("C12", key, "key %d is still in the hands of a worker after the drain", key)
+		}
+	}
+}
+
+// raise sets a to n if that is more.
+func raise(a *atomic.Uint64, n uint64) {
+	for {
+		old := a.Load()
+		if old >= n || a.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
+// violations collects the first violation of each clause.
+type violations struct {
+	stopped atomic.Bool // whether there is any
+
+	mu    sync.Mutex
+	found []Violation
+}
+
+func (v *violations) report(clause string, key int, format string, arguments ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, known := range v.found {
+		if known.Clause == clause {
+			return
+		}
+	}
+	v.found = append(v.found, Violation{clause, fmt.Sprintf(format, arguments...), key})
+	v.stopped.Store(true)
+}
+
+func (v *violations) all() []Violation {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.found
+}

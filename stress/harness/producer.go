@@ -1,0 +1,118 @@
+package harness
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+)
+
+// producer adds.
+type producer struct {
+	*actor
+	zipf *rand.Zipf
+}
+
+// longestDelay of an AddAfter. Short ones make for more meetings.
+const longestDelay = 5 * time.Millisecond
+
+func (p *producer) produce(adds int) {
+	for i := range adds {
+		if p.violated.stopped.Load() {
+			return
+		}
+		p.step()
+		if p.has(Bursts) && p.chance(500) && i > 0 {
+			p.awaitEmpty()
+		}
+	}
+}
+
+// awaitEmpty is the idle time between two bursts.
+func (p *producer) awaitEmpty() {
+	for p.queue.Len() > 0 && !p.violated.stopped.Load() {
+		runtime.Gosched()
+	}
+}
+
+// step is one add, or an ingredient's equivalent.
+func (p *producer) step() {
+	key := p.choose()
+	switch {
+	case p.has(NaN) && p.chance(50):
+		p.spoilt.Add(1)
+		attempt(func() { p.queue.spoil(p.rand.IntN(3)) })
+	case p.has(Misuse) && p.chance(50):
+		p.done(p.plan.Keys + p.rand.IntN(10)) // nobody ever adds these
+	case p.ledger == nil || classOf(key) == free:
+		p.addFree(key)
+	case classOf(key) == ordered:
+		p.addOrdered(key)
+	case p.has(Delays):
+		p.addDelayed(key)
+	}
+}
+
+func (p *producer) choose() int {
+	switch {
+	case p.plan.Choice == Hot && !p.chance(10):
+		return 0
+	case p.plan.Choice == Zipf:
+		return int(p.zipf.Uint64())
+	default:
+		return p.rand.IntN(p.plan.Keys)
+	}
+}
+
+func (p *producer) addFree(key int) {
+	switch {
+	case p.has(RateLimited) && p.chance(8):
+		p.add(opAddRateLimited, key, 0)
+		if p.chance(2) {
+			p.forget(key)
+		}
+	case p.has(Delays) && p.chance(8):
+		p.delay(key, -1)
+	default:
+		p.add(opAdd, key, 0)
+	}
+}
+
+// delay adds with one delay of at least so much, or with several, of which the
+// earliest counts.
+func (p *producer) delay(key int, least time.Duration) {
+	for again := true; again; again = p.has(Reschedules) && p.chance(2) {
+		p.add(opAddAfter, key, least+time.Duration(p.rand.Int64N(int64(longestDelay-least))))
+	}
+}
+
+// addDelayed adds the key if it is unused. If the first delay ends before all are
+// asked for, then it is not known how often the key will come, and it stays claimed.
+func (p *producer) addDelayed(key int) {
+	r := &p.ledger.keys[key]
+	if !r.claim() {
+		return
+	}
+	r.due.Store(math.MaxInt64)
+	p.delay(key, longestDelay/10)
+	if p.ledger.time() < r.due.Load() {
+		r.use.Store(pending)
+	}
+}
+
+// addOrdered adds the key if it is unused. If not, it may say a Done that nobody owes:
+// until the key is unused again, that can do no harm to a queue that is right.
+func (p *producer) addOrdered(key int) {
+	r := &p.ledger.keys[key]
+	if !r.claim() {
+		if p.has(Misuse) && p.chance(4) {
+			p.done(key)
+		}
+		return
+	}
+	r.ended.Store(0)
+	r.began.Store(now())
+	r.use.Store(pending) // from here on it may come
+	p.add(opAdd, key, 0)
+	r.ended.Store(now())
+}

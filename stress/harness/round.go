@@ -1,0 +1,188 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// round is a plan in progress.
+type round struct {
+	plan     Plan
+	queue    queue
+	ledger   *ledger // nil if none is kept
+	violated *violations
+	fake     *clock.Fake // nil: the queue has the real clock
+	context  context.Context
+	progress *atomic.Uint64
+	spoilt   atomic.Uint64 // adds of items that are not equal to themselves
+
+	producers, consumers sync.WaitGroup
+	actors               []*actor
+	goroutines           int // before the round
+}
+
+// newRound makes the queue and the books for a plan.
+func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
+	r := &round{
+		plan: p, violated: &violations{}, context: context.Background(), progress: progress,
+		goroutines: runtime.NumGoroutine(),
+	}
+	if p.Ledger {
+		r.ledger = newLedger(p, r.violated)
+	}
+	r.queue = target.open(r.request())
+	if r.fake != nil && r.ledger != nil {
+		begin := r.fake.Now()
+		r.ledger.time = func() int64 { return int64(r.fake.Now().Sub(begin)) + 1 }
+	}
+	return r
+}
+
+// request says what the plan wants of its queue.
+func (r *round) request() request {
+	p := r.plan
+	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel}
+	if p.Mix.Has(Steps) {
+		r.fake = clock.NewFake(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		wanted.clock = r.fake
+	}
+	var hash, hook *temper
+	if p.Mix.Has(Panics) {
+		wanted.limiter = &temper{every: 211, panics: limiterLost}
+		hash = &temper{every: 1009, panics: hashLost}
+		hook = &temper{every: 11, panics: hookLost}
+	}
+	if p.Mix.Has(Misuse) || p.Mix.Has(NaN) {
+		wanted.onMisuse = hook.strain
+	}
+	if p.Grouped {
+		wanted.group = func(key int) uint64 {
+			hash.strain()
+			return p.hashOf(key)
+		}
+	}
+	return wanted
+}
+
+// newActor returns an actor with chance and books of its own.
+func (r *round) newActor() *actor {
+	number := len(r.actors)
+	a := &actor{round: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+1))}
+	a.recorder.actor = int32(number)
+	for _, key := range watchedKeys {
+		a.budget[key].adds = addsOfWatched / (r.plan.Producers + r.plan.Consumers)
+		if number < r.plan.Consumers+2 { // two of the producers
+			a.budget[key].delays = delaysOfWatched / 2
+		}
+	}
+	r.actors = append(r.actors, a)
+	return a
+}
+
+// run carries the plan out and settles the books.
+func (p Plan) run(target Target, w *watchdog) (*round, *account) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p.Processors))
+	r := newRound(p, target, &w.progress)
+	w.current.Store(r)
+	if p.Ending == Small {
+		return r, r.smallQueues(target)
+	}
+	stop := r.start()
+	r.end()
+	stop()
+	return r, r.settle()
+}
+
+// start sets everybody to work, and returns a function that ends those whom no ending
+// ends.
+func (r *round) start() (stop func()) {
+	p := r.plan
+	var ways []func()
+	for range p.Consumers {
+		c := &consumer{r.newActor()}
+		r.consumers.Add(1)
+		ways = append(ways, func() { go c.run() })
+	}
+	for range p.Producers {
+		a := r.newActor()
+		one := &producer{a, rand.NewZipf(a.rand, 1.1, 1, uint64(p.Keys-1))}
+		ways = append(ways, func() { r.producers.Go(func() { one.produce(p.Adds / p.Producers) }) })
+	}
+	ended := make(chan struct{})
+	var others sync.WaitGroup
+	if p.Mix.Has(Onlookers) {
+		a := r.newActor()
+		ways = append(ways, func() { others.Go(func() { a.look(ended) }) })
+	}
+	if r.fake != nil {
+		a := r.newActor()
+		ways = append(ways, func() { others.Go(func() { a.step(ended) }) })
+	}
+	for _, begin := range ways {
+		begin()
+	}
+	return func() { close(ended); others.Wait() }
+}
+
+// look asks for what can be asked, and finds it within bounds.
+func (a *actor) look(until <-chan struct{}) {
+	for !closed(until) {
+		a.sign()
+		a.sign()
+		if n := a.queue.Len(); n < 0 || n > a.plan.Keys {
+			a.violated.report("C6", -1, "Len says %d, with %d keys in use", n, a.plan.Keys)
+		}
+		if s, ok := a.queue.stats(); ok && (s.Ready < 0 || s.Waiting < 0 || s.Processing < 0 ||
+			s.Ready+s.Processing > a.plan.Keys || s.Waiting > a.plan.Keys) {
+			a.violated.report("C6", -1, "Stats says %+v, with %d keys in use", s, a.plan.Keys)
+		}
+		breathe()
+	}
+}
+
+// step moves the fake clock on.
+func (a *actor) step(until <-chan struct{}) {
+	for !closed(until) {
+		a.fake.Step(time.Duration(a.rand.IntN(1000)) * time.Microsecond)
+		breathe()
+	}
+}
+
+// breathe leaves the processor to others for a moment. Nothing depends on how long.
+func breathe() { time.Sleep(50 * time.Microsecond) }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// describe says what the queue and the books look like, for the watchdog.
+func (r *round) describe() string {
+	text := fmt.Sprintf("%v\nLen %d, ShuttingDown %t", r.plan, r.queue.Len(), r.queue.ShuttingDown())
+	if s, ok := r.queue.stats(); ok {
+		text += fmt.Sprintf("\nStats %+v", s)
+	}
+	if r.ledger != nil {
+		owned, unserved := 0, 0
+		for key := range r.ledger.keys {
+			k := &r.ledger.keys[key]
+			owned += int(k.owned.Load())
+			if k.served.Load() < k.landed.Load() {
+				unserved++
+			}
+		}
+		text += fmt.Sprintf("\n%d keys in the hands of workers, %d keys with adds that no run has served", owned, unserved)
+	}
+	return text
+}

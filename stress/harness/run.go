@@ -1,0 +1,141 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// Options say how long a run goes on, and what with.
+type Options struct {
+	Target Target
+	// Command is the command line that runs this target, without the flags of a
+	// round.
+	Command  string
+	Duration time.Duration
+	Rounds   int // 0: as many as the duration allows
+	Seed     uint64
+	Limits   Limits
+	// Patience is how long nothing may happen.
+	Patience time.Duration
+	// Verbose prints a line for each round, instead of one now and then.
+	Verbose bool
+	Out     io.Writer
+}
+
+// A Failure is a round that broke a promise.
+type Failure struct {
+	Plan       Plan
+	Violations []Violation
+	History    string // of the key of the first violation
+	Again      string // the command that repeats the round
+}
+
+func (f *Failure) Error() string {
+	text := ""
+	for _, v := range f.Violations {
+		text += v.String() + "\n"
+	}
+	if f.History != "" {
+		text += "what was done to the key last:\n" + f.History
+	}
+	return fmt.Sprintf("%sround: %v\nagain: %s", text, f.Plan, f.Again)
+}
+
+// Run goes from round to round, each with the next seed, until the time is over or a
+// promise is broken. What hangs ends the process.
+func Run(o Options) error {
+	run := &run{Options: o, total: newAccount(), begun: time.Now()}
+	run.watchdog.patience = o.Patience
+	ended := make(chan struct{})
+	defer close(ended)
+	go run.watchdog.watch(ended, run.bark)
+	run.said = run.begun
+	for n := 0; run.goesOn(n); n++ {
+		if err := run.round(o.Seed + uint64(n)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(o.Out, "ok: %s, seeds from %d\n%s\n", o.Target.Name, o.Seed,
+		run.total.report(time.Since(run.begun), run.watchdog.peak.Load(), heap()))
+	return nil
+}
+
+type run struct {
+	Options
+	total    *account
+	begun    time.Time
+	said     time.Time // when there was a line of progress last
+	watchdog watchdog
+}
+
+func (r *run) goesOn(rounds int) bool {
+	return time.Since(r.begun) < r.Duration && (r.Rounds == 0 || rounds < r.Rounds)
+}
+
+func (r *run) round(seed uint64) error {
+	plan := Draw(seed, r.Limits, r.Target.Features)
+	current, account := r.play(plan)
+	r.total.add(account)
+	if found := current.violated.all(); len(found) > 0 {
+		return &Failure{plan, found, current.lastDone(found[0].Key), r.again(plan)}
+	}
+	r.tell(plan, account)
+	return nil
+}
+
+// play runs a plan under the watchdog's eyes.
+func (r *run) play(p Plan) (*round, *account) {
+	defer r.watchdog.current.Store(nil)
+	return p.run(r.Target, &r.watchdog)
+}
+
+// tell prints progress.
+func (r *run) tell(p Plan, a *account) {
+	switch {
+	case r.Verbose:
+		fmt.Fprintf(r.Out, "%v: %d operations, %d runs, %d merged, %d fired\n", p, a.operations, a.gets, a.merged, a.fired)
+	case time.Since(r.said) > 5*time.Second:
+		r.said = time.Now()
+		elapsed := time.Since(r.begun)
+		fmt.Fprintf(r.Out, "%8v  %d rounds, %d operations (%.0f/s), %d histories\n", elapsed.Round(time.Second),
+			r.total.rounds, r.total.operations, float64(r.total.operations)/elapsed.Seconds(), r.total.histories)
+	}
+}
+
+// bark ends the process, for there is no way to end what hangs.
+func (r *run) bark(hanging *round) {
+	r.watchdog.explain(os.Stderr, hanging)
+	fmt.Fprintf(os.Stderr, "round: %v\nagain: %s\n", hanging.plan, r.again(hanging.plan))
+	os.Exit(1)
+}
+
+// again is the command that repeats a round.
+func (r *run) again(p Plan) string {
+	text := fmt.Sprintf("%s -seed %d -rounds 1 -adds %d", r.Command, p.Seed, r.Limits.Adds)
+	if r.Limits.Shards > 0 {
+		text += fmt.Sprintf(" -shards %d", r.Limits.Shards)
+	}
+	if r.Limits.Mix != All {
+		text += fmt.Sprintf(" -mix %v", r.Limits.Mix)
+	}
+	if r.Limits.Ending >= 0 {
+		text += fmt.Sprintf(" -ending %v", r.Limits.Ending)
+	}
+	if r.Limits.Provoke {
+		text += " -provoke"
+	}
+	return text
+}
+
+// lastDone lists the end of a key's history, cut where it is wrong by itself.
+func (r *round) lastDone(key int) string {
+	const most = 40
+	if key < 0 {
+		return ""
+	}
+	history := slices.DeleteFunc(historyOf(key, r.recorders()), func(e event) bool { return e.key < 0 })
+	return list(history[max(0, len(history)-most):])
+}

@@ -1,0 +1,147 @@
+package harness
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// settle judges a round that has ended. Every goroutine but this one has left.
+func (r *round) settle() *account {
+	a := r.sum()
+	if r.violated.stopped.Load() {
+		return a // one thing follows from another
+	}
+	if r.ledger != nil {
+		r.ledger.settle()
+		if r.fake == nil {
+			a.lateness.merge(r.ledger.lateness)
+		}
+	}
+	r.checkCounts(a)
+	r.checkHistories(a)
+	r.checkGoroutines()
+	if r.plan.Ending == Rest {
+		r.checkMemory()
+	}
+	return a
+}
+
+// sum adds up the books of all actors.
+func (r *round) sum() *account {
+	a := newAccount()
+	a.rounds = 1
+	for _, actor := range r.actors {
+		a.operations += actor.operations
+		a.gets += actor.gets
+		a.dones += actor.dones
+	}
+	return a
+}
+
+// checkRest is called when the queue was brought to rest without a shutdown.
+func (r *round) checkRest() {
+	s, ok := r.queue.stats()
+	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Waiting+s.Processing != 0 {
+		r.violated.report("C6", -1, "at rest, Len says %d, and Stats %+v", n, s)
+	}
+	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel {
+		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
+	}
+}
+
+// checkCounts compares the queue's counters with the books.
+func (r *round) checkCounts(a *account) {
+	s, ok := r.queue.stats()
+	if !ok {
+		if n := r.queue.Len(); n != 0 {
+			r.violated.report("C12", -1, "%d items are ready when all consumers have left", n)
+		}
+		return
+	}
+	a.merged, a.fired = s.Merged, s.Fired
+	if s.Ready != 0 || s.Processing != 0 || s.Waiting != 0 {
+		r.violated.report("C12", -1, "when all consumers have left, Stats says %+v", s)
+	}
+	if s.Added != a.gets {
+		r.violated.report("C3", -1, "%d adds asked for a run, and there were %d runs", s.Added, a.gets)
+	}
+	if s.Misused != a.dones-a.gets {
+		r.violated.report("C15", -1, "%d Dones for %d runs, and %d counted as misuse", a.dones, a.gets, s.Misused)
+	}
+	if s.Rejected != r.spoilt.Load() {
+		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.spoilt.Load(), s.Rejected)
+	}
+}
+
+func (r *round) recorders() (all []*recorder) {
+	for _, a := range r.actors {
+		all = append(all, &a.recorder)
+	}
+	return all
+}
+
+// checkHistories checks all that was done to the watched keys.
+func (r *round) checkHistories(a *account) {
+	for _, key := range watchedKeys {
+		if key >= r.plan.Keys {
+			continue
+		}
+		history := historyOf(key, r.recorders())
+		if len(history) == 0 {
+			continue
+		}
+		end := now()
+		history = append(history, event{operation: opRest, key: int32(key), actor: -1, call: end, end: end + 1})
+		a.histories++
+		r.progress.Add(1)
+		switch check(fromIdle, history) {
+		case porcupine.Unknown:
+			a.undecided++
+		case porcupine.Illegal:
+			wrong := minimise(history)
+			r.violated.report(clauseOf(wrong[len(wrong)-1]), key,
+				"the history of key %d has no order that makes sense; this part of it is enough:\n%s", key, list(wrong))
+		}
+	}
+}
+
+// clauseOf names the promise that is broken if a history goes wrong at an event.
+func clauseOf(e event) string {
+	switch e.operation {
+	case opRest:
+		return "C2"
+	case opGetNothing:
+		return "C10"
+	default:
+		return "C3"
+	}
+}
+
+func list(history []event) string {
+	var lines strings.Builder
+	for _, e := range history {
+		fmt.Fprintf(&lines, "  %v\n", e)
+	}
+	return lines.String()
+}
+
+// leavingTime is how long goroutines have to end. client-go's need 10 s at times.
+var leavingTime = 15 * time.Second
+
+// checkGoroutines waits for goroutines that are on their way out, and reports those
+// that stay.
+func (r *round) checkGoroutines() {
+	for deadline := time.Now().Add(leavingTime); runtime.NumGoroutine() > r.goroutines; {
+		if time.Now().After(deadline) {
+			r.violated.report("C14", -1, "%d goroutines are left:\n%s",
+				runtime.NumGoroutine()-r.goroutines, stacks())
+			return
+		}
+		r.progress.Add(1)
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,91 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
+)
+
+// A Typed queue is what is put to the test: the method set of client-go's rate
+// limiting work queue.
+type Typed[T comparable] interface {
+	Add(T)
+	Len() int
+	Get() (T, bool)
+	Done(T)
+	ShutDown()
+	ShutDownWithDrain()
+	ShuttingDown() bool
+	AddAfter(T, time.Duration)
+	AddRateLimited(T)
+	Forget(T)
+	NumRequeues(T) int
+}
+
+// Contextual is a queue whose Get can be canceled.
+type Contextual[T comparable] interface {
+	GetContext(context.Context) (T, error)
+}
+
+// Counted is a queue that keeps counters.
+type Counted interface {
+	Stats() shardq.Stats
+}
+
+// Settings are what a plan asks of a new queue. A target ignores what it has no
+// option for; its [Features] say so.
+type Settings[T comparable] struct {
+	Shards           int
+	Limiter          limiter.Limiter[T]
+	Clock            clock.Clock
+	Hash             func(T) uint64
+	CancelDelayOnAdd bool
+	OnMisuse         func()
+}
+
+// Features are what a target has beyond the method set, and so what a plan may ask
+// of it.
+type Features struct {
+	// Shards: the number of shards can be chosen; without it there is one.
+	Shards bool
+	// Clock: time can be injected.
+	Clock bool
+	// Options: hash function, misuse hook and CancelDelayOnAdd.
+	Options bool
+	// CallersLimiter: the limiter is called by whoever calls AddRateLimited, so
+	// that its panic can be recovered.
+	CallersLimiter bool
+}
+
+// A Target makes queues of one kind, for the types of items that plans use.
+type Target struct {
+	Name     string
+	Features Features
+	Ints     func(Settings[int]) Typed[int]
+	Strings  func(Settings[string]) Typed[string]
+	Pairs    func(Settings[Pair]) Typed[Pair]
+	Anys     func(Settings[any]) Typed[any]
+}
+
+// Shardq is the target that all this is for.
+func Shardq() Target {
+	return Target{
+		Name:     "shardq",
+		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true},
+		Ints:     openShardq[int], Strings: openShardq[string], Pairs: openShardq[Pair], Anys: openShardq[any],
+	}
+}
+
+func openShardq[T comparable](s Settings[T]) Typed[T] {
+	options := shardq.Options[T]{
+		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
+		CancelDelayOnAdd: s.CancelDelayOnAdd,
+	}
+	if s.OnMisuse != nil {
+		options.OnMisuse = func(shardq.Misuse[T]) { s.OnMisuse() }
+	}
+	return shardq.Must(options)
+}
