@@ -2,14 +2,13 @@ package harness
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 )
 
 // actor is what every goroutine of a round has: the queue, the books, and chance.
 type actor struct {
 	*round
-	rand *rand.Rand
+	dice
 	recorder
 	budget     [mostWatched + 1]budget // what is left for each watched key
 	operations uint64
@@ -21,6 +20,8 @@ type actor struct {
 // unreported is how many operations an actor does between signs of life.
 const unreported = 64
 
+//
+//go:norace
 func (a *actor) sign() {
 	a.operations++
 	if a.operations%unreported == 0 {
@@ -28,13 +29,14 @@ func (a *actor) sign() {
 	}
 }
 
-// chance reports true once in n times.
-func (a *actor) chance(n int) bool { return a.rand.IntN(n) == 0 }
-
 // has reports whether the round's mix has an ingredient.
+//
+//go:norace
 func (a *actor) has(i Ingredient) bool { return a.plan.Mix.Has(i) }
 
 // affordable takes one add of a key from the budget.
+//
+//go:norace
 func (a *actor) affordable(op operation, key int) bool {
 	if !watched(key) {
 		return true
@@ -49,6 +51,8 @@ func (a *actor) affordable(op operation, key int) bool {
 
 // plain reports whether nothing is kept of what is done to a key: then the calls are
 // made as fast as can be.
+//
+//go:norace
 func (a *actor) plain(key int) bool {
 	return a.ledger == nil && !watched(key) && !a.has(Panics)
 }
@@ -131,7 +135,7 @@ func (a *actor) ask() (key int, ok, canceled bool) {
 		key, shutdown := a.queue.Get()
 		return key, !shutdown, false
 	}
-	ctx, cancel := context.WithTimeout(a.context, time.Duration(a.rand.IntN(1000))*time.Microsecond)
+	ctx, cancel := context.WithTimeout(a.context, time.Duration(a.roll(1000))*time.Microsecond)
 	defer cancel()
 	key, ok, err := a.queue.getContext(ctx)
 	return key, ok, err != nil

@@ -36,7 +36,7 @@ func (c *consumer) next() bool {
 func (c *consumer) process(key int) {
 	defer c.finish(key) // also if the work panics, or ends the goroutine
 	if c.has(Readd) && c.chance(10) && (c.ledger == nil || classOf(key) == free) {
-		for range 1 + c.rand.IntN(3) {
+		for range 1 + c.roll(3) {
 			c.add(opAdd, key, 0)
 		}
 	}

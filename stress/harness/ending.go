@@ -41,7 +41,7 @@ func (p Plan) dropsWaiting() bool { return p.Ending == Storm }
 func (r *round) lastWave(a *actor) {
 	p := &producer{actor: a}
 	for range min(2000, r.plan.Adds) {
-		key := a.rand.IntN(r.plan.Keys)
+		key := a.roll(r.plan.Keys)
 		switch {
 		case r.ledger == nil || classOf(key) == free:
 			p.add(opAdd, key, 0)
@@ -95,12 +95,12 @@ func (r *round) drainAndShutDown() {
 func (r *round) storm(a *actor) {
 	produced := make(chan struct{})
 	go func() { r.producers.Wait(); close(produced) }()
-	from := r.progress.Load() + uint64(a.rand.IntN(r.plan.Adds))
+	from := r.progress.Load() + uint64(a.roll(r.plan.Adds))
 	for r.progress.Load() < from && !closed(produced) {
 		runtime.Gosched()
 	}
 	var all sync.WaitGroup
-	for n := range 1 + a.rand.IntN(8) {
+	for n := range 1 + a.roll(8) {
 		drains := a.chance(2)
 		all.Go(func() {
 			for range 1 + n {

@@ -30,6 +30,7 @@ const (
 	ordered
 )
 
+//go:norace
 func classOf(key int) int { return [4]int{free, free, delayed, ordered}[key%4] }
 
 // start is where the stamps of this process start.

@@ -21,7 +21,7 @@ func (r *round) tides(a *actor) {
 	}
 	for range tidesPerShard * r.plan.Shards / 8 {
 		for range 8 {
-			key := a.rand.IntN(r.plan.Keys)
+			key := a.roll(r.plan.Keys)
 			if r.ledger == nil || classOf(key) == free {
 				a.add(opAdd, key, 0)
 			}

@@ -41,9 +41,9 @@ func (p *producer) step() {
 	switch {
 	case p.has(NaN) && p.chance(50):
 		p.spoilt.Add(1)
-		attempt(func() { p.queue.spoil(p.rand.IntN(3)) })
+		attempt(func() { p.queue.spoil(p.roll(3)) })
 	case p.has(Misuse) && p.chance(50):
-		p.done(p.plan.Keys + p.rand.IntN(10)) // nobody ever adds these
+		p.done(p.plan.Keys + p.roll(10)) // nobody ever adds these
 	case p.ledger == nil || classOf(key) == free:
 		p.addFree(key)
 	case classOf(key) == ordered:
@@ -60,7 +60,7 @@ func (p *producer) choose() int {
 	case p.plan.Choice == Zipf:
 		return int(p.zipf.Uint64())
 	default:
-		return p.rand.IntN(p.plan.Keys)
+		return p.roll(p.plan.Keys)
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *producer) addFree(key int) {
 // earliest counts.
 func (p *producer) delay(key int, least time.Duration) {
 	for again := true; again; again = p.has(Reschedules) && p.chance(2) {
-		p.add(opAddAfter, key, least+time.Duration(p.rand.Int64N(int64(longestDelay-least))))
+		p.add(opAddAfter, key, least+time.Duration(p.roll(int(longestDelay-least))))
 	}
 }
 

@@ -72,10 +72,15 @@ type budget struct{ adds, delays int }
 
 // watched reports whether all that is done to a key is recorded. Key 0, the hottest, is
 // not.
+//
+//go:norace
 func watched(key int) bool { return key == 1 || key == 2 || key == 3 || key == mostWatched }
 
 var watchedKeys = []int{1, 2, 3, mostWatched}
 
+// record keeps an event.
+//
+//go:norace
 func (r *recorder) record(e event) {
 	e.actor = r.actor
 	if e.key < 0 || watched(int(e.key)) {

@@ -74,7 +74,7 @@ func (r *round) request() request {
 // newActor returns an actor with chance and books of its own.
 func (r *round) newActor() *actor {
 	number := len(r.actors)
-	a := &actor{round: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+1))}
+	a := &actor{round: r, dice: dice{r.plan.Seed<<16 + uint64(number)}}
 	a.recorder.actor = int32(number)
 	for _, key := range watchedKeys {
 		a.budget[key].adds = addsOfWatched / (r.plan.Producers + r.plan.Consumers)
@@ -112,7 +112,7 @@ func (r *round) start() (stop func()) {
 	}
 	for range p.Producers {
 		a := r.newActor()
-		one := &producer{a, rand.NewZipf(a.rand, 1.1, 1, uint64(p.Keys-1))}
+		one := &producer{a, rand.NewZipf(rand.New(&a.dice), 1.1, 1, uint64(p.Keys-1))}
 		ways = append(ways, func() { r.producers.Go(func() { one.produce(p.Adds / p.Producers) }) })
 	}
 	ended := make(chan struct{})
@@ -150,7 +150,7 @@ func (a *actor) look(until <-chan struct{}) {
 // step moves the fake clock on.
 func (a *actor) step(until <-chan struct{}) {
 	for !closed(until) {
-		a.fake.Step(time.Duration(a.rand.IntN(1000)) * time.Microsecond)
+		a.fake.Step(time.Duration(a.roll(1000)) * time.Microsecond)
 		breathe()
 	}
 }

@@ -37,16 +37,16 @@ func (r *round) smallQueues(target Target) *account {
 
 // useSmall uses a queue a little.
 func (a *actor) useSmall(q queue) {
-	keys := 1 + a.rand.IntN(20)
+	keys := 1 + a.roll(20)
 	use := func(f func()) {
 		a.sign()
 		attempt(f)
 	}
-	for range a.rand.IntN(50) {
-		key := a.rand.IntN(keys)
-		switch a.rand.IntN(8) {
+	for range a.roll(50) {
+		key := a.roll(keys)
+		switch a.roll(8) {
 		case 0:
-			use(func() { q.AddAfter(key, time.Duration(a.rand.Int64N(int64(longestDelay)))) })
+			use(func() { q.AddAfter(key, time.Duration(a.roll(int(longestDelay)))) })
 		case 1:
 			use(func() { q.AddRateLimited(key) })
 		case 2:
@@ -57,7 +57,7 @@ func (a *actor) useSmall(q queue) {
 			a.takeOne(q)
 		}
 	}
-	switch a.rand.IntN(3) {
+	switch a.roll(3) {
 	case 0:
 		q.ShutDown()
 	case 1:
