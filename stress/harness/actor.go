@@ -12,19 +12,23 @@ type actor struct {
 	recorder
 	budget     [mostWatched + 1]budget // what is left for each watched key
 	operations uint64
+	steps      uint64 // the operations that signed
 	gets       uint64 // that returned a key
 	dones      uint64
 	before     frontiers
 }
 
-// unreported is how many operations an actor does between signs of life.
-const unreported = 64
+// unreported is how many steps an actor makes between signs of life.
+const unreported = 16
 
+// sign counts an operation that gets the round on. One that does not, such as a look
+// or a Get in vain, is only counted: the watchdog must not take it for progress.
 //
 //go:norace
 func (a *actor) sign() {
 	a.operations++
-	if a.operations%unreported == 0 {
+	a.steps++
+	if a.steps%unreported == 0 {
 		a.progress.Add(unreported)
 	}
 }
@@ -98,7 +102,7 @@ func (a *actor) call(op operation, key int, delay time.Duration) {
 // get is Get, or GetContext with a context that may end. A key of -1 means that
 // there is none: the queue is shut down if ok is false.
 func (a *actor) get() (key int, ok bool) {
-	a.sign()
+	a.operations++
 	if a.ledger != nil && a.ledger.order != nil {
 		a.before = a.ledger.order.read(a.before)
 	}
