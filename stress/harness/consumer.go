@@ -63,5 +63,7 @@ func (c *consumer) finish(key int) {
 			c.done(key) // a second time
 		}
 	}
-	c.ledger.keys[key].free()
+	if classOf(key) != free {
+		c.ledger.keys[key].letGo()
+	}
 }

@@ -58,7 +58,8 @@ type record struct {
 	// wanted counts the adds that began. landed is the last of those that were
 	// surely not dropped, served the last that the latest run found to have begun.
 	wanted, landed, served atomic.Uint64
-	// use is, for delayed and ordered keys, one of the uses below.
+	// use is, for a delayed or ordered key, how many have yet to let go of it: see
+	// claim.
 	use atomic.Int32
 	// due is, for a delayed key, the earliest deadline asked for.
 	due atomic.Int64
@@ -67,13 +68,13 @@ type record struct {
 	began, ended atomic.Int64
 }
 
-// The uses of a delayed or ordered key. Whoever claims an unused one adds it; the
-// consumer who says its Done makes it unused again.
+// A delayed or ordered key is claimed by a producer, and let go of by both the producer,
+// when it has added the key and noted when, and the consumer, after the Done. Then it
+// can be claimed again. A key of which it is not known how often it will come is retired.
 const (
-	unused = iota
-	claimed
-	// pending: it was added, and will come once.
-	pending
+	unused  = 0
+	claimed = 2
+	retired = 1 << 20
 )
 
 func newLedger(p Plan, violated *violations) *ledger {
@@ -90,11 +91,9 @@ func (l *ledger) want(key int) uint64 { return l.keys[key].wanted.Add(1) }
 
 func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, number) }
 
-// claim takes an unused key.
 func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
-
-// free gives a key back that came the one time that it was to come.
-func (r *record) free() { r.use.CompareAndSwap(pending, unused) }
+func (r *record) letGo()      { r.use.Add(-1) }
+func (r *record) retire()     { r.use.Add(retired) }
 
 // wantIn notes the deadline of an AddAfter of a claimed key, before the call.
 func (l *ledger) wantIn(key int, delay time.Duration) {

@@ -87,7 +87,7 @@ func (p *producer) delay(key int, least time.Duration) {
 }
 
 // addDelayed adds the key if it is unused. If the first delay ends before all are
-// asked for, then it is not known how often the key will come, and it stays claimed.
+// asked for, then it is not known how often the key will come.
 func (p *producer) addDelayed(key int) {
 	r := &p.ledger.keys[key]
 	if !r.claim() {
@@ -95,9 +95,10 @@ func (p *producer) addDelayed(key int) {
 	}
 	r.due.Store(math.MaxInt64)
 	p.delay(key, longestDelay/10)
-	if p.ledger.time() < r.due.Load() {
-		r.use.Store(pending)
+	if p.ledger.time() >= r.due.Load() {
+		r.retire()
 	}
+	r.letGo()
 }
 
 // addOrdered adds the key if it is unused. If not, it may say a Done that nobody owes:
@@ -112,7 +113,7 @@ func (p *producer) addOrdered(key int) {
 	}
 	r.ended.Store(0)
 	r.began.Store(now())
-	r.use.Store(pending) // from here on it may come
 	p.add(opAdd, key, 0)
 	r.ended.Store(now())
+	r.letGo()
 }
