@@ -64,6 +64,6 @@ func (c *consumer) finish(key int) {
 		}
 	}
 	if classOf(key) != free {
-		c.ledger.keys[key].letGo()
+		c.ledger.keys[key].came()
 	}
 }

@@ -58,8 +58,7 @@ type record struct {
 	// wanted counts the adds that began. landed is the last of those that were
 	// surely not dropped, served the last that the latest run found to have begun.
 	wanted, landed, served atomic.Uint64
-	// use is, for a delayed or ordered key, how many have yet to let go of it: see
-	// claim.
+	// use says, for a delayed or ordered key, whether it can be claimed.
 	use atomic.Int32
 	// due is, for a delayed key, the earliest deadline asked for.
 	due atomic.Int64
@@ -68,13 +67,12 @@ type record struct {
 	began, ended atomic.Int64
 }
 
-// A delayed or ordered key is claimed by a producer, and let go of by both the producer,
-// when it has added the key and noted when, and the consumer, after the Done. Then it
-// can be claimed again. A key of which it is not known how often it will come is retired.
+// A delayed or ordered key is claimed by a producer; it can be claimed again once the
+// producer has added it and noted when, and the consumer has said its Done, in either
+// order. If it is not known how often the key will come, the producer keeps it for good.
 const (
 	unused  = 0
-	claimed = 2
-	retired = 1 << 20
+	claimed = 1 << 20
 )
 
 func newLedger(p Plan, violated *violations) *ledger {
@@ -92,8 +90,10 @@ func (l *ledger) want(key int) uint64 { return l.keys[key].wanted.Add(1) }
 func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, number) }
 
 func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
-func (r *record) letGo()      { r.use.Add(-1) }
-func (r *record) retire()     { r.use.Add(retired) }
+
+// comesOnce is called by the claimer, and came by the consumer.
+func (r *record) comesOnce() { r.use.Add(1 - claimed) }
+func (r *record) came()      { r.use.Add(-1) }
 
 // wantIn notes the deadline of an AddAfter of a claimed key, before the call.
 func (l *ledger) wantIn(key int, delay time.Duration) {

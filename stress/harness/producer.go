@@ -95,10 +95,9 @@ func (p *producer) addDelayed(key int) {
 	}
 	r.due.Store(math.MaxInt64)
 	p.delay(key, longestDelay/10)
-	if p.ledger.time() >= r.due.Load() {
-		r.retire()
+	if p.ledger.time() < r.due.Load() {
+		r.comesOnce()
 	}
-	r.letGo()
 }
 
 // addOrdered adds the key if it is unused. If not, it may say a Done that nobody owes:
@@ -115,5 +114,5 @@ func (p *producer) addOrdered(key int) {
 	r.began.Store(now())
 	p.add(opAdd, key, 0)
 	r.ended.Store(now())
-	r.letGo()
+	r.comesOnce()
 }
