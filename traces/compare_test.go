@@ -1,0 +1,93 @@
+package traces
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A mismatch is a command of which something else came than was expected.
+type mismatch struct {
+	place         string // file:line
+	command       string
+	expected, got outcome
+}
+
+// check compares what came of a replay with what was expected.
+func (s *scenario) check(outcomes []outcome, l layout) []mismatch {
+	var found []mismatch
+	for i, line := range s.commands {
+		if !s.same(l, line.command, line.expected, outcomes[i]) {
+			place := fmt.Sprintf("%s:%d", s.file, line.number)
+			found = append(found, mismatch{place, line.text, line.expected, outcomes[i]})
+		}
+	}
+	return found
+}
+
+// same compares two outcomes of a command. With more than one shard, lists of items in
+// order are compared shard by shard: between shards the order is open.
+func (s *scenario) same(l layout, c *command, a, b outcome) bool {
+	if l.shards > 1 {
+		a, b = s.byShard(c, a), s.byShard(c, b)
+	}
+	return inline(a) == inline(b) && slices.Equal(below(a), below(b))
+}
+
+// byShard sorts the lists of an outcome that are in the order of their handing out, so
+// that items of one shard stay in order, and nothing else matters.
+func (s *scenario) byShard(c *command, result outcome) outcome {
+	result = slices.Clone(result)
+	for i, text := range result {
+		switch items, isReady := strings.CutPrefix(text, "ready: "); {
+		case c.verb == "state" && isReady:
+			result[i] = "ready: " + s.sortByShard(items)
+		case c.manner == "all" && i == 0:
+			result[i] = s.sortByShard(text)
+		}
+	}
+	return result
+}
+
+func (s *scenario) sortByShard(text string) string {
+	names, err := expand(strings.Fields(text))
+	if err != nil {
+		return text // a wrong expectation
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.groups[a], s.groups[b]) })
+	return list(names)
+}
+
+// String shows what was expected beside what came, line by line.
+func (m mismatch) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", m.place, m.command)
+	if inline(m.expected) != inline(m.got) || len(m.expected) <= 1 && len(m.got) <= 1 {
+		fmt.Fprintf(&b, "\texpected%s%s\n\tgot     %s%s\n", arrow, inline(m.expected), arrow, inline(m.got))
+	}
+	for _, line := range below(m.expected) {
+		sign := "  "
+		if !slices.Contains(below(m.got), line) {
+			sign = "- "
+		}
+		fmt.Fprintf(&b, "\t%s%s\n", sign, line)
+	}
+	for _, line := range below(m.got) {
+		if !slices.Contains(below(m.expected), line) {
+			fmt.Fprintf(&b, "\t+ %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// inline returns what stands behind the arrow.
+func inline(o outcome) string {
+	if len(o) == 0 || o[0] == "" {
+		return "nothing"
+	}
+	return o[0]
+}
+
+// below returns the indented lines.
+func below(o outcome) []string { return o[min(1, len(o)):] }

@@ -1,0 +1,139 @@
+package traces
+
+import (
+	"fmt"
+	"runtime"
+	"testing/synctest"
+
+	"github.com/shardq/shardq"
+)
+
+// A player carries out the commands of a scenario on a queue of its own. It lives in
+// a testing/synctest bubble: whether a call sleeps is decided by everybody's being at
+// rest, and no wait is for a time.
+type player struct {
+	scenario *scenario
+	queue    namedQueue
+	time     timeline
+	userCode *userCode
+
+	arrivals chan arrival  // from workers
+	drained  chan struct{} // from drains
+	asleep   []*worker
+	woken    []arrival
+	draining int
+	reports  []string // of the misuse hook
+	doubt    string   // is put where the queue contradicts itself
+	// fault is what is wrong with the scenario itself.
+	fault error
+}
+
+// newPlayer makes a queue as the scenario asks for it.
+func newPlayer(s *scenario, l layout) *player {
+	p := &player{
+		scenario: s,
+		arrivals: make(chan arrival, roomForArrivals),
+		drained:  make(chan struct{}, roomForArrivals),
+		time:     l.timeline(),
+	}
+	p.userCode = &userCode{use: p.use, broken: map[string]bool{}}
+	p.queue, p.fault = s.settings.kind.open(&s.settings, p.machinery(l))
+	if l.spoil != nil {
+		p.queue = l.spoil(p.queue)
+	}
+	return p
+}
+
+// use is what user code does with the queue.
+func (p *player) use() {
+	if p.queue != nil { // it is told the time while it is made
+		p.queue.stats()
+	}
+}
+
+// machinery returns what the replayer gives to the queue.
+func (p *player) machinery(l layout) *machinery {
+	m := &machinery{
+		shards:   l.shards,
+		clock:    p.time.clock(),
+		misused:  p.misused,
+		userCode: p.userCode,
+	}
+	if p.scenario.breaks("clock") {
+		m.clock = userClock{m.clock, p.userCode}
+	}
+	if p.scenario.breaks("hash") || len(p.scenario.settings.together) > 0 {
+		m.route = p.route
+	}
+	return m
+}
+
+// route is the hash function, where the scenario needs one of its own.
+func (p *player) route(name string) uint64 {
+	p.userCode.called("hash")
+	return uint64(p.scenario.groups[name])
+}
+
+// misused is the misuse hook.
+func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
+	p.userCode.called("hook")
+	if queue != "" {
+		queue = " in " + queue
+	}
+	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", queue, kind, name))
+}
+
+// carryOut does a command as often as it says, and returns what came of the last
+// time.
+func (p *player) carryOut(c *command) outcome {
+	var result string
+	for range c.times {
+		result = join(append([]string{p.try(c.run, c)}, p.events()...))
+	}
+	return outcome{result}
+}
+
+// try does a command once, and returns what came of it at once, a panic included.
+func (p *player) try(run func(*player, *command) string, c *command) (result string) {
+	defer func() {
+		switch value := recover().(type) {
+		case nil:
+		case runtime.Error:
+			result = "panics"
+		default:
+			result = fmt.Sprintf("panics: %v", value)
+		}
+	}()
+	return run(p, c)
+}
+
+// events returns what else happened.
+func (p *player) events() []string {
+	p.settle()
+	p.checkOrder()
+	events := append(p.reports, p.wakeUps()...)
+	p.reports = nil
+	if n := len(p.drained); n > 0 {
+		for range n {
+			<-p.drained
+		}
+		p.draining -= n
+		events = append(events, number(n, "drain")+verbFor(n, " returns", " return"))
+	}
+	return events
+}
+
+// checkOrder sees to it that a scenario does not depend on what the contract leaves
+// open: which of several ready items a worker was given, if their order is not strict.
+func (p *player) checkOrder() {
+	if len(p.woken) > 0 && p.queue.len() > 0 && !p.scenario.ordered() {
+		p.fault = fmt.Errorf("which item the worker gets is open: say which are together")
+	}
+}
+
+// finish ends everything, so that nothing is left in the bubble.
+func (p *player) finish() {
+	clear(p.userCode.broken)
+	p.queue.end()
+	synctest.Wait()
+}

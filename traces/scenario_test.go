@@ -1,0 +1,67 @@
+package traces
+
+import "slices"
+
+// A scenario is a sequence of commands on a queue of its own.
+type scenario struct {
+	file     string
+	number   int // of its first line
+	tags     []string
+	title    string
+	settings settings
+	commands []*line
+
+	// items are the items of the commands, each once, by the names that the queue's
+	// items go by.
+	items []string
+	// groups has a number for each item: those that are together have the same, and
+	// all others have others.
+	groups map[string]int
+}
+
+// complete fills in what follows from the rest.
+func (s *scenario) complete() {
+	s.groups = map[string]int{}
+	for group, names := range s.settings.together {
+		for _, name := range names {
+			s.groups[name] = group
+		}
+	}
+	next := len(s.settings.together)
+	for _, l := range s.commands {
+		for _, name := range l.command.items {
+			name, _ = s.settings.kind.canonical(name)
+			if slices.Contains(s.items, name) {
+				continue
+			}
+			s.items = append(s.items, name)
+			if _, ok := s.groups[name]; !ok {
+				s.groups[name] = next
+				next++
+			}
+		}
+	}
+}
+
+// ordered reports whether the order of the items is strict, because all are in one shard.
+func (s *scenario) ordered() bool {
+	if slices.Equal(s.settings.shards, []int{1}) {
+		return true
+	}
+	for _, group := range s.groups {
+		if group != s.groups[s.items[0]] {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether a command of the scenario is as wanted.
+func (s *scenario) has(wanted func(c *command) bool) bool {
+	return slices.ContainsFunc(s.commands, func(l *line) bool { return wanted(l.command) })
+}
+
+// breaks reports whether the scenario breaks a piece of the user's code.
+func (s *scenario) breaks(piece string) bool {
+	return s.has(func(c *command) bool { return c.verb == "break" && c.part == piece })
+}

@@ -1,0 +1,110 @@
+package traces
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shardq/shardq/limiter"
+)
+
+// Settings are what the lines with "with" and "together" of a scenario ask for.
+type settings struct {
+	shards           []int
+	tick             time.Duration
+	name             string
+	kind             anyKind
+	cancelDelayOnAdd bool
+	limiter          string
+	// together has the items of each line with "together": they share a shard.
+	together [][]string
+}
+
+// usualShards are the numbers of shards with which a scenario is replayed unless it
+// says otherwise: the one that is client-go's order, the least that are more than one,
+// a number that is no power of two, and a usual one.
+var usualShards = []int{1, 2, 7, 32}
+
+func newSettings() settings {
+	return settings{shards: usualShards, kind: kinds["string"]}
+}
+
+const withUsage = `want one of
+	with shards NUMBER...
+	with tick DURATION
+	with name NAME
+	with items string|int|float64|point|*string|any
+	with limiter ...
+	with CancelDelayOnAdd`
+
+// with takes in what follows the word "with".
+func (s *settings) with(text string) error {
+	what, value, _ := strings.Cut(text, " ")
+	switch what {
+	case "shards":
+		return s.withShards(strings.Fields(value))
+	case "tick":
+		return s.withTick(value)
+	case "name":
+		s.name = value
+		return nil
+	case "items":
+		return s.withItems(value)
+	case "limiter":
+		s.limiter = value
+		_, err := newLimiter[string](value, limiter.Options{})
+		return err
+	case "CancelDelayOnAdd":
+		s.cancelDelayOnAdd = true
+		return nil
+	}
+	return fmt.Errorf("no setting %q: %s", what, withUsage)
+}
+
+func (s *settings) withShards(words []string) error {
+	s.shards = nil
+	for _, word := range words {
+		shards, err := strconv.Atoi(word)
+		if err != nil || shards < 1 {
+			return fmt.Errorf("%s is no number of shards", word)
+		}
+		s.shards = append(s.shards, shards)
+	}
+	if len(s.shards) == 0 {
+		return fmt.Errorf("with how many shards?")
+	}
+	return nil
+}
+
+func (s *settings) withTick(word string) (err error) {
+	s.tick, err = parseDuration(word)
+	return err
+}
+
+func (s *settings) withItems(word string) error {
+	kind, ok := kinds[word]
+	if !ok {
+		return fmt.Errorf("no items of type %q: %s", word, withUsage)
+	}
+	s.kind = kind
+	return nil
+}
+
+// names returns the names of items in words, with ranges expanded.
+func (s *settings) names(words []string) ([]string, error) {
+	names, err := expand(words)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if _, err := s.kind.canonical(name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("%s is named twice: write two lines, for what happens in between differs", name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,192 @@
+package traces
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// TestSpoiledQueuesAreFound: traces that any queue would pass prove nothing. Here the
+// queue is given one fault after the other, most of them ones that other queues have, and
+// for each of them some scenario has to fail.
+func TestSpoiledQueuesAreFound(t *testing.T) {
+	files := readAll(t)
+	for _, name := range slices.Sorted(maps.Keys(spoils)) {
+		t.Run(name, func(t *testing.T) {
+			failing := failing(t, files, spoils[name])
+			assert.NotEmpty(t, failing, "no scenario finds the fault")
+			t.Log(failing)
+		})
+	}
+}
+
+// readAll parses all traces.
+func readAll(t *testing.T) []*file {
+	t.Helper()
+	var files []*file
+	for _, path := range paths(t) {
+		f, err := readFile(path)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	return files
+}
+
+// failing returns the places of the commands that a spoiled queue gets wrong.
+func failing(t *testing.T, files []*file, spoil func(namedQueue) namedQueue) (places []string) {
+	for _, f := range files {
+		for _, s := range f.scenarios {
+			l := s.layouts()[0]
+			l.spoil = spoil
+			outcomes, err := s.replay(t, l)
+			if err != nil {
+				places = append(places, err.Error())
+				continue
+			}
+			for _, m := range s.check(outcomes, l) {
+				places = append(places, m.place)
+			}
+		}
+	}
+	return places
+}
+
+// spoils are the faults. Each wraps a queue, and gets one thing wrong.
+var spoils = map[string]func(namedQueue) namedQueue{
+	"an add of an item in processing is lost": func(q namedQueue) namedQueue { return &losesDirty{namedQueue: q} },
+	"an item is handed out twice":             func(q namedQueue) namedQueue { return &repeatsItem{namedQueue: q} },
+	"every Done is called twice":              func(q namedQueue) namedQueue { return doneTwice{q} },
+	"delays end a tick early":                 func(q namedQueue) namedQueue { return shiftsDelay{q, -time.Millisecond} },
+	"delays end a tick late":                  func(q namedQueue) namedQueue { return shiftsDelay{q, time.Millisecond} },
+	"a negative delay is dropped":             func(q namedQueue) namedQueue { return dropsNegative{q} },
+	"Len counts waiting items":                func(q namedQueue) namedQueue { return countsWaiting{q} },
+	"a drain does not drain":                  func(q namedQueue) namedQueue { return drainsNothing{q} },
+	"a second ShutDown panics":                func(q namedQueue) namedQueue { return &panicsTwice{namedQueue: q} },
+	"ready items are lost in a shutdown":      func(q namedQueue) namedQueue { return losesReady{q} },
+	"Forget is a Done":                        func(q namedQueue) namedQueue { return forgetsAll{q} },
+	"the limiter is not asked":                func(q namedQueue) namedQueue { return unlimited{q} },
+	"a context is not looked at":              func(q namedQueue) namedQueue { return ignoresContext{q} },
+	"merged adds are not counted":             func(q namedQueue) namedQueue { return mergesSilently{q} },
+}
+
+type losesDirty struct {
+	namedQueue
+	held sync.Map
+}
+
+func (q *losesDirty) get() (string, string) {
+	item, reason := q.namedQueue.get()
+	q.held.Store(item, true)
+	return item, reason
+}
+
+func (q *losesDirty) add(name string) {
+	if _, held := q.held.Load(name); !held {
+		q.namedQueue.add(name)
+	}
+}
+
+func (q *losesDirty) done(name string) {
+	q.held.Delete(name)
+	q.namedQueue.done(name)
+}
+
+type repeatsItem struct {
+	namedQueue
+	last atomic.Pointer[string]
+}
+
+func (q *repeatsItem) get() (string, string) {
+	if last := q.last.Swap(nil); last != nil {
+		return *last, ""
+	}
+	item, reason := q.namedQueue.get()
+	if reason == "" {
+		q.last.Store(&item)
+	}
+	return item, reason
+}
+
+type doneTwice struct{ namedQueue }
+
+func (q doneTwice) done(name string) {
+	q.namedQueue.done(name)
+	q.namedQueue.done(name)
+}
+
+type shiftsDelay struct {
+	namedQueue
+	by time.Duration
+}
+
+func (q shiftsDelay) addAfter(name string, d time.Duration) { q.namedQueue.addAfter(name, d+q.by) }
+
+type dropsNegative struct{ namedQueue }
+
+func (q dropsNegative) addAfter(name string, d time.Duration) {
+	if d >= 0 {
+		q.namedQueue.addAfter(name, d)
+	}
+}
+
+type countsWaiting struct{ namedQueue }
+
+func (q countsWaiting) len() int { return q.namedQueue.len() + q.stats().Waiting }
+
+type drainsNothing struct{ namedQueue }
+
+func (q drainsNothing) shutDownWithDrain() { q.shutDown() }
+
+type panicsTwice struct {
+	namedQueue
+	before bool
+}
+
+func (q *panicsTwice) shutDown() {
+	if q.before {
+		panic("close of closed channel")
+	}
+	q.before = true
+	q.namedQueue.shutDown()
+}
+
+type losesReady struct{ namedQueue }
+
+func (q losesReady) get() (string, string) {
+	if q.shuttingDown() {
+		return "", toldOfShutdown
+	}
+	return q.namedQueue.get()
+}
+
+type forgetsAll struct{ namedQueue }
+
+func (q forgetsAll) forget(name string) {
+	q.namedQueue.forget(name)
+	q.done(name)
+}
+
+type unlimited struct{ namedQueue }
+
+func (q unlimited) addRateLimited(name string) { q.addAfter(name, 5*time.Millisecond) }
+
+type ignoresContext struct{ namedQueue }
+
+func (q ignoresContext) getContext(context.Context) (string, string) { return q.get() }
+
+type mergesSilently struct{ namedQueue }
+
+func (q mergesSilently) stats() shardq.Stats {
+	stats := q.namedQueue.stats()
+	stats.Merged = 0
+	return stats
+}
