@@ -1,0 +1,143 @@
+package shardq_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A call is one thing to do with a queue, or, if times is more than 1, with as many
+// items, one after the other.
+type call struct {
+	kind     callKind
+	times    int
+	item     int // its place in the table of its type
+	number   int
+	duration span
+}
+
+// callKind is the letter of a call.
+type callKind byte
+
+const (
+	callAdd            callKind = 'A'
+	callAddAfter       callKind = 'W'
+	callAddRateLimited callKind = 'R'
+	callForget         callKind = 'F'
+	callNumRequeues    callKind = 'N'
+	callGet            callKind = 'G'
+	callGetBeside      callKind = 'g'
+	callGetContext     callKind = 'C'
+	callGetCanceled    callKind = 'E'
+	callCancel         callKind = 'c'
+	callCancelAdd      callKind = 'b'
+	callAddCancel      callKind = 'B'
+	callDone           callKind = 'D'
+	callDoneHeld       callKind = 'd'
+	callStep           callKind = 'S'
+	callStepToNext     callKind = 'n'
+	callShutDown       callKind = 'X'
+	callDrain          callKind = 'Y'
+)
+
+// A callShape says what arguments a call has.
+type callShape struct {
+	name                   string
+	item, number, duration bool
+}
+
+// callKinds has the calls with their names. Which of them a random program has more of
+// is for callMix to say.
+var callKinds = []choice[callShape]{
+	{byte(callAdd), callShape{name: "Add", item: true}},
+	{byte(callAddAfter), callShape{name: "AddAfter", item: true, duration: true}},
+	{byte(callAddRateLimited), callShape{name: "AddRateLimited", item: true}},
+	{byte(callForget), callShape{name: "Forget", item: true}},
+	{byte(callNumRequeues), callShape{name: "NumRequeues", item: true}},
+	{byte(callGet), callShape{name: "Get"}},
+	{byte(callGetBeside), callShape{name: "Get at once with what follows"}},
+	{byte(callGetContext), callShape{name: "GetContext"}},
+	{byte(callGetCanceled), callShape{name: "GetContext with an ended context"}},
+	{byte(callCancel), callShape{name: "cancel sleeper", number: true}},
+	{byte(callCancelAdd), callShape{name: "cancel sleeper, and Add at once", number: true, item: true}},
+	{byte(callAddCancel), callShape{name: "Add, and cancel sleeper at once", number: true, item: true}},
+	{byte(callDone), callShape{name: "Done", item: true}},
+	{byte(callDoneHeld), callShape{name: "Done of a held item", number: true}},
+	{byte(callStep), callShape{name: "Step", duration: true}},
+	{byte(callStepToNext), callShape{name: "Step to the next deadline and on, nanoseconds", number: true}},
+	{byte(callShutDown), callShape{name: "ShutDown"}},
+	{byte(callDrain), callShape{name: "ShutDownWithDrain"}},
+}
+
+// callMix has each kind of call as often as it should come up.
+const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY"
+
+// repeat is a letter before a call: the number that follows it is the call's times.
+const repeat = '*'
+
+// call reads a call.
+func (s *script) call() call {
+	c := call{times: 1}
+	letter := s.byte()
+	if letter == repeat {
+		c.times = int(s.byte() - '0')
+		letter = s.byte()
+	}
+	if !strings.ContainsRune(callMix, rune(letter)) {
+		letter = callMix[int(letter)%len(callMix)]
+	}
+	c.kind = callKind(letter)
+	shape := choose(callKinds, letter)
+	if shape.item {
+		c.item = s.item()
+	}
+	if shape.number {
+		c.number = s.number()
+	}
+	if shape.duration {
+		c.duration.count = s.number()
+		c.duration.unit = s.byte()
+	}
+	return c
+}
+
+func (c call) text() string {
+	var text []byte
+	if c.times != 1 {
+		text = append(text, repeat, byte('0'+c.times))
+	}
+	text = append(text, byte(c.kind))
+	shape := choose(callKinds, byte(c.kind))
+	if shape.item {
+		text = append(text, byte('a'+c.item))
+	}
+	if shape.number {
+		text = append(text, byte('0'+c.number))
+	}
+	if shape.duration {
+		text = append(text, byte('0'+c.duration.count), c.duration.unit)
+	}
+	return string(text)
+}
+
+// GoString is what rapid prints.
+func (c call) GoString() string { return c.text() }
+
+// describe returns the call for people.
+func (c call) describe(s setup) string {
+	shape := choose(callKinds, byte(c.kind))
+	var arguments []string
+	if shape.item {
+		arguments = append(arguments, s.items.show(c.item))
+	}
+	if shape.number {
+		arguments = append(arguments, fmt.Sprint(c.number))
+	}
+	if shape.duration {
+		arguments = append(arguments, c.duration.in(s.tick).String())
+	}
+	line := fmt.Sprintf("%s(%s)", shape.name, strings.Join(arguments, ", "))
+	if c.times != 1 {
+		line = fmt.Sprintf("%d items from there: %s", c.times, line)
+	}
+	return line
+}

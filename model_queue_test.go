@@ -1,0 +1,265 @@
+package shardq_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// A modelQueue is what a queue has to do, put down from docs/semantics.md with slices
+// and maps: no lock, no hash, no link, no wheel. It is meant to be checked by eye.
+//
+// It does not know the order between shards, and need not: items are in lines, those of
+// a line come in their order, and which line comes next is for the queue to choose. One
+// shard is one line; with Options.Hash the items of one hash are a line; otherwise each
+// item is a line of its own.
+type modelQueue[T comparable] struct {
+	lineOf           func(item T) int
+	tick             time.Duration
+	cancelDelayOnAdd bool
+
+	// now is how far the clock has come from where it stood when the queue was made.
+	now time.Duration
+	// phase is "ready", "processing" or "dirty", and "" for an item that is none of
+	// them. Whether an item waits is independent of it.
+	phase map[T]string
+	// lines has the ready items. Those of a tie became ready at the same tick, and
+	// their order among themselves is for the queue to choose.
+	lines map[int][]tie[T]
+	// waiting has the deadlines of the items that wait, on the axis of now.
+	waiting map[T]time.Duration
+	closed  bool
+	// draining and drained count the drains that have not returned, and those that
+	// have.
+	draining, drained int
+	stats             shardq.Stats // the counters of it
+	reports           []shardq.Misuse[T]
+}
+
+type tie[T comparable] []T
+
+func newModelQueue[T comparable](shards int, tick time.Duration, cancelDelayOnAdd bool, lineOf func(T) int) *modelQueue[T] {
+	return &modelQueue[T]{
+		lineOf:           lineOf,
+		tick:             tick,
+		cancelDelayOnAdd: cancelDelayOnAdd,
+		phase:            map[T]string{},
+		lines:            map[int][]tie[T]{},
+		waiting:          map[T]time.Duration{},
+		stats:            shardq.Stats{Shards: shards},
+	}
+}
+
+func (m *modelQueue[T]) add(item T) {
+	switch {
+	case item != item:
+		m.reject(item)
+	case m.closed:
+		m.stats.Dropped++
+	default:
+		if m.cancelDelayOnAdd {
+			delete(m.waiting, item)
+		}
+		if m.demand(item) {
+			m.queue(tie[T]{item})
+		}
+	}
+}
+
+func (m *modelQueue[T]) reject(item T) {
+	m.stats.Rejected++
+	m.report(shardq.ItemNotEqualToItself, item)
+}
+
+// demand is what an add and the end of a delay have in common. It reports whether the
+// item becomes ready.
+func (m *modelQueue[T]) demand(item T) bool {
+	switch m.phase[item] {
+	case "":
+		m.stats.Added++
+		m.phase[item] = "ready"
+		return true
+	case "processing":
+		m.stats.Added++
+		m.phase[item] = "dirty"
+	default:
+		m.stats.Merged++
+	}
+	return false
+}
+
+// queue puts items of one line at its end.
+func (m *modelQueue[T]) queue(items tie[T]) {
+	line := m.lineOf(items[0])
+	m.lines[line] = append(m.lines[line], items)
+}
+
+func (m *modelQueue[T]) addAfter(item T, delay time.Duration) {
+	switch {
+	case delay <= 0:
+		m.add(item)
+	case item != item:
+		m.reject(item)
+	case m.closed:
+		m.stats.Dropped++
+	default:
+		deadline := m.deadline(delay)
+		if earlier, waits := m.waiting[item]; waits {
+			deadline = min(deadline, earlier)
+		}
+		m.waiting[item] = deadline
+	}
+}
+
+// endOfTime is a deadline that the clocks of these tests do not reach.
+const endOfTime = math.MaxInt64
+
+// deadline returns the first tick at or after delay from now.
+func (m *modelQueue[T]) deadline(delay time.Duration) time.Duration {
+	end := plus(m.now, delay)
+	if beyond := (end%m.tick + m.tick) % m.tick; beyond > 0 {
+		end = plus(end, m.tick-beyond)
+	}
+	return end
+}
+
+// plus returns a + b, for a b that is not negative. It stops at the end of time.
+func plus(a, b time.Duration) time.Duration {
+	if a > endOfTime-b {
+		return endOfTime
+	}
+	return a + b
+}
+
+// pass lets time pass, backward if d is negative.
+func (m *modelQueue[T]) pass(d time.Duration) {
+	m.now += d
+	due := map[time.Duration][]T{}
+	for item, deadline := range m.waiting {
+		if deadline <= m.now {
+			due[deadline] = append(due[deadline], item)
+		}
+	}
+	for _, deadline := range slices.Sorted(maps.Keys(due)) {
+		m.fire(due[deadline])
+	}
+}
+
+// fire ends the delays of the items of one tick.
+func (m *modelQueue[T]) fire(items []T) {
+	ties := map[int]tie[T]{}
+	for _, item := range items {
+		delete(m.waiting, item)
+		m.stats.Fired++
+		if m.demand(item) {
+			line := m.lineOf(item)
+			ties[line] = append(ties[line], item)
+		}
+	}
+	for _, items := range ties {
+		m.queue(items)
+	}
+}
+
+// take takes the item if a Get may return it: if it is the first of its line. It
+// reports whether it is.
+func (m *modelQueue[T]) take(item T) bool {
+	line := m.lineOf(item)
+	if len(m.lines[line]) == 0 {
+		return false
+	}
+	first := &m.lines[line][0]
+	at := slices.Index(*first, item)
+	if at < 0 {
+		return false
+	}
+	*first = slices.Delete(*first, at, at+1)
+	if len(*first) == 0 {
+		m.lines[line] = m.lines[line][1:]
+	}
+	m.phase[item] = "processing"
+	return true
+}
+
+func (m *modelQueue[T]) done(item T) {
+	switch m.phase[item] {
+	case "processing":
+		delete(m.phase, item)
+	case "dirty":
+		m.phase[item] = "ready"
+		m.queue(tie[T]{item})
+	default:
+		m.stats.Misused++
+		m.report(shardq.DoneWithoutGet, item)
+	}
+}
+
+func (m *modelQueue[T]) report(kind shardq.MisuseKind, item T) {
+	m.reports = append(m.reports, shardq.Misuse[T]{Queue: modelName, Kind: kind, Item: item})
+}
+
+// modelName is the Options.Name of the queues that are compared with a model.
+const modelName = "the queue"
+
+func (m *modelQueue[T]) shutDown() {
+	m.close()
+	m.drained += m.draining
+	m.draining = 0
+}
+
+func (m *modelQueue[T]) shutDownWithDrain() {
+	m.close()
+	m.draining++
+}
+
+func (m *modelQueue[T]) close() {
+	m.closed = true
+	m.stats.Dropped += uint64(len(m.waiting))
+	clear(m.waiting)
+}
+
+// endDrains lets the drains return if nothing is ready or in processing.
+func (m *modelQueue[T]) endDrains() {
+	if m.closed && len(m.phase) == 0 {
+		m.drained += m.draining
+		m.draining = 0
+	}
+}
+
+// ready returns what Len has to.
+func (m *modelQueue[T]) ready() (n int) {
+	for _, line := range m.lines {
+		for _, tie := range line {
+			n += len(tie)
+		}
+	}
+	return n
+}
+
+func (m *modelQueue[T]) statsNow() shardq.Stats {
+	stats := m.stats
+	stats.Ready = m.ready()
+	stats.Processing = len(m.phase) - stats.Ready // the dirty ones are, too
+	stats.Waiting = len(m.waiting)
+	return stats
+}
+
+// earliest returns the first deadline, and whether there is one.
+func (m *modelQueue[T]) earliest() (deadline time.Duration, waits bool) {
+	deadline = endOfTime
+	for _, d := range m.waiting {
+		deadline = min(deadline, d)
+	}
+	return deadline, len(m.waiting) > 0
+}
+
+// until returns how far a deadline is from now.
+func (m *modelQueue[T]) until(deadline time.Duration) time.Duration {
+	if m.now < 0 {
+		return plus(deadline, -m.now)
+	}
+	return deadline - m.now
+}
