@@ -14,7 +14,8 @@ import (
 //
 // All methods are safe for concurrent use. All but Get, GetContext and
 // ShutDownWithDrain return at once: beyond the lock of one shard for some tens of
-// nanoseconds, what that may include is said where it applies. Adding or ending an
+// nanoseconds, or a tenth of a millisecond while many delays end, what that may
+// include is said where it applies. Adding or ending an
 // item whose dynamic value cannot be compared, such as a slice in an any, panics in
 // the caller's goroutine, before anything is locked or changed.
 type Queue[T comparable] struct {
@@ -100,6 +101,10 @@ var ErrShutDown = shard.ErrShutDown
 // nothing, even if something is ready. If the end of ctx meets the arrival of an item,
 // either GetContext returns the item, or the item stays ready for another Get: none is
 // lost. With an error, the item is the zero T.
+//
+// After a shutdown, a worker whose Done made its item ready again should take it before
+// it leaves: if its context ends just then, and all others were told of the shutdown
+// before, nobody is left for the item, and a drain waits for it.
 //
 // Sleeping with a context costs a little more than sleeping in Get; taking an item that
 // is ready costs the same, but for the look at ctx.

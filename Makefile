@@ -1,0 +1,38 @@
+# Longer checks than the gate's (.ci/run), which takes minutes. A machine of its own
+# and a night suit them better than a shared one.
+
+.PHONY: soak stress fuzz mutants models survey adversaries
+
+# soak is everything that the gate has only a share of.
+soak: stress fuzz mutants models adversaries survey
+
+# stress: SOAK=8h make stress goes on for longer; the seed is that of the day.
+SOAK ?= 1h
+SEED ?= $(shell date +%Y%m%d)000000
+stress:
+	go run -race ./stress -duration $(SOAK) -seed $(SEED)
+
+FUZZ ?= 15m
+fuzz:
+	go test -run '^$$' -fuzz '^FuzzQueue$$' -fuzztime $(FUZZ) .
+	go test -run '^$$' -fuzz '^FuzzSet$$' -fuzztime $(FUZZ) ./shard
+	go test -run '^$$' -fuzz '^FuzzTable$$' -fuzztime $(FUZZ) ./shard
+	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
+	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter
+
+mutants:
+	go run ./mutants
+
+# models: the parking protocol in its larger bounds, and long model runs.
+models:
+	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./proof/...
+	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 .
+
+adversaries:
+	go run -C bench/compare ./cmd/adversary
+
+# survey: which clauses the other queues break, under the same checks.
+survey:
+	go run ./stress -target baseline -survey -adds 20000
+	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000
+	go run -C bench/compare ./cmd/stress -target controller-runtime -survey -adds 20000

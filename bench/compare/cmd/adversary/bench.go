@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// bench is how a run of the command goes about it.
+type bench struct {
+	// scale is the share of the full number of items, 1 for all of them.
+	scale float64
+	// rounds is how often each case is tried, 0 for what suits the case.
+	rounds   int
+	limit    time.Duration
+	progress io.Writer
+}
+
+func (b *bench) validate() error {
+	switch {
+	case b.scale <= 0 || b.scale > 1:
+		return fmt.Errorf("-scale is %g: want more than 0, and at most 1", b.scale)
+	case b.rounds < 0:
+		return fmt.Errorf("-rounds is %d: want at least 1", b.rounds)
+	case b.limit <= 0:
+		return fmt.Errorf("-limit is %v: want more than 0", b.limit)
+	}
+	return nil
+}
+
+// count returns what the scale leaves of a number of items.
+func (b *bench) count(full int) int { return max(1, int(float64(full)*b.scale)) }
+
+func (b *bench) roundsOf(c hostile) int {
+	switch {
+	case b.rounds > 0:
+		return b.rounds
+	case c.seldom:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// try tries each case on each target, one after the other in one process.
+func (b *bench) try(cases []hostile, targets []target) *document {
+	d := &document{bench: b, Machine: describeMachine()}
+	for _, c := range cases {
+		start := time.Now()
+		d.Outcomes = append(d.Outcomes, b.inRounds(c, targets))
+		b.say("%s took %v\n", c.name, time.Since(start).Round(time.Second))
+	}
+	return d
+}
+
+// inRounds tries a case on each target once a round, the first of a round being
+// another each time. A slow target has only one round.
+func (b *bench) inRounds(c hostile, targets []target) *outcome {
+	o := newOutcome(c, targets)
+	for round := range b.roundsOf(c) {
+		o.Rounds++
+		for i := range targets {
+			t := targets[(i+round)%len(targets)]
+			if round > 0 && t.slow {
+				continue
+			}
+			workload.Collect()
+			start := time.Now()
+			o.add(t, c.try(b, t))
+			b.say("%s, round %d, %s: %v\n", c.name, round+1, t.name, time.Since(start).Round(time.Millisecond))
+		}
+	}
+	return o
+}
+
+func (b *bench) say(format string, arguments ...any) {
+	fmt.Fprintf(b.progress, "adversary: "+format, arguments...)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+)
+
+//go:embed document.md.tmpl
+var documentText string
+
+var documentTemplate = template.Must(template.New("document").Funcs(template.FuncMap{
+	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
+	"rule": func(cells []string) string { return "|---|" + strings.Repeat("---:|", len(cells)-1) },
+	"flow": func(text string) string { return strings.Join(strings.Fields(text), " ") },
+}).Parse(documentText))
+
+// document is what a run came to, as a part of a document in Markdown.
+type document struct {
+	*bench
+	Machine  machine
+	Outcomes []*outcome
+}
+
+func (d *document) text() (string, error) {
+	var text strings.Builder
+	err := documentTemplate.Execute(&text, d)
+	return strings.TrimSpace(text.String()) + "\n", err
+}
+
+// broken reports whether shardq broke a promise.
+func (d *document) broken() bool {
+	for _, o := range d.Outcomes {
+		for _, p := range o.promises {
+			if !p.kept() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Scaled tells whether these are fewer items than the titles say.
+func (d *document) Scaled() bool { return d.scale != 1 }
+
+// Scale is the share of the items.
+func (d *document) Scale() float64 { return d.scale }
+
+// Promises returns the rows of the table of promises.
+func (d *document) Promises() (rows [][]string) {
+	for _, o := range d.Outcomes {
+		for _, p := range o.promises {
+			verdict := "kept"
+			if !p.kept() {
+				verdict = "**broken**"
+			}
+			rows = append(rows, []string{o.Case.Title, p.clause, p.what, p.title,
+				quantity(p.unit, p.bound), quantity(p.unit, p.measured), verdict})
+		}
+	}
+	return rows
+}
+
+// The marks between which a document has the tables.
+const (
+	beginMark = "<!-- adversaries -->"
+	endMark   = "<!-- /adversaries -->"
+)
+
+// findMarks returns an error if a file to update has no place for the tables: better
+// before some minutes have gone by than after. No file is as good.
+func findMarks(file string) error {
+	if file == "" {
+		return nil
+	}
+	_, _, err := aroundMarks(file)
+	return err
+}
+
+// replaceBetweenMarks puts text in place of what stands between the marks.
+func replaceBetweenMarks(file, text string) error {
+	before, after, err := aroundMarks(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(before+beginMark+"\n\n"+text+"\n"+endMark+after), 0o644)
+}
+
+func aroundMarks(file string) (before, after string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", err
+	}
+	before, rest, begins := strings.Cut(string(text), beginMark)
+	_, after, ends := strings.Cut(rest, endMark)
+	if !begins || !ends {
+		return "", "", fmt.Errorf("%s has no %s with %s behind it", file, beginMark, endMark)
+	}
+	return before, after, nil
+}

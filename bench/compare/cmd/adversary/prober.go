@@ -1,0 +1,107 @@
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A prober finds out how long a queue keeps others waiting while something is done to
+// it: it calls the queue's methods with keys of its own, a few in a row and then a
+// pause, and takes the time of each call. No lock of the queue's is held for longer
+// than the longest call, if the hold met a call at all: one that comes once and is
+// shorter than the pause may not.
+//
+// A call is also long when the scheduler, the garbage collector or the machine has
+// something else to do. So each call is made on another queue of the same kind too, at
+// the same time and from the same goroutine, of which nobody wants anything else. What
+// that one shows is not the queue's doing.
+type prober[T comparable] struct {
+	queue, idle queue[T]
+	keys        []T
+	probe       probe[T]
+
+	// others is of the queue under attack, floor of the idle one. They are the
+	// prober's until stop returns.
+	others, floor *latencies
+
+	begun    chan struct{}
+	stopping atomic.Bool
+	running  sync.WaitGroup
+}
+
+// probe calls some methods of a queue with a key, and notes how long each took.
+type probe[T comparable] func(q queue[T], key T, note *latencies)
+
+const (
+	// probesInARow is how many keys a prober tries between two pauses.
+	probesInARow = 16
+	// probePause is short for a sleep; the runtime makes it about a tenth of a
+	// millisecond.
+	probePause = time.Microsecond
+)
+
+// startProber returns when the first probe has been made.
+func startProber[T comparable](queue, idle queue[T], keys []T, probe probe[T]) *prober[T] {
+	p := &prober[T]{
+		queue: queue, idle: idle, keys: keys, probe: probe,
+		others: new(latencies), floor: new(latencies),
+		begun: make(chan struct{}),
+	}
+	p.running.Go(p.run)
+	<-p.begun
+	return p
+}
+
+func (p *prober[T]) run() {
+	for i := 0; !p.stopping.Load(); i++ {
+		key := p.keys[i%len(p.keys)]
+		p.probe(p.queue, key, p.others)
+		p.probe(p.idle, key, p.floor)
+		if i == 0 {
+			close(p.begun)
+		}
+		if i%probesInARow == 0 {
+			time.Sleep(probePause)
+		}
+	}
+}
+
+// stop waits until the prober has ended.
+func (p *prober[T]) stop() {
+	p.stopping.Store(true)
+	p.running.Wait()
+}
+
+// probeAdd calls Add. It suits queues from which somebody else takes.
+func probeAdd[T comparable](q queue[T], key T, note *latencies) {
+	watch := startWatch()
+	q.Add(key)
+	note.add(watch.lap())
+}
+
+// probeAddAfter calls AddAfter.
+func probeAddAfter[T comparable](q queue[T], key T, note *latencies) {
+	watch := startWatch()
+	q.AddAfter(key, probeDelay)
+	note.add(watch.lap())
+}
+
+// probeDelay is longer than any case lets time pass before it means to.
+const probeDelay = 24 * time.Hour
+
+// probeCycle returns a probe that calls Add, Get and Done. It suits queues from which
+// nobody else takes: what comes out need not be what was added, but there is
+// something, so that no Get has reason to wait. It is handed to take.
+func probeCycle[T comparable](take func(item T)) probe[T] {
+	return func(q queue[T], key T, note *latencies) {
+		watch := startWatch()
+		q.Add(key)
+		note.add(watch.lap())
+		item, _ := q.Get()
+		note.add(watch.lap())
+		q.Done(item)
+		note.add(watch.lap())
+		take(item)
+	}
+}

@@ -1,0 +1,28 @@
+package main
+
+import "time"
+
+// stopwatch takes the times of things that follow one another.
+type stopwatch struct {
+	now  func() time.Duration
+	last time.Duration
+}
+
+// startWatch starts a stopwatch for the time as it goes by.
+func startWatch() stopwatch { return stopwatch{sinceBeginning, sinceBeginning()} }
+
+// startThreadWatch starts a stopwatch for the processor time of the calling thread.
+func startThreadWatch() stopwatch { return stopwatch{threadTime, threadTime()} }
+
+// lap returns the time since the last lap.
+func (s *stopwatch) lap() time.Duration {
+	now := s.now()
+	elapsed := now - s.last
+	s.last = now
+	return elapsed
+}
+
+var beginning = time.Now()
+
+// sinceBeginning costs less than time.Now.
+func sinceBeginning() time.Duration { return time.Since(beginning) }
