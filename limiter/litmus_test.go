@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -28,10 +29,11 @@ import (
 //	bucket.go   all items share the bucket                            TestLitmusBucket
 
 // A litmus is two calls that are made at the same time, over and over, and a table of
-// what may come of it. In the first two rounds one call comes after the other, in both
-// orders.
+// what may come of it. In the first rounds one call comes after the other, in both
+// orders; in the next they are held up at a lock, if there is one to hold them up.
 type litmus struct {
 	rounds     int
+	lock       func() *sync.Mutex
 	begin      func()
 	one, other func()
 	outcome    func() string
@@ -50,15 +52,20 @@ func (l litmus) run(t *testing.T) {
 	seen := map[string]int{}
 	for round := range l.rounds {
 		l.begin()
-		switch round {
-		case 0:
-			l.one()
-			l.other()
-		case 1:
-			l.other()
-			l.one()
+		first, second := l.one, l.other
+		if round%2 == 1 {
+			first, second = second, first
+		}
+		switch way := round / 2; {
+		case way == 0:
+			first()
+			second()
+		case way < 4 && l.lock != nil:
+			onOneProcessor(func() { heldUp(l.lock(), first, second) })
+		case way < 8 && l.lock != nil:
+			onOneProcessor(func() { overtaken(l.lock(), first, second) })
 		default:
-			together(round, l.one, l.other)
+			together(round, first, second)
 		}
 		outcome := l.outcome()
 		seen[outcome]++
@@ -101,6 +108,59 @@ func together(round int, one, other func()) {
 //go:noinline
 func loop() {}
 
+func onOneProcessor(do func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	do()
+}
+
+// heldUp makes both calls, the one first, on one processor, while the lock is held that
+// both need, and then hands it over from one to the other: the first stops at the end of
+// its critical section until the other had its own. (A mutex that has let somebody starve
+// for a millisecond is handed over: package sync.)
+func heldUp(lock *sync.Mutex, first, second func()) {
+	var both sync.WaitGroup
+	lock.Lock()
+	both.Go(first)
+	makeRoom()
+	both.Go(second)
+	makeRoom()
+	for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; {
+		makeRoom()
+	}
+	lock.Unlock()
+	if lock.TryLock() { // before the first, who will not have that again
+		makeRoom()
+		lock.Unlock()
+	}
+	both.Wait()
+}
+
+// overtaken likewise makes the first call stop before its critical section until the
+// other is through.
+func overtaken(lock *sync.Mutex, first, second func()) {
+	var both sync.WaitGroup
+	lock.Lock()
+	both.Go(first)
+	makeRoom()
+	lock.Unlock()
+	both.Go(second)
+	both.Wait()
+}
+
+// makeRoom lets all others run who can, if there is one processor.
+func makeRoom() {
+	for range 20 {
+		runtime.Gosched()
+	}
+}
+
+// lockOf returns the lock of the item's stripe.
+func lockOf(p *perItem[int], item int) func() *sync.Mutex {
+	return func() *sync.Mutex {
+		return &p.stripes.Load().of(maphash.Comparable(p.seed, item)).mu
+	}
+}
+
 // inOneStripe returns items that share a stripe of the limiter.
 func inOneStripe(p *perItem[int], n int) (items []int) {
 	all := p.stripes.Load()
@@ -137,7 +197,9 @@ func TestLitmusFirstFailures(t *testing.T) {
 func TestLitmusWhenAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var a, b time.Duration
+	l.allocate()
 	litmus{
+		lock:     lockOf(l, 1),
 		rounds:   50_000,
 		begin:    func() { l.Forget(1) },
 		one:      func() { a = l.When(1) },
@@ -153,6 +215,7 @@ func TestLitmusForgetAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var delay time.Duration
 	litmus{
+		lock:   lockOf(l, 1),
 		rounds: 50_000,
 		begin: func() {
 			l.Forget(1)
@@ -172,6 +235,7 @@ func TestLitmusForgetAgainstWhenOfAnother(t *testing.T) {
 	l := newExponential()
 	items := inOneStripe(l, 2)
 	litmus{
+		lock:   lockOf(l, items[0]),
 		rounds: 50_000,
 		begin: func() {
 			l.When(items[0])
@@ -193,6 +257,7 @@ func TestLitmusSweepAgainstWhen(t *testing.T) {
 	stripe := l.stripes.Load().of(maphash.Comparable(l.seed, items[0]))
 	var delay time.Duration
 	litmus{
+		lock:   func() *sync.Mutex { return &stripe.mu },
 		rounds: 20_000,
 		begin: func() {
 			fake.Step(time.Hour)
@@ -242,6 +307,7 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 	stripe := l.stripes.Load().of(maphash.Comparable(l.seed, guest))
 	var wrong string
 	litmus{
+		lock:   lockOf(l, guest),
 		rounds: 10_000,
 		begin:  func() { wrong = "" },
 		one: func() {
@@ -269,7 +335,9 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 func TestLitmusManagerSteps(t *testing.T) {
 	m := NewManager(Backoff{Duration: sec, Factor: 2, Steps: 10})
 	var a, b time.Duration
+	lock := func() *sync.Mutex { return &m.mu }
 	litmus{
+		lock:     lock,
 		rounds:   50_000,
 		begin:    m.Reset,
 		one:      func() { a = m.Step() },
@@ -278,6 +346,7 @@ func TestLitmusManagerSteps(t *testing.T) {
 		outcomes: []string{"1s 2s 4s"},
 	}.run(t)
 	litmus{
+		lock:     lock,
 		rounds:   50_000,
 		begin:    func() { m.Reset(); m.Step(); m.Step() },
 		one:      func() { a = m.Step() },
@@ -323,7 +392,9 @@ func TestLitmusBucket(t *testing.T) {
 
 // TestLitmusLoopEnds: the delay of a Loop ends together with its context. Neither the
 // Loop stays behind, nor who calls the timer's function, nor a timer.
-func TestLitmusLoopEnds(t *testing.T) {
+func TestLitmusLoopEnds(t *testing.T) { synctest.Test(t, litmusLoopEnds) } // where a hang is seen at once
+
+func litmusLoopEnds(t *testing.T) {
 	var fake *clock.Fake
 	var cancel context.CancelFunc
 	var ended chan int

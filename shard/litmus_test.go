@@ -17,12 +17,12 @@ import (
 //	             the searcher's last look, after clearing           TestLitmusPark, …HeldOpen
 //	             one token; sending it never blocks                 TestLitmusToken
 //	             who gives up owes nothing: no token goes with him  TestLitmusCancel, …CancelAgainstAdd
-//	             after a shutdown each searcher wakes the next      TestLitmusGetAgainstShutDown, …CancelAgainstShutDown
-//	             await reads closed before the look                 TestLitmusAddAgainstShutDown, …HeldOpenAtShutDown
+//	             after a shutdown each searcher wakes the next      TestLitmusGetAgainstShutDown, …CancelAgainstShutDown, …HeldOpenAtShutDown
+//	             await reads closed before the look                 TestLitmusAddThenShutDown
 //	get.go       once the context ended, nothing is taken           TestLitmusCancelAgainstAdd
 //	             another consumer emptied the shard                 TestLitmusHandOut
 //	turn.go      lockReady: nil if nothing was ready                TestLitmusHandOut
-//	set.go       a ready bit changes with its FIFO                  TestLitmusReadyBits
+//	set.go       a ready bit changes with its FIFO                  TestLitmusReadyBits, …ReadyBitsOfTwo
 //	add.go       begun is read under the lock                       TestLitmusAddAgainstDrain, …AddAfterAgainstShutDown
 //	shutdown.go  two flags: an Add in flight is not left            TestLitmusAddAgainstShutDown, TestAddInFlightAtShutDown
 //	             what is dirty still runs                           TestLitmusDirtyAgainstShutDown
@@ -31,17 +31,18 @@ import (
 //	drain.go     one more is owed until all shards were seen        TestLitmusDrain, …DrainOfReadyItems
 //	             each shard reports once                            TestLitmusSecondDoneAgainstDrain
 //	             a ShutDown lets drains under way go                TestLitmusShutDownAgainstDrain, TestShutDownWhileDrainCloses
-//	driver.go    armed is never while the driver reads              TestLitmusDriverRests, …EarliestDeadline
+//	driver.go    armed is never while the driver reads              TestLitmusDriverReads
+//	             poke after publishing in next                      TestLitmusDriverRests
 //	             the driver looks again before it rests             TestLitmusDriverRests, …EarliestDeadline
 //	             the clock was stepped meanwhile                    TestLitmusDriverRests, TestClockStepsMeanwhile
 //	             when stop returns, nobody is at work               TestLitmusNothingRunsAfterShutDown
-//	             a panic loses nobody else                          TestLitmusPanicAgainstAddAfter, …PanicAgainstShutDown
+//	             a panic loses nobody else                          TestLitmusPanicAgainstAddAfter, …HeldOpenPanic
 //	             what became ready has a consumer woken             TestLitmusDelayEndsAgainstGet
 //	delay.go     of several delays the first counts, once           TestLitmusFire, …Overtaken
 //	             the clock was set back: so is the wheel            TestLitmusClockSetBack, TestSetBackWhileAdding
 //	             an Add may cancel a delay                          TestLitmusCancelDelay
 //	state.go     one run at a time; no add is lost                  TestLitmusExclusion, …GetAgainstAdd, …DoneAgainstAdd, …AddAgainstAdd
-//	             what breaks the rules changes nothing              TestLitmusDoneAgainstDone, …SecondDoneAgainstGet
+//	             what breaks the rules changes nothing              TestLitmusDoneAgainstDone, …DoneAgainstStranger, …SecondDoneAgainstGet
 //	done.go      what waits is not forgotten                        TestLitmusDelayEndsAgainstDone
 //	table.go     storage is given back while others come            TestLitmusTide
 //	stats.go     each shard's reading is consistent                 TestLitmusReadings

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// arguments returns those of the go command that runs the check. With -trimpath what
+// was compiled in one copy serves in the others.
+func (c check) arguments(limit time.Duration) []string {
+	arguments := []string{"test", "-json", "-trimpath", "-vet=off", "-count=1", "-timeout=" + limit.String()}
+	if c.race {
+		arguments = append(arguments, "-race")
+	}
+	if len(c.tests) > 0 {
+		arguments = append(arguments, "-run=^("+strings.Join(c.tests, "|")+")$")
+	}
+	return append(arguments, "-short", c.pkg)
+}
+
+// String returns the check as one would type it.
+func (c check) String() string {
+	var b strings.Builder
+	b.WriteString("go test ")
+	if c.race {
+		b.WriteString("-race ")
+	}
+	if len(c.tests) > 0 {
+		fmt.Fprintf(&b, "-run '^(%s)$' ", strings.Join(c.tests, "|"))
+	}
+	return b.String() + "-short " + c.pkg
+}
+
+// grace is what a check may take beyond its time limit: to compile, and to end.
+const grace = 2 * time.Minute
+
+// errCompile says that what was to be tested does not compile.
+var errCompile = errors.New("does not compile")
+
+// run runs the check in a tree. The report says how it went; the error, that it did not
+// run at all.
+func (c check) run(t tree, limit time.Duration) (report, error) {
+	out, failed := runGo(t, limit+grace, c.arguments(limit)...)
+	r := readEvents(out)
+	switch {
+	case r.uncompiled:
+		return r, fmt.Errorf("%w: %s", errCompile, r.output)
+	case failed != nil && len(r.failed()) == 0: // it died in no test's hands
+		r.verdicts = append(r.verdicts, &verdict{test: "TestMain", failed: true, output: r.output + failed.Error()})
+	}
+	return r, nil
+}
+
+// runGo runs the go command in a tree, and kills it with all that it started when its
+// time is over.
+func runGo(t tree, limit time.Duration, arguments ...string) (out []byte, failed error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = t.directory
+	command.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	command.WaitDelay = time.Second
+	var both bytes.Buffer
+	command.Stdout, command.Stderr = &both, &both
+	failed = command.Run()
+	if ctx.Err() != nil {
+		failed = fmt.Errorf("did not end within %v", limit)
+	}
+	return both.Bytes(), failed
+}
+
+// report is what go test -json told.
+type report struct {
+	verdicts   []*verdict // on the tests at the top, in the order of their start
+	output     string     // of no test
+	uncompiled bool
+}
+
+type verdict struct {
+	test          string
+	failed, ended bool
+	took          time.Duration
+	output        string
+}
+
+// event is what one line of go test -json says: see go doc test2json.
+type event struct {
+	Action, Test, Output string
+	Elapsed              float64 // seconds
+}
+
+func readEvents(out []byte) (r report) {
+	for line := range bytes.Lines(out) {
+		var e event
+		if json.Unmarshal(line, &e) != nil {
+			r.output = keep(r.output, string(line)) // of the go command itself
+			continue
+		}
+		r.add(e)
+	}
+	for _, v := range r.verdicts {
+		v.failed = v.failed || !v.ended // it was at work when all ended
+	}
+	return r
+}
+
+func (r *report) add(e event) {
+	test, _, isSubtest := strings.Cut(e.Test, "/")
+	v := r.verdictOn(test)
+	switch {
+	case e.Action == "build-fail":
+		r.uncompiled = true
+	case test == "":
+		r.output = keep(r.output, e.Output)
+	case e.Action == "output":
+		v.output = keep(v.output, e.Output)
+	case isSubtest:
+	case e.Action == "fail" || e.Action == "pass" || e.Action == "skip":
+		v.failed, v.ended = e.Action == "fail", true
+		v.took = time.Duration(e.Elapsed * float64(time.Second))
+	}
+}
+
+// keep appends to an output what may matter of it: its start. A deadlock prints every
+// goroutine, which may be thousands.
+func keep(output, more string) string {
+	if len(output) > 1<<14 {
+		return output
+	}
+	return output + more
+}
+
+func (r *report) verdictOn(test string) *verdict {
+	if test == "" {
+		return nil
+	}
+	i := slices.IndexFunc(r.verdicts, func(v *verdict) bool { return v.test == test })
+	if i < 0 {
+		i = len(r.verdicts)
+		r.verdicts = append(r.verdicts, &verdict{test: test})
+	}
+	return r.verdicts[i]
+}
+
+func (r *report) failed() (failed []*verdict) {
+	for _, v := range r.verdicts {
+		if v.failed {
+			failed = append(failed, v)
+		}
+	}
+	return failed
+}
+
+var (
+	// tell marks the lines of a test's output that tell why it failed.
+	tell = regexp.MustCompile(`^(\w+\.go:\d+:( .*)?|panic: .*|fatal error: .*|WARNING: DATA RACE|Error:\s.*)$`)
+	// noise is cut off them.
+	noise = regexp.MustCompile(`^\w+\.go:\d+:\s*|^panic: |^fatal error: |^Error:\s+|\[rapid\] | \[recovered.*\]$`)
+)
+
+// reason returns the first line of a test's output that tells why it failed.
+func (v *verdict) reason() string {
+	for line := range strings.Lines(v.output) {
+		if line = strings.TrimSpace(line); !tell.MatchString(line) {
+			continue
+		}
+		if text := strings.TrimSpace(noise.ReplaceAllString(line, "")); text != "" {
+			return text
+		}
+	}
+	return strings.TrimSpace(v.output)
+}

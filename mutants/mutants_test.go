@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const root = ".."
+
+func allMutants(t *testing.T) []mutant {
+	t.Helper()
+	mutants, err := readMutants("patches", regexp.MustCompile(""))
+	require.NoError(t, err)
+	require.Greater(t, len(mutants), 30)
+	return mutants
+}
+
+func needGit(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed: whether the mutants apply is not known")
+	}
+}
+
+// TestMutantsApply: whoever changes the code renews the mutants that lie there.
+func TestMutantsApply(t *testing.T) {
+	needGit(t)
+	directory, err := filepath.Abs(root)
+	require.NoError(t, err)
+	for _, m := range allMutants(t) {
+		file, err := filepath.Abs(m.file)
+		require.NoError(t, err)
+		assert.NoError(t, tree{directory}.git("apply", "--check", file), "mutants/patches/%s.patch", m.name)
+	}
+}
+
+// TestMutantsNameTestsThatExist: the test that is to kill a mutant stands in the package
+// that its header names.
+func TestMutantsNameTestsThatExist(t *testing.T) {
+	source := map[string]string{}
+	for _, m := range allMutants(t) {
+		if source[m.check.pkg] == "" {
+			source[m.check.pkg] = testsOf(t, m.check.pkg)
+		}
+		for _, test := range m.check.tests {
+			assert.Contains(t, source[m.check.pkg], "\nfunc "+test+"(", "%s", m.name)
+		}
+	}
+}
+
+func testsOf(t *testing.T, pkg string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	require.NoError(t, err)
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// TestMutantsBreakKnownClauses: docs/semantics.md has a row for each clause.
+func TestMutantsBreakKnownClauses(t *testing.T) {
+	semantics, err := os.ReadFile(filepath.Join(root, "docs", "semantics.md"))
+	require.NoError(t, err)
+	for _, m := range allMutants(t) {
+		for _, clause := range m.clauses {
+			assert.Contains(t, string(semantics), "\n| "+clause+" ", "%s", m.name)
+		}
+	}
+}
+
+// TestMutantsLeaveTestsAlone: a mistake in a test proves nothing.
+func TestMutantsLeaveTestsAlone(t *testing.T) {
+	for _, m := range allMutants(t) {
+		patch, err := os.ReadFile(m.file)
+		require.NoError(t, err)
+		assert.NotContains(t, string(patch), "_test.go", "%s", m.name)
+	}
+}
+
+// TestHeaders: what is missing in a header, or wrong, is named.
+func TestHeaders(t *testing.T) {
+	const patch = "\ndiff --git a/shard/get.go b/shard/get.go\n--- a/shard/get.go\n+++ b/shard/get.go\n"
+	for text, want := range map[string]string{
+		"Mistake: A\n  and b.\nBreaks: C1 C23\nKilled by: -race ./shard TestA TestB\n" + patch: "",
+		"Mistake: A.\nBreaks: C1\nKilled by: . TestA\n":                                        "diff --git",
+		"Breaks: C1\nKilled by: . TestA\n" + patch:                                             "Mistake:",
+		"Mistake: A.\nKilled by: . TestA\n" + patch:                                            "Breaks:",
+		"Mistake: A.\nBreaks: C1\n" + patch:                                                    "names no package",
+		"Mistake: A.\nBreaks: C1\nKilled by: ./shard\n" + patch:                                "names no package, or no test",
+		"Mistake: A.\nBreaks: D1\nKilled by: . TestA\n" + patch:                                `"D1" is no clause`,
+		"Mistake: A.\nBreaks: C1\nKilled by: . -v\n" + patch:                                   `"-v" is no test`,
+		"Mistake: A.\nBreaks: C1\nKilled by: . TestA\nFixed by: B\n" + patch:                   "4 fields",
+	} {
+		file := filepath.Join(t.TempDir(), "01-name.patch")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		m, err := readMutant(file)
+		if want != "" {
+			assert.ErrorContains(t, err, want, "%s", text)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, mutant{
+			name: "01-name", file: file, mistake: "A and b.", clauses: []string{"C1", "C23"},
+			check: check{race: true, pkg: "./shard", tests: []string{"TestA", "TestB"}}, packages: []string{"./shard"},
+		}, m)
+	}
+}
+
+// TestReasons: of the output of a test the line is found that says why it failed.
+func TestReasons(t *testing.T) {
+	for output, want := range map[string]string{
+		"=== RUN   TestA\n    a_test.go:12: 3 items are lost\n--- FAIL: TestA\n":                         "3 items are lost",
+		"=== RUN   TestA\n--- FAIL: TestA\npanic: deadlock: all are blocked [recovered, repanicked]\n\n": "deadlock: all are blocked",
+		"    a_test.go:12: \n\tError Trace:\ta_test.go:12\n\tError:      \tNot equal: \n":                "Not equal:",
+		"    a_test.go:9: [rapid] failed after 3 tests: Len is 4\n":                                      "failed after 3 tests: Len is 4",
+		"==================\nWARNING: DATA RACE\nRead at 0x0\n":                                          "WARNING: DATA RACE",
+		"nothing of the kind\n": "nothing of the kind",
+	} {
+		assert.Equal(t, want, (&verdict{output: output}).reason())
+	}
+}

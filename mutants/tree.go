@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tree is a copy of the module, to put mutants into.
+type tree struct{ directory string }
+
+// moduleRoot returns the directory of the go.mod of the working directory's module.
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	if file := strings.TrimSpace(string(out)); file != "" && file != os.DevNull {
+		return filepath.Dir(file), nil
+	}
+	return "", errors.New("run it inside the module")
+}
+
+func copyTrees(root string, n int) (trees []tree, err error) {
+	for range n {
+		directory, err := os.MkdirTemp("", "shardq-mutant-")
+		if err != nil {
+			return trees, err
+		}
+		trees = append(trees, tree{directory})
+		if err := copyModule(root, directory); err != nil {
+			return trees, err
+		}
+	}
+	return trees, nil
+}
+
+func removeTrees(trees []tree) {
+	for _, t := range trees {
+		os.RemoveAll(t.directory)
+	}
+}
+
+// copyModule copies the files of the module as they are in the working tree: not what
+// begins with a dot, nor the modules nested in it.
+func copyModule(root, to string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, root))
+		switch {
+		case strings.HasPrefix(d.Name(), ".") || d.IsDir() && isModule(path):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.Mkdir(target, 0o755)
+		case d.Type().IsRegular():
+			return copyFile(path, target)
+		}
+		return nil
+	})
+}
+
+func isModule(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, "go.mod"))
+	return err == nil
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}
+
+// apply puts a mutant into the tree, restore takes it out again.
+func (t tree) apply(m mutant) error { return t.git("apply", "--whitespace=nowarn", m.file) }
+
+func (t tree) restore(m mutant) error {
+	found, err := filepath.Glob(filepath.Join(t.directory, "*", "testdata", "rapid"))
+	for _, failures := range found { // else they would be tried first on all other mutants
+		err = errors.Join(err, os.RemoveAll(failures))
+	}
+	return errors.Join(err, t.git("apply", "--whitespace=nowarn", "--reverse", m.file))
+}
+
+// git runs git in the tree, as if there were no repository around it.
+func (t tree) git(arguments ...string) error {
+	command := exec.Command("git", arguments...)
+	command.Dir = t.directory
+	command.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "GIT_")
+	}), "GIT_CEILING_DIRECTORIES="+filepath.Dir(t.directory))
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", arguments[0], err, bytes.TrimSpace(out))
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// small is a module with one promise: that sum is a + b.
+var small = map[string]string{
+	"go.mod": "module small\n\ngo 1.26\n",
+	"sum.go": "package small\n\nfunc sum(a, b int) int {\n\treturn a + b\n}\n",
+	"sum_test.go": "package small\n\nimport \"testing\"\n\n" +
+		"func TestOne(t *testing.T) {\n\tif got := sum(1, 0); got != 1 {\n\t\tt.Errorf(\"sum is %d\", got)\n\t}\n}\n\n" +
+		"func TestTwo(t *testing.T) {\n\tif got := sum(1, 1); got != 2 {\n\t\tt.Errorf(\"sum is %d\", got)\n\t}\n}\n",
+	"stress/main.go": "package main\n\nfunc main() {}\n",
+}
+
+// smallTree writes the module down.
+func smallTree(t *testing.T) tree {
+	t.Helper()
+	directory := t.TempDir()
+	for name, text := range small {
+		file := filepath.Join(directory, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	return tree{directory}
+}
+
+// smallMutant has sum's body replaced, and TestOne for its check.
+func smallMutant(t *testing.T, name, old, body string) mutant {
+	t.Helper()
+	text := fmt.Sprintf("Mistake: %s.\nBreaks: C1\nKilled by: . TestOne\n\ndiff --git a/sum.go b/sum.go\n"+
+		"--- a/sum.go\n+++ b/sum.go\n@@ -3,3 +3,3 @@\n func sum(a, b int) int {\n-\t%s\n+\t%s\n }\n", name, old, body)
+	file := filepath.Join(t.TempDir(), name+".patch")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	m, err := readMutant(file)
+	require.NoError(t, err)
+	return m
+}
+
+// TestFates: each fate that a mutant can have.
+func TestFates(t *testing.T) {
+	needGit(t)
+	if testing.Short() {
+		t.Skip("runs the go command a dozen times")
+	}
+	const original = "return a + b"
+	small := smallTree(t)
+	for _, test := range []struct {
+		name, old, body string
+		outcome         outcome
+		wider           bool
+		tests, reason   string
+	}{
+		{"killed by its check", original, "return a - b + 2", killedByCheck, false, "TestOne", "sum is 3"},
+		{"killed by another", original, "return a - b", killedByCheck, true, "TestTwo", "sum is 0"},
+		{"hangs", original, "select {}", killedByCheck, false, "TestOne", "test timed out after 5s"},
+		{"survives", original, "return b + a", survived, false, "", ""},
+		{"does not compile", original, "return a + c", atFault, false, "", "undefined: c"},
+		{"does not apply", "return a * b", original, atFault, false, "", "patch does not apply"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := smallMutant(t, test.name, test.old, test.body)
+			r := tryOne(options{limit: 5 * time.Second}, small, m, times{})
+			assert.Equal(t, test.outcome, r.outcome)
+			assert.Equal(t, test.wider, r.wider)
+			assert.Equal(t, test.tests, strings.Join(r.tests, " "))
+			assert.Contains(t, r.reason, test.reason)
+		})
+	}
+	source, err := os.ReadFile(filepath.Join(small.directory, "sum.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(source), original, "the tree is as it was")
+}
+
+// TestUnchangedFirst: a check that fails without a mutant, or is not there, kills none.
+func TestUnchangedFirst(t *testing.T) {
+	needGit(t)
+	trees := []tree{smallTree(t)}
+	m := smallMutant(t, "any", "return a + b", "return a")
+	_, err := tryUnchanged(options{limit: time.Minute}, trees, []mutant{m})
+	require.NoError(t, err)
+
+	m.check.tests = []string{"TestThree"}
+	_, err = tryUnchanged(options{limit: time.Minute}, trees, []mutant{m})
+	require.ErrorContains(t, err, ". has no TestThree")
+
+	m.check.tests = []string{"TestTwo"}
+	require.NoError(t, trees[0].apply(m))
+	_, err = tryUnchanged(options{limit: time.Minute}, trees, []mutant{m})
+	require.ErrorContains(t, err, "TestTwo fails: sum is 1")
+}
+
+// TestLimitsFollowTheMachine: where a test takes long, it takes longer to hang.
+func TestLimitsFollowTheMachine(t *testing.T) {
+	took := times{"TestA": 2 * time.Second, "TestB": time.Second}
+	c := check{tests: []string{"TestA", "TestB"}}
+	assert.Equal(t, 45*time.Second, took.limit(c, 30*time.Second))
+}
+
+// TestCopiesAreOfTheModule: without what is hidden, and without nested modules.
+func TestCopiesAreOfTheModule(t *testing.T) {
+	from := smallTree(t)
+	for _, name := range []string{"nested/go.mod", "nested/a.go", ".git/config", ".hidden", "package/.hidden", "package/b.go"} {
+		file := filepath.Join(from.directory, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(name), 0o600))
+	}
+	trees, err := copyTrees(from.directory, 2)
+	defer removeTrees(trees)
+	require.NoError(t, err)
+	for _, to := range trees {
+		for name, there := range map[string]bool{
+			"go.mod": true, "stress/main.go": true, "package/b.go": true,
+			"nested/a.go": false, ".git/config": false, ".hidden": false, "package/.hidden": false,
+		} {
+			_, err := os.Stat(filepath.Join(to.directory, name))
+			assert.Equal(t, there, err == nil, "%s", name)
+		}
+	}
+}
+
+// TestRenew: the table of a document is replaced, and nothing else.
+func TestRenew(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.md")
+	require.NoError(t, os.WriteFile(file, []byte("before\n"+beginMark+"old\n"+endMark+"\nafter\n"), 0o600))
+	table := markdown([]result{
+		{mutant: mutant{name: "02-b", clauses: []string{"C10"}, mistake: "B."}, outcome: survived},
+		{mutant: mutant{name: "01-a", clauses: []string{"C9", "C11"}, mistake: "A."}, outcome: killedByCheck,
+			tests: []string{"TestA", "TestB"}, took: 1500 * time.Millisecond},
+	}, time.Minute)
+	require.NoError(t, renew(file, table))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n1 of 2 killed in 1m0s.*\n`+
+		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 1\.5 s \|\n\| C10 \| b \| B\. \| SURVIVED \| 0\.0 s \|\n\n`+
+		`<!-- /mutants -->\nafter\n$`, string(text))
+
+	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o600))
+	require.ErrorContains(t, renew(file, table), "does not have the marks")
+}

@@ -1,0 +1,392 @@
+package shard
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// An hourglass is a set with a clock.
+type hourglass struct {
+	*Set[int]
+	clock *clock.Fake
+	// counted is what the counters said at the start of the round.
+	counted Stats
+}
+
+// lastingHourglass returns the world of all rounds. Its clock dawdles, if told so.
+func lastingHourglass(t failer, config Config[int], dawdles bool, begin func(h *hourglass)) func(round int) *hourglass {
+	var h *hourglass
+	return func(int) *hourglass {
+		if h == nil {
+			h = &hourglass{clock: clock.NewFake(start)}
+			config.Clock = h.clock
+			if dawdles {
+				config.Clock = &dawdlingClock{Fake: h.clock}
+			}
+			h.Set = newTestSet(t, config)
+		}
+		h.counted = h.Stats()
+		if begin != nil {
+			begin(h)
+		}
+		return h
+	}
+}
+
+// A dawdlingClock takes its time for each call, before it and after it: clocks are their
+// owners' code, and goroutines lose their processors.
+type dawdlingClock struct {
+	*clock.Fake
+	calls atomic.Uint32
+}
+
+func (c *dawdlingClock) dawdle() { hesitate(c.calls.Add(1)) }
+
+func (c *dawdlingClock) Now() time.Time {
+	c.dawdle()
+	defer c.dawdle()
+	return c.Fake.Now()
+}
+
+func (c *dawdlingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.dawdle()
+	defer c.dawdle()
+	return &dawdlingTimer{c, c.Fake.AfterFunc(d, f)}
+}
+
+type dawdlingTimer struct {
+	clock *dawdlingClock
+	timer clock.Timer
+}
+
+func (t *dawdlingTimer) Stop() bool {
+	t.clock.dawdle()
+	defer t.clock.dawdle()
+	return t.timer.Stop()
+}
+
+func (t *dawdlingTimer) Reset(d time.Duration) bool {
+	t.clock.dawdle()
+	defer t.clock.dawdle()
+	return t.timer.Reset(d)
+}
+
+// unwatched says what is wrong with the timer, if something is.
+func (h *hourglass) unwatched() string {
+	first := h.earliest()
+	left := h.time.until(first)
+	next, set := h.clock.Next()
+	switch {
+	case first == never:
+		return ""
+	case left == 0:
+		return "an item is overdue"
+	case !set:
+		return "no timer is set"
+	case next > left:
+		return fmt.Sprintf("the timer is set %v too late", next-left)
+	case h.driver.armed.Load() > first:
+		return "armed is later than a deadline"
+	case h.driver.baton.Load() != resting:
+		return "the baton is not put down"
+	}
+	return ""
+}
+
+// state says what is ready and what waits, or what is wrong.
+func (h *hourglass) state() string {
+	if fault := h.unwatched(); fault != "" {
+		return fault
+	}
+	stats := h.Stats()
+	return fmt.Sprintf("%d ready, %d waiting", stats.Ready, stats.Waiting)
+}
+
+func (h *hourglass) outcome(int) string { return h.state() }
+
+// pass lets all delays end, and finishes what they were for.
+func (h *hourglass) pass() {
+	h.clock.Step(24 * time.Hour)
+	finish(h.Set)
+}
+
+// TestLitmusDriverRests: an AddAfter meets the driver on its way to rest. Either the
+// driver sees the deadline, or the AddAfter sets the timer; never neither. It has the
+// timer's function run for another item, or finds no timer set; or the deadline passes
+// while the timer is set for it.
+func TestLitmusDriverRests(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct{ filed, d time.Duration }{{ms, ms}, {ms, 3 * ms}, {time.Hour, 2 * ms}, {0, ms}, {0, 3 * ms}} {
+		t.Run(fmt.Sprintf("filed=%v/%v", test.filed, test.d), func(t *testing.T) { litmusDriverRests(t, test.filed, test.d) })
+	}
+}
+
+func litmusDriverRests(t *testing.T, filed, d time.Duration) {
+	const step = 2 * time.Millisecond
+	// What becomes of the other item, and of this one if it comes before the Step.
+	ready, waiting, due := 0, 0, 0
+	switch {
+	case filed > step:
+		waiting = 1
+	case filed > 0:
+		ready = 1
+	}
+	if d <= step {
+		due = 1
+	}
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world: lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, func(h *hourglass) {
+			if filed > 0 {
+				h.AddAfter(1, filed)
+			}
+		}),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(step) },
+			func(h *hourglass) { h.AddAfter(2, d) },
+		},
+		outcome: (*hourglass).outcome,
+		after:   (*hourglass).pass,
+		outcomes: verdicts{
+			fmt.Sprintf("%d ready, %d waiting", ready+due, waiting+1-due): certain,
+			fmt.Sprintf("%d ready, %d waiting", ready, waiting+1):         certain,
+			"the timer is set 2ms too late":                               allowed, // see arm
+			"an item is overdue":                                          forbidden,
+			"no timer is set":                                             forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusDriverReads: the timer for an earlier tick has come, and the driver looks at
+// so many shards that it takes long, when a deadline is filed in the first of them.
+func TestLitmusDriverReads(t *testing.T) {
+	round := uint32(0)
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world: lastingHourglass(t, Config[int]{Shards: MaxShards, Route: parity}, false, func(h *hourglass) {
+			h.driver.armed.Store(1)
+			round++
+		}),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.driver.poke() },
+			func(h *hourglass) {
+				for range mix(round) % (4 * MaxShards) { // as the driver goes on
+					loop()
+				}
+				h.AddAfter(2, 3*time.Millisecond)
+			},
+		},
+		outcome: func(h *hourglass, _ int) string { return h.unwatched() },
+		after:   (*hourglass).pass,
+		outcomes: verdicts{
+			"": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusEarliestDeadline: AddAfters in two shards meet; the timer is set for the
+// earliest.
+func TestLitmusEarliestDeadline(t *testing.T) {
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, nil),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.AddAfter(1, 2*time.Millisecond) },
+			func(h *hourglass) { h.AddAfter(2, time.Millisecond) },
+			func(h *hourglass) { h.AddAfter(3, 3*time.Millisecond) },
+		},
+		outcome: (*hourglass).outcome,
+		after:   (*hourglass).pass,
+		outcomes: verdicts{
+			"0 ready, 3 waiting": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusPanicAgainstAddAfter: the clock panics while somebody has the timer in hand.
+// Another's deadline, that was left to that one, is not forgotten.
+func TestLitmusPanicAgainstAddAfter(t *testing.T) {
+	world := func(int) *hourglass {
+		c := newMeddlingClock()
+		c.at(beforeAfterFunc, 1, func() { loop(); panic("clock") })
+		return &hourglass{Set: newTestSet(t, Config[int]{Shards: 2, Route: parity, Clock: c}), clock: c.Fake}
+	}
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  world,
+		actors: []func(h *hourglass){
+			func(h *hourglass) { panicOf(func() { h.AddAfter(1, 2*time.Millisecond) }) },
+			func(h *hourglass) { panicOf(func() { h.AddAfter(2, time.Millisecond) }) },
+		},
+		outcome: (*hourglass).outcome,
+		outcomes: verdicts{
+			"0 ready, 2 waiting": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusDelayEndsAgainstGet: a delay ends while a consumer goes to sleep, who is
+// woken for the item (C4).
+func TestLitmusDelayEndsAgainstGet(t *testing.T) {
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{Shards: 2}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(time.Millisecond) },
+			func(h *hourglass) { h.Get() },
+		},
+		outcome: func(h *hourglass, asleep int) string { return fmt.Sprintf("%d sleep, %s", asleep, h.state()) },
+		after: func(h *hourglass) {
+			rouse(h.Set)
+			h.Done(1)
+		},
+		outcomes: verdicts{
+			"0 sleep, 0 ready, 0 waiting": certain,
+			"1 sleep, 1 ready, 0 waiting": forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusFire: AddAfter of an item whose delay ends just then. If the AddAfter is
+// first, of its two deadlines the earlier counts, once; if not, it files another (C21).
+func TestLitmusFire(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		filed, d time.Duration
+		first    string // if the AddAfter is first
+	}{
+		{"later", time.Millisecond, 3 * time.Millisecond, "1 ready, 0 waiting"},
+		{"earlier", time.Hour, time.Millisecond, "1 ready, 0 waiting"},
+		{"the same", time.Millisecond, time.Millisecond, "1 ready, 0 waiting"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			second := "1 ready, 1 waiting"
+			if test.filed > 2*time.Millisecond {
+				second = "0 ready, 1 waiting"
+			}
+			litmus[*hourglass]{
+				rounds: 50_000,
+				world:  lastingHourglass(t, Config[int]{}, false, func(h *hourglass) { h.AddAfter(1, test.filed) }),
+				actors: []func(h *hourglass){
+					func(h *hourglass) { h.clock.Step(2 * time.Millisecond) },
+					func(h *hourglass) { h.AddAfter(1, test.d) },
+				},
+				outcome: func(h *hourglass, _ int) string {
+					checkSet(t, h.Set)
+					return h.state()
+				},
+				after:    (*hourglass).pass,
+				outcomes: verdicts{test.first: certain, second: certain},
+			}.run(t)
+		})
+	}
+}
+
+// TestLitmusOvertaken: between an AddAfter's reading of the clock and its filing, time
+// passes, and the wheel goes beyond its deadline. The item is added at once, and a later
+// deadline that it had is void (C21); with CancelDelayOnAdd or without.
+func TestLitmusOvertaken(t *testing.T) {
+	begin := func(h *hourglass) {
+		h.AddAfter(1, time.Hour)
+		h.AddAfter(2, time.Millisecond) // takes the wheel along
+	}
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{}, true, begin),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(2 * time.Millisecond) },
+			func(h *hourglass) { h.AddAfter(1, time.Millisecond) },
+		},
+		outcome: func(h *hourglass, _ int) string { return h.state() },
+		after:   (*hourglass).pass,
+		outcomes: verdicts{
+			"2 ready, 0 waiting": certain,   // it was in time, or overtaken
+			"1 ready, 1 waiting": certain,   // it came later
+			"2 ready, 1 waiting": forbidden, // its later deadline is not void
+		},
+	}.run(t)
+}
+
+// TestLitmusClockSetBack: AddAfters come while the clock is set back, from where the
+// wheels stand. Neither becomes ready early, and neither is forgotten (C19).
+func TestLitmusClockSetBack(t *testing.T) {
+	begin := func(h *hourglass) {
+		h.AddAfter(3, time.Hour)
+		h.AddAfter(4, time.Hour)
+		h.clock.Step(time.Hour) // takes the wheels along
+		finish(h.Set)
+	}
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{Shards: 2, Route: parity}, true, begin),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(-time.Hour) },
+			func(h *hourglass) { h.AddAfter(1, time.Minute) },
+			func(h *hourglass) { h.AddAfter(5, 2*time.Minute); h.AddAfter(2, time.Second) },
+		},
+		outcome: func(h *hourglass, _ int) string {
+			before := h.state()
+			h.clock.Step(time.Minute - time.Millisecond)
+			if ready := allReady(t, h.Set); len(ready) > 1 || len(ready) == 1 && ready[0] != 2 {
+				return fmt.Sprintf("early: %v", ready)
+			}
+			return before
+		},
+		after: (*hourglass).pass,
+		outcomes: verdicts{
+			"0 ready, 3 waiting": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusCancelDelay: an Add that cancels the item's delay meets its end. The item
+// runs once in any case (C23).
+func TestLitmusCancelDelay(t *testing.T) {
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{CancelDelayOnAdd: true}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(time.Millisecond) },
+			func(h *hourglass) { h.Add(1) },
+		},
+		outcome: func(h *hourglass, _ int) string {
+			return fmt.Sprintf("%s, %d fired", h.state(), h.Stats().Fired-h.counted.Fired)
+		},
+		after: (*hourglass).pass,
+		outcomes: verdicts{
+			"1 ready, 0 waiting, 0 fired": certain,
+			"1 ready, 0 waiting, 1 fired": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusDelayEndsAgainstDone: the delay of an item in processing ends while its Done
+// comes. One more run follows, whichever is first (C2, C23).
+func TestLitmusDelayEndsAgainstDone(t *testing.T) {
+	begin := func(h *hourglass) {
+		h.Add(1)
+		h.take()
+		h.AddAfter(1, time.Millisecond)
+	}
+	litmus[*hourglass]{
+		rounds: 50_000,
+		world:  lastingHourglass(t, Config[int]{}, false, begin),
+		actors: []func(h *hourglass){
+			func(h *hourglass) { h.clock.Step(time.Millisecond) },
+			func(h *hourglass) { h.Done(1) },
+		},
+		outcome: func(h *hourglass, _ int) string {
+			checkSet(t, h.Set)
+			stats := h.Stats()
+			return fmt.Sprintf("%s, %d processing, %d added", h.state(), stats.Processing, stats.Added-h.counted.Added)
+		},
+		after: (*hourglass).pass,
+		outcomes: verdicts{
+			"1 ready, 0 waiting, 0 processing, 2 added": certain,
+		},
+	}.run(t)
+}

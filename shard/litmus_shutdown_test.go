@@ -1,0 +1,372 @@
+package shard
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// A closingDay is a set that is shut down while others use it.
+type closingDay struct {
+	*Set[int]
+	clock  *clock.Fake
+	gotten int
+	// began and returned tell of a drain, finished of the last Done.
+	began, returned, finished atomic.Bool
+	early                     bool
+}
+
+func newClosingDay(t failer, shards int) *closingDay {
+	fake := clock.NewFake(start)
+	return &closingDay{Set: newTestSet(t, Config[int]{Shards: shards, Clock: fake, Route: parity}), clock: fake}
+}
+
+// holding returns a world in which items are in processing. Every other has one shard.
+func holding(t failer, items ...int) func(round int) *closingDay {
+	return func(round int) *closingDay {
+		d := newClosingDay(t, 1+round%2)
+		for _, item := range items {
+			d.Add(item)
+		}
+		for range items {
+			d.take()
+		}
+		return d
+	}
+}
+
+// work gets items until it is told of the shutdown.
+func (d *closingDay) work() {
+	for item, shutdown := d.Get(); !shutdown; item, shutdown = d.Get() {
+		d.Done(item)
+		d.gotten++
+	}
+}
+
+// drain drains, and looks whether all was done by then.
+func (d *closingDay) drain() {
+	d.ShutDownWithDrain()
+	d.early = !d.finished.Load()
+	d.returned.Store(true)
+}
+
+// told describes a drain.
+func (d *closingDay) told() string {
+	switch {
+	case !d.returned.Load():
+		return "the drain waits"
+	case d.early:
+		return "the drain returned early"
+	}
+	return "the drain returned"
+}
+
+// TestLitmusAddAgainstShutDown: an Add that is not dropped lands before the last
+// consumer leaves (C2, C10).
+func TestLitmusAddAgainstShutDown(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world:  holding(t),
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.ShutDown() },
+			(*closingDay).work,
+			func(d *closingDay) { d.Add(1); d.Add(2); d.Add(3) },
+		},
+		outcome: func(d *closingDay, asleep int) string {
+			stats := d.Stats()
+			return fmt.Sprintf("%d landed, %d dropped, %d gotten, %d sleep", stats.Added, stats.Dropped, d.gotten, asleep)
+		},
+		after: func(d *closingDay) { rouse(d.Set) },
+		outcomes: verdicts{
+			"0 landed, 3 dropped, 0 gotten, 0 sleep": certain,
+			"1 landed, 2 dropped, 1 gotten, 0 sleep": allowed,
+			"2 landed, 1 dropped, 2 gotten, 0 sleep": allowed,
+			"3 landed, 0 dropped, 3 gotten, 0 sleep": certain,
+			"1 landed, 2 dropped, 0 gotten, 0 sleep": forbidden, // left behind
+		},
+	}.run(t)
+}
+
+// TestLitmusAddThenShutDown: the same, where one Add and the shutdown come right after
+// each other, between two looks of the consumer.
+func TestLitmusAddThenShutDown(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world:  holding(t),
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.Add(1); d.ShutDown() },
+			(*closingDay).work,
+		},
+		outcome: func(d *closingDay, asleep int) string { return fmt.Sprintf("%d gotten, %d sleep", d.gotten, asleep) },
+		after:   func(d *closingDay) { rouse(d.Set) },
+		outcomes: verdicts{
+			"1 gotten, 0 sleep": certain,
+			"0 gotten, 0 sleep": forbidden, // left behind
+		},
+	}.run(t)
+}
+
+// TestLitmusAddAgainstDrain: a drain waits for every Add that it did not drop (C12). No
+// consumer is there, so an item that landed stays, and so must the drain.
+func TestLitmusAddAgainstDrain(t *testing.T) {
+	adds := map[string]func(d *closingDay){
+		"Add":      func(d *closingDay) { d.Add(1) },
+		"AddAfter": func(d *closingDay) { d.AddAfter(1, 0) },
+		"a delay that ends": func(d *closingDay) {
+			d.AddAfter(1, time.Millisecond)
+			d.clock.Step(time.Millisecond)
+		},
+	}
+	for name, add := range adds {
+		t.Run(name, func(t *testing.T) {
+			litmus[*closingDay]{
+				rounds: 50_000,
+				world:  holding(t),
+				actors: []func(d *closingDay){
+					add,
+					(*closingDay).drain,
+				},
+				outcome: func(d *closingDay, _ int) string {
+					if d.returned.Load() {
+						return fmt.Sprintf("the drain returned, %d are ready, %d wait", d.Len(), d.Stats().Waiting)
+					}
+					return fmt.Sprintf("the drain waits, %d are ready", d.Len())
+				},
+				after: func(d *closingDay) { finish(d.Set); d.ShutDown() },
+				outcomes: verdicts{
+					"the drain waits, 1 are ready":            certain, // it landed
+					"the drain returned, 0 are ready, 0 wait": certain, // it was dropped
+					"the drain returned, 1 are ready, 0 wait": forbidden,
+					"the drain waits, 0 are ready":            forbidden,
+				},
+			}.run(t)
+		})
+	}
+}
+
+// TestLitmusDirtyAgainstShutDown: the Done of a dirty item comes while the queue is shut
+// down. The item is gotten by who is there, or stays ready for who comes (C10).
+func TestLitmusDirtyAgainstShutDown(t *testing.T) {
+	held := holding(t, 1)
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world: func(round int) *closingDay {
+			d := held(round)
+			d.Add(1)
+			return d
+		},
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.ShutDown() },
+			func(d *closingDay) { d.Done(1) },
+			(*closingDay).work,
+		},
+		outcome: func(d *closingDay, asleep int) string {
+			return fmt.Sprintf("%d gotten, %d ready, %d sleep", d.gotten, d.Len(), asleep)
+		},
+		after: func(d *closingDay) { rouse(d.Set) },
+		outcomes: verdicts{
+			"1 gotten, 0 ready, 0 sleep": certain,
+			"0 gotten, 1 ready, 0 sleep": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusDrain: a drain ends, and not before the last Done, while consumers finish
+// in two shards as it passes through them (C12).
+func TestLitmusDrain(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world:  holding(t, 0, 1, 3),
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.Done(1); d.Done(0); d.finished.Store(true); d.Done(3) },
+			(*closingDay).drain,
+		},
+		outcome: func(d *closingDay, _ int) string { return d.told() },
+		after:   func(d *closingDay) { d.ShutDown() },
+		outcomes: verdicts{
+			"the drain returned":       certain,
+			"the drain returned early": forbidden,
+			"the drain waits":          forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusDrainOfReadyItems: the same, with items that have yet to be gotten.
+func TestLitmusDrainOfReadyItems(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world: func(int) *closingDay {
+			d := newClosingDay(t, 2)
+			for item := range 4 {
+				d.Add(item)
+			}
+			return d
+		},
+		actors: []func(d *closingDay){
+			func(d *closingDay) { finish(d.Set) },
+			(*closingDay).work,
+			func(d *closingDay) {
+				d.ShutDownWithDrain()
+				stats := d.Stats()
+				d.early = stats.Ready+stats.Processing > 0
+				d.returned.Store(true)
+			},
+		},
+		outcome: func(d *closingDay, _ int) string { return d.told() },
+		after:   func(d *closingDay) { d.ShutDown(); rouse(d.Set) },
+		outcomes: verdicts{
+			"the drain returned":       certain,
+			"the drain returned early": forbidden,
+			"the drain waits":          forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusSecondDoneAgainstDrain: two workers end the same run while a drain waits for
+// it. One of them is ignored, and the shard reports once (C15).
+func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
+	done := func(d *closingDay) { d.finished.Store(true); d.Done(1) }
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world:  holding(t, 1),
+		actors: []func(d *closingDay){done, done, (*closingDay).drain},
+		outcome: func(d *closingDay, _ int) string {
+			return fmt.Sprintf("%s, %d misused, %d owed", d.told(), d.Stats().Misused, d.drained.owing.Load())
+		},
+		after: func(d *closingDay) { d.ShutDown() },
+		outcomes: verdicts{
+			"the drain returned, 1 misused, 0 owed": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusShutDownAgainstDrain: of ShutDowns that meet a drain, each lets it go, if it
+// was under way (C12).
+func TestLitmusShutDownAgainstDrain(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world:  holding(t, 1), // and no Done
+		actors: []func(d *closingDay){
+			func(d *closingDay) {
+				d.began.Store(d.ShuttingDown()) // which only the drain can have caused
+				d.ShutDown()
+			},
+			(*closingDay).drain,
+		},
+		outcome: func(d *closingDay, _ int) string {
+			if !d.returned.Load() && !d.began.Load() {
+				return "the drain came later, and waits"
+			}
+			return d.told()
+		},
+		after: func(d *closingDay) { d.ShutDown() },
+		outcomes: verdicts{
+			"the drain returned early":        certain, // it was let go
+			"the drain came later, and waits": certain,
+			"the drain waits":                 forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusManyShutDowns: ShutDowns meet each other, and drains.
+func TestLitmusManyShutDowns(t *testing.T) {
+	shutDown := func(d *closingDay) {
+		for range exchanges {
+			d.ShutDown()
+		}
+	}
+	litmus[*closingDay]{
+		rounds:  50_000,
+		world:   holding(t, 1),
+		actors:  []func(d *closingDay){shutDown, shutDown, (*closingDay).drain},
+		outcome: func(d *closingDay, asleep int) string { return d.told() },
+		after:   func(d *closingDay) { d.ShutDown() },
+		outcomes: verdicts{
+			"the drain returned early": certain, // it was let go
+			"the drain waits":          certain, // it came last
+		},
+	}.run(t)
+}
+
+// TestLitmusAddAfterAgainstShutDown: no timer is left, whoever sets it (C14), and every
+// item either became ready or was dropped (C13).
+func TestLitmusAddAfterAgainstShutDown(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world: func(int) *closingDay {
+			d := newClosingDay(t, 2)
+			d.AddAfter(1, time.Millisecond)
+			return d
+		},
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.ShutDown() },
+			func(d *closingDay) { d.AddAfter(2, 500*time.Microsecond); d.AddAfter(3, time.Microsecond) },
+			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },
+		},
+		outcome: func(d *closingDay, _ int) string {
+			stats := d.Stats()
+			if stats.Waiting > 0 || stats.Fired+stats.Dropped != 3 || stats.Ready != int(stats.Fired) {
+				return fmt.Sprintf("%+v", stats)
+			}
+			return fmt.Sprintf("%d timers, stopped %v", d.clock.Timers(), d.driver.baton.Load() == stopped)
+		},
+		outcomes: verdicts{
+			"0 timers, stopped true": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusNothingRunsAfterShutDown: when ShutDown returns, nobody is at work on the
+// timer, though it met the timer's function and an AddAfter (C14).
+func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world: func(int) *closingDay {
+			d := newClosingDay(t, 2)
+			d.AddAfter(1, time.Millisecond)
+			return d
+		},
+		actors: []func(d *closingDay){
+			func(d *closingDay) {
+				d.ShutDown()
+				d.early = d.driver.baton.Load() != stopped || d.clock.Timers() > 0
+			},
+			func(d *closingDay) { d.AddAfter(2, 500*time.Microsecond) },
+			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },
+		},
+		outcome: func(d *closingDay, _ int) string { return fmt.Sprintf("early %v", d.early) },
+		outcomes: verdicts{
+			"early false": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusWaitingAgainstShutDown: an item is in processing and waits. Its Done comes
+// while the shutdown drops what waits: nothing of it is left (C7, C13).
+func TestLitmusWaitingAgainstShutDown(t *testing.T) {
+	held := holding(t, 1)
+	litmus[*closingDay]{
+		rounds: 50_000,
+		world: func(round int) *closingDay {
+			d := held(round)
+			d.AddAfter(1, time.Hour)
+			return d
+		},
+		actors: []func(d *closingDay){
+			func(d *closingDay) { d.ShutDown() },
+			func(d *closingDay) { d.Done(1) },
+			func(d *closingDay) { d.AddAfter(1, time.Minute) },
+		},
+		outcome: func(d *closingDay, _ int) string {
+			checkSet(t, d.Set)
+			return fmt.Sprintf("%d dropped, %d entries", d.Stats().Dropped, d.shards[len(d.shards)-1].table.live)
+		},
+		outcomes: verdicts{
+			"1 dropped, 0 entries": certain, // the AddAfter changed the deadline
+			"2 dropped, 0 entries": certain, // it was dropped itself
+		},
+	}.run(t)
+}
