@@ -47,7 +47,7 @@ func (l litmus) run(t *testing.T) {
 	processors := runtime.GOMAXPROCS(2)
 	defer runtime.GOMAXPROCS(processors)
 	if testing.Short() {
-		l.rounds /= 5
+		l.rounds /= 10
 	}
 	seen := map[string]int{}
 	for round := range l.rounds {

@@ -21,7 +21,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
 	now, deadline := s.time.deadline(duration)
-	for !s.delay(sh, item, uint32(hash), now, deadline) {
+	for !s.delay(sh, item, uint32(hash), s.driver.taken(now), deadline) {
 		// The wheel stands at or after the deadline. As a rule the clock got
 		// there too since it was read.
 		now = s.time.now()
@@ -52,7 +52,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32) {
 
 // delay makes item wait until the deadline. It reports false if that is not after
 // the time of the shard's wheel.
-func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, now, deadline uint64) (ok bool) {
+func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, deadline uint64) (ok bool) {
 	sh.mu.Lock()
 	if s.closing.begun.Load() {
 		sh.rare.dropped++
@@ -60,13 +60,14 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, now, deadline uint64) 
 		return true
 	}
 	if sh.wheel == nil {
-		sh.wheel = timerwheel.New(now)
+		sh.wheel = timerwheel.New(at.now)
 	}
 	if deadline <= sh.wheel.Now() {
 		sh.mu.Unlock()
 		return false
 	}
 	sh.wait(item, hash, deadline)
+	sh.filed(at)
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {
 		s.driver.poke()
@@ -110,7 +111,7 @@ const stepsPerHold = 128
 
 // expire makes items ready whose deadlines have passed, up to a bound, and reports
 // whether any became so.
-func (sh *shard[T]) expire(now uint64) (queued bool) {
+func (sh *shard[T]) expire(at reading) (queued bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel == nil || sh.set.closing.begun.Load() {
@@ -118,7 +119,7 @@ func (sh *shard[T]) expire(now uint64) (queued bool) {
 		return false
 	}
 	before := sh.fifo.length
-	sh.wheel.Advance(now, stepsPerHold, sh.fire)
+	sh.wheel.Advance(sh.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
 	return sh.fifo.length > before
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/shardq/shardq/clock"
 )
@@ -22,6 +23,8 @@ type driver[T comparable] struct {
 	// holds the baton.
 	armed atomic.Uint64
 	baton atomic.Uint32 // one of the states below
+	// looks counts the driver's looks at the clock: see reading.
+	looks atomic.Uint32
 	// timer belongs to the holder of the baton.
 	timer clock.Timer
 	// gone is closed when baton becomes stopped.
@@ -129,18 +132,25 @@ func (d *driver[T]) arm() (ok bool) {
 		}
 		return true
 	}
-	delay := d.set.time.until(next)
-	switch {
-	case delay <= 0:
-		return false
-	case d.timer == nil:
+	for left := d.set.time.until(next); left > 0; {
+		delay := left
+		d.setTimer(delay)
+		// If the clock was stepped between our reading it and our setting the
+		// timer, the timer is late by that step.
+		left = d.set.time.until(next)
+		if delay-left <= time.Duration(d.set.time.tick) {
+			return left > 0
+		}
+	}
+	return false
+}
+
+func (d *driver[T]) setTimer(delay time.Duration) {
+	if d.timer == nil {
 		d.timer = d.set.time.clock.AfterFunc(delay, d.poke)
-	default:
+	} else {
 		d.timer.Reset(delay)
 	}
-	// If the clock was stepped between our reading and our setting it, the timer
-	// is late by that step.
-	return d.set.time.until(next) > 0
 }
 
 // retire stops the timer for good.
@@ -194,15 +204,15 @@ func (d *driver[T]) drop() {
 // expireDue makes ready what is due, in turns of bounded length, a shard at a time.
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
-		now := d.set.time.now()
+		at := d.look()
 		more = false
 		for i := range d.set.shards {
 			sh := &d.set.shards[i]
-			if sh.next.Load() > now {
+			if sh.next.Load() > at.now {
 				continue
 			}
 			more = true
-			if sh.expire(now) {
+			if sh.expire(at) {
 				d.set.wake()
 			}
 		}

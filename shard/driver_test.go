@@ -283,6 +283,25 @@ func TestClockStepsMeanwhile(t *testing.T) {
 	}
 }
 
+// TestClockStepsPartWay: the clock is stepped between the driver's reading it and its
+// setting the timer, but not as far as the deadline.
+func TestClockStepsPartWay(t *testing.T) {
+	for _, p := range []point{beforeAfterFunc, beforeReset} {
+		t.Run(string(p), func(t *testing.T) {
+			s, c := newMeddled(t)
+			if p == beforeReset {
+				s.AddAfter(1, 2*time.Hour)
+			}
+			c.at(p, 1, func() { c.Fake.Step(time.Minute / 2) })
+			s.AddAfter(2, time.Minute)
+			if next, ok := c.Next(); !ok || next != time.Minute/2 {
+				t.Errorf("the timer is set for %v (%v)", next, ok)
+			}
+			checkSet(t, s)
+		})
+	}
+}
+
 // TestClockPanicsAgain: the clock panics at each passing of a point, so that the driver
 // cannot make up for it. Once the clock is well again, the next AddAfter sets the timer.
 func TestClockPanicsAgain(t *testing.T) {
@@ -438,18 +457,18 @@ func TestExpireIsBounded(t *testing.T) {
 	for item := range items {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
-	now := s.time.now() + 100
+	later := reading{now: s.time.now() + 100, look: 1}
 	turns := 0
 	for ; s.Stats().Waiting > 0; turns++ {
 		before := s.Len()
-		if queued := sh.expire(now); queued != (s.Len() > before) || s.Len()-before > stepsPerHold {
+		if queued := sh.expire(later); queued != (s.Len() > before) || s.Len()-before > stepsPerHold {
 			t.Fatalf("turn %d made %d items ready and says %v", turns, s.Len()-before, queued)
 		}
 	}
 	if turns < items/stepsPerHold {
 		t.Errorf("%d items were done in %d turns", items, turns)
 	}
-	if sh.expire(now) || sh.next.Load() != never {
+	if sh.expire(later) || sh.next.Load() != never {
 		t.Error("there is more to expire")
 	}
 }
@@ -459,12 +478,12 @@ func TestExpireNothing(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	sh := &s.shards[0]
 	sh.next.Store(0)
-	if sh.expire(s.time.now()) || sh.next.Load() != never {
+	if sh.expire(s.driver.look()) || sh.next.Load() != never {
 		t.Error("a shard without a wheel has something to expire")
 	}
 	s.AddAfter(1, time.Millisecond)
 	s.closing.begun.Store(true)
-	if sh.expire(s.time.now()+10) || sh.next.Load() != never {
+	if sh.expire(reading{now: never, look: 1}) || sh.next.Load() != never {
 		t.Error("a shard that is shut down has something to expire")
 	}
 }

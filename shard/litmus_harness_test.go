@@ -178,9 +178,9 @@ func (w *watch) wait() {
 // budget returns a function that says whether there is time for more rounds: on a
 // machine that has others to serve there are fewer.
 func (w *watch) budget() func() bool {
-	end := w.milliseconds.Load() + 500
+	end := w.milliseconds.Load() + 400
 	if testing.Short() || underRace {
-		end -= 350
+		end -= 300
 	}
 	return func() bool { return w.milliseconds.Load() < end }
 }

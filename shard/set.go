@@ -92,6 +92,10 @@ type shard[T comparable] struct {
 	// next is the tick at which the wheel wants to be advanced, never if it is
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
+	// filedAt is the earliest reading of the clock by which a timer was filed
+	// during the driver's look filedIn: see reading.
+	filedAt uint64
+	filedIn uint16
 	// owed says that a drain waits for this shard to become quiescent.
 	owed bool
 	// number and set are fixed.
@@ -102,7 +106,7 @@ type shard[T comparable] struct {
 }
 
 // shardPadding fills a shard up to two cache lines.
-const shardPadding = 16
+const shardPadding = 8
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {

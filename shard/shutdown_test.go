@@ -117,7 +117,7 @@ func TestAddsWhileClosing(t *testing.T) {
 	sh := &s.shards[0]
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
 	sh.add(2, uint32(s.hash(2)))
-	s.delay(sh, 3, uint32(s.hash(3)), s.time.now(), s.time.now()+5)
+	s.delay(sh, 3, uint32(s.hash(3)), s.driver.look(), s.time.now()+5)
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
 	}

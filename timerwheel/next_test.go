@@ -25,3 +25,13 @@ func TestC19NextOfACrowdedSlot(t *testing.T) {
 		})
 	}
 }
+
+// TestRewindToThePresent does nothing: nothing is sorted anew, and Next is as it was.
+func TestRewindToThePresent(t *testing.T) {
+	w := New(100)
+	w.Schedule(1, 5000)
+	w.Rewind(100)
+	if next, ok := w.Next(); next != 5000 || !ok {
+		t.Errorf("Next is %d (%v)", next, ok)
+	}
+}

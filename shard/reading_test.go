@@ -1,0 +1,77 @@
+package shard
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestC19H14SetBackUnderTheDriver: the driver has read the clock; the clock is set back;
+// items are delayed beyond what it says now, but not beyond what the driver read. They
+// must not become ready, and what was due must.
+func TestC19H14SetBackUnderTheDriver(t *testing.T) {
+	const due, delayed = 2, 1
+	for _, test := range []struct {
+		name     string
+		addAfter func(s *Set[int])
+	}{
+		{"AddAfter", func(s *Set[int]) { s.AddAfter(delayed, time.Hour) }},
+		{"two", func(s *Set[int]) { s.AddAfter(delayed, time.Hour); s.AddAfter(3, 70*time.Minute) }},
+		{"earlier", func(s *Set[int]) { s.AddAfter(delayed, 2*time.Hour); s.AddAfter(delayed, time.Hour) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newMeddlingClock()
+			s := newTestSet(t, Config[int]{Clock: c})
+			s.AddAfter(due, time.Minute)
+			const untilsReading = 1
+			c.at(afterNow, untilsReading+1, func() {
+				c.Fake.Step(-2 * time.Hour)
+				test.addAfter(s)
+			})
+			c.Step(2 * time.Hour)
+			checkSet(t, s)
+			if early := allReady(t, s); len(early) > 0 {
+				t.Fatalf("after the clock was set back to where it was, ready is %v", early)
+			}
+			c.Step(time.Minute)
+			if ready := allReady(t, s); !slices.Equal(ready, []int{due}) {
+				t.Fatalf("when one item is due, ready is %v", ready)
+			}
+			c.Step(time.Hour)
+			if ready := allReady(t, s); !slices.Equal(ready, []int{due, delayed}) {
+				t.Fatalf("when the other is due, ready is %v", ready)
+			}
+		})
+	}
+}
+
+// TestFiledReadings: which readings of AddAfters hold the driver back.
+func TestFiledReadings(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	sh := &s.shards[0]
+	const drivers = 1000
+	expect := func(look uint16, want uint64) {
+		t.Helper()
+		if got := sh.safe(reading{drivers, look}); got != want {
+			t.Errorf("in look %d the wheel may go to %d, not %d", look, got, want)
+		}
+	}
+	s.driver.looks.Store(7)
+	expect(7, drivers)
+	sh.filed(reading{500, 6}) // it read the clock before the look
+	expect(7, drivers)
+	sh.filed(reading{600, 7})
+	sh.filed(reading{500, 7})
+	sh.filed(reading{700, 7})
+	sh.filed(reading{400, 6})
+	expect(7, 500)
+	expect(8, drivers) // what was filed before a look began is no matter
+	s.driver.looks.Store(8)
+	sh.filed(reading{900, 8})
+	expect(8, 900)
+	sh.filed(reading{2000, 8})
+	expect(8, 900)
+	s.driver.looks.Store(1<<16 + 9)
+	sh.filed(reading{2000, 9})
+	expect(9, drivers)
+}
