@@ -53,12 +53,7 @@ func (d *drain) wait(released <-chan struct{}) {
 // quiet reports whether nothing in the shard is ready or in processing.
 func (sh *shard[T]) quiet() bool { return sh.fifo.length == 0 && sh.processing == 0 }
 
-// settles reports, once, that the shard owed a drain its quiescence and has
-// reached it.
-func (sh *shard[T]) settles() bool {
-	if !sh.owed || !sh.quiet() {
-		return false
-	}
-	sh.owed = false
-	return true
-}
+// settles reports, at the end of a processing, that the shard owes a drain its quiescence
+// and has reached it. That happens once: no processing begins in a closed shard that is
+// quiet.
+func (sh *shard[T]) settles() bool { return sh.owed && sh.quiet() }

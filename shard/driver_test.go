@@ -159,6 +159,13 @@ func TestCancelledTimerStops(t *testing.T) {
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set for nothing", n)
 	}
+	c.addAfter(1, time.Second)
+	c.add(1)
+	c.set.shards[0].rewind(c.set.time.now()) // by an AddAfter that was overtaken
+	c.set.driver.poke()
+	if n := c.clock.Timers(); n > 0 {
+		t.Errorf("%d timers are set after the driver has looked", n)
+	}
 }
 
 // meddlings are what a clock may do with the queue from within a call.

@@ -29,6 +29,23 @@ func TestShutDownDropsInTurns(t *testing.T) {
 	c.drainAll()
 }
 
+// TestDropIsBounded looks at one turn after the other.
+func TestDropIsBounded(t *testing.T) {
+	const items = 10 * stepsPerHold
+	s := newTestSet(t, Config[int]{})
+	for item := range items {
+		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
+	}
+	for all, before := false, items; !all; {
+		all = s.shards[0].dropWaiting()
+		left := s.Stats().Waiting
+		if before-left > stepsPerHold || all != (left == 0) {
+			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
+		}
+		before = left
+	}
+}
+
 // TestShutDownOfWaitingAlone gives everything back: the table is reset while its last
 // item is dropped, in the middle of the wheel's work.
 func TestShutDownOfWaitingAlone(t *testing.T) {
