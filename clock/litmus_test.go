@@ -1,13 +1,13 @@
 package clock
 
 import (
-	"runtime"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/shardq/shardq/internal/litmus"
 )
 
 // What the comments of this package say of races, and the test that tries it:
@@ -17,196 +17,111 @@ import (
 //	clock.go  AfterFunc calls f once                             TestLitmusStepAgainstStep
 //	fake.go   Step calls what is due, whoever arranged it        TestLitmusAfterFuncAgainstStep
 
-// race makes two calls at the same time, over and over: in the first rounds one after
-// the other, in both orders; in the next they are held up at the clock's lock. It begins
-// each round with begin, which makes the clock, and ends it with end.
-func race(t *testing.T, begin func() *Fake, one, other, end func()) {
-	t.Helper()
-	processors := runtime.GOMAXPROCS(2)
-	defer runtime.GOMAXPROCS(processors)
-	rounds := 20_000
-	if testing.Short() {
-		rounds /= 5
-	}
-	for round := range rounds {
-		c := begin()
-		first, second := one, other
-		if round%2 == 1 {
-			first, second = second, first
-		}
-		switch way := round / 2; {
-		case way == 0:
-			first()
-			second()
-		case way < 4:
-			onOneProcessor(func() { heldUp(&c.mu, first, second) })
-		case way < 8:
-			onOneProcessor(func() { overtaken(&c.mu, first, second) })
-		default:
-			together(round, first, second)
-		}
-		end()
-	}
-}
-
-// together makes both calls as nearly at the same time as it can; every few rounds one
-// of them waits for a moment.
-func together(round int, one, other func()) {
-	var ready atomic.Int32
-	meet := func(late bool) {
-		ready.Add(1)
-		for n := 1; ready.Load() < 2; n++ {
-			if n%1000 == 0 {
-				runtime.Gosched()
-			}
-		}
-		if late {
-			runtime.Gosched()
-		}
-	}
-	var both sync.WaitGroup
-	both.Go(func() { meet(round%5 == 0); other() })
-	meet(round%3 == 0)
-	one()
-	both.Wait()
-}
-
-func onOneProcessor(do func()) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	do()
-}
-
-// heldUp makes both calls, the one first, on one processor, while the lock is held that
-// both need, and then hands it over from one to the other: the first stops at the end of
-// its critical section until the other had its own. (A mutex that has let somebody starve
-// for a millisecond is handed over: package sync.)
-func heldUp(lock *sync.Mutex, first, second func()) {
-	var both sync.WaitGroup
-	lock.Lock()
-	both.Go(first)
-	makeRoom()
-	both.Go(second)
-	makeRoom()
-	for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; {
-		makeRoom()
-	}
-	lock.Unlock()
-	if lock.TryLock() { // before the first, who will not have that again
-		makeRoom()
-		lock.Unlock()
-	}
-	both.Wait()
-}
-
-// overtaken likewise makes the first call stop before its critical section until the
-// other is through.
-func overtaken(lock *sync.Mutex, first, second func()) {
-	var both sync.WaitGroup
-	lock.Lock()
-	both.Go(first)
-	makeRoom()
-	lock.Unlock()
-	both.Go(second)
-	both.Wait()
-}
-
-// makeRoom lets all others run who can, if there is one processor.
-func makeRoom() {
-	for range 20 {
-		runtime.Gosched()
-	}
-}
-
 // A call is what a timer is to do: it counts.
 type call struct{ calls atomic.Int32 }
 
 func (c *call) make() { c.calls.Add(1) }
 
+// A race is a fake clock with which two calls meet.
+type race struct {
+	clock *Fake
+	timer Timer
+	call  *call
+}
+
+// begin makes the clock anew, with a timer for the times given.
+func (r *race) begin(times ...time.Duration) {
+	r.clock, r.call = NewFake(time.Unix(0, 0)), &call{}
+	for _, d := range times {
+		r.timer = r.clock.AfterFunc(d, r.call.make)
+	}
+}
+
+func (r *race) lock() *sync.Mutex { return &r.clock.mu }
+
+func (r *race) step() { r.clock.Step(time.Second) }
+
+// state says what was called, and what is still to come.
+func (r *race) state() string {
+	return fmt.Sprintf("%d calls, %d timers", r.call.calls.Load(), r.clock.Timers())
+}
+
 // TestLitmusStopAgainstStep: either Stop says that it prevented the call, or it came.
 func TestLitmusStopAgainstStep(t *testing.T) {
-	var c *Fake
-	var timer Timer
+	var r race
 	var stopped bool
-	var a *call
-	race(t,
-		func() *Fake {
-			c, a = NewFake(time.Unix(0, 0)), &call{}
-			timer = c.AfterFunc(time.Second, a.make)
-			return c
+	litmus.Pair{
+		Rounds: 20_000,
+		Lock:   r.lock,
+		Begin:  func() { r.begin(time.Second) },
+		One:    r.step,
+		Other:  func() { stopped = r.timer.Stop() },
+		Outcome: func() string {
+			r.clock.Step(time.Hour)
+			return fmt.Sprintf("stopped %v, %s", stopped, r.state())
 		},
-		func() { c.Step(time.Second) },
-		func() { stopped = timer.Stop() },
-		func() {
-			c.Step(time.Hour)
-			require.Equal(t, stopped, a.calls.Load() == 0)
-			require.Zero(t, c.Timers())
-		})
+		Outcomes: []string{"stopped true, 0 calls, 0 timers", "stopped false, 1 calls, 0 timers"},
+	}.Run(t)
 }
 
 // TestLitmusResetAgainstStep: either Reset says that the call was to come, and it comes
 // once, or it had come and comes again.
 func TestLitmusResetAgainstStep(t *testing.T) {
-	var c *Fake
-	var timer Timer
+	var r race
 	var was bool
-	var a *call
-	race(t,
-		func() *Fake {
-			c, a = NewFake(time.Unix(0, 0)), &call{}
-			timer = c.AfterFunc(time.Second, a.make)
-			return c
+	litmus.Pair{
+		Rounds: 20_000,
+		Lock:   r.lock,
+		Begin:  func() { r.begin(time.Second) },
+		One:    r.step,
+		Other:  func() { was = r.timer.Reset(time.Minute) },
+		Outcome: func() string {
+			before := r.state()
+			r.clock.Step(time.Hour)
+			return fmt.Sprintf("to come %v, %s, %s", was, before, r.state())
 		},
-		func() { c.Step(time.Second) },
-		func() { was = timer.Reset(time.Minute) },
-		func() {
-			before := a.calls.Load()
-			require.Equal(t, was, before == 0)
-			require.Equal(t, 1, c.Timers())
-			c.Step(time.Hour)
-			require.Equal(t, before+1, a.calls.Load())
-		})
+		Outcomes: []string{
+			"to come true, 0 calls, 1 timers, 1 calls, 0 timers",
+			"to come false, 1 calls, 1 timers, 2 calls, 0 timers",
+		},
+	}.Run(t)
 }
 
 // TestLitmusStepAgainstStep: of two who step the clock, one makes the call; and the clock
 // goes by both steps.
 func TestLitmusStepAgainstStep(t *testing.T) {
-	var c *Fake
-	var a *call
-	step := func() { c.Step(time.Second) }
-	race(t,
-		func() *Fake {
-			c, a = NewFake(time.Unix(0, 0)), &call{}
-			c.AfterFunc(time.Second, a.make)
-			c.AfterFunc(2*time.Second, a.make)
-			return c
+	var r race
+	litmus.Pair{
+		Rounds: 20_000,
+		Lock:   r.lock,
+		Begin:  func() { r.begin(time.Second, 2*time.Second) },
+		One:    r.step,
+		Other:  r.step,
+		Outcome: func() string {
+			return fmt.Sprintf("%s, at %v", r.state(), r.clock.Now().Sub(time.Unix(0, 0)))
 		},
-		step,
-		step,
-		func() {
-			require.EqualValues(t, 2, a.calls.Load())
-			require.Equal(t, time.Unix(2, 0), c.Now())
-			require.Zero(t, c.Timers())
-		})
+		Outcomes: []string{"2 calls, 0 timers, at 2s"},
+	}.Run(t)
 }
 
 // TestLitmusAfterFuncAgainstStep: what is arranged while the clock steps is called by
 // that Step, or is still to come at its time on the clock.
 func TestLitmusAfterFuncAgainstStep(t *testing.T) {
-	var c *Fake
-	var a *call
-	race(t,
-		func() *Fake {
-			c, a = NewFake(time.Unix(0, 0)), &call{}
-			return c
+	var r race
+	litmus.Pair{
+		Rounds: 20_000,
+		Lock:   r.lock,
+		Begin:  func() { r.begin() },
+		One:    r.step,
+		Other:  func() { r.clock.AfterFunc(time.Second, r.call.make) },
+		Outcome: func() string {
+			before := r.state()
+			r.step()
+			return before + ", " + r.state()
 		},
-		func() { c.Step(time.Second) },
-		func() { c.AfterFunc(time.Second, a.make) },
-		func() {
-			if a.calls.Load() == 0 {
-				require.Equal(t, 1, c.Timers())
-				c.Step(time.Second)
-			}
-			require.EqualValues(t, 1, a.calls.Load())
-			require.Zero(t, c.Timers())
-		})
+		Outcomes: []string{
+			"1 calls, 0 timers, 1 calls, 0 timers",
+			"0 calls, 1 timers, 1 calls, 0 timers",
+		},
+	}.Run(t)
 }

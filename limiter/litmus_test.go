@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/litmus"
 	"golang.org/x/time/rate"
 )
 
@@ -27,132 +26,6 @@ import (
 //	manager.go  each Step "moves the Backoff on for all"              TestLitmusManagerSteps
 //	loop.go     over holds the signal that nobody takes               TestLitmusLoopEnds
 //	bucket.go   all items share the bucket                            TestLitmusBucket
-
-// A litmus is two calls that are made at the same time, over and over, and a table of
-// what may come of it. In the first rounds one call comes after the other, in both
-// orders; in the next they are held up at a lock, if there is one to hold them up.
-type litmus struct {
-	rounds     int
-	lock       func() *sync.Mutex
-	begin      func()
-	one, other func()
-	outcome    func() string
-	// outcomes are those that may be. All of them come of some order of the calls, so
-	// a test that does not see them does not try what it means to try.
-	outcomes []string
-}
-
-func (l litmus) run(t *testing.T) {
-	t.Helper()
-	processors := runtime.GOMAXPROCS(2)
-	defer runtime.GOMAXPROCS(processors)
-	if testing.Short() {
-		l.rounds /= 10
-	}
-	seen := map[string]int{}
-	for round := range l.rounds {
-		l.begin()
-		first, second := l.one, l.other
-		if round%2 == 1 {
-			first, second = second, first
-		}
-		switch way := round / 2; {
-		case way == 0:
-			first()
-			second()
-		case way < 4 && l.lock != nil:
-			onOneProcessor(func() { heldUp(l.lock(), first, second) })
-		case way < 8 && l.lock != nil:
-			onOneProcessor(func() { overtaken(l.lock(), first, second) })
-		default:
-			together(round, first, second)
-		}
-		outcome := l.outcome()
-		seen[outcome]++
-		if !slices.Contains(l.outcomes, outcome) {
-			t.Fatalf("round %d: forbidden outcome: %s\n%v", round, outcome, seen)
-		}
-	}
-	if len(seen) < len(l.outcomes) {
-		t.Errorf("not all outcomes were seen: %v", seen)
-	}
-	t.Log(seen)
-}
-
-// together calls both as nearly at the same time as it can, one of them a little later
-// now and then.
-func together(round int, one, other func()) {
-	var ready atomic.Int32
-	meet := func(seed uint64) {
-		ready.Add(1)
-		for n := 1; ready.Load() < 2; n++ {
-			if n%1000 == 0 {
-				runtime.Gosched()
-			}
-		}
-		dice := seed * 0x9e3779b97f4a7c15 >> 32
-		if dice%8 == 0 {
-			runtime.Gosched()
-		}
-		for range dice % 64 * (dice >> 8 % 4) {
-			loop()
-		}
-	}
-	var both sync.WaitGroup
-	both.Go(func() { meet(uint64(2*round + 1)); other() })
-	meet(uint64(2 * round))
-	one()
-	both.Wait()
-}
-
-//go:noinline
-func loop() {}
-
-func onOneProcessor(do func()) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	do()
-}
-
-// heldUp makes both calls, the one first, on one processor, while the lock is held that
-// both need, and then hands it over from one to the other: the first stops at the end of
-// its critical section until the other had its own. (A mutex that has let somebody starve
-// for a millisecond is handed over: package sync.)
-func heldUp(lock *sync.Mutex, first, second func()) {
-	var both sync.WaitGroup
-	lock.Lock()
-	both.Go(first)
-	makeRoom()
-	both.Go(second)
-	makeRoom()
-	for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; {
-		makeRoom()
-	}
-	lock.Unlock()
-	if lock.TryLock() { // before the first, who will not have that again
-		makeRoom()
-		lock.Unlock()
-	}
-	both.Wait()
-}
-
-// overtaken likewise makes the first call stop before its critical section until the
-// other is through.
-func overtaken(lock *sync.Mutex, first, second func()) {
-	var both sync.WaitGroup
-	lock.Lock()
-	both.Go(first)
-	makeRoom()
-	lock.Unlock()
-	both.Go(second)
-	both.Wait()
-}
-
-// makeRoom lets all others run who can, if there is one processor.
-func makeRoom() {
-	for range 20 {
-		runtime.Gosched()
-	}
-}
 
 // lockOf returns the lock of the item's stripe.
 func lockOf(p *perItem[int], item int) func() *sync.Mutex {
@@ -183,14 +56,14 @@ func newExponential(o ...Options) *perItem[int] {
 // TestLitmusFirstFailures: the first two failures of a limiter meet; both are counted.
 func TestLitmusFirstFailures(t *testing.T) {
 	var l *perItem[int]
-	litmus{
-		rounds:   20_000,
-		begin:    func() { l = newExponential() },
-		one:      func() { l.When(1) },
-		other:    func() { l.When(2) },
-		outcome:  func() string { return fmt.Sprint(l.NumRequeues(1), l.NumRequeues(2)) },
-		outcomes: []string{"1 1"},
-	}.run(t)
+	litmus.Pair{
+		Rounds:   20_000,
+		Begin:    func() { l = newExponential() },
+		One:      func() { l.When(1) },
+		Other:    func() { l.When(2) },
+		Outcome:  func() string { return fmt.Sprint(l.NumRequeues(1), l.NumRequeues(2)) },
+		Outcomes: []string{"1 1"},
+	}.Run(t)
 }
 
 // TestLitmusWhenAgainstWhen: two failures of an item are two, and have two delays.
@@ -198,15 +71,15 @@ func TestLitmusWhenAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var a, b time.Duration
 	l.allocate()
-	litmus{
-		lock:     lockOf(l, 1),
-		rounds:   50_000,
-		begin:    func() { l.Forget(1) },
-		one:      func() { a = l.When(1) },
-		other:    func() { b = l.When(1) },
-		outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b), l.NumRequeues(1)) },
-		outcomes: []string{"1s 2s 2"},
-	}.run(t)
+	litmus.Pair{
+		Lock:     lockOf(l, 1),
+		Rounds:   50_000,
+		Begin:    func() { l.Forget(1) },
+		One:      func() { a = l.When(1) },
+		Other:    func() { b = l.When(1) },
+		Outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b), l.NumRequeues(1)) },
+		Outcomes: []string{"1s 2s 2"},
+	}.Run(t)
 }
 
 // TestLitmusForgetAgainstWhen: the failure comes before the Forget and is forgotten,
@@ -214,19 +87,19 @@ func TestLitmusWhenAgainstWhen(t *testing.T) {
 func TestLitmusForgetAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var delay time.Duration
-	litmus{
-		lock:   lockOf(l, 1),
-		rounds: 50_000,
-		begin: func() {
+	litmus.Pair{
+		Lock:   lockOf(l, 1),
+		Rounds: 50_000,
+		Begin: func() {
 			l.Forget(1)
 			l.When(1)
 			l.When(1)
 		},
-		one:      func() { delay = l.When(1) },
-		other:    func() { l.Forget(1) },
-		outcome:  func() string { return fmt.Sprint(delay, l.NumRequeues(1)) },
-		outcomes: []string{"4s 0", "1s 1"},
-	}.run(t)
+		One:      func() { delay = l.When(1) },
+		Other:    func() { l.Forget(1) },
+		Outcome:  func() string { return fmt.Sprint(delay, l.NumRequeues(1)) },
+		Outcomes: []string{"4s 0", "1s 1"},
+	}.Run(t)
 }
 
 // TestLitmusForgetAgainstWhenOfAnother: a Forget for nothing finds the stripe empty and
@@ -234,18 +107,18 @@ func TestLitmusForgetAgainstWhen(t *testing.T) {
 func TestLitmusForgetAgainstWhenOfAnother(t *testing.T) {
 	l := newExponential()
 	items := inOneStripe(l, 2)
-	litmus{
-		lock:   lockOf(l, items[0]),
-		rounds: 50_000,
-		begin: func() {
+	litmus.Pair{
+		Lock:   lockOf(l, items[0]),
+		Rounds: 50_000,
+		Begin: func() {
 			l.When(items[0])
 			l.Forget(items[0]) // leaves the stripe in use
 		},
-		one:      func() { l.Forget(items[1]) },
-		other:    func() { l.When(items[0]) },
-		outcome:  func() string { return fmt.Sprint(l.NumRequeues(items[0])) },
-		outcomes: []string{"1"},
-	}.run(t)
+		One:      func() { l.Forget(items[1]) },
+		Other:    func() { l.When(items[0]) },
+		Outcome:  func() string { return fmt.Sprint(l.NumRequeues(items[0])) },
+		Outcomes: []string{"1"},
+	}.Run(t)
 }
 
 // TestLitmusSweepAgainstWhen: an item's history has expired and is swept, while the item
@@ -256,10 +129,10 @@ func TestLitmusSweepAgainstWhen(t *testing.T) {
 	items := inOneStripe(l, 3)
 	stripe := l.stripes.Load().of(maphash.Comparable(l.seed, items[0]))
 	var delay time.Duration
-	litmus{
-		lock:   func() *sync.Mutex { return &stripe.mu },
-		rounds: 20_000,
-		begin: func() {
+	litmus.Pair{
+		Lock:   func() *sync.Mutex { return &stripe.mu },
+		Rounds: 20_000,
+		Begin: func() {
 			fake.Step(time.Hour)
 			for _, item := range items {
 				l.When(item)
@@ -267,14 +140,14 @@ func TestLitmusSweepAgainstWhen(t *testing.T) {
 			}
 			fake.Step(time.Hour)
 		},
-		one:   func() { stripe.sweep(&l.idle, l.idle.now()) },
-		other: func() { delay = l.When(items[0]) },
-		outcome: func() string {
+		One:   func() { stripe.sweep(&l.idle, l.idle.now()) },
+		Other: func() { delay = l.When(items[0]) },
+		Outcome: func() string {
 			checkStripe(t, stripe)
 			return fmt.Sprint(delay, l.NumRequeues(items[0]), l.NumRequeues(items[1]))
 		},
-		outcomes: []string{"1s 1 0"},
-	}.run(t)
+		Outcomes: []string{"1s 1 0"},
+	}.Run(t)
 }
 
 // TestLitmusExpiryAgainstWhen: of two failures that meet, one waits for an hour and the
@@ -283,19 +156,19 @@ func TestLitmusExpiryAgainstWhen(t *testing.T) {
 	o, fake := expiring(sec)
 	l := NewFastSlow[int](time.Hour, sec, 1, o)
 	fail := func() { l.When(1) }
-	litmus{
-		rounds: 50_000,
-		begin:  func() { l.Forget(1) },
-		one:    fail,
-		other:  fail,
-		outcome: func() string {
+	litmus.Pair{
+		Rounds: 50_000,
+		Begin:  func() { l.Forget(1) },
+		One:    fail,
+		Other:  fail,
+		Outcome: func() string {
 			fake.Step(time.Hour)
 			running := l.NumRequeues(1)
 			fake.Step(sec)
 			return fmt.Sprint(running, l.NumRequeues(1))
 		},
-		outcomes: []string{"2 0"},
-	}.run(t)
+		Outcomes: []string{"2 0"},
+	}.Run(t)
 }
 
 // TestLitmusCrowdedStripe: a stripe's table grows and shrinks while another item of the
@@ -306,11 +179,11 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 	guest, crowd := items[0], items[1:]
 	stripe := l.stripes.Load().of(maphash.Comparable(l.seed, guest))
 	var wrong string
-	litmus{
-		lock:   lockOf(l, guest),
-		rounds: 10_000,
-		begin:  func() { wrong = "" },
-		one: func() {
+	litmus.Pair{
+		Lock:   lockOf(l, guest),
+		Rounds: 10_000,
+		Begin:  func() { wrong = "" },
+		One: func() {
 			for _, item := range crowd {
 				l.When(item)
 			}
@@ -318,7 +191,7 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 				l.Forget(item)
 			}
 		},
-		other: func() {
+		Other: func() {
 			for range len(crowd) {
 				if delay, n := l.When(guest), l.NumRequeues(guest); delay != sec || n != 1 {
 					wrong = fmt.Sprintf("delay %v, %d requeues", delay, n)
@@ -326,9 +199,9 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 				l.Forget(guest)
 			}
 		},
-		outcome:  func() string { return fmt.Sprint(wrong, checkStripe(t, stripe)) },
-		outcomes: []string{"0"},
-	}.run(t)
+		Outcome:  func() string { return fmt.Sprint(wrong, checkStripe(t, stripe)) },
+		Outcomes: []string{"0"},
+	}.Run(t)
 }
 
 // TestLitmusManagerSteps: Steps that meet have a delay each, and a Reset starts over.
@@ -336,24 +209,24 @@ func TestLitmusManagerSteps(t *testing.T) {
 	m := NewManager(Backoff{Duration: sec, Factor: 2, Steps: 10})
 	var a, b time.Duration
 	lock := func() *sync.Mutex { return &m.mu }
-	litmus{
-		lock:     lock,
-		rounds:   50_000,
-		begin:    m.Reset,
-		one:      func() { a = m.Step() },
-		other:    func() { b = m.Step() },
-		outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b), m.Step()) },
-		outcomes: []string{"1s 2s 4s"},
-	}.run(t)
-	litmus{
-		lock:     lock,
-		rounds:   50_000,
-		begin:    func() { m.Reset(); m.Step(); m.Step() },
-		one:      func() { a = m.Step() },
-		other:    m.Reset,
-		outcome:  func() string { return fmt.Sprint(a, m.Step()) },
-		outcomes: []string{"4s 1s", "1s 2s"},
-	}.run(t)
+	litmus.Pair{
+		Lock:     lock,
+		Rounds:   50_000,
+		Begin:    m.Reset,
+		One:      func() { a = m.Step() },
+		Other:    func() { b = m.Step() },
+		Outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b), m.Step()) },
+		Outcomes: []string{"1s 2s 4s"},
+	}.Run(t)
+	litmus.Pair{
+		Lock:     lock,
+		Rounds:   50_000,
+		Begin:    func() { m.Reset(); m.Step(); m.Step() },
+		One:      func() { a = m.Step() },
+		Other:    m.Reset,
+		Outcome:  func() string { return fmt.Sprint(a, m.Step()) },
+		Outcomes: []string{"4s 1s", "1s 2s"},
+	}.Run(t)
 }
 
 // TestLitmusManagerQuietPeriod: the quiet period begins when the longer of two delays has
@@ -362,17 +235,17 @@ func TestLitmusManagerQuietPeriod(t *testing.T) {
 	o, fake := expiring(sec)
 	m := NewManager(Backoff{Duration: time.Hour, Factor: 0.5, Steps: 1}, o)
 	step := func() { m.Step() }
-	litmus{
-		rounds: 50_000,
-		begin:  func() { fake.Step(24 * time.Hour) },
-		one:    step,
-		other:  step,
-		outcome: func() string {
+	litmus.Pair{
+		Rounds: 50_000,
+		Begin:  func() { fake.Step(24 * time.Hour) },
+		One:    step,
+		Other:  step,
+		Outcome: func() string {
 			fake.Step(time.Hour)
 			return fmt.Sprint(m.Step())
 		},
-		outcomes: []string{"30m0s"},
-	}.run(t)
+		Outcomes: []string{"30m0s"},
+	}.Run(t)
 }
 
 // TestLitmusBucket: of two failures that meet at a bucket with one token, one has it.
@@ -380,14 +253,14 @@ func TestLitmusBucket(t *testing.T) {
 	fake := clock.NewFake(start)
 	l := NewBucket[int](rate.NewLimiter(1, 1), Options{Clock: fake})
 	var a, b time.Duration
-	litmus{
-		rounds:   50_000,
-		begin:    func() { fake.Step(time.Hour) },
-		one:      func() { a = l.When(1) },
-		other:    func() { b = l.When(2) },
-		outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b)) },
-		outcomes: []string{"0s 1s"},
-	}.run(t)
+	litmus.Pair{
+		Rounds:   50_000,
+		Begin:    func() { fake.Step(time.Hour) },
+		One:      func() { a = l.When(1) },
+		Other:    func() { b = l.When(2) },
+		Outcome:  func() string { return fmt.Sprint(min(a, b), max(a, b)) },
+		Outcomes: []string{"0s 1s"},
+	}.Run(t)
 }
 
 // TestLitmusLoopEnds: the delay of a Loop ends together with its context. Neither the
@@ -398,9 +271,9 @@ func litmusLoopEnds(t *testing.T) {
 	var fake *clock.Fake
 	var cancel context.CancelFunc
 	var ended chan int
-	litmus{
-		rounds: 10_000,
-		begin: func() {
+	litmus.Pair{
+		Rounds: 10_000,
+		Begin: func() {
 			fake, ended = clock.NewFake(start), make(chan int)
 			var ctx context.Context
 			ctx, cancel = context.WithCancel(context.Background())
@@ -414,12 +287,12 @@ func litmusLoopEnds(t *testing.T) {
 				runtime.Gosched()
 			}
 		},
-		one:   func() { fake.Step(sec) },
-		other: func() { cancel() },
-		outcome: func() string {
+		One:   func() { fake.Step(sec) },
+		Other: func() { cancel() },
+		Outcome: func() string {
 			runs := <-ended
 			return fmt.Sprint(runs <= 2, fake.Timers())
 		},
-		outcomes: []string{"true 0"},
-	}.run(t)
+		Outcomes: []string{"true 0"},
+	}.Run(t)
 }

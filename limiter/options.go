@@ -28,7 +28,8 @@ type Options struct {
 	// failure, the history is as good as forgotten. The delay is part of the
 	// rule so that a back-off that still runs is never shortened. Choose it far
 	// above the time that an item spends being queued and processed after its
-	// delay, or each failure will look like the first.
+	// delay, or each failure will look like the first. If the clock is set back,
+	// histories are kept for as much longer.
 	// Default, and for negative values: a history is kept until Forget.
 	ForgetAfter time.Duration
 }
