@@ -1,10 +1,11 @@
 # Longer checks than the gate's (.ci/run), which takes minutes. A machine of its own
 # and a night suit them better than a shared one.
 
-.PHONY: soak stress fuzz mutants models survey adversaries
+.PHONY: soak stress fuzz mutants gremlins models survey adversaries
 
-# soak is everything that the gate has only a share of.
-soak: stress fuzz mutants models adversaries survey
+# soak is everything that the gate has only a share of, or nothing. make -k soak goes on after
+# a failure.
+soak: stress fuzz mutants gremlins models adversaries survey
 
 # stress: SOAK=8h make stress goes on for longer; the seed is that of the day.
 SOAK ?= 1h
@@ -25,7 +26,12 @@ fuzz:
 mutants:
 	go run ./mutants
 
-# models: the parking protocol in its larger bounds, and long model runs.
+# gremlins: those that are made by rule. mutants/README.md tells which may live.
+gremlins:
+	@if command -v gremlins >/dev/null; then bash mutants/gremlins.sh; \
+	else echo 'gremlins is not installed: its mutants are not tried'; fi
+
+# models: the protocols in their larger bounds, which needs Spin, and long model runs.
 models:
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./proof/...
 	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 .
@@ -33,8 +39,9 @@ models:
 adversaries:
 	go run -C bench/compare ./cmd/adversary
 
-# survey: which clauses the other queues break, under the same checks.
+# survey: which clauses shardq and the other queues break, under the same checks.
 survey:
+	go run ./stress -survey -adds 20000
 	go run ./stress -target baseline -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target controller-runtime -survey -adds 20000

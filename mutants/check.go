@@ -55,7 +55,7 @@ func (c check) run(t tree, limit time.Duration) (report, error) {
 	case r.uncompiled:
 		return r, fmt.Errorf("%w: %s", errCompile, r.output)
 	case failed != nil && len(r.failed()) == 0: // it died in no test's hands
-		r.verdicts = append(r.verdicts, &verdict{test: "TestMain", failed: true, output: r.output + failed.Error()})
+		r.verdicts = append(r.verdicts, &verdict{test: "TestMain", failed: true, took: r.took, output: r.output + failed.Error()})
 	}
 	return r, nil
 }
@@ -82,20 +82,25 @@ func runGo(t tree, limit time.Duration, arguments ...string) (out []byte, failed
 type report struct {
 	verdicts   []*verdict // on the tests at the top, in the order of their start
 	output     string     // of no test
+	began      time.Time
+	took       time.Duration // by all tests
 	uncompiled bool
 }
 
 type verdict struct {
 	test          string
 	failed, ended bool
-	took          time.Duration
 	output        string
+	began         time.Time
+	// took is how long it was at work, until it ended or was heard of last. go test
+	// says it of those alone that ended, and in hundredths of a second.
+	took time.Duration
 }
 
 // event is what one line of go test -json says: see go doc test2json.
 type event struct {
+	Time                 time.Time
 	Action, Test, Output string
-	Elapsed              float64 // seconds
 }
 
 func readEvents(out []byte) (r report) {
@@ -115,38 +120,48 @@ func readEvents(out []byte) (r report) {
 
 func (r *report) add(e event) {
 	test, _, isSubtest := strings.Cut(e.Test, "/")
-	v := r.verdictOn(test)
 	switch {
 	case e.Action == "build-fail":
 		r.uncompiled = true
+	case e.Action == "start":
+		r.began = e.Time
 	case test == "":
 		r.output = keep(r.output, e.Output)
+		r.took = e.Time.Sub(r.began)
+	default:
+		r.verdictOn(test, e.Time).add(e, isSubtest)
+	}
+}
+
+func (v *verdict) add(e event, isSubtest bool) {
+	v.took = e.Time.Sub(v.began)
+	switch {
 	case e.Action == "output":
 		v.output = keep(v.output, e.Output)
 	case isSubtest:
 	case e.Action == "fail" || e.Action == "pass" || e.Action == "skip":
 		v.failed, v.ended = e.Action == "fail", true
-		v.took = time.Duration(e.Elapsed * float64(time.Second))
 	}
 }
 
-// keep appends to an output what may matter of it: its start. A deadlock prints every
-// goroutine, which may be thousands.
+// progress marks what go test says of each subtest.
+var progress = regexp.MustCompile(`^\s*(=== |--- PASS)`)
+
+// keep appends to an output what may matter of it: its start, without progress. A
+// deadlock prints every goroutine, which may be thousands.
 func keep(output, more string) string {
-	if len(output) > 1<<14 {
+	if len(output) > 1<<14 || progress.MatchString(more) {
 		return output
 	}
 	return output + more
 }
 
-func (r *report) verdictOn(test string) *verdict {
-	if test == "" {
-		return nil
-	}
+// verdictOn returns the verdict on a test, which begins now if there is none yet.
+func (r *report) verdictOn(test string, now time.Time) *verdict {
 	i := slices.IndexFunc(r.verdicts, func(v *verdict) bool { return v.test == test })
 	if i < 0 {
 		i = len(r.verdicts)
-		r.verdicts = append(r.verdicts, &verdict{test: test})
+		r.verdicts = append(r.verdicts, &verdict{test: test, began: now})
 	}
 	return r.verdicts[i]
 }

@@ -13,6 +13,9 @@
 // Before any of this, the tests run on an unchanged copy: one that always fails would
 // kill every mutant.
 //
+// For each mutant two times are told: how long the first of the tests took to fail, and
+// how long it was from the patch to the verdict, most of which goes into compiling.
+//
 // A mutant that hangs is killed by the time limit of its check. One that cannot be
 // applied or compiled any more is not killed, but at fault. The exit status is 0 only
 // if all were killed.

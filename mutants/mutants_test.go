@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,7 +52,8 @@ func TestMutantsNameTestsThatExist(t *testing.T) {
 			source[m.check.pkg] = testsOf(t, m.check.pkg)
 		}
 		for _, test := range m.check.tests {
-			assert.Contains(t, source[m.check.pkg], "\nfunc "+test+"(", "%s", m.name)
+			there := strings.Contains(source[m.check.pkg], "\nfunc "+test+"(")
+			assert.True(t, there, "%s: %s has no %s", m.name, m.check.pkg, test)
 		}
 	}
 }
@@ -74,7 +77,8 @@ func TestMutantsBreakKnownClauses(t *testing.T) {
 	require.NoError(t, err)
 	for _, m := range allMutants(t) {
 		for _, clause := range m.clauses {
-			assert.Contains(t, string(semantics), "\n| "+clause+" ", "%s", m.name)
+			there := strings.Contains(string(semantics), "\n| "+clause+" ")
+			assert.True(t, there, "%s: docs/semantics.md has no %s", m.name, clause)
 		}
 	}
 }
@@ -84,7 +88,7 @@ func TestMutantsLeaveTestsAlone(t *testing.T) {
 	for _, m := range allMutants(t) {
 		patch, err := os.ReadFile(m.file)
 		require.NoError(t, err)
-		assert.NotContains(t, string(patch), "_test.go", "%s", m.name)
+		assert.False(t, strings.Contains(string(patch), "_test.go"), "%s changes a test", m.name)
 	}
 }
 
@@ -115,6 +119,51 @@ func TestHeaders(t *testing.T) {
 			check: check{race: true, pkg: "./shard", tests: []string{"TestA", "TestB"}}, packages: []string{"./shard"},
 		}, m)
 	}
+}
+
+// TestTitlesDiffer: documents name a mutant without its number.
+func TestTitlesDiffer(t *testing.T) {
+	named := map[string]string{}
+	for _, m := range allMutants(t) {
+		assert.Empty(t, named[m.title()], "has the title of %s", m.name)
+		named[m.title()] = m.name
+	}
+}
+
+// TestOrder: mutants come in the order of their numbers, however long these are.
+func TestOrder(t *testing.T) {
+	directory := t.TempDir()
+	for _, name := range []string{"02-b", "10-c", "100-d", "11-a"} {
+		text := "Mistake: A.\nBreaks: C1\nKilled by: . TestA\n\ndiff --git a/a.go b/a.go\n+++ b/a.go\n"
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name+".patch"), []byte(text), 0o600))
+	}
+	mutants, err := readMutants(directory, regexp.MustCompile(""))
+	require.NoError(t, err)
+	var titles []string
+	for _, m := range mutants {
+		titles = append(titles, m.title())
+	}
+	assert.Equal(t, []string{"b", "c", "a", "d"}, titles)
+}
+
+// TestTimes: how long a test took is known of one that hung, too, and does not contain
+// what was compiled before.
+func TestTimes(t *testing.T) {
+	var events strings.Builder
+	for _, e := range []struct{ second, action, test string }{
+		{"05", "start", ""},
+		{"06", "run", "TestA"}, {"07", "run", "TestA/sub"}, {"08", "fail", "TestA/sub"}, {"09", "fail", "TestA"},
+		{"20", "run", "TestB"}, {"50", "output", "TestB"},
+		{"51", "fail", ""},
+	} {
+		fmt.Fprintf(&events, `{"Time":"2026-01-01T00:00:%sZ","Action":%q,"Test":%q}`+"\n", e.second, e.action, e.test)
+	}
+	r := readEvents([]byte(events.String()))
+	assert.Equal(t, 46*time.Second, r.took)
+	assert.Equal(t, times{"TestA": 3 * time.Second, "TestB": 30 * time.Second}, timesOf([]report{r}))
+	killed := mutant{}.killed("", false, r.failed())
+	assert.Equal(t, []string{"TestA", "TestB"}, killed.tests)
+	assert.Equal(t, 3*time.Second, killed.own)
 }
 
 // TestReasons: of the output of a test the line is found that says why it failed.

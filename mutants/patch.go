@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,7 +21,7 @@ import (
 //
 //	diff --git …
 type mutant struct {
-	name    string // the file's, without its ending
+	name    string // the file's, without its ending: a number and a title
 	file    string
 	mistake string
 	clauses []string
@@ -42,8 +44,20 @@ var (
 	fileChanged = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)$`)
 )
 
+// title returns the name without its number: documents name a mutant by that.
+func (m mutant) title() string {
+	_, title, _ := strings.Cut(m.name, "-")
+	return title
+}
+
+func (m mutant) number() int {
+	number, _, _ := strings.Cut(m.name, "-")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
 // readMutants returns the mutants of a directory whose names match, in the order of
-// their names.
+// their numbers.
 func readMutants(directory string, match *regexp.Regexp) (mutants []mutant, err error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.patch"))
 	if err != nil {
@@ -62,6 +76,7 @@ func readMutants(directory string, match *regexp.Regexp) (mutants []mutant, err 
 	if len(mutants) == 0 {
 		faults = append(faults, fmt.Errorf("no mutant of %d in %s matches %q", len(files), directory, match))
 	}
+	slices.SortFunc(mutants, func(a, b mutant) int { return cmp.Compare(a.number(), b.number()) })
 	return mutants, errors.Join(faults...)
 }
 

@@ -20,7 +20,8 @@ func printList(mutants []mutant) {
 const longest = 160
 
 func (r result) print(verbose bool) {
-	fmt.Printf("%-8s %5.1fs  %s (%s)\n", r.outcome, r.took.Seconds(), r.name, strings.Join(r.clauses, " "))
+	fmt.Printf("%-8s %7s of %5.1fs  %s (%s)\n",
+		r.outcome, r.within(), r.verdict.Seconds(), r.name, strings.Join(r.clauses, " "))
 	if verbose || r.outcome == survived {
 		fmt.Printf("    %s\n", r.mistake)
 	}
@@ -33,6 +34,17 @@ func (r result) print(verbose bool) {
 	if r.wider {
 		fmt.Printf("    not by its own check, which is %s\n", r.check)
 	}
+}
+
+// within returns the test's own time, or a dash if none failed.
+func (r result) within() string {
+	switch {
+	case r.outcome != killedByCheck:
+		return "–"
+	case r.own < time.Millisecond:
+		return "<1ms"
+	}
+	return r.own.Round(time.Millisecond).String()
 }
 
 func (r result) shortReason() string {
@@ -58,15 +70,16 @@ func markdown(results []result, took time.Duration) string {
 	}
 	fmt.Fprintf(&b, "%d of %d killed in %v: `go run ./mutants`, %s, %d processors, %s.\n\n",
 		killed, len(sorted), took.Round(time.Second), runtime.Version(), runtime.NumCPU(), time.Now().Format(time.DateOnly))
-	b.WriteString("| breaks | mutant | mistake | killed by | after |\n|---|---|---|---|---|\n")
+	b.WriteString("*In* is how long the first of the tests took to fail, *verdict* how long it was from the patch to the verdict, " +
+		"with compiling.\n\n")
+	b.WriteString("| breaks | mutant | mistake | killed by | in | verdict |\n|---|---|---|---|---:|---:|\n")
 	for _, r := range sorted {
 		by := r.outcome.String()
 		if r.outcome == killedByCheck {
 			by = "`" + strings.Join(r.tests, "` `") + "`"
 		}
-		_, name, _ := strings.Cut(r.name, "-")
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.1f s |\n",
-			strings.Join(r.clauses, " "), name, r.mistake, by, r.took.Seconds())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %.1fs |\n",
+			strings.Join(r.clauses, " "), r.title(), r.mistake, by, r.within(), r.verdict.Seconds())
 	}
 	return b.String()
 }

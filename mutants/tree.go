@@ -87,11 +87,21 @@ func copyFile(from, to string) error {
 func (t tree) apply(m mutant) error { return t.git("apply", "--whitespace=nowarn", m.file) }
 
 func (t tree) restore(m mutant) error {
-	found, err := filepath.Glob(filepath.Join(t.directory, "*", "testdata", "rapid"))
-	for _, failures := range found { // else they would be tried first on all other mutants
-		err = errors.Join(err, os.RemoveAll(failures))
-	}
-	return errors.Join(err, t.git("apply", "--whitespace=nowarn", "--reverse", m.file))
+	return errors.Join(t.forgetFailures(), t.git("apply", "--whitespace=nowarn", "--reverse", m.file))
+}
+
+// forgetFailures removes what rapid wrote down, in any package, to try first the next
+// time: that would be on all other mutants.
+func (t tree) forgetFailures() error {
+	return filepath.WalkDir(t.directory, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "rapid" || filepath.Base(filepath.Dir(path)) != "testdata" {
+			return err
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+		return filepath.SkipDir
+	})
 }
 
 // git runs git in the tree, as if there were no repository around it.

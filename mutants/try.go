@@ -18,7 +18,9 @@ type result struct {
 	wider  bool
 	tests  []string
 	reason string
-	took   time.Duration
+	// own is how long the first of the tests took to fail. verdict is how long it was
+	// from the patch to the verdict, most of which goes into compiling.
+	own, verdict time.Duration
 }
 
 type outcome int
@@ -130,7 +132,7 @@ func tryAll(o options, trees []tree, mutants []mutant, took times) []result {
 	each(trees, len(mutants), func(t tree, i int) {
 		start := time.Now()
 		results[i] = tryOne(o, t, mutants[i], took)
-		results[i].took = time.Since(start)
+		results[i].verdict = time.Since(start)
 		printing.Lock()
 		defer printing.Unlock()
 		results[i].print(o.verbose)
@@ -167,7 +169,7 @@ func (m mutant) meet(t tree, own, all time.Duration) result {
 }
 
 func (m mutant) killed(by string, wider bool, failed []*verdict) result {
-	r := result{mutant: m, outcome: killedByCheck, by: by, wider: wider, reason: failed[0].reason()}
+	r := result{mutant: m, outcome: killedByCheck, by: by, wider: wider, reason: failed[0].reason(), own: failed[0].took}
 	for _, v := range failed {
 		r.tests = append(r.tests, v.test)
 	}
@@ -190,10 +192,11 @@ func (m mutant) widerChecks() (checks []check) {
 // meetStress is the last chance.
 func (m mutant) meetStress(t tree) result {
 	arguments := []string{"run", "-race", "./stress", "-duration", "20s", "-seed", "1"}
+	start := time.Now()
 	out, failed := runGo(t, grace, arguments...)
 	if failed == nil {
 		return result{mutant: m, outcome: survived}
 	}
-	v := &verdict{test: "stress", output: string(out) + failed.Error()}
+	v := &verdict{test: "stress", output: string(out) + failed.Error(), took: time.Since(start)} // and compiled
 	return m.killed("go "+strings.Join(arguments, " "), true, []*verdict{v})
 }

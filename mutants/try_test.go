@@ -74,11 +74,33 @@ func TestFates(t *testing.T) {
 			assert.Equal(t, test.wider, r.wider)
 			assert.Equal(t, test.tests, strings.Join(r.tests, " "))
 			assert.Contains(t, r.reason, test.reason)
+			assert.Equal(t, test.outcome == killedByCheck, r.own > 0, "the test's own time is %v", r.own)
 		})
 	}
 	source, err := os.ReadFile(filepath.Join(small.directory, "sum.go"))
 	require.NoError(t, err)
 	assert.Contains(t, string(source), original, "the tree is as it was")
+}
+
+// TestFailuresAreForgotten: what rapid would try first the next time is left to no other
+// mutant, in whatever package; the corpora of fuzz targets are.
+func TestFailuresAreForgotten(t *testing.T) {
+	needGit(t)
+	small := smallTree(t)
+	m := smallMutant(t, "any", "return a + b", "return a")
+	require.NoError(t, small.apply(m))
+	directories := map[string]bool{
+		"testdata/rapid": false, "shard/testdata/rapid": false, "stress/harness/testdata/rapid": false,
+		"testdata/fuzz": true, "rapid": true,
+	}
+	for directory := range directories {
+		require.NoError(t, os.MkdirAll(filepath.Join(small.directory, directory, "TestA"), 0o755))
+	}
+	require.NoError(t, small.restore(m))
+	for directory, there := range directories {
+		_, err := os.Stat(filepath.Join(small.directory, directory))
+		assert.Equal(t, there, err == nil, directory)
+	}
 }
 
 // TestUnchangedFirst: a check that fails without a mutant, or is not there, kills none.
@@ -135,13 +157,13 @@ func TestRenew(t *testing.T) {
 	table := markdown([]result{
 		{mutant: mutant{name: "02-b", clauses: []string{"C10"}, mistake: "B."}, outcome: survived},
 		{mutant: mutant{name: "01-a", clauses: []string{"C9", "C11"}, mistake: "A."}, outcome: killedByCheck,
-			tests: []string{"TestA", "TestB"}, took: 1500 * time.Millisecond},
+			tests: []string{"TestA", "TestB"}, own: 20 * time.Millisecond, verdict: 1500 * time.Millisecond},
 	}, time.Minute)
 	require.NoError(t, renew(file, table))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n1 of 2 killed in 1m0s.*\n`+
-		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 1\.5 s \|\n\| C10 \| b \| B\. \| SURVIVED \| 0\.0 s \|\n\n`+
+		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 20ms \| 1\.5s \|\n\| C10 \| b \| B\. \| SURVIVED \| – \| 0\.0s \|\n\n`+
 		`<!-- /mutants -->\nafter\n$`, string(text))
 
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o600))

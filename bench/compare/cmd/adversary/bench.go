@@ -1,10 +1,12 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/shardq/shardq/bench/compare/internal/document"
 	"github.com/shardq/shardq/bench/workload"
 )
 
@@ -20,7 +22,7 @@ type bench struct {
 
 func (b *bench) validate() error {
 	switch {
-	case b.scale <= 0 || b.scale > 1:
+	case !(b.scale > 0 && b.scale <= 1): // nor NaN
 		return fmt.Errorf("-scale is %g: want more than 0, and at most 1", b.scale)
 	case b.rounds < 0:
 		return fmt.Errorf("-rounds is %d: want at least 1", b.rounds)
@@ -32,6 +34,18 @@ func (b *bench) validate() error {
 
 // count returns what the scale leaves of a number of items.
 func (b *bench) count(full int) int { return max(1, int(float64(full)*b.scale)) }
+
+// countAtLeast is count where fewer would not show what is to be shown.
+func (b *bench) countAtLeast(least, full int) int { return max(least, b.count(full)) }
+
+const (
+	// leastCrowd is how many queues or goroutines it takes for what the process does
+	// besides to come to nothing beside them.
+	leastCrowd = 100
+	// leastBurst is how many items it takes for a burst in each of 32 shards: C8 says
+	// what is left of a burst, not of a handful.
+	leastBurst = 64 * 32
+)
 
 func (b *bench) roundsOf(c hostile) int {
 	switch {
@@ -45,14 +59,26 @@ func (b *bench) roundsOf(c hostile) int {
 }
 
 // try tries each case on each target, one after the other in one process.
-func (b *bench) try(cases []hostile, targets []target) *document {
-	d := &document{bench: b, Machine: describeMachine()}
+func (b *bench) try(cases []hostile, targets []target) *results {
+	r := &results{bench: b, Machine: document.DescribeMachine(command())}
 	for _, c := range cases {
 		start := time.Now()
-		d.Outcomes = append(d.Outcomes, b.inRounds(c, targets))
+		r.Outcomes = append(r.Outcomes, b.inRounds(c, targets))
 		b.say("%s took %v\n", c.name, time.Since(start).Round(time.Second))
 	}
-	return d
+	return r
+}
+
+// command returns what to type for the same figures: where they were written to makes
+// no difference to them.
+func command() string {
+	text := "go run -C bench/compare ./cmd/adversary"
+	for _, name := range []string{"only", "targets", "scale", "rounds", "limit"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			text += " -" + name + " " + f.Value.String()
+		}
+	}
+	return text
 }
 
 // inRounds tries a case on each target once a round, the first of a round being

@@ -40,11 +40,16 @@ func choose[E any](flag, list string, all []E, names []string) (chosen []E, err 
 	if list == "" {
 		return all, nil
 	}
+	seen := map[string]bool{}
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.Index(names, name)
-		if i < 0 {
+		switch {
+		case i < 0:
 			return nil, fmt.Errorf("%s: nothing is named %q: want some of %s", flag, name, strings.Join(names, ", "))
+		case seen[name]:
+			return nil, fmt.Errorf("%s: %q is there twice", flag, name)
 		}
+		seen[name] = true
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil

@@ -5,34 +5,31 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/template"
+
+	"github.com/shardq/shardq/bench/compare/internal/document"
 )
 
 //go:embed document.md.tmpl
 var documentText string
 
-var documentTemplate = template.Must(template.New("document").Funcs(template.FuncMap{
-	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
-	"rule": func(cells []string) string { return "|---|" + strings.Repeat("---:|", len(cells)-1) },
-	"flow": func(text string) string { return strings.Join(strings.Fields(text), " ") },
-}).Parse(documentText))
+var page = document.Parse(documentText)
 
-// document is what a run came to, as a part of a document in Markdown.
-type document struct {
+// results are what a run came to, as a part of a document in Markdown.
+type results struct {
 	*bench
-	Machine  machine
+	Machine  document.Machine
 	Outcomes []*outcome
 }
 
-func (d *document) text() (string, error) {
+func (r *results) text() (string, error) {
 	var text strings.Builder
-	err := documentTemplate.Execute(&text, d)
+	err := page.Execute(&text, r)
 	return strings.TrimSpace(text.String()) + "\n", err
 }
 
 // broken reports whether shardq broke a promise.
-func (d *document) broken() bool {
-	for _, o := range d.Outcomes {
+func (r *results) broken() bool {
+	for _, o := range r.Outcomes {
 		for _, p := range o.promises {
 			if !p.kept() {
 				return true
@@ -42,15 +39,26 @@ func (d *document) broken() bool {
 	return false
 }
 
+// unfinished reports whether shardq was given up on, so that it is not known whether it
+// would have kept its promises.
+func (r *results) unfinished() bool {
+	for _, o := range r.Outcomes {
+		if o.gaveUpOnOurs() {
+			return true
+		}
+	}
+	return false
+}
+
 // Scaled tells whether these are fewer items than the titles say.
-func (d *document) Scaled() bool { return d.scale != 1 }
+func (r *results) Scaled() bool { return r.scale != 1 }
 
 // Scale is the share of the items.
-func (d *document) Scale() float64 { return d.scale }
+func (r *results) Scale() float64 { return r.scale }
 
 // Promises returns the rows of the table of promises.
-func (d *document) Promises() (rows [][]string) {
-	for _, o := range d.Outcomes {
+func (r *results) Promises() (rows [][]string) {
+	for _, o := range r.Outcomes {
 		for _, p := range o.promises {
 			verdict := "kept"
 			if !p.kept() {
@@ -69,8 +77,8 @@ const (
 	endMark   = "<!-- /adversaries -->"
 )
 
-// findMarks returns an error if a file to update has no place for the tables: better
-// before some minutes have gone by than after. No file is as good.
+// findMarks returns an error if a file to update has no place for the tables. No file is
+// as good.
 func findMarks(file string) error {
 	if file == "" {
 		return nil

@@ -13,7 +13,7 @@ meanwhile: one through Add, Get and Done, one with AddAfter. Then all are taken.
 
 func oneDeadline(b *bench, t target) *figures {
 	const within = time.Hour
-	return expireAtOnce(b, t, numbers(b.count(10_000_000)), within, func(int) time.Duration { return within })
+	return expireAtOnce(b, t, numbers(b.countAtLeast(leastBurst, 10_000_000)), within, func(int) time.Duration { return within })
 }
 
 const stallText = `A million keys (uint64) wait for moments that are spread over ten minutes, and the clock is stepped over all of them at once, as
@@ -21,7 +21,7 @@ it is for a process that was stopped, or a machine that slept. Otherwise as befo
 
 func stall(b *bench, t target) *figures {
 	const within = 10 * time.Minute
-	it := numbers(b.count(1_000_000))
+	it := numbers(b.countAtLeast(leastBurst, 1_000_000))
 	delays := workload.Delays(len(it.keys), within)
 	return expireAtOnce(b, t, it, within, func(i int) time.Duration { return delays[i] })
 }
@@ -141,7 +141,7 @@ const stepsPerHold = 128
 // become ready.
 func (x *expiry) expire() (ok bool) {
 	x.probed("expiring", x.probes(), func() {
-		start, left := time.Now(), len(x.items.keys)-len(x.taken)
+		start, left := time.Now(), max(1, len(x.items.keys)-len(x.taken))
 		turns := x.clock.ours.note(func() { x.step(x.within) })
 		if ok = x.awaitAllReady(start); !ok {
 			x.queue.ShutDown() // lets go of a prober that is stuck

@@ -12,7 +12,8 @@ client-go has a heartbeat of ten. controller-runtime's queue takes no clock to c
 
 func idleQueues(b *bench, t target) *figures {
 	var wakes atomic.Int64
-	crowd := idleCrowd{figures: newFigures(t), n: b.count(10_000)}
+	crowd := idleCrowd{figures: newFigures(t), n: b.countAtLeast(leastCrowd, 10_000)}
+	goroutines := runtime.NumGoroutine()
 	crowd.make(counted(&wakes))
 	before := wakes.Load()
 	time.Sleep(max(time.Duration(float64(21*time.Second)*b.scale), 50*time.Millisecond))
@@ -22,6 +23,7 @@ func idleQueues(b *bench, t target) *figures {
 	for _, q := range crowd.queues {
 		q.ShutDown()
 	}
+	goroutinesSince(goroutines) // lest those that end be missed in the next count
 	return crowd.figures
 }
 
@@ -46,10 +48,10 @@ func (c *idleCrowd) make(times timeSource) {
 	c.each("to make one", time.Since(start), c.n)
 	c.bounded("C25", "heap of a new queue", bytes, newQueueLimit, (liveHeap()-heap)/float64(c.n))
 	c.add("stacks of a new queue", bytes, max(0, read(heapStacks)-stacks)/float64(c.n))
-	c.bounded("C25", "goroutines of a new queue", count, 0, float64(runtime.NumGoroutine()-goroutines)/float64(c.n))
+	c.bounded("C25", "goroutines of a new queue", count, 0, goroutinesSince(goroutines)/float64(c.n))
 	c.use()
 	c.add("heap of a queue that was used", bytes, (liveHeap()-heap)/float64(c.n))
-	c.bounded("C25", "goroutines of a queue that was used", count, 0, float64(runtime.NumGoroutine()-goroutines)/float64(c.n))
+	c.bounded("C25", "goroutines of a queue that was used", count, 0, goroutinesSince(goroutines)/float64(c.n))
 }
 
 // use takes an item through each queue, and another after a delay.

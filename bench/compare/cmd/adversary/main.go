@@ -8,11 +8,11 @@
 //	go run ./cmd/adversary                   all cases at their full size: some minutes, up to 4 GiB
 //	go run ./cmd/adversary -only LIST        some cases
 //	go run ./cmd/adversary -targets LIST     some queues
-//	go run ./cmd/adversary -scale 0.01       a hundredth of the items
+//	go run ./cmd/adversary -scale 0.01       a hundredth of the items, where that is enough of them
 //	go run ./cmd/adversary -markdown FILE    writes the tables to a file, too
 //	go run ./cmd/adversary -update FILE      puts them between two marks in a document
 //
-// It ends with status 1 if shardq breaks one of its promises.
+// It ends with status 1 if shardq breaks one of its promises, or is given up on.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 func main() {
 	err := run()
 	switch {
-	case errors.Is(err, errBroken):
+	case errors.Is(err, errBroken), errors.Is(err, errUnfinished):
 		fmt.Fprintln(os.Stderr, "adversary:", err)
 		os.Exit(1)
 	case err != nil:
@@ -38,6 +38,10 @@ func main() {
 
 // errBroken says that the cases ran, and that shardq did not stand one of them.
 var errBroken = errors.New("shardq broke a promise")
+
+// errUnfinished says that it is not known whether shardq stood a case: it was too slow, or
+// would have gone on for ever.
+var errUnfinished = errors.New("shardq was given up on after -limit")
 
 func run() error {
 	var (
@@ -65,15 +69,38 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := findMarks(*update); err != nil {
+	partial := len(cases) < len(caseNames()) || len(targets) < len(targetNames()) || b.scale != 1
+	if err := checkFiles(*markdown, *update, partial); err != nil {
 		return err
 	}
 	return write(b.try(cases, targets), *markdown, *update)
 }
 
+// checkFiles finds a fault with the files to write: better before some minutes have gone by
+// than after.
+func checkFiles(markdown, update string, partial bool) error {
+	if update != "" && partial {
+		return errors.New("-update takes all cases, on all queues, at their full size: leave out -only, -targets and -scale")
+	}
+	if err := findMarks(update); err != nil {
+		return err
+	}
+	for _, name := range []string{markdown, update} {
+		if name == "" {
+			continue
+		}
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		file.Close()
+	}
+	return nil
+}
+
 // write shows the document, and puts it where it was asked for.
-func write(d *document, markdown, update string) error {
-	text, err := d.text()
+func write(r *results, markdown, update string) error {
+	text, err := r.text()
 	if err != nil {
 		return err
 	}
@@ -84,8 +111,11 @@ func write(d *document, markdown, update string) error {
 	if update != "" {
 		err = errors.Join(err, replaceBetweenMarks(update, text))
 	}
-	if d.broken() {
+	if r.broken() {
 		err = errors.Join(err, errBroken)
+	}
+	if r.unfinished() {
+		err = errors.Join(err, errUnfinished)
 	}
 	return err
 }

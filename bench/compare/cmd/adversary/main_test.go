@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,13 +32,14 @@ func TestAdversaries(t *testing.T) {
 			text, err := d.text()
 			require.NoError(t, err)
 			assert.NotContains(t, text, "> ", "given up on")
+			assert.False(t, d.unfinished())
 		})
 	}
 }
 
 // requireKept holds shardq, with each number of shards, to the promises that the case
 // is about.
-func requireKept(t *testing.T, d *document) {
+func requireKept(t *testing.T, d *results) {
 	t.Helper()
 	titles := map[string]bool{}
 	for _, o := range d.Outcomes {
@@ -81,6 +83,9 @@ func TestWhatTakesTooLongIsGivenUpOn(t *testing.T) {
 	text, err := d.text()
 	require.NoError(t, err)
 	assert.Contains(t, text, "| "+filing+" | > 1 ns | > 1 ns | > 1 ns |")
+	assert.True(t, d.unfinished())
+	assert.False(t, d.broken(), "slow is not broken")
+	assert.False(t, b.try([]hostile{cases[3]}, targets()[2:3]).unfinished(), "others may be slow")
 }
 
 func TestASlowTargetHasOneRound(t *testing.T) {
@@ -103,6 +108,8 @@ func TestNamesAreChosenFrom(t *testing.T) {
 	assert.Equal(t, []string{"client-go", "shardq"}, []string{some[0].name, some[1].name})
 	_, err = choose("-only", "burst,nonsense", cases, caseNames())
 	assert.ErrorContains(t, err, `"nonsense"`)
+	_, err = choose("-only", "burst,idle,burst", cases, caseNames())
+	assert.ErrorContains(t, err, `"burst" is there twice`)
 }
 
 func TestFlagsAreChecked(t *testing.T) {
@@ -110,7 +117,10 @@ func TestFlagsAreChecked(t *testing.T) {
 	require.NoError(t, good.validate())
 	for _, bad := range []func(*bench){
 		func(b *bench) { b.scale = 0 },
+		func(b *bench) { b.scale = -1 },
 		func(b *bench) { b.scale = 1.1 },
+		func(b *bench) { b.scale = math.Inf(1) },
+		func(b *bench) { b.scale = math.NaN() },
 		func(b *bench) { b.rounds = -1 },
 		func(b *bench) { b.limit = 0 },
 	} {
@@ -118,6 +128,34 @@ func TestFlagsAreChecked(t *testing.T) {
 		bad(&b)
 		assert.Error(t, b.validate())
 	}
+}
+
+// TestTinyScales: shardq is not convicted of what a handful of items cannot show.
+func TestTinyScales(t *testing.T) {
+	b := &bench{scale: math.SmallestNonzeroFloat64, rounds: 1, limit: time.Minute, progress: io.Discard}
+	require.NoError(t, b.validate())
+	assert.Equal(t, 1, b.count(1000))
+	assert.Equal(t, leastCrowd, b.countAtLeast(leastCrowd, 10_000))
+	for _, c := range cases {
+		if c.name != "collisions" { // which has as many keys as ever
+			requireKept(t, b.try([]hostile{c}, targets()[:2]))
+		}
+	}
+}
+
+func TestFilesAreChecked(t *testing.T) {
+	directory := t.TempDir()
+	document := filepath.Join(directory, "reliability.md")
+	require.NoError(t, os.WriteFile(document, []byte(beginMark+"\nold\n"+endMark), 0o644))
+	require.NoError(t, checkFiles("", "", true))
+	require.NoError(t, checkFiles(filepath.Join(directory, "new.md"), document, false))
+	text, err := os.ReadFile(document)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "old", "nothing is written yet")
+
+	assert.ErrorContains(t, checkFiles("", document, true), "-update takes all cases")
+	assert.Error(t, checkFiles(filepath.Join(directory, "missing", "new.md"), "", false))
+	assert.Error(t, checkFiles("", filepath.Join(directory, "new.md"), false), "has no marks")
 }
 
 func TestTheTablesReplaceWhatStandsBetweenTheMarks(t *testing.T) {
@@ -143,7 +181,7 @@ func TestABrokenPromiseIsToldOf(t *testing.T) {
 	f.bounded("C8", "retained", bytes, 1024, 512)
 	o := newOutcome(hostile{Title: "A case"}, targets())
 	o.add(f.target, f)
-	d := &document{bench: &bench{scale: 1}, Outcomes: []*outcome{o}}
+	d := &results{bench: &bench{scale: 1}, Outcomes: []*outcome{o}}
 	require.False(t, d.broken())
 
 	f = newFigures(targets()[0])

@@ -96,6 +96,18 @@ func (o *outcome) hold(p kept) {
 	o.promises = append(o.promises, p)
 }
 
+// gaveUpOnOurs reports whether shardq was given up on, in any round.
+func (o *outcome) gaveUpOnOurs() bool {
+	for _, t := range o.targets {
+		for _, row := range o.rows {
+			if c := o.cells[place{row, t.name}]; t.engine == ours && c != nil && c.over {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // columns returns the targets that the case was tried on.
 func (o *outcome) columns() (tried []target) {
 	for _, t := range o.targets {

@@ -13,7 +13,7 @@ that waits for a channel and does nothing else. *Calls of Add* are those that wo
 long the longest took.`
 
 func parkedGets(b *bench, t target) *figures {
-	it := numbers(b.count(100_000))
+	it := numbers(b.countAtLeast(leastCrowd, 100_000))
 	s := sleepers{trial: newTrial(t, timeSource{}, timeSource{}, it), got: make([]uint64, len(it.keys)), limit: b.limit}
 	defer s.idle.ShutDown()
 	s.compare()

@@ -2,15 +2,19 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/shardq/shardq/bench/compare/internal/document"
 )
 
 // report collects what is measured, in the order of the document.
 type report struct {
 	scale    scale
 	images   string // directory
-	Machine  machine
+	Machine  document.Machine
 	Sections []*section
 	Verdicts []verdict
 	failed   []error // plots that could not be drawn
@@ -31,7 +35,12 @@ type table struct {
 type plotFile struct{ Name, Title string }
 
 func newReport(s scale, images string) *report {
-	return &report{scale: s, images: images, Machine: describeMachine()}
+	return &report{scale: s, images: images, Machine: document.DescribeMachine(command())}
+}
+
+// command returns what was typed.
+func command() string {
+	return strings.Join(append([]string{"go run ./cmd/report"}, os.Args[1:]...), " ")
 }
 
 // Quick and Rounds are for the document.

@@ -1,4 +1,4 @@
-package main
+package document
 
 import (
 	"os"
@@ -7,26 +7,28 @@ import (
 	"time"
 )
 
-// machine is where and when a report was made.
-type machine struct {
+// Machine is where and when something was measured.
+type Machine struct {
 	Processor  string
 	Cores      int
 	Go, System string
 	Date       string
-	Command    string
+	// Command is what to type for the same figures.
+	Command string
 	// Load is the load average of the minute before, "" if the system does not
 	// tell.
 	Load string
 }
 
-func describeMachine() machine {
-	return machine{
+// DescribeMachine returns this machine, at this moment.
+func DescribeMachine(command string) Machine {
+	return Machine{
 		Processor: processor(),
 		Cores:     runtime.GOMAXPROCS(0),
 		Go:        runtime.Version(),
 		System:    runtime.GOOS + "/" + runtime.GOARCH,
 		Date:      time.Now().Format(time.DateOnly),
-		Command:   strings.Join(append([]string{"go run ./cmd/report"}, os.Args[1:]...), " "),
+		Command:   command,
 		Load:      load(),
 	}
 }
