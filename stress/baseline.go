@@ -9,7 +9,7 @@ import (
 func baseline() harness.Target {
 	return harness.Target{
 		Name:     "baseline",
-		Features: harness.Features{CallersLimiter: true},
+		Features: harness.Features{CallersLimiter: true, ExactLen: true},
 		Ints:     openBaseline[int], Strings: openBaseline[string],
 		Pairs: openBaseline[harness.Pair], Anys: openBaseline[any],
 	}

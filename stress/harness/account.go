@@ -13,6 +13,35 @@ type account struct {
 	merged, fired        uint64
 	histories, undecided int
 	lateness             *lateness
+	asked
+}
+
+// asked counts what the queue was asked for.
+type asked struct {
+	immediate, sure  uint64 // adds at once, and those of them that were not dropped for sure
+	deferred         uint64 // adds with a delay
+	limited, forgets uint64 // AddRateLimited and Forget
+	delayedGets      uint64 // Gets of delayed keys
+}
+
+// count counts a call that adds and that nothing prevented.
+//
+//go:norace
+func (a *asked) count(op operation, delay time.Duration) {
+	if op == opAdd || op == opAddAfter && delay <= 0 {
+		a.immediate++
+	} else {
+		a.deferred++
+	}
+}
+
+func (a *asked) add(b asked) {
+	a.immediate += b.immediate
+	a.sure += b.sure
+	a.deferred += b.deferred
+	a.limited += b.limited
+	a.forgets += b.forgets
+	a.delayedGets += b.delayedGets
 }
 
 func newAccount() *account { return &account{lateness: &lateness{}} }

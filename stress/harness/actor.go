@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type actor struct {
 	steps      uint64 // the operations that signed
 	gets       uint64 // that returned a key
 	dones      uint64
+	asked      asked
 	before     frontiers
 }
 
@@ -68,24 +70,46 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 	}
 	a.sign()
 	if a.plain(key) {
+		a.asked.count(op, delay)
 		a.call(op, key, delay)
 		return
 	}
-	e := event{operation: op, key: int32(key), delay: delay, stepped: a.fake != nil, call: now()}
+	e := event{operation: op, key: int32(key), delay: delay, stepped: a.fake != nil}
 	var number uint64
 	if a.ledger != nil {
 		number = a.ledger.want(key)
-		if classOf(key) == delayed {
-			a.ledger.wantIn(key, delay)
+		if classOf(key) == delayed && op == opAddAfter {
+			e.clock = a.ledger.wantIn(key, delay)
 		}
 	}
+	e.call = now() // after the books: whatever is stamped before it did not serve this add
 	panicked := attempt(func() { a.call(op, key, delay) })
 	e.end = now()
 	e.unsure = panicked != calm || a.queue.ShuttingDown()
-	if a.ledger != nil && !e.unsure && (op == opAdd || !a.plan.dropsWaiting()) {
-		a.ledger.land(key, number)
+	if panicked == calm {
+		a.asked.count(op, delay)
+	}
+	if a.ledger != nil {
+		a.settleAdd(&e, number)
 	}
 	a.record(e)
+}
+
+// settleAdd enters into the ledger what came of an add.
+func (a *actor) settleAdd(e *event, number uint64) {
+	key := int(e.key)
+	if due := a.ledger.keys[key].due.Load(); e.operation == opAddRateLimited && classOf(key) == delayed && due < math.MaxInt64 {
+		e.clock = due // which the limiter's answer has set
+	}
+	if e.unsure {
+		return
+	}
+	if e.operation == opAdd {
+		a.asked.sure++
+	}
+	if e.operation == opAdd || !a.plan.dropsWaiting() {
+		a.ledger.land(key, number)
+	}
 }
 
 func (a *actor) call(op operation, key int, delay time.Duration) {
@@ -95,6 +119,7 @@ func (a *actor) call(op operation, key int, delay time.Duration) {
 	case opAddAfter:
 		a.queue.AddAfter(key, delay)
 	case opAddRateLimited:
+		a.asked.limited++
 		a.queue.AddRateLimited(key)
 	}
 }
@@ -127,10 +152,13 @@ func (a *actor) get() (key int, ok bool) {
 	}
 	a.gets++
 	e.key = int32(key)
-	a.record(e)
 	if a.ledger != nil {
-		a.ledger.begin(key, a.plan.groupOf(key), a.before)
+		e.clock = a.ledger.begin(key, a.plan.groupOf(key), a.before)
+		if classOf(key) == delayed {
+			a.asked.delayedGets++
+		}
 	}
+	a.record(e)
 	return key, true
 }
 
@@ -166,8 +194,17 @@ func (a *actor) done(key int) {
 // forget is Forget, and NumRequeues.
 func (a *actor) forget(key int) {
 	a.sign()
+	a.asked.forgets++
 	attempt(func() { a.queue.Forget(key) })
-	if n := a.queue.NumRequeues(key); n < 0 {
-		a.violated.report("C29", key, "NumRequeues says %d", n)
+	if n := a.queue.NumRequeues(key); n < 0 || n > a.mostRequeues() {
+		a.violated.report("C28", -1, "NumRequeues says %d of key %d", n, key)
 	}
+}
+
+// mostRequeues is how often any key was requeued at most, as far as that is known.
+func (r *round) mostRequeues() int {
+	if r.limiterBooks == nil {
+		return math.MaxInt
+	}
+	return int(r.limiterBooks.asked.Load())
 }

@@ -43,6 +43,7 @@ func (c *consumer) process(key int) {
 	if c.chance(50) {
 		runtime.Gosched()
 	}
+	c.gate.pass()
 	if c.has(Deaths) && c.chance(500) {
 		if c.chance(2) {
 			panic(workerLost)

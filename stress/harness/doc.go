@@ -4,15 +4,42 @@
 //
 // The way of a run: a [Plan] is drawn from a seed (plan.go), a [Target] makes the queue
 // (target.go, items.go), actors use it (actor.go, producer.go, consumer.go), an ending
-// brings it to rest (ending.go), and the books are settled (settle.go). The books are
+// brings it to rest (ending.go), and the books are settled (settle.go). Before the actors
+// begin, a queue that nobody else uses is asked what it must know exactly (opening.go),
+// and after they have left, what is dropped then (closing.go). The books are
 //
 //   - the ledger: one record per key, checked at every Get and Done (ledger.go),
 //   - the order of shards, checked at every Get (order.go),
 //   - the recorders: what each goroutine did last, and all that was done to a few
 //     watched keys (recorder.go), which become histories that porcupine checks
 //     (history.go),
-//   - the watchdog, for what should happen and does not (watchdog.go).
+//   - the counters of calls, with which Stats and the limiter are compared (settle.go,
+//     limits.go),
+//   - the watchdog, for what should happen and does not (watchdog.go),
+//   - the process: data races that the detector reports, and memory that is left when a
+//     round is over (round.go, memory.go).
+//
+// A violation that names a key is shown with the part of that key's history that is
+// wrong by itself (explain.go).
 //
 // A round without a ledger is drawn now and then: the ledger's atomics put operations
 // in an order that the race detector then takes for granted.
+//
+// What it does not check:
+//
+//   - how late a delay ends by the real clock (it is printed), and by a fake clock
+//     between other calls: only on a new queue, and at the end of production, when every
+//     delay must be over;
+//   - the order of deadlines (C24), the order across shards (C5 beyond one shard), and
+//     wake-ups of an idle queue (C25, but for timers of a fake clock at rest);
+//   - the limiters themselves (C29 to C32), and of NumRequeues under load only that it
+//     does not exceed what the limiter was asked;
+//   - Len and Stats under load beyond bounds, and which of the counters of adds is wrong
+//     where delays are dropped or canceled;
+//   - CancelDelayOnAdd beside other calls: only on a new queue;
+//   - the rate limiter, the counters of a shutdown and the memory of the small queues one
+//     by one, and in a queue with more than 16 shards, what of C8 takes more further
+//     operations than a round has;
+//   - leaks of less than 1 MiB in a run, and data races in a program that was not
+//     built with -race.
 package harness

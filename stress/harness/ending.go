@@ -19,8 +19,12 @@ func (r *round) end() {
 	case DrainThenShutDown:
 		r.producers.Wait()
 		r.awaitRest()
-		r.lastWave(last)
-		r.drainAndShutDown()
+		if last.chance(8) {
+			r.lastWave(last)
+			r.drainAndShutDown()
+		} else {
+			r.shutDownBesideAWorker(last)
+		}
 	case Storm:
 		r.storm(last)
 		r.producers.Wait()
@@ -65,6 +69,7 @@ func (r *round) drain(callers int) {
 
 // checkDrained is called when a drain returned that nothing cut short.
 func (r *round) checkDrained() {
+	over := now()
 	if n := r.queue.Len(); n > 0 {
 		r.violated.report("C12", -1, "ShutDownWithDrain returned with %d items ready", n)
 	}
@@ -73,7 +78,7 @@ func (r *round) checkDrained() {
 	}
 	for key := range r.ledger.keys {
 		if r.ledger.keys[key].owned.Load() != 0 {
-			r.violated.report("C12", key, "ShutDownWithDrain returned while a worker had key %d", key)
+			r.violated.reportAt(over, "C12", key, "ShutDownWithDrain returned while a worker had key %d", key)
 		}
 	}
 }
@@ -117,6 +122,7 @@ func (r *round) storm(a *actor) {
 
 // awaitRest waits until nothing is ready, waiting or processing.
 func (r *round) awaitRest() {
+	r.awaitDelays()
 	for !r.atRest() && !r.violated.stopped.Load() {
 		breathe()
 	}
@@ -125,6 +131,21 @@ func (r *round) awaitRest() {
 		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
 			breathe()
 		}
+	}
+}
+
+// awaitDelays waits for a fake clock to pass the deadlines of all delays, which nobody
+// adds to any more. Then nothing waits: it is the end of a step that ends delays, and no
+// goroutine has to run for it (C19, C27).
+func (r *round) awaitDelays() {
+	if r.fake == nil {
+		return
+	}
+	for due := r.fake.Now().Add(longestDelay + tick).UnixNano(); r.steppedTo.Load() < due; {
+		breathe()
+	}
+	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
+		r.violated.report("C19", -1, "%d items wait still when the clock has passed all deadlines by a tick", s.Waiting)
 	}
 }
 

@@ -2,13 +2,17 @@ package harness
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
 )
 
 var anything = Limits{Adds: 1000, Mix: All, Ending: -1}
@@ -73,13 +77,22 @@ func TestParse(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	c := Command{Run: "stress", Targets: []Target{Shardq()}, Regressions: "# none\n\n-seed 7 -rounds 1 -adds 100 # was slow\n"}
+	other := Shardq()
+	other.Name = "other"
+	c := Command{Package: "./stress", Targets: []Target{Shardq(), other},
+		Regressions: "# none\n\n-seed 7 -rounds 1 -adds 100 # was slow\n-target other -seed 8 -rounds 1 -adds 100\n"}
 	for _, test := range []struct {
 		arguments string
 		code      int
 		says      string
 	}{
-		{"-rounds 2 -adds 100 -duration 1h -v", 0, ""},
+		{"-rounds 2 -adds 100 -duration 1h -v", 0, "\n2 rounds in"},
+		{"-rounds 2 -adds 100 -duration 1ns", 0, "\n1 rounds in"},
+		{"-adds 100 -duration 1ns", 0, "\n1 rounds in"},
+		{"-adds 100 -duration 1ns -target other", 0, "stress: other, seeds from 1"},
+		{"-survey -mix none", 2, "no such flag beside -survey"},
+		{"-survey -ending rest", 2, "no such flag beside -survey"},
+		{"-survey -duration 1s", 2, "no such flag beside -survey"},
 		{"-help", 0, "how long to go on"},
 		{"-rounds 1 surplus", 2, "want flags only"},
 		{"-adds 1", 2, "-adds of at least 10"},
@@ -93,8 +106,110 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, test.code, code, "%s: %s %s", test.arguments, &out, &errs)
 		require.Contains(t, out.String()+errs.String(), test.says)
 	}
-	c.Regressions = "-seed x\n"
-	require.Equal(t, 1, c.Main([]string{"-duration", "1ms"}, &bytes.Buffer{}, &bytes.Buffer{}))
+	for _, line := range []string{"-seed x", "-target nobody", "-survey"} {
+		c.Regressions = line
+		require.Equal(t, 1, c.Main([]string{"-duration", "1ms"}, &bytes.Buffer{}, &bytes.Buffer{}), line)
+	}
+}
+
+// TestRegressionsOfATarget: they run where it is the target, and only there.
+func TestRegressionsOfATarget(t *testing.T) {
+	shorten(t, &grace)
+	c := Command{Package: "./stress", Targets: []Target{Shardq(), saboteur(isShuttingDown)},
+		Regressions: "-target saboteur -seed 1 -rounds 30 -adds 100\n"}
+	run := func(target string) (code int, errs string) {
+		var text bytes.Buffer
+		code = c.Main([]string{"-target", target, "-duration", "1ns", "-adds", "100"}, &bytes.Buffer{}, &text)
+		return code, text.String()
+	}
+	code, errs := run("shardq")
+	require.Zero(t, code, errs)
+	code, errs = run("saboteur")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "regression \"-target saboteur")
+}
+
+func TestRoundsWithoutADurationAreAllRun(t *testing.T) {
+	c := Command{Targets: []Target{Shardq()}}
+	for arguments, want := range map[string]time.Duration{
+		"": defaultDuration, "-rounds 5": 0, "-rounds 5 -duration 1s": time.Second, "-duration 2s": 2 * time.Second,
+	} {
+		p, err := c.parse(strings.Fields(arguments), io.Discard, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Duration, arguments)
+	}
+}
+
+// TestSmallQueuesAreLeftOut where they would leave goroutines, unless they are asked for.
+func TestSmallQueuesAreLeftOut(t *testing.T) {
+	for seed := range uint64(300) {
+		p := Draw(seed, anything, Features{})
+		require.NotEqual(t, Small, p.Ending)
+		p = Draw(seed, Limits{Adds: 100, Mix: All, Ending: Small}, Features{})
+		require.Equal(t, Small, p.Ending)
+	}
+	all := Options{Target: Target{Name: "other"}, Limits: anything}
+	require.Contains(t, all.introduction(), "without rounds of small queues")
+	all.Target = Shardq()
+	require.NotContains(t, all.introduction(), "without")
+}
+
+// TestLine: the command that repeats a round is built as this one, and names its target.
+func TestLine(t *testing.T) {
+	race := ""
+	if raceDetector {
+		race = " -race"
+	}
+	require.Equal(t, "go run"+race+" ./stress -target shardq", Command{Package: "./stress"}.line("shardq"))
+	require.Equal(t, "go run -C bench/compare"+race+" ./cmd/stress -target client-go",
+		Command{Module: "bench/compare", Package: "./cmd/stress"}.line("client-go"))
+}
+
+func TestDataRacesAreCounted(t *testing.T) {
+	require.Nil(t, dataRaces(2, 2))
+	require.Equal(t, "data race violated: the race detector has reported 3; see above", dataRaces(2, 5).String())
+}
+
+func TestLeftOver(t *testing.T) {
+	require.Nil(t, leftOver(1<<20, 1<<20+mostLeft))
+	require.Nil(t, leftOver(1<<20, 0))
+	require.Equal(t, "C8", leftOver(1<<20, 1<<20+mostLeft+1).Clause)
+}
+
+// TestMostKept: in one round of four, for few shards, what C8 promises; in all others less
+// than 8 KiB for each shard.
+func TestMostKept(t *testing.T) {
+	for _, test := range []struct {
+		seed   uint64
+		shards int
+		cells  int64 // for each shard
+	}{{4, 1, 0}, {4, 16, 0}, {4, 32, 32}, {4, 100, 100}, {4, 4096, 128}, {5, 1, 128}, {6, 100, 128}} {
+		r := &round{plan: Plan{Seed: test.seed, Shards: test.shards}, fresh: 1000}
+		require.Equal(t, 2000+keptConstant+test.cells*bytesPerCell*int64(test.shards), r.mostKept(), "%+v", test)
+	}
+}
+
+func TestDisagreement(t *testing.T) {
+	// Of ten adds at once and three with a delay, one of which joined another:
+	right := shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 1}
+	a := &account{asked: asked{immediate: 10, sure: 9, deferred: 3, delayedGets: 2}}
+	require.Empty(t, a.disagreement(right, false))
+	for name, wrong := range map[string]func(*shardq.Stats){
+		"Added":                  func(s *shardq.Stats) { s.Added++ },
+		"Merged":                 func(s *shardq.Stats) { s.Merged-- },
+		"Dropped":                func(s *shardq.Stats) { s.Dropped++ },
+		"more delays":            func(s *shardq.Stats) { s.Fired = 4 },
+		"fewer delays":           func(s *shardq.Stats) { s.Fired = 1 },
+		"not every delay":        func(s *shardq.Stats) { s.Added, s.Merged = 1, 0 },
+		"Added + Merged - Fired": func(s *shardq.Stats) { s.Added, s.Dropped = 7, 2 },
+	} {
+		s := right
+		wrong(&s)
+		require.NotEmpty(t, a.disagreement(s, name == "Added + Merged - Fired"), name)
+	}
+	require.Empty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 2}, true), "one that waited")
+	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 3}, true))
+	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 0}, true))
 }
 
 // TestFailureTellsAll: the clause, the history, and the command that repeats it.
@@ -108,16 +223,37 @@ func TestFailureTellsAll(t *testing.T) {
 	require.Regexp(t, `again: go run ./stress -seed \d+ -rounds 1 -adds 5000 -mix none -ending drain`, err.Error())
 }
 
-// TestHistoryIsKept: of a watched key entirely, of others the end.
+// TestHistoryIsKept: of a watched key entirely, of others the latest.
 func TestHistoryIsKept(t *testing.T) {
+	var r recorder
+	for n := range int64(mostLatest + 10) {
+		r.record(event{operation: opAdd, key: 1, call: n})
+		require.LessOrEqual(t, r.completeFrom(), max(0, n-mostLatest+1))
+		r.record(event{operation: opAdd, key: 4, call: n})
+	}
+	ofKey := func(key int32) []event {
+		return eventsOf([]*recorder{&r}, func(e event) bool { return e.key == key })
+	}
+	require.Len(t, ofKey(1), mostLatest+10)
+	require.Len(t, ofKey(4), mostLatest)
+	require.Equal(t, int64(10), ofKey(4)[0].call)
+	require.Equal(t, int64(10), r.completeFrom())
+}
+
+// TestHistoryThatBreaksNoRule is shown as it is, from its end.
+func TestHistoryThatBreaksNoRule(t *testing.T) {
 	plan := Draw(1, Limits{Adds: 2000, Ending: Drain}, Shardq().Features)
 	plan.Ledger, plan.Choice, plan.Keys = true, Uniform, 16
-	r, _ := plan.run(Shardq(), &watchdog{})
-	for _, key := range []int{1, 4} {
-		require.Contains(t, r.lastDone(key), "Done\n")
-		require.NotContains(t, r.lastDone(key), "shutdown")
-	}
-	require.Empty(t, r.lastDone(-1))
+	r := newRound(plan, Shardq(), &atomic.Uint64{})
+	r.play(Shardq())
+	v := Violation{Clause: "C1", Key: 4}
+	r.explain(&v)
+	require.Contains(t, v.History, "what was done to key 4 last:\n")
+	require.Contains(t, v.History, "Done(4)\n")
+	require.LessOrEqual(t, strings.Count(v.History, "\n"), 1+mostShown)
+	none := Violation{Clause: "C1", Key: -1}
+	r.explain(&none)
+	require.Empty(t, none.History)
 }
 
 // calls makes a history in which one call follows another.
@@ -193,6 +329,20 @@ func TestMinimise(t *testing.T) {
 	require.Equal(t, "C10", clauseOf(event{operation: opGetNothing}))
 }
 
+// TestMinimiseLeavesOut what does not matter in between, where nothing can be cut off.
+func TestMinimiseLeavesOut(t *testing.T) {
+	operations := []operation{opAddAfter} // not over: so no call comes after all others
+	for range 20 {
+		operations = append(operations, opAdd, opGet, opAdd, opDone, opGet, opDone)
+	}
+	history := calls(append(operations, opGet, opDone)...)
+	history[0].delay = time.Hour
+	wrong := minimise(history)
+	require.LessOrEqual(t, len(wrong), 2)
+	require.Equal(t, history[len(history)-2], wrong[len(wrong)-1])
+	require.Equal(t, porcupine.Illegal, check(fromIdle, wrong))
+}
+
 func TestLatenessQuantiles(t *testing.T) {
 	var l lateness
 	for n := range 1000 {
@@ -235,9 +385,45 @@ func TestSurveyReads(t *testing.T) {
 		"some\n\tC4 violated: nothing\n":            "C4",
 		"panic: limiter [recovered]\n\ngoroutine 1": "C17",
 		"fatal error: all goroutines are asleep":    "C17",
-		"":                                          "C4",
+		"":                                          unexplained,
 	} {
-		clause, _ := Options{}.read(said)
+		clause, _ := deathOf(said, "signal: killed")
 		require.Equal(t, want, clause, said)
 	}
+	_, message := deathOf("", "signal: killed")
+	require.Equal(t, "the process ended: signal: killed", message)
+}
+
+// TestSurveyTellsHowAChildDied: that of a test is this program, which knows no such flags.
+func TestSurveyTellsHowAChildDied(t *testing.T) {
+	clause, message, err := Options{Target: Shardq(), Patience: time.Minute}.child(themes[0], 1)
+	require.NoError(t, err)
+	require.Equal(t, unexplained, clause)
+	require.Equal(t, "the process ended: exit status 2", message)
+}
+
+func TestSurveyHeedsFlags(t *testing.T) {
+	c := Command{Targets: []Target{Shardq()}}
+	p, err := c.parse(strings.Fields("-survey -rounds 3 -shards 5 -patience 7s -adds 99"), io.Discard, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 3, p.Rounds)
+	flags := strings.Join(p.childFlags(themes[0], 8), " ")
+	for _, want := range []string{"-shards 5", "-patience 7s", "-adds 99", "-seed 8", "-rounds 1"} {
+		require.Contains(t, flags, want)
+	}
+	p, err = c.parse([]string{"-survey"}, io.Discard, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, surveyRounds, p.Rounds)
+	require.Equal(t, surveyPatience, p.Patience)
+}
+
+func TestVerdict(t *testing.T) {
+	v := verdict{rounds: 4, broken: map[string]int{}, says: map[string]string{}}
+	var out strings.Builder
+	v.print(&out, "calm")
+	for _, clause := range []string{"C2", "", "C1", "C2"} {
+		v.add(clause, "of "+clause)
+	}
+	v.print(&out, "storm")
+	require.Equal(t, "| calm | 4 | nothing |  |\n| storm | 4 | C1 in 1, C2 in 2 | of C1; of C2 |\n", out.String())
 }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -111,11 +112,51 @@ func (e event) until() int64 {
 	return e.end
 }
 
-// minimise returns a part of a history that is wrong by itself, and as short as
-// cutting at both ends makes it.
+// minimise returns a part of a history that is wrong by itself: cut at both ends, and
+// without what does not matter in between.
 func minimise(history []event) []event {
 	history = cutEnd(history)
-	return cutStart(history)
+	if end := cutStart(history); len(end) < len(history) {
+		return leaveOut(fromAnywhere, end)
+	}
+	return leaveOut(fromIdle, history)
+}
+
+// leaveOutTime is how long leaveOut goes on trying.
+const leaveOutTime = 5 * time.Second
+
+// leaveOut drops calls from a history, as long as the rest is wrong whether or not
+// they took effect: many at once at first, then fewer.
+func leaveOut(model porcupine.Model, history []event) []event {
+	deadline := time.Now().Add(leaveOutTime)
+	out := make([]bool, len(history))
+	for size := len(history) / 2; size > 0; size /= 2 {
+		for i := 0; i+size < len(history) && time.Now().Before(deadline); i += size { // the last one stays
+			tried := slices.Clone(out)
+			for n := range size {
+				tried[i+n] = true
+			}
+			if check(model, doubted(history, tried)) == porcupine.Illegal {
+				out = tried
+			}
+		}
+	}
+	var rest []event
+	for i, e := range history {
+		if !out[i] {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
+// doubted returns the history with some calls as unsure.
+func doubted(history []event, some []bool) []event {
+	part := slices.Clone(history)
+	for i := range part {
+		part[i].unsure = part[i].unsure || some[i]
+	}
+	return part
 }
 
 // cutEnd returns the shortest wrong beginning: what was known when some call returned.

@@ -169,7 +169,9 @@ type request struct {
 	cancel   bool
 	group    func(key int) uint64 // nil: the queue's own hash
 	onMisuse func()
-	limiter  *temper // nil: an even one
+	limiter  *temper       // nil: an even one
+	books    *limiterBooks // nil: none are kept of the limiter
+	keep     func(any)     // called with the limiter, which is not the queue's
 }
 
 // open makes a queue for the request.
@@ -190,10 +192,8 @@ func (t Target) open(r request) queue {
 
 func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request) queue {
 	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
-	s.Limiter = limiter.NewExponential[T](100*time.Microsecond, 4*time.Millisecond)
-	if r.limiter != nil {
-		s.Limiter = moody[T]{s.Limiter, r.limiter}
-	}
+	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.books, c.decode}
+	r.keep(s.Limiter)
 	if r.group != nil {
 		s.Hash = func(item T) uint64 { return r.group(c.decode(item)) }
 	}

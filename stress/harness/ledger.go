@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,12 +10,23 @@ import (
 
 // A Violation is a promise that was not kept.
 type Violation struct {
+	// Clause is the promise's number in docs/semantics.md, or a name where it has none:
+	// "Stats" (section G), and "data race".
 	Clause  string
 	Message string
-	Key     int // -1: none in particular
+	Key     int    // -1: none in particular
+	History string // of the key, as far as it matters
+
+	at int64 // when it was so
 }
 
-func (v Violation) String() string { return v.Clause + " violated: " + v.Message }
+func (v Violation) String() string {
+	text := v.Clause + " violated: " + v.Message
+	if v.History != "" {
+		text += "\n" + strings.TrimSuffix(v.History, "\n")
+	}
+	return text
+}
 
 // Keys are of three classes, by key % 4, so that for each promise there are keys of
 // which it can be checked sharply.
@@ -95,14 +107,25 @@ func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
 func (r *record) comesOnce() { r.use.Add(1 - claimed) }
 func (r *record) came()      { r.use.Add(-1) }
 
-// wantIn notes the deadline of an AddAfter of a claimed key, before the call.
-func (l *ledger) wantIn(key int, delay time.Duration) {
+// wantIn notes the deadline of an add of a claimed key with a delay, before the queue
+// knows of it, and returns it.
+func (l *ledger) wantIn(key int, delay time.Duration) (deadline int64) {
 	due := &l.keys[key].due // only the claimer writes it
-	due.Store(min(due.Load(), l.time()+int64(delay)))
+	deadline = l.time() + int64(delay)
+	due.Store(min(due.Load(), deadline))
+	return deadline
 }
 
-// begin is called after a Get.
-func (l *ledger) begin(key int, group uint64, before frontiers) {
+// limited is told of each delay of the limiter.
+func (l *ledger) limited(key int, delay time.Duration) {
+	if key >= 0 && key < len(l.keys) && classOf(key) == delayed {
+		l.wantIn(key, delay)
+	}
+}
+
+// begin is called after a Get. For a delayed key it returns the time by which it was
+// judged.
+func (l *ledger) begin(key int, group uint64, before frontiers) (clock int64) {
 	r := &l.keys[key]
 	if !r.owned.CompareAndSwap(0, 1) {
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
@@ -110,10 +133,11 @@ func (l *ledger) begin(key int, group uint64, before frontiers) {
 	r.served.Store(r.wanted.Load())
 	switch classOf(key) {
 	case delayed:
-		l.checkDue(key, r)
+		return l.checkDue(key, r)
 	case ordered:
 		l.checkOrder(key, r, group, before)
 	}
+	return 0
 }
 
 // end is called before the Done.
@@ -123,14 +147,16 @@ func (l *ledger) end(key int) {
 	}
 }
 
-func (l *ledger) checkDue(key int, r *record) {
-	late := l.time() - r.due.Load()
+func (l *ledger) checkDue(key int, r *record) (clock int64) {
+	clock = l.time()
+	late := clock - r.due.Load()
 	if late < 0 {
 		l.violated.report("C19", key, "key %d came %v before its deadline (or, which is C21, twice for the one before)",
 			key, time.Duration(-late))
-		return
+		return clock
 	}
 	l.lateness.add(time.Duration(late))
+	return clock
 }
 
 // settle checks what can be said of a queue that was drained: every add that landed
@@ -167,6 +193,11 @@ type violations struct {
 }
 
 func (v *violations) report(clause string, key int, format string, arguments ...any) {
+	v.reportAt(now(), clause, key, format, arguments...)
+}
+
+// reportAt is report, of what was so at some moment before.
+func (v *violations) reportAt(at int64, clause string, key int, format string, arguments ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, known := range v.found {
@@ -174,8 +205,27 @@ func (v *violations) report(clause string, key int, format string, arguments ...
 			return
 		}
 	}
-	v.found = append(v.found, Violation{clause, fmt.Sprintf(format, arguments...), key})
+	v.found = append(v.found, Violation{Clause: clause, Message: fmt.Sprintf(format, arguments...), Key: key, at: at})
 	v.stopped.Store(true)
+}
+
+// explain lets a function complete each violation, when nobody reports any more.
+func (v *violations) explain(f func(*Violation)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range v.found {
+		f(&v.found[i])
+	}
+}
+
+// explained is report, with a history.
+func (v *violations) explained(clause string, key int, message, history string) {
+	v.report(clause, key, "%s", message)
+	v.explain(func(known *Violation) {
+		if known.Clause == clause && known.Message == message {
+			known.History = history
+		}
+	})
 }
 
 func (v *violations) all() []Violation {

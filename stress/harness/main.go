@@ -13,29 +13,47 @@ import (
 
 // Command is a stress program: some targets, and how it is run.
 type Command struct {
-	// Run is how users start it, such as "go run -race ./stress".
-	Run     string
-	Targets []Target
+	// Package is what users start with "go run", in the directory of Module, if that
+	// is not the one they are in.
+	Package, Module string
+	Targets         []Target
 	// Regressions are rounds that found something once, one a line: the flags of
-	// the round, and after a # what it found. They are run first.
+	// the round, and after a # what it found. They are run first. A line with a -target
+	// is left out where that is not the target.
 	Regressions string
 }
 
-// Main runs the command with some arguments, and returns its exit code.
+// line is the command line, built as this program is.
+func (c Command) line(target string) string {
+	text := "go run"
+	if c.Module != "" {
+		text += " -C " + c.Module
+	}
+	if raceDetector {
+		text += " -race"
+	}
+	return text + " " + c.Package + " -target " + target
+}
+
+// Main runs the command with some arguments, and returns its exit code: 0 if no promise
+// was broken, or if a survey came to its end, whatever it found; 1 if one was broken, or
+// something hung; 2 if the arguments make no sense, or a survey could not be made.
 func (c Command) Main(arguments []string, out, errs io.Writer) int {
-	options, survey, err := c.parse(arguments, out, errs)
+	parsed, err := c.parse(arguments, out, errs)
 	switch {
 	case err == flag.ErrHelp:
 		return 0
 	case err != nil:
 		fmt.Fprintln(errs, "stress:", err)
 		return 2
-	case survey:
-		err = c.survey(options)
-	default:
-		err = c.run(options)
+	case parsed.survey:
+		if err := survey(parsed.Options); err != nil {
+			fmt.Fprintln(errs, "stress:", err)
+			return 2
+		}
+		return 0
 	}
-	if err != nil {
+	if err := c.run(parsed.Options); err != nil {
 		fmt.Fprintln(errs, err)
 		return 1
 	}
@@ -59,55 +77,94 @@ func (c Command) rerun(o Options) error {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		once, _, err := c.parse(strings.Fields(line), io.Discard, io.Discard)
-		if err != nil {
-			return fmt.Errorf("regression %q: %w", lines.Text(), err)
+		once, err := c.parse(strings.Fields(line), io.Discard, io.Discard)
+		switch {
+		case err != nil:
+		case once.survey:
+			err = errors.New("want a round, not a survey")
+		case once.given["target"] && once.Target.Name != o.Target.Name:
+			continue
+		default:
+			once.Target, once.Command, once.Patience = o.Target, o.Command, o.Patience
+			err = Run(once.Options)
 		}
-		once.Target, once.Command, once.Patience = o.Target, o.Command, o.Patience
-		if err := Run(once); err != nil {
+		if err != nil {
 			return fmt.Errorf("regression %q: %w", lines.Text(), err)
 		}
 	}
 	return nil
 }
 
-func (c Command) parse(arguments []string, out, errs io.Writer) (o Options, survey bool, err error) {
+// parsed is what a command line says.
+type parsed struct {
+	Options
+	survey bool
+	given  map[string]bool // the flags that were there
+}
+
+// defaultDuration is for a run of which neither the duration nor the number of rounds
+// is given.
+const defaultDuration = 10 * time.Second
+
+func (c Command) parse(arguments []string, out, errs io.Writer) (p parsed, err error) {
 	flags := flag.NewFlagSet("stress", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	target := flags.String("target", c.Targets[0].Name, "what to put to the test: "+c.names())
-	flags.DurationVar(&o.Duration, "duration", 10*time.Second, "how long to go on starting rounds")
-	flags.IntVar(&o.Rounds, "rounds", 0, "stop after so many rounds (0: only after the duration; 1: repeat one)")
-	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the first round; each round adds one")
-	flags.IntVar(&o.Limits.Adds, "adds", 50_000, "adds in a round, roughly")
-	flags.IntVar(&o.Limits.Shards, "shards", 0, "number of shards (0: each round draws its own)")
+	flags.DurationVar(&p.Duration, "duration", defaultDuration, "how long to go on starting rounds, of which there is always one (with -rounds alone: until they are through)")
+	flags.IntVar(&p.Rounds, "rounds", 0, "stop after so many rounds (0: only after the duration; 1: repeat one; in a survey: of each kind)")
+	flags.Uint64Var(&p.Seed, "seed", 1, "seed of the first round; each round adds one")
+	flags.IntVar(&p.Limits.Adds, "adds", 50_000, "adds in a round, roughly")
+	flags.IntVar(&p.Limits.Shards, "shards", 0, "number of shards (0: each round draws its own)")
 	mix := flags.String("mix", "all", "what rounds may have in their mix: all, none, or some of "+strings.Join(ingredientNames[:], ","))
-	ending := flags.String("ending", "any", "how rounds end: any, drain, storm, drain-then-shutdown, rest, small")
-	flags.BoolVar(&o.Limits.Provoke, "provoke", false, "leave in the mix what the target is known not to survive")
-	flags.DurationVar(&o.Patience, "patience", time.Minute, "how long nothing may happen before that counts as a hang")
-	flags.BoolVar(&o.Verbose, "v", false, "print a line for each round")
-	flags.BoolVar(&survey, "survey", false, "go on after a violation, with each round in a process of its own, and print a table of the clauses that were broken")
+	ending := flags.String("ending", "any", "how rounds end: any, drain, storm, drain-then-shutdown, rest, small (any leaves out small, many small queues that are dropped, for targets that need a ShutDown)")
+	flags.BoolVar(&p.Limits.Provoke, "provoke", false, "leave in the mix what the target is known not to survive")
+	flags.DurationVar(&p.Patience, "patience", time.Minute, "how long nothing may happen before that counts as a hang (in a survey: 10s)")
+	flags.BoolVar(&p.Verbose, "v", false, "print a line for each round")
+	flags.BoolVar(&p.survey, "survey", false, "go on after a violation, with each round in a process of its own, and print a table of the clauses that were broken; the exit status is 0, whatever is found")
 	if err := flags.Parse(arguments); err != nil {
-		return o, false, err
+		return p, err
 	}
-	o.Out = out
+	p.given = map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { p.given[f.Name] = true })
+	p.Out = out
 	var faults []error
 	fault := func(err error) {
 		if err != nil {
 			faults = append(faults, err)
 		}
 	}
-	o.Limits.Mix, err = ParseIngredients(*mix)
+	p.Limits.Mix, err = ParseIngredients(*mix)
 	fault(err)
-	o.Limits.Ending, err = ParseEnding(*ending)
+	p.Limits.Ending, err = ParseEnding(*ending)
 	fault(err)
-	o.Target, err = c.target(*target)
+	p.Target, err = c.target(*target)
 	fault(err)
-	fault(o.validate(flags.Args()))
-	o.Command = c.Run
-	if *target != c.Targets[0].Name {
-		o.Command += " -target " + *target
+	fault(p.validate(flags.Args()))
+	fault(p.complete())
+	p.Command = c.line(*target)
+	return p, errors.Join(faults...)
+}
+
+// complete replaces the defaults that depend on other flags.
+func (p *parsed) complete() error {
+	if p.Rounds > 0 && !p.given["duration"] {
+		p.Duration = 0
 	}
-	return o, survey, errors.Join(faults...)
+	if !p.survey {
+		return nil
+	}
+	for _, name := range []string{"mix", "ending", "duration", "provoke", "v"} {
+		if p.given[name] {
+			return fmt.Errorf("a survey has a -%s of its own: want no such flag beside -survey", name)
+		}
+	}
+	if p.Rounds == 0 {
+		p.Rounds = surveyRounds
+	}
+	if !p.given["patience"] {
+		p.Patience = surveyPatience
+	}
+	return nil
 }
 
 func (o Options) validate(rest []string) error {

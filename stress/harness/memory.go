@@ -1,32 +1,55 @@
 package harness
 
 import (
+	"fmt"
 	"runtime"
+	"time"
 )
 
-// C8: what a drained queue keeps. A new one takes 8 KiB at most, and may keep twice
-// that, and a constant, within a bounded number of further operations; tides are
-// those. Tables of moderate size are given back after so many emptyings that fewer
-// than 128 cells are left in a shard after these.
+// C8: what a drained queue keeps is at most twice what a new one uses and a small
+// constant, within a bounded number of further operations; tides are those. A table of
+// moderate size is given back when it has become empty so many times that this times its
+// cells is 1<<15. One round in four has the tides for that, unless it has very many
+// shards; the others may keep cells in inverse proportion to the tides that they have.
 const (
-	tidesPerShard = 256
-	keptConstant  = 128 << 10
-	keptPerShard  = 8 << 10
+	patience     = 1 << 15
+	fewestCells  = 16 // in a shard, however many the tides
+	mostCells    = 128
+	bytesPerCell = 48 // an entry, its slots in the index, and a timer
+	keptConstant = 32 << 10
+	mostTides    = 16 * patience / fewestCells // in a round, for all shards
 )
+
+// tidalAdds is how many adds there are in the tides of each shard, and so about how often
+// it becomes empty.
+func (p Plan) tidalAdds() int {
+	few, many := patience/mostCells, patience/fewestCells
+	if p.Seed%4 > 0 {
+		return few
+	}
+	return max(few, min(many, mostTides/p.Shards))
+}
+
+// mostKept is what the queue may keep.
+func (r *round) mostKept() int64 {
+	most := 2*r.fresh + keptConstant
+	if cells := patience / r.plan.tidalAdds(); cells > fewestCells {
+		most += int64(cells * bytesPerCell * r.plan.Shards)
+	}
+	return most
+}
 
 // tides are further operations, a few keys at a time.
 func (r *round) tides(a *actor) {
 	for key := range r.plan.Keys {
+		a.asked.forgets++
 		attempt(func() { r.queue.Forget(key) })
 	}
-	for range tidesPerShard * r.plan.Shards / 8 {
+	for range r.plan.tidalAdds() * r.plan.Shards / 8 {
 		for range 8 {
-			key := a.roll(r.plan.Keys)
-			if r.ledger == nil || classOf(key) == free {
-				a.add(opAdd, key, 0)
-			}
+			a.add(opAdd, a.roll(r.plan.Keys)&^2, 0) // a free one
 		}
-		for r.queue.Len() > 0 {
+		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
 			runtime.Gosched()
 		}
 	}
@@ -40,15 +63,46 @@ func (r *round) checkMemory() {
 	with := heap()
 	r.queue = nil
 	kept := int64(with) - int64(heap())
-	if most := int64(2*8<<10 + keptConstant + keptPerShard*r.plan.Shards); kept > most {
+	runtime.KeepAlive(r) // and with it the limiter
+	if most := r.mostKept(); kept > most {
 		r.violated.report("C8", -1, "at rest, the queue keeps %d bytes; at most %d are allowed", kept, most)
 	}
 }
 
+// mostLeft is what may be left of all rounds in memory, by the runtime's own doing.
+const mostLeft = 1 << 20
+
+// leftOver compares the heap before the first queue was made with that after a queue and
+// all that was done with it were dropped: a queue that is gone has nothing (C7, C8).
+func leftOver(before, after uint64) *Violation {
+	left := int64(after) - int64(before)
+	if left <= mostLeft {
+		return nil
+	}
+	return &Violation{Clause: "C8", Key: -1, Message: fmt.Sprintf("%d bytes are left of queues that were dropped; at most %d are allowed", left, mostLeft)}
+}
+
 // heap returns the bytes of live objects.
 func heap() uint64 {
-	var stats runtime.MemStats
 	runtime.GC()
+	return collected() // what pools held in the first goes in the second
+}
+
+// settled is heap, once it is not above what is allowed, or after a while: what
+// waits, in small queues that nobody refers to, is gone only after its delay.
+func settled(most uint64) (now uint64) {
+	for range 20 {
+		if now = heap(); now <= most {
+			break
+		}
+		time.Sleep(longestDelay)
+	}
+	return now
+}
+
+// collected is heap, and what pools hold, for half of the time.
+func collected() uint64 {
+	var stats runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc

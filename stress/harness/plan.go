@@ -111,8 +111,11 @@ func (p Plan) within(limits Limits, features Features) Plan {
 	if limits.Shards > 0 {
 		p.Shards = limits.Shards
 	}
-	if limits.Ending >= 0 {
+	switch {
+	case limits.Ending >= 0:
 		p.Ending = limits.Ending
+	case p.Ending == Small && !features.Collected:
+		p.Ending = Drain
 	}
 	if !features.Shards {
 		p.Shards = 1

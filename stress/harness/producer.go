@@ -48,6 +48,8 @@ func (p *producer) step() {
 		p.addFree(key)
 	case classOf(key) == ordered:
 		p.addOrdered(key)
+	case p.has(RateLimited) && p.features.CallersLimiter && (!p.has(Delays) || p.chance(4)):
+		p.addLimited(key)
 	case p.has(Delays):
 		p.addDelayed(key)
 	}
@@ -97,6 +99,21 @@ func (p *producer) addDelayed(key int) {
 	p.delay(key, longestDelay/10)
 	if p.ledger.time() < r.due.Load() {
 		r.comesOnce()
+	}
+}
+
+// addLimited adds a delayed key, if it is unused, once, after the delay that the limiter
+// has for it.
+func (p *producer) addLimited(key int) {
+	r := &p.ledger.keys[key]
+	if !r.claim() {
+		return
+	}
+	r.due.Store(math.MaxInt64)
+	p.add(opAddRateLimited, key, 0)
+	r.comesOnce()
+	if p.chance(4) {
+		p.forget(key)
 	}
 }
 

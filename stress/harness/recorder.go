@@ -17,35 +17,68 @@ const (
 	opGet
 	opGetNothing // a Get that said shutdown
 	opDone
-	opRest // the queue was found at rest
+	opRest    // the queue was found at rest
+	opDrained // a drain said that it was over
 )
-
-func (o operation) String() string {
-	return [...]string{"Add", "AddAfter", "AddRateLimited", "Get", "Get says shutdown", "Done", "at rest"}[o]
-}
 
 // event is a call that was made, with the stamps before and after it.
 type event struct {
+	call, end int64
+	delay     time.Duration // of AddAfter
+	// clock is, in the books of a delayed key, what the ledger's clock has to do with
+	// the event: the deadline of an add, the time of a Get. 0: nothing.
+	clock     int64
+	key       int32 // -1: it concerns all keys
+	actor     int32
 	operation operation
 	// unsure says that the call may have been without effect: a shutdown had begun
 	// when it returned, or user code panicked.
-	unsure    bool
-	key       int32 // -1: it concerns all keys
-	actor     int32
-	call, end int64
-	delay     time.Duration // of AddAfter
-	stepped   bool          // the delay is one of a clock that somebody steps
+	unsure  bool
+	stepped bool // the delay is one of a clock that somebody steps
 }
 
 func (e event) String() string {
-	name := e.operation.String()
-	if e.operation == opAddAfter {
-		name = fmt.Sprintf("AddAfter %v", e.delay)
-	}
+	text := fmt.Sprintf("%12v – %12v  goroutine %2d  %s", time.Duration(e.call), time.Duration(e.end), e.actor, e.name())
 	if e.unsure {
-		name += " (perhaps dropped)"
+		text += " (perhaps without effect)"
 	}
-	return fmt.Sprintf("%12v – %12v  goroutine %2d  %s", time.Duration(e.call), time.Duration(e.end), e.actor, name)
+	if e.clock != 0 && e.operation == opGet {
+		text += fmt.Sprintf(" (at %v by the queue's clock)", time.Duration(e.clock))
+	} else if e.clock != 0 {
+		text += fmt.Sprintf(" (due at %v by the queue's clock)", time.Duration(e.clock))
+	}
+	return text
+}
+
+// name is the call as it would be written.
+func (e event) name() string {
+	switch e.operation {
+	case opAdd:
+		return fmt.Sprintf("Add(%d)", e.key)
+	case opAddAfter:
+		return fmt.Sprintf("AddAfter(%d, %v)", e.key, e.delay)
+	case opAddRateLimited:
+		return fmt.Sprintf("AddRateLimited(%d)", e.key)
+	case opGet:
+		return fmt.Sprintf("Get yields %d", e.key)
+	case opGetNothing:
+		return "Get says shutdown"
+	case opDone:
+		return fmt.Sprintf("Done(%d)", e.key)
+	case opDrained:
+		return "the drain is over"
+	default:
+		return "at rest"
+	}
+}
+
+// list shows events, one a line.
+func list(events []event) string {
+	text := ""
+	for _, e := range events {
+		text += fmt.Sprintf("  %v\n", e)
+	}
+	return text
 }
 
 // recorder keeps what one goroutine did: all that concerns watched keys, and the
@@ -54,9 +87,12 @@ func (e event) String() string {
 type recorder struct {
 	actor   int32
 	watched []event
-	latest  [256]event
+	latest  []event // a ring, once it has grown to its full size
 	count   int
 }
+
+// mostLatest is how many of the latest events are kept: nearly always all of a round.
+const mostLatest = 1 << 14
 
 // Watched keys are few, and each is added at most so often, so that their histories
 // stay short enough to be checked. The delays among them count most: each is an event
@@ -83,21 +119,33 @@ var watchedKeys = []int{1, 2, 3, mostWatched}
 //go:norace
 func (r *recorder) record(e event) {
 	e.actor = r.actor
-	if e.key < 0 || watched(int(e.key)) {
+	switch {
+	case e.key < 0 || watched(int(e.key)):
 		r.watched = append(r.watched, e)
 		return
+	case len(r.latest) < mostLatest:
+		r.latest = append(r.latest, e)
+	default:
+		r.latest[r.count%mostLatest] = e
 	}
-	r.latest[r.count%len(r.latest)] = e
 	r.count++
 }
 
-// historyOf collects the events of a key from all recorders, in the order of their
-// calls. For a key that is not watched, they are the latest.
-func historyOf(key int, recorders []*recorder) (events []event) {
+// completeFrom is the stamp from which on everything is kept.
+func (r *recorder) completeFrom() int64 {
+	if r.count <= len(r.latest) {
+		return 0
+	}
+	return r.latest[r.count%mostLatest].call
+}
+
+// eventsOf collects the events that a choice wants from all recorders, in the order of
+// their calls.
+func eventsOf(recorders []*recorder, choice func(event) bool) (events []event) {
 	for _, r := range recorders {
-		for _, list := range [][]event{r.watched, r.latest[:min(r.count, len(r.latest))]} {
-			for _, e := range list {
-				if int(e.key) == key || e.key < 0 {
+		for _, kept := range [][]event{r.watched, r.latest} {
+			for _, e := range kept {
+				if choice(e) {
 					events = append(events, e)
 				}
 			}
@@ -105,4 +153,9 @@ func historyOf(key int, recorders []*recorder) (events []event) {
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.call, b.call) })
 	return events
+}
+
+// historyOf collects the events of a watched key.
+func historyOf(key int, recorders []*recorder) []event {
+	return eventsOf(recorders, func(e event) bool { return int(e.key) == key || e.key < 0 })
 }

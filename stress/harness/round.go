@@ -15,6 +15,7 @@ import (
 // round is a plan in progress.
 type round struct {
 	plan     Plan
+	features Features
 	queue    queue
 	ledger   *ledger // nil if none is kept
 	violated *violations
@@ -22,22 +23,32 @@ type round struct {
 	context  context.Context
 	progress *atomic.Uint64
 	spoilt   atomic.Uint64 // adds of items that are not equal to themselves
+	soothed  atomic.Bool   // user code does not panic
+	gate     gate
+
+	limiterBooks *limiterBooks // nil if none are kept
+	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
 
 	producers, consumers sync.WaitGroup
 	actors               []*actor
-	goroutines           int // before the round
+	goroutines           int   // before the round
+	fresh                int64 // bytes of a new queue, where that matters
+	limiter              any   // the queue's, which is none of its memory
 }
 
 // newRound makes the queue and the books for a plan.
 func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	r := &round{
-		plan: p, violated: &violations{}, context: context.Background(), progress: progress,
+		plan: p, features: target.Features, violated: &violations{}, context: context.Background(), progress: progress,
 		goroutines: runtime.NumGoroutine(),
 	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
+		r.limiterBooks = &limiterBooks{told: r.ledger.limited}
 	}
-	r.queue = target.open(r.request())
+	wanted := r.request()
+	wanted.keep = func(limiter any) { r.limiter = limiter }
+	r.fresh = r.weigh(func() { r.queue = target.open(wanted) })
 	if r.fake != nil && r.ledger != nil {
 		begin := r.fake.Now()
 		r.ledger.time = func() int64 { return int64(r.fake.Now().Sub(begin)) + 1 }
@@ -45,19 +56,30 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	return r
 }
 
+// weigh opens the queue, and returns how much of the heap that took.
+func (r *round) weigh(open func()) int64 {
+	if r.plan.Ending != Rest {
+		open()
+		return 0
+	}
+	before := heap()
+	open()
+	return max(0, int64(heap())-int64(before))
+}
+
 // request says what the plan wants of its queue.
 func (r *round) request() request {
 	p := r.plan
-	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel}
+	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, books: r.limiterBooks, keep: func(any) {}}
 	if p.Mix.Has(Steps) {
 		r.fake = clock.NewFake(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 		wanted.clock = r.fake
 	}
 	var hash, hook *temper
 	if p.Mix.Has(Panics) {
-		wanted.limiter = &temper{every: 211, panics: limiterLost}
-		hash = &temper{every: 1009, panics: hashLost}
-		hook = &temper{every: 11, panics: hookLost}
+		wanted.limiter = &temper{every: 211, panics: limiterLost, soothed: &r.soothed}
+		hash = &temper{every: 1009, panics: hashLost, soothed: &r.soothed}
+		hook = &temper{every: 11, panics: hookLost, soothed: &r.soothed}
 	}
 	if p.Mix.Has(Misuse) || p.Mix.Has(NaN) {
 		wanted.onMisuse = hook.strain
@@ -78,7 +100,7 @@ func (r *round) newActor() *actor {
 	a.recorder.actor = int32(number)
 	for _, key := range watchedKeys {
 		a.budget[key].adds = addsOfWatched / (r.plan.Producers + r.plan.Consumers)
-		if number < r.plan.Consumers+2 { // two of the producers
+		if number <= r.plan.Consumers+2 { // two of the producers, after the opening's
 			a.budget[key].delays = delaysOfWatched / 2
 		}
 	}
@@ -86,18 +108,63 @@ func (r *round) newActor() *actor {
 	return a
 }
 
-// run carries the plan out and settles the books.
-func (p Plan) run(target Target, w *watchdog) (*round, *account) {
+// outcome is what is left of a round.
+type outcome struct {
+	violations []Violation
+	account    *account
+}
+
+// run carries the plan out and settles the books. What only the process can tell, data
+// races and what is left of the round in memory, is looked at around it.
+func (p Plan) run(target Target, w *watchdog) outcome {
+	races := raceErrors()
+	if w.idle == 0 {
+		w.idle = heap()
+	}
+	result := p.play(target, w)
+	if v := dataRaces(races, raceErrors()); v != nil {
+		result.violations = append([]Violation{*v}, result.violations...)
+	}
+	if len(result.violations) > 0 || leftOver(w.idle, collected()) == nil {
+		return result
+	}
+	if v := leftOver(w.idle, settled(w.idle+mostLeft)); v != nil {
+		result.violations = []Violation{*v}
+	}
+	return result
+}
+
+// play is run, for all that belongs to the round.
+func (p Plan) play(target Target, w *watchdog) outcome {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p.Processors))
 	r := newRound(p, target, &w.progress)
 	w.current.Store(r)
-	if p.Ending == Small {
-		return r, r.smallQueues(target)
+	defer w.current.Store(nil)
+	account := r.play(target)
+	r.violated.explain(r.explain)
+	return outcome{r.violated.all(), account}
+}
+
+func (r *round) play(target Target) *account {
+	if r.plan.Ending == Small {
+		return r.smallQueues(target)
+	}
+	if r.open(); r.violated.stopped.Load() {
+		r.queue.ShutDown()
+		return r.sum()
 	}
 	stop := r.start()
 	r.end()
 	stop()
-	return r, r.settle()
+	return r.settle()
+}
+
+// dataRaces compares two counts of data races.
+func dataRaces(before, after int) *Violation {
+	if after <= before {
+		return nil
+	}
+	return &Violation{Clause: "data race", Key: -1, Message: fmt.Sprintf("the race detector has reported %d; see above", after-before)}
 }
 
 // start sets everybody to work, and returns a function that ends those whom no ending
@@ -149,10 +216,14 @@ func (a *actor) look(until <-chan struct{}) {
 // step moves the fake clock on.
 func (a *actor) step(until <-chan struct{}) {
 	for !closed(until) {
-		a.fake.Step(time.Duration(a.roll(1000)) * time.Microsecond)
+		a.fake.Step(time.Duration(a.roll(longestStep)) * time.Microsecond)
+		a.steppedTo.Store(a.fake.Now().UnixNano())
 		breathe()
 	}
 }
+
+// longestStep of a fake clock, in microseconds.
+const longestStep = 1000
 
 // breathe leaves the processor to others for a moment. Nothing depends on how long.
 func breathe() { time.Sleep(50 * time.Microsecond) }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -14,8 +13,8 @@ type Options struct {
 	// Command is the command line that runs this target, without the flags of a
 	// round.
 	Command  string
-	Duration time.Duration
-	Rounds   int // 0: as many as the duration allows
+	Duration time.Duration // 0: as long as the rounds take
+	Rounds   int           // 0: as many as the duration allows, and one at least
 	Seed     uint64
 	Limits   Limits
 	// Patience is how long nothing may happen.
@@ -29,7 +28,6 @@ type Options struct {
 type Failure struct {
 	Plan       Plan
 	Violations []Violation
-	History    string // of the key of the first violation
 	Again      string // the command that repeats the round
 }
 
@@ -37,9 +35,6 @@ func (f *Failure) Error() string {
 	text := ""
 	for _, v := range f.Violations {
 		text += v.String() + "\n"
-	}
-	if f.History != "" {
-		text += "what was done to the key last:\n" + f.History
 	}
 	return fmt.Sprintf("%sround: %v\nagain: %s", text, f.Plan, f.Again)
 }
@@ -53,6 +48,7 @@ func Run(o Options) error {
 	defer close(ended)
 	go run.watchdog.watch(ended, run.bark)
 	run.said = run.begun
+	fmt.Fprintln(o.Out, o.introduction())
 	for n := 0; run.goesOn(n); n++ {
 		if err := run.round(o.Seed + uint64(n)); err != nil {
 			return err
@@ -61,6 +57,18 @@ func Run(o Options) error {
 	fmt.Fprintf(o.Out, "ok: %s, seeds from %d\n%s\n", o.Target.Name, o.Seed,
 		run.total.report(time.Since(run.begun), run.watchdog.peak.Load(), heap()))
 	return nil
+}
+
+// introduction is the first line: what is put to the test, and what not.
+func (o Options) introduction() string {
+	text := fmt.Sprintf("stress: %s, seeds from %d", o.Target.Name, o.Seed)
+	if raceDetector {
+		text += ", under the race detector"
+	}
+	if o.Limits.Ending < 0 && !o.Target.Features.Collected {
+		text += "; without rounds of small queues that are dropped, which would leave goroutines (ask for them with -ending small)"
+	}
+	return text
 }
 
 type run struct {
@@ -72,24 +80,25 @@ type run struct {
 }
 
 func (r *run) goesOn(rounds int) bool {
-	return time.Since(r.begun) < r.Duration && (r.Rounds == 0 || rounds < r.Rounds)
+	switch {
+	case rounds == 0:
+		return true
+	case r.Rounds > 0 && rounds >= r.Rounds:
+		return false
+	default:
+		return r.Duration == 0 || time.Since(r.begun) < r.Duration
+	}
 }
 
 func (r *run) round(seed uint64) error {
 	plan := Draw(seed, r.Limits, r.Target.Features)
-	current, account := r.play(plan)
-	r.total.add(account)
-	if found := current.violated.all(); len(found) > 0 {
-		return &Failure{plan, found, current.lastDone(found[0].Key), r.again(plan)}
+	result := plan.run(r.Target, &r.watchdog)
+	r.total.add(result.account)
+	if len(result.violations) > 0 {
+		return &Failure{plan, result.violations, r.again(plan)}
 	}
-	r.tell(plan, account)
+	r.tell(plan, result.account)
 	return nil
-}
-
-// play runs a plan under the watchdog's eyes.
-func (r *run) play(p Plan) (*round, *account) {
-	defer r.watchdog.current.Store(nil)
-	return p.run(r.Target, &r.watchdog)
 }
 
 // tell prints progress.
@@ -128,14 +137,4 @@ func (r *run) again(p Plan) string {
 		text += " -provoke"
 	}
 	return text
-}
-
-// lastDone lists the end of a key's history, cut where it is wrong by itself.
-func (r *round) lastDone(key int) string {
-	const most = 40
-	if key < 0 {
-		return ""
-	}
-	history := slices.DeleteFunc(historyOf(key, r.recorders()), func(e event) bool { return e.key < 0 })
-	return list(history[max(0, len(history)-most):])
 }

@@ -1,6 +1,11 @@
 package harness
 
 import (
+	"context"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
 )
 
 // A check that cannot fail proves nothing: here are queues with one fault each, made
@@ -17,8 +23,10 @@ import (
 // sabotaged is a queue of keys with something wrong.
 type sabotaged struct {
 	*shardq.Queue[int]
-	fault fault
-	calls atomic.Uint64
+	fault   fault
+	limiter limiter.Limiter[int]
+	calls   atomic.Uint64
+	plain   int // nothing guards it
 
 	mu   sync.Mutex
 	held []int
@@ -29,15 +37,37 @@ type fault int
 const (
 	loseAdds fault = iota
 	handOutTwice
+	handOutAgain
 	comeEarly
 	lastFirst
 	drainAtOnce
+	drainsWhatIsReady
 	losesWhatIsReadyAtShutDown
 	countsTooMuch
 	leaksAtShutDown
 	keepsMemory
 	countsNoMisuse
+	comeLate
+	comeLateAtTimes
+	asksNoLimiter
+	waitsForNoLimiter
+	forgetsNothing
+	tellsOfRequeues
+	countsNothing
+	countsProcessing
+	leaksIntoAVariable
+	ignoresContexts
+	isShuttingDown
+	countsNoMerges
+	countsNoDelays
+	countsNoDrops
+	cancelsNoDelay
+	releasesNoDrain
+	races
 )
+
+// leaked is what a queue leaves behind.
+var leaked [][]int
 
 func (q *sabotaged) every(n uint64) bool { return q.calls.Add(1)%n == 0 }
 
@@ -49,16 +79,63 @@ func (q *sabotaged) Add(item int) {
 		q.mu.Lock()
 		q.held = append(q.held, make([]int, 64)...)
 		q.mu.Unlock()
+	case q.fault == leaksIntoAVariable:
+		q.mu.Lock()
+		leaked = append(leaked, make([]int, 64))
+		q.mu.Unlock()
+	case q.fault == races:
+		q.plain++
 	}
 	q.Queue.Add(item)
 }
 
 func (q *sabotaged) AddAfter(item int, d time.Duration) {
-	if q.fault == comeEarly {
+	switch {
+	case q.fault == comeEarly && q.every(2):
 		d /= 2
+	case q.fault == comeLate, q.fault == comeLateAtTimes && q.every(50):
+		d += time.Second
 	}
 	q.Queue.AddAfter(item, d)
 }
+
+func (q *sabotaged) AddRateLimited(item int) {
+	switch q.fault {
+	case asksNoLimiter:
+		q.Queue.AddAfter(item, firstLimit)
+	case waitsForNoLimiter:
+		if q.every(10) {
+			q.limiter.When(item)
+			q.Queue.Add(item)
+			return
+		}
+		fallthrough
+	default:
+		q.Queue.AddRateLimited(item)
+	}
+}
+
+func (q *sabotaged) Forget(item int) {
+	if q.fault != forgetsNothing {
+		q.Queue.Forget(item)
+	}
+}
+
+func (q *sabotaged) NumRequeues(item int) int {
+	if q.fault == tellsOfRequeues && q.every(100) {
+		return 1 << 40
+	}
+	return q.Queue.NumRequeues(item)
+}
+
+func (q *sabotaged) GetContext(ctx context.Context) (int, error) {
+	if q.fault == ignoresContexts {
+		ctx = context.Background()
+	}
+	return q.Queue.GetContext(ctx)
+}
+
+func (q *sabotaged) ShuttingDown() bool { return q.fault == isShuttingDown || q.Queue.ShuttingDown() }
 
 func (q *sabotaged) Get() (int, bool) {
 	switch q.fault {
@@ -69,6 +146,8 @@ func (q *sabotaged) Get() (int, bool) {
 			q.Queue.Add(item)
 		}
 		return item, shutdown
+	case handOutAgain:
+		return q.again()
 	case lastFirst:
 		return q.swap()
 	case losesWhatIsReadyAtShutDown:
@@ -77,6 +156,34 @@ func (q *sabotaged) Get() (int, bool) {
 		}
 	}
 	return q.Queue.Get()
+}
+
+// again now and then hands out what a worker has.
+func (q *sabotaged) again() (int, bool) {
+	q.mu.Lock()
+	if n := len(q.held); n > 0 && q.every(5) {
+		defer q.mu.Unlock()
+		return q.held[n-1], false
+	}
+	q.mu.Unlock()
+	item, shutdown := q.Queue.Get()
+	if !shutdown {
+		q.mu.Lock()
+		q.held = append(q.held, item)
+		q.mu.Unlock()
+	}
+	return item, shutdown
+}
+
+func (q *sabotaged) Done(item int) {
+	if q.fault == handOutAgain {
+		q.mu.Lock()
+		if i := slices.Index(q.held, item); i >= 0 {
+			q.held = slices.Delete(q.held, i, i+1)
+		}
+		q.mu.Unlock()
+	}
+	q.Queue.Done(item)
 }
 
 // swap now and then takes two and gives the first back, to be last.
@@ -91,8 +198,13 @@ func (q *sabotaged) swap() (int, bool) {
 }
 
 func (q *sabotaged) Len() int {
-	if q.fault == countsTooMuch && q.every(5) {
+	switch {
+	case q.fault == countsTooMuch && q.every(5):
 		return 1 << 30
+	case q.fault == countsNothing:
+		return 0
+	case q.fault == countsProcessing:
+		return q.Queue.Len() + q.Queue.Stats().Processing
 	}
 	return q.Queue.Len()
 }
@@ -101,21 +213,37 @@ func (q *sabotaged) ShutDown() {
 	if q.fault == leaksAtShutDown {
 		go func() { time.Sleep(time.Hour) }()
 	}
+	if q.fault == releasesNoDrain && q.ShuttingDown() {
+		return
+	}
 	q.Queue.ShutDown()
 }
 
 func (q *sabotaged) ShutDownWithDrain() {
-	if q.fault == drainAtOnce {
+	switch q.fault {
+	case drainAtOnce:
 		q.Queue.ShutDown()
-		return
+	case drainsWhatIsReady:
+		q.Queue.ShutDown()
+		for q.Queue.Len() > 0 {
+			runtime.Gosched()
+		}
+	default:
+		q.Queue.ShutDownWithDrain()
 	}
-	q.Queue.ShutDownWithDrain()
 }
 
 func (q *sabotaged) Stats() shardq.Stats {
 	s := q.Queue.Stats()
-	if q.fault == countsNoMisuse {
+	switch q.fault {
+	case countsNoMisuse:
 		s.Misused = 0
+	case countsNoMerges:
+		s.Merged = 0
+	case countsNoDelays:
+		s.Fired = 0
+	case countsNoDrops:
+		s.Dropped = 0
 	}
 	return s
 }
@@ -124,14 +252,43 @@ func saboteur(f fault) Target {
 	t := Shardq()
 	t.Name = "saboteur"
 	t.Ints = func(s Settings[int]) Typed[int] {
-		return &sabotaged{Queue: openShardq(s).(*shardq.Queue[int]), fault: f}
+		if f == cancelsNoDelay {
+			s.CancelDelayOnAdd = false
+		}
+		return &sabotaged{Queue: openShardq(s).(*shardq.Queue[int]), fault: f, limiter: s.Limiter}
 	}
 	return t
 }
 
+// convict runs rounds over a queue with a fault until one of them finds something that
+// the test wants.
+func convict(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(Violation) bool) (found Violation) {
+	t.Helper()
+	shorten(t, &leavingTime)
+	shorten(t, &grace)
+	defer func() { leaked = nil }()
+	for seed := uint64(1); seed < 60; seed++ {
+		plan := Draw(seed, Limits{Adds: 3000, Shards: 1, Mix: mix, Ending: ending}, Shardq().Features)
+		plan.Items, plan.Ledger, plan.Adds = intItems, true, 3000
+		plan.Cancel = f == cancelsNoDelay
+		for _, v := range plan.run(saboteur(f), &watchdog{}).violations {
+			if wanted(v) {
+				return v
+			}
+		}
+	}
+	require.Fail(t, "nothing was found")
+	return found
+}
+
+// shorten lets a test not wait for what is not going to happen.
+func shorten(t *testing.T, d *time.Duration) {
+	before := *d
+	*d = 20 * time.Millisecond
+	t.Cleanup(func() { *d = before })
+}
+
 func TestEveryFaultIsFound(t *testing.T) {
-	defer func(d time.Duration) { leavingTime = d }(leavingTime)
-	leavingTime = 10 * time.Millisecond
 	for _, test := range []struct {
 		name    string
 		fault   fault
@@ -139,28 +296,72 @@ func TestEveryFaultIsFound(t *testing.T) {
 		ending  Ending
 		clauses []string // any of these
 	}{
-		{"adds get lost", loseAdds, Readd, Drain, []string{"C2"}},
+		{"adds get lost", loseAdds, Readd, Drain, []string{"C2", "Stats"}},
 		{"items are handed out twice", handOutTwice, 0, Drain, []string{"C1", "C3", "C5", "C15"}},
 		{"delays are too short", comeEarly, Delays, Drain, []string{"C19"}},
 		{"order is not kept", lastFirst, 0, Drain, []string{"C5", "C3"}},
+		{"items in hand are handed out", handOutAgain, 0, Drain, []string{"C1"}},
 		{"a drain does not wait", drainAtOnce, 0, Drain, []string{"C12"}},
 		{"ready items are lost at shutdown", losesWhatIsReadyAtShutDown, 0, DrainThenShutDown, []string{"C2", "C12"}},
 		{"Len is wrong", countsTooMuch, Onlookers, Drain, []string{"C6", "C12"}},
 		{"a goroutine stays", leaksAtShutDown, 0, Rest, []string{"C14"}},
 		{"memory stays", keepsMemory, 0, Rest, []string{"C8"}},
 		{"misuse is not counted", countsNoMisuse, Misuse, Drain, []string{"C15"}},
+		{"delays are too long", comeLate, Delays | Steps, Drain, []string{"C19"}},
+		{"some delays are too long", comeLateAtTimes, Delays | Steps, Rest, []string{"C19"}},
+		{"the limiter is not asked", asksNoLimiter, RateLimited, Drain, []string{"C28"}},
+		{"the limiter's delay is not kept", waitsForNoLimiter, RateLimited, Drain, []string{"C19", "Stats"}},
+		{"nothing is forgotten", forgetsNothing, RateLimited, Drain, []string{"C28"}},
+		{"requeues are told of that were none", tellsOfRequeues, RateLimited, Drain, []string{"C28"}},
+		{"Len is 0", countsNothing, 0, Drain, []string{"C6"}},
+		{"Len counts what is processing", countsProcessing, 0, Drain, []string{"C6"}},
+		{"items stay in a variable", leaksIntoAVariable, 0, Storm, []string{"C8"}},
+		{"contexts are ignored", ignoresContexts, 0, Drain, []string{"C35"}},
+		{"a new queue is shutting down", isShuttingDown, 0, Drain, []string{"C10"}},
+		{"merges are not counted", countsNoMerges, 0, Drain, []string{"Stats"}},
+		{"delays are not counted", countsNoDelays, Delays, Drain, []string{"Stats"}},
+		{"drops are not counted", countsNoDrops, 0, Rest, []string{"Stats"}},
+		{"delays are not canceled", cancelsNoDelay, 0, Drain, []string{"Stats"}},
+		{"a drain is not released", releasesNoDrain, 0, DrainThenShutDown, []string{"C12"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var violated []Violation
-			for seed := uint64(1); seed < 60 && violated == nil; seed++ {
-				limits := Limits{Adds: 3000, Shards: 1, Mix: test.mix, Ending: test.ending}
-				plan := Draw(seed, limits, Shardq().Features)
-				plan.Items, plan.Ledger, plan.Adds = intItems, true, limits.Adds
-				round, _ := plan.run(saboteur(test.fault), &watchdog{})
-				violated = round.violated.all()
-			}
-			require.NotEmpty(t, violated, "nothing was found")
-			require.Contains(t, test.clauses, violated[0].Clause, "%v", violated)
+			found := convict(t, test.fault, test.mix, test.ending, func(Violation) bool { return true })
+			require.Contains(t, test.clauses, found.Clause, "%v", found)
 		})
 	}
+}
+
+// TestHistoryOfAViolation: it has the calls that are wrong by themselves, and little
+// else.
+func TestHistoryOfAViolation(t *testing.T) {
+	for _, test := range []struct {
+		clause string
+		fault  fault
+		mix    Ingredients
+		calls  string // K is the violation's key
+	}{
+		{"C1", handOutAgain, 0, `Get yields K\n.*Get yields K\n.*Done\(K\)\n`},
+		{"C2", loseAdds, Readd, `(Get yields K\n.*)?Add\(K\)\n.*at rest\n`},
+		{"C5", lastFirst, 0, `Add\(K\)\n.*Add\(\d+\)\n.*Get yields \d+\n.*Get yields K\n`},
+		{"C12", drainsWhatIsReady, 0, `Get yields K\n.*the drain is over\n.*Done\(K\)\n`},
+		{"C19", comeEarly, Delays, `AddAfter\(K, .*due at .*\n.*Get yields K \(at .*\n`},
+		{"C19", comeEarly, Delays | Steps, `AddAfter\(K, .*due at .*\n.*Get yields K \(at .*\n`},
+		{"C19", waitsForNoLimiter, RateLimited, `AddRateLimited\(K\) \(due at .*\n.*Get yields K \(at .*\n`},
+	} {
+		t.Run(test.clause, func(t *testing.T) {
+			found := inARound(t, test.fault, test.mix, test.clause)
+			wrong, before, _ := strings.Cut(found.History, "what came before it:\n")
+			calls := strings.ReplaceAll(test.calls, "K", strconv.Itoa(found.Key))
+			require.Regexp(t, "^this part of the history is enough:\n.*"+calls+"$", wrong)
+			require.LessOrEqual(t, strings.Count(wrong, "\n"), 1+4)
+			require.LessOrEqual(t, strings.Count(before, "\n"), beforeIt)
+		})
+	}
+}
+
+// inARound finds a violation that names a key.
+func inARound(t *testing.T, f fault, mix Ingredients, clause string) Violation {
+	return convict(t, f, mix, Drain, func(v Violation) bool {
+		return v.Clause == clause && v.Key >= 0 && !watched(v.Key)
+	})
 }

@@ -3,10 +3,11 @@ package harness
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/shardq/shardq"
 )
 
 // settle judges a round that has ended. Every goroutine but this one has left.
@@ -22,8 +23,12 @@ func (r *round) settle() *account {
 		}
 	}
 	r.checkCounts(a)
+	r.checkLimiter(a)
 	r.checkHistories(a)
 	r.checkGoroutines()
+	if !r.violated.stopped.Load() {
+		r.close()
+	}
 	if r.plan.Ending == Rest {
 		r.checkMemory()
 	}
@@ -38,6 +43,7 @@ func (r *round) sum() *account {
 		a.operations += actor.operations
 		a.gets += actor.gets
 		a.dones += actor.dones
+		a.asked.add(actor.asked)
 	}
 	return a
 }
@@ -75,6 +81,38 @@ func (r *round) checkCounts(a *account) {
 	if s.Rejected != r.spoilt.Load() {
 		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.spoilt.Load(), s.Rejected)
 	}
+	if fault := a.disagreement(s, r.plan.dropsWaiting()); fault != "" {
+		r.violated.report("Stats", -1, "%s: it says %+v, and asked for were %+v", fault, s, a.asked)
+	}
+}
+
+// disagreement says what is wrong with the counters of adds, at the end of a round.
+//
+// An add at once is Added, Merged or Dropped. One with a delay is dropped, or joins a
+// delay that runs (which is not counted), or begins one: that ends, as Fired and as
+// Added or Merged, or is dropped at the shutdown, or canceled. In most endings nothing
+// waits at the shutdown, and nothing is added with a delay after it.
+func (a *account) disagreement(s shardq.Stats, waitingDropped bool) string {
+	atOnce := s.Added + s.Merged - s.Fired // those that were not dropped
+	switch {
+	case s.Fired > a.deferred:
+		return "more delays ended than began"
+	case s.Fired < a.delayedGets:
+		return "fewer delays ended than keys came that are added with delays only"
+	case s.Added+s.Merged < s.Fired:
+		return "not every delay that ended is Added or Merged"
+	case !waitingDropped && atOnce+s.Dropped != a.immediate:
+		return "Added + Merged - Fired + Dropped are not the adds at once"
+	case atOnce > a.immediate:
+		return "Added + Merged - Fired are more than the adds at once"
+	case atOnce < a.sure:
+		return "Added + Merged - Fired are fewer than the adds at once before the shutdown"
+	case atOnce+s.Dropped < a.immediate:
+		return "Added + Merged - Fired + Dropped are fewer than the adds at once"
+	case s.Added+s.Merged+s.Dropped > a.immediate+a.deferred:
+		return "Added + Merged + Dropped are more than all adds"
+	}
+	return ""
 }
 
 func (r *round) recorders() (all []*recorder) {
@@ -103,8 +141,9 @@ func (r *round) checkHistories(a *account) {
 			a.undecided++
 		case porcupine.Illegal:
 			wrong := minimise(history)
-			r.violated.report(clauseOf(wrong[len(wrong)-1]), key,
-				"the history of key %d has no order that makes sense; this part of it is enough:\n%s", key, list(wrong))
+			r.violated.explained(clauseOf(wrong[len(wrong)-1]), key,
+				fmt.Sprintf("the history of key %d has no order that makes sense", key),
+				"this part of the history is enough:\n"+list(wrong))
 		}
 	}
 }
@@ -119,14 +158,6 @@ func clauseOf(e event) string {
 	default:
 		return "C3"
 	}
-}
-
-func list(history []event) string {
-	var lines strings.Builder
-	for _, e := range history {
-		fmt.Fprintf(&lines, "  %v\n", e)
-	}
-	return lines.String()
 }
 
 // leavingTime is how long goroutines have to end. client-go's need 10 s at times.

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,26 +44,39 @@ type verdict struct {
 	says   map[string]string
 }
 
-const surveyRounds = 10
+// What a survey has by default: the rounds of each theme, and how long nothing may
+// happen in one.
+const (
+	surveyRounds   = 10
+	surveyPatience = 10 * time.Second
+)
 
 // survey runs the rounds of all themes and prints a table.
-func (c Command) survey(o Options) error {
+func survey(o Options) error {
 	fmt.Fprintf(o.Out, "| %s under | rounds | broken | the first message |\n|---|---:|---|---|\n", o.Target.Name)
 	for _, t := range themes {
-		v := verdict{broken: map[string]int{}, says: map[string]string{}}
-		for n := range surveyRounds {
-			clause, message := o.child(t, o.Seed+uint64(n))
-			v.rounds++
-			if clause != "" {
-				v.broken[clause]++
-				if v.says[clause] == "" {
-					v.says[clause] = message
-				}
+		v := verdict{rounds: o.Rounds, broken: map[string]int{}, says: map[string]string{}}
+		for n := range o.Rounds {
+			clause, message, err := o.child(t, o.Seed+uint64(n))
+			if err != nil {
+				return err
 			}
+			v.add(clause, message)
 		}
 		v.print(o.Out, t.name)
 	}
 	return nil
+}
+
+// add enters what came of a round; the clause is empty if that was nothing.
+func (v verdict) add(clause, message string) {
+	if clause == "" {
+		return
+	}
+	v.broken[clause]++
+	if v.says[clause] == "" {
+		v.says[clause] = message
+	}
 }
 
 func (v verdict) print(out io.Writer, theme string) {
@@ -81,39 +95,57 @@ func (v verdict) print(out io.Writer, theme string) {
 	fmt.Fprintf(out, "| %s | %d | %s | %s |\n", theme, v.rounds, strings.Join(clauses, ", "), strings.Join(messages, "; "))
 }
 
-// childTime is how long a round may take before it counts as hanging altogether.
+// childTime is how long a round may take, beside its patience, before it counts as
+// hanging altogether.
 const childTime = 2 * time.Minute
 
 // child runs one round in a process of its own, and returns what it broke.
-func (o Options) child(t theme, seed uint64) (clause, message string) {
-	ctx, cancel := context.WithTimeout(context.Background(), childTime)
+func (o Options) child(t theme, seed uint64) (clause, message string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), childTime+o.Patience)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
-		return "error", err.Error()
+		return "", "", err
 	}
-	command := exec.CommandContext(ctx, self,
-		"-target", o.Target.Name, "-rounds", "1", "-provoke", "-patience", "10s",
-		"-seed", fmt.Sprint(seed), "-adds", fmt.Sprint(o.Limits.Adds),
-		"-mix", t.mix.String(), "-ending", t.ending.String())
+	command := exec.CommandContext(ctx, self, o.childFlags(t, seed)...)
 	var output bytes.Buffer
 	command.Stderr = &output
-	if command.Run() == nil {
-		return "", ""
+	err = command.Run()
+	var died *exec.ExitError
+	switch {
+	case err == nil:
+		return "", "", nil
+	case ctx.Err() != nil:
+		return "C4", fmt.Sprintf("it hung, and was killed after %v", childTime+o.Patience), nil
+	case !errors.As(err, &died):
+		return "", "", fmt.Errorf("a round of the survey did not start: %w", err)
 	}
-	return o.read(output.String())
+	clause, message = deathOf(output.String(), died.String())
+	return clause, message, nil
 }
 
-// read finds the clause in what a process said before it died.
-func (o Options) read(said string) (clause, message string) {
+func (o Options) childFlags(t theme, seed uint64) []string {
+	return []string{
+		"-target", o.Target.Name, "-rounds", "1", "-provoke", "-patience", o.Patience.String(),
+		"-seed", fmt.Sprint(seed), "-adds", fmt.Sprint(o.Limits.Adds), "-shards", fmt.Sprint(o.Limits.Shards),
+		"-mix", t.mix.String(), "-ending", t.ending.String(),
+	}
+}
+
+// unexplained is what stands for a clause when a process died and did not say why.
+const unexplained = "unexplained"
+
+// deathOf finds the clause in what a process said before it died; state is how it died,
+// such as "exit status 3".
+func deathOf(said, state string) (clause, message string) {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
 		if clause, message, ok := strings.Cut(line, " violated: "); ok {
-			return clause, strings.TrimSuffix(message, "; this part of it is enough:")
+			return clause, message
 		}
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 			return "C17", "the process ended: " + line
 		}
 	}
-	return "C4", "the process was killed after " + childTime.String()
+	return unexplained, "the process ended: " + state
 }

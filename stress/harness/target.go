@@ -58,6 +58,11 @@ type Features struct {
 	// CallersLimiter: the limiter is called by whoever calls AddRateLimited, so
 	// that its panic can be recovered.
 	CallersLimiter bool
+	// ExactLen: Len counts ready items alone, not those that are dirty.
+	ExactLen bool
+	// Collected: a queue that is dropped needs no ShutDown. Where it does, rounds of
+	// small queues end with goroutines left, and are run only if they are asked for.
+	Collected bool
 }
 
 // A Target makes queues of one kind, for the types of items that plans use.
@@ -74,7 +79,7 @@ type Target struct {
 func Shardq() Target {
 	return Target{
 		Name:     "shardq",
-		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true},
+		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true, ExactLen: true, Collected: true},
 		Ints:     openShardq[int], Strings: openShardq[string], Pairs: openShardq[Pair], Anys: openShardq[any],
 	}
 }

@@ -1,11 +1,6 @@
 package harness
 
-import (
-	"sync/atomic"
-	"time"
-
-	"github.com/shardq/shardq/limiter"
-)
+import "sync/atomic"
 
 // User code that panics: a temper loses itself now and then, and attempt knows its
 // panics from those of the queue.
@@ -15,6 +10,7 @@ type temper struct {
 	strains atomic.Uint64
 	every   uint64
 	panics  provoked
+	soothed *atomic.Bool // while it is set, there is no panic
 }
 
 // provoked is what a temper panics with.
@@ -29,7 +25,7 @@ const (
 )
 
 func (t *temper) strain() {
-	if t != nil && t.strains.Add(1)%t.every == 0 {
+	if t != nil && !t.soothed.Load() && t.strains.Add(1)%t.every == 0 {
 		panic(t.panics)
 	}
 }
@@ -52,20 +48,4 @@ func onPurpose(recovered any) provoked {
 	default:
 		panic(r)
 	}
-}
-
-// moody is a limiter that panics at times.
-type moody[T comparable] struct {
-	limiter.Limiter[T]
-	temper *temper
-}
-
-func (m moody[T]) When(item T) time.Duration {
-	m.temper.strain()
-	return m.Limiter.When(item)
-}
-
-func (m moody[T]) Forget(item T) {
-	m.temper.strain()
-	m.Limiter.Forget(item)
 }

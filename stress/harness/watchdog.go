@@ -16,6 +16,7 @@ type watchdog struct {
 	current  atomic.Pointer[round]
 	peak     atomic.Uint64
 	patience time.Duration
+	idle     uint64 // the heap before the first round
 }
 
 // watch looks every half a second until the channel is closed. If nothing happened

@@ -13,7 +13,8 @@ import (
 
 func main() {
 	harness.Command{
-		Run:     "go run -C bench/compare -race ./cmd/stress",
+		Module:  "bench/compare",
+		Package: "./cmd/stress",
 		Targets: targets(),
 	}.Exit()
 }
@@ -25,7 +26,7 @@ func targets() []harness.Target {
 func clientGo() harness.Target {
 	return harness.Target{
 		Name:     "client-go",
-		Features: harness.Features{CallersLimiter: true},
+		Features: harness.Features{CallersLimiter: true, ExactLen: true},
 		Ints:     openClientGo[int], Strings: openClientGo[string],
 		Pairs: openClientGo[harness.Pair], Anys: openClientGo[any],
 	}

@@ -1,0 +1,49 @@
+package harness
+
+import "time"
+
+// mostForgotten is how many keys are forgotten at the end of a round.
+const mostForgotten = 256
+
+// close checks a queue that is shut down and that everybody else has left: what is
+// added then is dropped, and counted. User code does not panic meanwhile.
+func (r *round) close() {
+	r.soothed.Store(true)
+	defer r.soothed.Store(false)
+	if !r.queue.ShuttingDown() {
+		r.violated.report("C10", -1, "ShuttingDown says false after the shutdown")
+	}
+	before, _ := r.queue.stats()
+	key := r.plan.Keys + strangers
+	r.queue.Add(key)
+	r.queue.AddAfter(key, time.Nanosecond)
+	r.queue.AddAfter(key, time.Hour)
+	r.queue.AddRateLimited(key)
+	if n := r.queue.Len(); n != 0 {
+		r.violated.report("C10", -1, "of adds after the shutdown, %d are ready", n)
+		return
+	}
+	if _, shutdown := r.queue.Get(); !shutdown {
+		r.violated.report("C10", -1, "Get of an empty queue does not say that it is shut down")
+	}
+	after, ok := r.queue.stats()
+	before.Dropped += 4
+	if ok && after != before {
+		r.violated.report("Stats", -1, "after 4 adds that are dropped, it says %+v, and not %+v", after, before)
+	}
+	r.forgetAll()
+}
+
+// forgetAll: what is forgotten was never requeued.
+func (r *round) forgetAll() {
+	if !r.features.CallersLimiter {
+		return // it may still be about to be asked
+	}
+	for key := range min(r.plan.Keys, mostForgotten) {
+		r.queue.Forget(key)
+		if n := r.queue.NumRequeues(key); n != 0 {
+			r.violated.report("C28", key, "NumRequeues says %d of key %d, which was forgotten", n, key)
+			return
+		}
+	}
+}

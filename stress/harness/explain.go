@@ -1,0 +1,236 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A violation that names a key is explained by that key's history, cut down to what
+// is wrong by itself: each clause has a rule that says which few calls cannot all have
+// been answered by a right queue, and the rule is looked for in what was recorded.
+// (What porcupine finds is cut down by trying: see minimise.)
+
+// beforeIt is how many calls are shown that came before those that matter, for what
+// led to them, and mostShown how many where no rule is found to be broken.
+const (
+	beforeIt  = 6
+	mostShown = 40
+)
+
+// explain gives a violation the history of its key, when all actors have left.
+func (r *round) explain(v *Violation) {
+	if v.Key < 0 || v.History != "" {
+		return
+	}
+	b := newBooks(r, v.Key)
+	wrong := b.wrong(v)
+	if wrong == nil {
+		v.History = fmt.Sprintf("what was done to key %d last:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
+		return
+	}
+	v.History = "this part of the history is enough:\n" + list(wrong)
+	if before := b.before(wrong); len(before) > 0 {
+		v.History += "what came before it:\n" + list(before)
+	}
+}
+
+// books are the events that an explanation is made from.
+type books struct {
+	round  *round
+	from   int64   // the stamp from which on they are complete
+	events []event // of the keys that matter, in order
+}
+
+func newBooks(r *round, key int) books {
+	b := books{round: r}
+	for _, recorder := range r.recorders() {
+		b.from = max(b.from, recorder.completeFrom())
+	}
+	group := r.plan.groupOf(key)
+	b.events = eventsOf(r.recorders(), func(e event) bool {
+		k := int(e.key)
+		return k == key || k >= 0 && k < r.plan.Keys && classOf(k) == ordered && r.plan.groupOf(k) == group
+	})
+	inOrder(b.events)
+	return b
+}
+
+// of returns the events of a key.
+func (b books) of(key int) []event {
+	return slices.DeleteFunc(slices.Clone(b.events), func(e event) bool { return int(e.key) != key })
+}
+
+// before returns a few events of the keys that wrong is about, from before its calls.
+func (b books) before(wrong []event) []event {
+	earlier := slices.DeleteFunc(slices.Clone(b.events), func(e event) bool {
+		sameKey := slices.ContainsFunc(wrong, func(w event) bool { return w.key == e.key })
+		return !sameKey || e.moment() >= wrong[0].moment()
+	})
+	return last(earlier, beforeIt)
+}
+
+// wrong returns the calls that break the violation's rule, or nil if they are not
+// among what is kept.
+func (b books) wrong(v *Violation) []event {
+	events := b.of(v.Key)
+	switch v.Clause {
+	case "C1":
+		return handedOutTwice(events, b.from)
+	case "C2":
+		return b.notServed(events, v)
+	case "C5":
+		return b.overtaken(events)
+	case "C12":
+		return heldByAWorker(events, v)
+	case "C19":
+		return early(events)
+	}
+	return nil
+}
+
+// handedOutTwice finds a Get that yielded a key after a Get of another worker did, and
+// before that worker's Done.
+func handedOutTwice(events []event, from int64) []event {
+	gets := only(events, opGet)
+	var get, done event // the turn that lasts longest
+	for _, next := range gets {
+		if next.end < done.call {
+			return inOrder([]event{get, next, done})
+		}
+		if own, ok := ownDone(events, next); ok && next.call >= from && own.call > done.call {
+			get, done = next, own
+		}
+	}
+	return nil
+}
+
+// ownDone returns the Done by which the goroutine that made a Get ended its turn.
+func ownDone(events []event, get event) (event, bool) {
+	for _, e := range events {
+		if e.operation == opDone && e.actor == get.actor && e.call >= get.end {
+			return e, true
+		}
+	}
+	return event{}, false
+}
+
+// notServed finds an add that was surely not dropped, and after whose beginning no Get
+// of the key returned, with the last Get before it.
+func (b books) notServed(events []event, v *Violation) []event {
+	var get, add event
+	served := int64(math.MinInt64) // the latest end of a Get
+	for _, e := range only(events, opGet) {
+		if e.end > served {
+			served, get = e.end, e
+		}
+	}
+	found := false
+	for _, e := range events {
+		added := e.operation == opAdd || !b.round.plan.dropsWaiting() && (e.operation == opAddAfter || e.operation == opAddRateLimited)
+		if added && !e.unsure && e.call > served && e.call >= b.from && !found {
+			add, found = e, true
+		}
+	}
+	rest := event{operation: opRest, key: add.key, actor: -1, call: v.at, end: v.at}
+	switch {
+	case !found:
+		return nil
+	case get.end == 0:
+		return []event{add, rest}
+	default:
+		return []event{get, add, rest}
+	}
+}
+
+// overtaken finds two keys of one shard, of which one was ready before the Add of the
+// other began, and whose Gets came the other way round.
+func (b books) overtaken(events []event) []event {
+	for _, get := range slices.Backward(only(events, opGet)) {
+		add, ok := latest(events, opAdd, get.end)
+		if !ok || add.call < b.from {
+			return nil
+		}
+		for _, other := range only(b.events, opGet) {
+			if other.key == get.key || other.end >= get.call {
+				continue
+			}
+			if later, ok := latest(b.of(int(other.key)), opAdd, other.end); ok && later.call > add.end {
+				return inOrder([]event{add, later, other, get})
+			}
+		}
+	}
+	return nil
+}
+
+// heldByAWorker finds a Get whose Done came, if it did, after the moment at which the
+// drain was over.
+func heldByAWorker(events []event, v *Violation) []event {
+	for _, get := range slices.Backward(only(events, opGet)) {
+		done, ok := ownDone(events, get)
+		over := event{operation: opDrained, key: get.key, actor: -1, call: v.at, end: v.at}
+		switch {
+		case get.end > v.at:
+		case !ok:
+			return []event{get, over}
+		case done.call > v.at:
+			return []event{get, over, done}
+		}
+	}
+	return nil
+}
+
+// early finds a Get before all deadlines of the adds since the Get before it.
+func early(events []event) (wrong []event) {
+	var first *event // the add with the earliest deadline
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.operation == opGet:
+			if first != nil && e.clock < first.clock {
+				wrong = []event{*first, *e}
+			}
+			first = nil
+		case e.clock != 0 && (first == nil || e.clock < first.clock):
+			first = e
+		}
+	}
+	return wrong
+}
+
+func only(events []event, o operation) (some []event) {
+	for _, e := range events {
+		if e.operation == o {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// latest returns the last event of a kind from before a moment.
+func latest(events []event, o operation, before int64) (event, bool) {
+	for _, e := range slices.Backward(events) {
+		if e.operation == o && e.moment() < before {
+			return e, true
+		}
+	}
+	return event{}, false
+}
+
+// moment is what events are put in order by here: of a Get, which may have been asleep
+// since long ago, the end.
+func (e event) moment() int64 {
+	if e.operation == opGet {
+		return e.end
+	}
+	return e.call
+}
+
+func inOrder(events []event) []event {
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.moment(), b.moment()) })
+	return events
+}
+
+// last returns the end of a history.
+func last(events []event, n int) []event { return events[max(0, len(events)-n):] }

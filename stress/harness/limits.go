@@ -1,0 +1,77 @@
+package harness
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq/limiter"
+)
+
+// limits is the limiter of a round's queue: one that panics at times, and that knows
+// what it was asked.
+type limits[T comparable] struct {
+	limiter.Limiter[T]
+	temper *temper       // nil: it never panics
+	books  *limiterBooks // nil: none are kept
+	decode func(T) int
+}
+
+// limiterBooks count the calls that reach the limiter (C28). They are kept only beside
+// a ledger: their atomics, too, put operations in an order.
+type limiterBooks struct {
+	asked, forgotten atomic.Uint64
+	// spoilt counts the questions about items that are not equal to themselves.
+	spoilt atomic.Uint64
+	// told is called with each delay, before the queue knows it.
+	told func(key int, delay time.Duration)
+}
+
+func (l limits[T]) When(item T) time.Duration {
+	if item != item { //nolint:staticcheck // NaN is not
+		if l.books != nil {
+			l.books.spoilt.Add(1)
+		}
+		return l.Limiter.When(item)
+	}
+	if l.books != nil {
+		l.books.asked.Add(1)
+	}
+	l.temper.strain()
+	delay := l.Limiter.When(item)
+	if l.books != nil {
+		l.books.told(l.decode(item), delay)
+	}
+	return delay
+}
+
+func (l limits[T]) Forget(item T) {
+	if l.books != nil {
+		l.books.forgotten.Add(1)
+	}
+	l.temper.strain()
+	l.Limiter.Forget(item)
+}
+
+// The limiter of a round doubles its delays from the first to the longest.
+const (
+	firstLimit   = 100 * time.Microsecond
+	longestLimit = 4 * time.Millisecond
+)
+
+// checkLimiter compares what the limiter was asked with the books, when all actors
+// have left.
+func (r *round) checkLimiter(a *account) {
+	if r.limiterBooks == nil || !r.features.CallersLimiter {
+		return
+	}
+	b := r.limiterBooks
+	if asked := b.asked.Load(); asked != a.limited {
+		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter asked %d times", a.limited, asked)
+	}
+	if forgotten := b.forgotten.Load(); forgotten != a.forgets {
+		r.violated.report("C28", -1, "Forget was called %d times, and the limiter's %d times", a.forgets, forgotten)
+	}
+	if n := b.spoilt.Load(); n > 0 {
+		r.violated.report("C16", -1, "the limiter was asked %d times about items that are not equal to themselves", n)
+	}
+}

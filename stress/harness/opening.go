@@ -1,0 +1,224 @@
+package harness
+
+import (
+	"context"
+	"time"
+)
+
+// opening is what is done to a new queue before anybody else uses it, one call after
+// the other: so it is known exactly what each has to answer. User code does not panic
+// meanwhile.
+type opening struct {
+	*actor
+	first int // of the keys it uses, which nobody else does
+}
+
+// strangers is where keys begin that no producer adds, above the keys of the plan.
+const strangers = 64
+
+// open checks a new queue, and leaves it at rest.
+func (r *round) open() {
+	r.soothed.Store(true)
+	defer r.soothed.Store(false)
+	o := opening{r.newActor(), r.plan.Keys + strangers}
+	for _, check := range []func(){o.asNew, o.lengths, o.contexts, o.delays, o.limits, o.cancels} {
+		if check(); r.violated.stopped.Load() {
+			return
+		}
+	}
+}
+
+// expect compares Len and Stats with what they must say.
+func (o opening) expect(ready, waiting, processing int) {
+	o.operations++
+	if n := o.queue.Len(); n != ready {
+		o.violated.report("C6", -1, "with %d items ready, %d waiting and %d in processing, and nobody else there, Len says %d",
+			ready, waiting, processing, n)
+	}
+	s, ok := o.queue.stats()
+	if ok && (s.Ready != ready || s.Waiting != waiting || s.Processing != processing) {
+		o.violated.report("Stats", -1, "with %d items ready, %d waiting and %d in processing, and nobody else there, it says %+v",
+			ready, waiting, processing, s)
+	}
+}
+
+// add adds a key, without an entry in any history.
+func (o opening) add(op operation, key int, delay time.Duration) {
+	o.sign()
+	o.asked.count(op, delay)
+	o.call(op, key, delay)
+}
+
+// take gets a key. After a violation it does not: a Get could wait for ever.
+func (o opening) take() (key int) {
+	if o.violated.stopped.Load() {
+		return 0
+	}
+	o.sign()
+	key, shutdown := o.queue.Get()
+	if shutdown {
+		o.violated.report("C10", -1, "Get says shutdown before there was any")
+		return 0
+	}
+	o.gets++
+	if key < o.first {
+		o.violated.report("C16", -1, "an item was handed out that nobody has added")
+	}
+	return key
+}
+
+func (o opening) end(key int) {
+	o.sign()
+	o.dones++
+	o.queue.Done(key)
+}
+
+// asNew: a new queue is empty, and open.
+func (o opening) asNew() {
+	if o.queue.ShuttingDown() {
+		o.violated.report("C10", -1, "ShuttingDown says true of a new queue")
+	}
+	o.expect(0, 0, 0)
+}
+
+// lengths: Len counts what is ready, once.
+func (o opening) lengths() {
+	n := 1 + o.roll(20)
+	for i := range n {
+		o.add(opAdd, o.first+i, 0)
+		o.expect(i+1, 0, 0)
+	}
+	o.add(opAdd, o.first, 0)
+	o.expect(n, 0, 0)
+	key := o.take()
+	o.expect(n-1, 0, 1)
+	o.add(opAdd, key, 0)
+	if o.features.ExactLen {
+		o.expect(n-1, 0, 1)
+	}
+	o.end(key)
+	for i := range n {
+		o.expect(n-i, 0, 0)
+		key := o.take()
+		o.expect(n-i-1, 0, 1)
+		o.end(key)
+	}
+	o.expect(0, 0, 0)
+}
+
+// contexts: GetContext takes nothing when its context has ended, and does not outlast
+// it.
+func (o opening) contexts() {
+	if !o.queue.contextual() {
+		return
+	}
+	ended, cancel := context.WithCancel(o.context)
+	cancel()
+	o.add(opAdd, o.first, 0)
+	if _, _, err := o.queue.getContext(ended); err == nil {
+		o.violated.report("C35", -1, "GetContext took an item after its context had ended")
+		return
+	}
+	o.expect(1, 0, 0)
+	o.end(o.take())
+	o.sleeps()
+}
+
+// sleeps: a GetContext that finds nothing returns when its context ends.
+func (o opening) sleeps() {
+	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
+	defer cancel()
+	returned := make(chan bool, 1)
+	go func() {
+		_, ok, err := o.queue.getContext(short)
+		returned <- ok || err == nil
+	}()
+	select {
+	case wrong := <-returned:
+		if wrong {
+			o.violated.report("C35", -1, "GetContext of an empty queue returned no error")
+		}
+	case <-time.After(grace):
+		o.violated.report("C35", -1, "GetContext was still there %v after its context had ended", grace)
+	}
+}
+
+// delays: a delay ends at a tick after its deadline, the next one by a fake clock.
+func (o opening) delays() {
+	for range 3 {
+		o.delayed(opAddAfter, time.Duration(1+o.roll(int(longestDelay)/2)))
+	}
+}
+
+// delayed adds a key, and takes it when the delay is over.
+func (o opening) delayed(op operation, delay time.Duration) {
+	fired, _ := o.queue.stats()
+	began := time.Now()
+	o.add(op, o.first, delay)
+	if o.fake != nil {
+		o.pass(delay)
+	}
+	o.end(o.take())
+	if early := delay - time.Since(began); o.fake == nil && early > 0 {
+		o.violated.report("C19", -1, "an item came at least %v before its delay of %v was over", early, delay)
+	}
+	if s, ok := o.queue.stats(); ok && s.Fired != fired.Fired+1 {
+		o.violated.report("Stats", -1, "one delay ended, and Fired went from %d to %d", fired.Fired, s.Fired)
+	}
+}
+
+// tick is the resolution of delays of a queue that was not asked for another.
+const tick = time.Millisecond
+
+// pass steps a fake clock just not over a delay, and then to the next tick.
+func (o opening) pass(delay time.Duration) {
+	o.fake.Step(delay - 1)
+	if n := o.queue.Len(); n != 0 {
+		o.violated.report("C19", -1, "1 ns before its delay of %v was over, an item is ready", delay)
+	}
+	o.fake.Step(1 + tick)
+	if n := o.queue.Len(); n != 1 {
+		o.violated.report("C19", -1, "%v after its delay of %v was over, an item is not ready", tick, delay)
+	}
+}
+
+// limits: AddRateLimited asks the limiter and keeps its delay, and Forget ends what it
+// knows.
+func (o opening) limits() {
+	if !o.features.CallersLimiter {
+		return
+	}
+	for n := range 3 {
+		o.requeued(n)
+		o.delayed(opAddRateLimited, firstLimit<<n)
+	}
+	o.requeued(3)
+	o.asked.forgets++
+	o.queue.Forget(o.first)
+	o.requeued(0)
+}
+
+func (o opening) requeued(times int) {
+	if n := o.queue.NumRequeues(o.first); n != times {
+		o.violated.report("C28", -1, "NumRequeues says %d of an item that was requeued %d times since it was forgotten", n, times)
+	}
+}
+
+// cancels: an Add of a waiting item leaves its delay, or cancels it.
+func (o opening) cancels() {
+	switch {
+	case o.plan.Cancel:
+		o.add(opAddAfter, o.first, time.Hour)
+		o.add(opAdd, o.first, 0)
+		o.expect(1, 0, 0)
+		o.end(o.take())
+	case o.fake != nil:
+		o.add(opAddAfter, o.first, longestDelay)
+		o.add(opAdd, o.first, 0)
+		o.expect(1, 1, 0)
+		o.end(o.take())
+		o.pass(longestDelay)
+		o.end(o.take())
+	}
+	o.expect(0, 0, 0)
+}
