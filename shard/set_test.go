@@ -237,6 +237,19 @@ func lanesUsed[T comparable](s *Set[T]) int {
 	return max(1, used)
 }
 
+// TestLenOfManyShards: each word of ready bits counts for its own shards.
+func TestLenOfManyShards(t *testing.T) {
+	c := newCheckedSet(t, Config[int]{Shards: 200})
+	for item := range 300 {
+		c.add(item)
+		c.check()
+	}
+	for c.set.Len() > 0 {
+		c.get()
+		c.check()
+	}
+}
+
 // TestLockedShardIsPassedBy: a consumer goes on to the next shard that is not in use,
 // and waits for the first if all are.
 func TestLockedShardIsPassedBy(t *testing.T) {

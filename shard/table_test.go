@@ -275,6 +275,34 @@ func TestIndexMergesLate(t *testing.T) {
 	}
 }
 
+// TestIndexJoinsBesideDeeperSegments: two segments join while others keep the directory
+// deep, so that several places of it have to be pointed at what they joined to.
+func TestIndexJoinsBesideDeeperSegments(t *testing.T) {
+	const staying, going = 8000, 1500
+	hash := func(item uint32) uint32 {
+		if item < staying {
+			return mix(item) >> 1
+		}
+		return mix(item) | 1<<31
+	}
+	c := newCheckedTable(t, hashing{"crowded on one side", hash, staying + going})
+	for item := range uint32(staying + going) {
+		c.add(item)
+	}
+	segment := func() *segment { return c.table.segmentOf(1 << 31) }
+	deep := c.table.depth
+	if segment().depth != 2 || deep < 4 {
+		t.Fatalf("before: depth %d of %d", segment().depth, deep)
+	}
+	for item := uint32(staying); segment().depth == 2; item++ {
+		c.remove(item)
+	}
+	c.check()
+	if segment().depth != 1 || c.table.depth != deep || segment().live < 100 {
+		t.Errorf("after: depth %d of %d, %d items", segment().depth, c.table.depth, segment().live)
+	}
+}
+
 // TestIndexBeyondDeepest takes in so many equal hashes that splitting cannot help:
 // then the segment grows beyond its largest size, and shrinks again.
 func TestIndexBeyondDeepest(t *testing.T) {
