@@ -20,5 +20,6 @@
 // lot (park.go), the driver's baton (driver.go) and the closing flags (shutdown.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
-// not fire, to driver.go; after a shutdown that hangs, to drain.go.
+// not fire, to driver.go; after one that fires early, to reading.go; after a shutdown
+// that hangs, to drain.go.
 package shard

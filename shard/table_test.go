@@ -294,7 +294,7 @@ func TestIndexJoinsBesideDeeperSegments(t *testing.T) {
 	if segment().depth != 2 || deep < 4 {
 		t.Fatalf("before: depth %d of %d", segment().depth, deep)
 	}
-	for item := uint32(staying); segment().depth == 2; item++ {
+	for item := uint32(staying); item < staying+going && segment().depth == 2; item++ {
 		c.remove(item)
 	}
 	c.check()
