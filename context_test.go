@@ -2,8 +2,6 @@ package shardq_test
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -104,35 +102,5 @@ func TestC35SleepersWhoStayGetTheItems(t *testing.T) {
 		q.ShutDown()
 		synctest.Wait()
 		require.EqualValues(t, 50, left.Load())
-	})
-}
-
-// A cancellation that meets an arrival: either Get has the item, or it stays ready for
-// the next.
-func TestC35CancellationLosesNoItem(t *testing.T) {
-	rounds := scaled(200_000, 20_000)
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		for round := range rounds / 10 {
-			ctx, cancel := context.WithCancel(t.Context())
-			var item int
-			var err error
-			var all sync.WaitGroup
-			all.Go(func() { item, err = q.GetContext(ctx) })
-			all.Go(func() { q.Add(round) })
-			all.Go(cancel)
-			all.Wait()
-			if err != nil {
-				if !errors.Is(err, context.Canceled) || q.Len() != 1 {
-					t.Fatalf("round %d: %v, and %d items are ready", round, err, q.Len())
-				}
-				item, err = q.GetContext(t.Context())
-			}
-			if err != nil || item != round {
-				t.Fatalf("round %d: got %d, %v", round, item, err)
-			}
-			q.Done(item)
-		}
-		require.Zero(t, q.Stats().Processing)
 	})
 }

@@ -78,13 +78,15 @@
 // of the same item, in the sense of the Go memory model: what a producer wrote before
 // Add, and what the last worker wrote before Done, the next worker reads.
 //
-// Only Get blocks, while nothing is ready, and [Queue.ShutDownWithDrain]. All others
-// return at once: they hold the lock of one shard for some tens of nanoseconds. In
+// Get and what is like it blocks while nothing is ready, [Queue.AddContext] while there
+// is no room, and [Queue.Drain] and [Queue.ShutDownWithDrain] until all is done. All others
+// return at once: they hold the lock of one shard for some tens of nanoseconds, a batch for
+// up to 64 items, and [Queue.Snapshot] and [Queue.All] for as long as they copy items. In
 // steady state they allocate nothing. No user code (the limiter, the clock, the hash
-// function, the misuse hook, an item's methods) is ever called while a lock is held;
+// function, the hooks, an item's methods) is ever called while a lock is held;
 // if it panics, the panic reaches the caller and the queue goes on working.
 //
-// A queue starts no goroutine. While items wait for delays it has one timer, set
+// A queue starts no goroutine (but now and then one that calls OnStuck). While items wait for delays it has one timer, set
 // for the earliest of them; an idle queue has none. Memory follows the number of
 // items under way and is given back after a burst.
 //
@@ -93,8 +95,18 @@
 // [Queue.ShutDown] drops the items that wait and all later adds. What is ready is
 // still handed out, and an item that is dirty still runs once more; whenever nothing
 // is ready, Get returns true. [Queue.ShutDownWithDrain] does the same and then waits
-// until nothing is ready and nothing is processing. Both may be called any number of
+// until nothing is ready and nothing is processing. [Queue.Drain] can be given up, says
+// what is left then, and can let what waits come, too. All may be called any number of
 // times, at any time.
+//
+// # Beyond client-go
+//
+// [Queue.GetContext] and [Queue.Items] end with a context. [Queue.AddBatch],
+// [Queue.GetBatch] and [Queue.DoneBatch] deal with many items in one call. With
+// [Queue.AddWith] a delay can be put off, moved or left alone, and [Queue.Cancel] takes adds
+// back. [Options].Capacity bounds what [Queue.TryAdd] and [Queue.AddContext] take in.
+// [Queue.Snapshot] and [Queue.All] tell what is in the queue, and [Options].OnStuck of what
+// has been in processing for too long. Who does not use them does not pay for them.
 //
 // # Misuse
 //

@@ -13,6 +13,7 @@ type call struct {
 	item     int // its place in the table of its type
 	number   int
 	duration span
+	bound    span
 }
 
 // callKind is the letter of a call.
@@ -37,12 +38,28 @@ const (
 	callStepToNext     callKind = 'n'
 	callShutDown       callKind = 'X'
 	callDrain          callKind = 'Y'
+
+	callAddBatch      callKind = 'M'
+	callDoneBatch     callKind = 'm'
+	callDoneHeldBatch callKind = 'o'
+	callGetBatch      callKind = 'L'
+	callAddWith       callKind = 'V'
+	callAddWithin     callKind = 'v'
+	callCancelItem    callKind = 'K'
+	callTryAdd        callKind = 'T'
+	callAddContext    callKind = 'U'
+	callCancelGuest   callKind = 'u'
+	callDrainWaiting  callKind = 'Z'
+	callCancelDrain   callKind = 'z'
+	callSnapshot      callKind = 'I'
 )
 
 // A callShape says what arguments a call has.
 type callShape struct {
-	name                   string
-	item, number, duration bool
+	name                          string
+	item, number, duration, bound bool
+	// whole says that all the items are for one call.
+	whole bool
 }
 
 // callKinds has the calls with their names. Which of them a random program has more of
@@ -66,10 +83,24 @@ var callKinds = []choice[callShape]{
 	{byte(callStepToNext), callShape{name: "Step to the next deadline and on, nanoseconds", number: true}},
 	{byte(callShutDown), callShape{name: "ShutDown"}},
 	{byte(callDrain), callShape{name: "ShutDownWithDrain"}},
+	{byte(callAddBatch), callShape{name: "AddBatch", item: true, whole: true}},
+	{byte(callDoneBatch), callShape{name: "DoneBatch", item: true, whole: true}},
+	{byte(callDoneHeldBatch), callShape{name: "DoneBatch of held items", number: true, whole: true}},
+	{byte(callGetBatch), callShape{name: "GetBatch", whole: true}},
+	{byte(callAddWith), callShape{name: "AddWith", item: true, number: true, duration: true}},
+	{byte(callAddWithin), callShape{name: "AddWith with MaxWait", item: true, number: true, duration: true, bound: true}},
+	{byte(callCancelItem), callShape{name: "Cancel", item: true}},
+	{byte(callTryAdd), callShape{name: "TryAdd", item: true}},
+	{byte(callAddContext), callShape{name: "AddContext", item: true}},
+	{byte(callCancelGuest), callShape{name: "cancel AddContext", number: true}},
+	{byte(callDrainWaiting), callShape{name: "Drain", number: true}},
+	{byte(callCancelDrain), callShape{name: "cancel Drain", number: true}},
+	{byte(callSnapshot), callShape{name: "Snapshot", number: true}},
 }
 
 // callMix has each kind of call as often as it should come up.
-const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY"
+const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY" +
+	"MMmooLLLVVVVvvvKKKTTTUUUuZzI"
 
 // repeat is a letter before a call: the number that follows it is the call's times.
 const repeat = '*'
@@ -94,8 +125,10 @@ func (s *script) call() call {
 		c.number = s.number()
 	}
 	if shape.duration {
-		c.duration.count = s.number()
-		c.duration.unit = s.byte()
+		c.duration = s.span()
+	}
+	if shape.bound {
+		c.bound = s.span()
 	}
 	return c
 }
@@ -116,6 +149,9 @@ func (c call) text() string {
 	if shape.duration {
 		text = append(text, byte('0'+c.duration.count), c.duration.unit)
 	}
+	if shape.bound {
+		text = append(text, byte('0'+c.bound.count), c.bound.unit)
+	}
 	return string(text)
 }
 
@@ -134,6 +170,9 @@ func (c call) describe(s setup) string {
 	}
 	if shape.duration {
 		arguments = append(arguments, c.duration.in(s.tick).String())
+	}
+	if shape.bound {
+		arguments = append(arguments, c.bound.in(s.tick).String())
 	}
 	line := fmt.Sprintf("%s(%s)", shape.name, strings.Join(arguments, ", "))
 	if c.times != 1 {

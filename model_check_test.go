@@ -18,16 +18,39 @@ func (p *playing[T]) check() {
 	if got := p.queue.Len(); got != want.Ready {
 		p.fatalf("Len is %d, not %d", got, want.Ready)
 	}
-	if got := p.queue.ShuttingDown(); got != p.model.closed {
+	if got := p.queue.ShuttingDown(); got != p.model.refusing {
 		p.fatalf("ShuttingDown is %v", got)
 	}
 	if !slices.EqualFunc(p.reports, p.model.reports, sameReport[T]) {
 		p.fatalf("the misuse hook was told %v, not %v", p.reports, p.model.reports)
 	}
 	p.reports, p.model.reports = nil, nil
+	p.checkMarks()
+	p.checkStuck()
 	if fake, ok := p.clock.(*clock.Fake); ok {
 		p.checkTimer(fake)
 	}
+}
+
+// look compares what can be seen of the items, while they are few, or if the call asks
+// for it.
+func (p *playing[T]) look(c call) {
+	if c.kind == callSnapshot || p.model.held() < 10 {
+		p.checkAll()
+		p.checkSnapshot(c.number)
+	}
+}
+
+// checkMarks compares what the watermark hook was told.
+func (p *playing[T]) checkMarks() {
+	p.mu.Lock()
+	told := p.marks
+	p.marks = nil
+	p.mu.Unlock()
+	if !slices.Equal(told, p.model.room.told) {
+		p.fatalf("the watermark hook was told %v, not %v", told, p.model.room.told)
+	}
+	p.model.room.told = nil
 }
 
 // sameReport compares reports, also of items that are not equal to themselves.
@@ -64,8 +87,8 @@ func (p *playing[T]) finish() {
 	}
 	p.play(call{kind: callShutDown, times: 1})
 	p.play(call{kind: callGet, times: 1})
-	if stats := p.queue.Stats(); stats.Ready+stats.Waiting+stats.Processing+len(p.sleepers) > 0 {
-		p.fatalf("at the end, Stats are %+v, and %d sleep", stats, len(p.sleepers))
+	if stats := p.queue.Stats(); stats.Ready+stats.Waiting+stats.Processing+len(p.sleepers)+len(p.pending) > 0 {
+		p.fatalf("at the end, Stats are %+v, and %d sleep, %d wait", stats, len(p.sleepers), len(p.pending))
 	}
 	for _, item := range p.items[:min(len(p.items), 20)] {
 		if !unhashable(item) {

@@ -56,9 +56,15 @@ type playing[T comparable] struct {
 	reports  []shardq.Misuse[T]
 	drained  atomic.Int32
 	sleepers []*sleeper
+	pending  []*pending[T]
+	began    time.Time   // when the queue was made
+	told     map[T]bool  // whose processing the hook for stuck items was told of
+	shardOf  map[int]int // the shard of each line, as far as it was seen
 
 	mu       sync.Mutex
 	outcomes []outcome[T] // under mu, which those take who were woken by time alone
+	marks    []bool       // likewise: what the watermark hook was told
+	stuck    []stuckReport[T]
 }
 
 // An event is a call and what came of it.
@@ -76,7 +82,8 @@ func (u *universe[T]) start(t failer, s setup) player {
 	if s.routing == "stable" && !u.stable {
 		s.routing = "default"
 	}
-	p.setup = s
+	p.setup, p.began = s, p.clock.Now()
+	p.told, p.shardOf = map[T]bool{}, map[int]int{}
 	options := shardq.Options[T]{
 		Name:             modelName,
 		Shards:           s.shards,
@@ -86,13 +93,38 @@ func (u *universe[T]) start(t failer, s setup) player {
 		StableRouting:    s.routing == "stable",
 		OnMisuse:         func(m shardq.Misuse[T]) { p.reports = append(p.reports, m) },
 	}
+	p.control(&options)
 	if s.routing == "hash" {
 		options.Hash = func(item T) uint64 { return uint64(u.number[item] % hashes) }
 	}
 	options.RateLimiter, p.limiter = newLimiters[T](s.limiter, p.clock)
 	p.model = newModelQueue(s.shards, s.tick, s.cancelDelayOnAdd, u.lines(s))
+	p.model.realTime = s.clock != "fake"
+	p.model.room.capacity, p.model.room.marks = s.capacity, s.marks
 	p.queue = shardq.Must(options)
 	return p
+}
+
+// control sets the options that bound the queue, or look at it.
+func (p *playing[T]) control(options *shardq.Options[T]) {
+	s := p.setup
+	options.Capacity, options.Ages = s.capacity, s.ages.kept
+	if s.marks.high > 0 {
+		options.LowWatermark, options.HighWatermark = s.marks.low, s.marks.high
+		options.OnWatermark = func(mark shardq.Watermark) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.marks = append(p.marks, mark.High)
+		}
+	}
+	if s.ages.stuck > 0 {
+		options.StuckAfter = time.Duration(s.ages.stuck) * s.tick
+		options.OnStuck = func(info shardq.ItemInfo[T]) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.stuck = append(p.stuck, stuckReport[T]{info, p.clock.Now().Sub(p.began)})
+		}
+	}
 }
 
 // hashes is how many different ones a Hash returns.
@@ -113,7 +145,11 @@ func (u *universe[T]) lines(s setup) func(item T) int {
 func (p *playing[T]) play(c call) {
 	p.events = append(p.events, event[T]{call: c})
 	defer p.failAtPanic()
-	for i := range c.times {
+	times := c.times
+	if choose(callKinds, byte(c.kind)).whole {
+		times = 1
+	}
+	for i := range times {
 		one := c
 		one.item += i
 		p.do(one)
@@ -123,6 +159,7 @@ func (p *playing[T]) play(c call) {
 	}
 	if !p.hurried {
 		p.check()
+		p.look(c)
 	}
 }
 
@@ -163,6 +200,10 @@ func (p *playing[T]) failAtPanic() {
 
 // do makes a call.
 func (p *playing[T]) do(c call) {
+	if choose(callKinds, byte(c.kind)).whole {
+		p.doBatch(c)
+		return
+	}
 	if choose(callKinds, byte(c.kind)).item {
 		p.doWith(p.item(c.item), c)
 		return
@@ -187,6 +228,53 @@ func (p *playing[T]) do(c call) {
 		p.model.shutDown()
 	case callDrain:
 		p.drain()
+	case callCancelGuest:
+		p.model.room.line = cancelOne(p.model.room.line, c.number)
+	case callDrainWaiting:
+		p.drainWaiting(c.number)
+	case callCancelDrain:
+		p.model.drain.pending = cancelOne(p.model.drain.pending, c.number)
+	}
+}
+
+// doBatch makes a call with several items.
+func (p *playing[T]) doBatch(c call) {
+	switch c.kind {
+	case callAddBatch:
+		items := p.batch(c)
+		p.queue.AddBatch(items)
+		for _, item := range items {
+			p.model.add(item)
+		}
+	case callDoneBatch:
+		p.doneBatch(p.batch(c))
+	case callDoneHeldBatch:
+		if n := len(p.held); n > 0 {
+			from := modulo(c.number, n)
+			p.doneBatch(slices.Clone(p.held[from:min(from+c.times, n)]))
+		}
+	case callGetBatch:
+		p.getBatch(c.times)
+	}
+}
+
+// batch returns the items of a batch. While somebody sleeps, none is there twice, for the
+// sleeper may be given it in between.
+func (p *playing[T]) batch(c call) (items []T) {
+	for i := range c.times {
+		item := p.item(c.item + i)
+		if unhashable(item) || len(p.sleepers) > 0 && slices.Contains(items, item) {
+			continue
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func (p *playing[T]) doneBatch(items []T) {
+	p.queue.DoneBatch(items)
+	for _, item := range items {
+		p.done(item)
 	}
 }
 
@@ -206,6 +294,17 @@ func (p *playing[T]) doWith(item T, c call) {
 		p.unlessUnhashableForLimiter(item, func() { q.Forget(item) }, func() { p.limiter.forget(item) })
 	case callNumRequeues:
 		p.unlessUnhashableForLimiter(item, func() { q.NumRequeues(item) }, func() { p.checkRequeues(item) })
+	case callAddWith, callAddWithin:
+		o := p.addOptions(c)
+		p.unlessUnhashable(item, func() { q.AddWith(item, o) }, func() { p.addWith(item, o) })
+	case callCancelItem:
+		var was shardq.Canceled
+		p.unlessUnhashable(item, func() { was = q.Cancel(item) }, func() { p.checkCanceled(was, m.cancel(item)) })
+	case callTryAdd:
+		var err error
+		p.unlessUnhashable(item, func() { err = q.TryAdd(item) }, func() { p.checkTried(err, m.tryAdd(item)) })
+	case callAddContext:
+		p.addContext(item)
 	case callDone:
 		p.unlessUnhashable(item, func() { q.Done(item) }, func() { p.done(item) })
 	case callCancelAdd:
@@ -248,6 +347,44 @@ func (p *playing[T]) addRateLimited(item T) {
 		return
 	}
 	p.model.addAfter(item, p.limiter.when(item, p.model.now, p.clock.Now()))
+}
+
+// addOptions returns what the number and the durations of a call stand for.
+func (p *playing[T]) addOptions(c call) shardq.AddOptions {
+	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
+	number := modulo(c.number, 2*len(policies))
+	o := shardq.AddOptions{
+		After:       c.duration.in(p.model.tick),
+		Policy:      policies[number%len(policies)],
+		RateLimited: number >= len(policies),
+	}
+	if c.kind == callAddWithin {
+		o.MaxWait = c.bound.in(p.model.tick)
+	}
+	return o
+}
+
+func (p *playing[T]) addWith(item T, o shardq.AddOptions) {
+	if o.RateLimited && item != item {
+		p.model.reject(item)
+		return
+	}
+	if o.RateLimited {
+		o.After = max(o.After, p.limiter.when(item, p.model.now, p.clock.Now()))
+	}
+	p.model.addWith(item, o)
+}
+
+func (p *playing[T]) checkCanceled(got, want shardq.Canceled) {
+	if got != want {
+		p.fatalf("Cancel said %+v, not %+v", got, want)
+	}
+}
+
+func (p *playing[T]) checkTried(got, want error) {
+	if got != want {
+		p.fatalf("TryAdd returned %v, not %v", got, want)
+	}
 }
 
 func (p *playing[T]) checkRequeues(item T) {

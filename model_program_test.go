@@ -12,10 +12,11 @@ import (
 //
 //	1mkddif Aa G Aa d0 Wb1s
 //
-// The first seven letters are one each of the tables below, in their order. Then come
-// calls: each is a letter of the table callKinds, and as its shape says, the letter of
+// The first seven letters are one each of the tables below, in their order; a plus and
+// one letter each of the last three tables may follow. Then come calls: each is a letter of the table callKinds, and as its shape says, the letter of
 // an item (a is the first), a number (a digit), or a duration (a digit and a unit).
-// With *n before it, a call is made for n items one after the other. Blanks may stand
+// With *n before it, a call is made for n items one after the other, and a batch is of
+// n items. Blanks may stand
 // between calls. So this is a queue of integers with one shard, and
 //
 //	Add(0)
@@ -37,6 +38,19 @@ type setup struct {
 	limiter          limiterKind
 	items            itemKind
 	clock            string
+
+	capacity int
+	marks    marks
+	ages     ages
+}
+
+// Marks are the low and the high watermark; without the latter there are none.
+type marks struct{ low, high int }
+
+// Ages says whether a queue keeps ages, and after how many ticks an item is stuck, or 0.
+type ages struct {
+	kept  bool
+	stuck int
 }
 
 // A choice is a letter of a program and what it stands for.
@@ -64,7 +78,14 @@ var (
 		{'r', requests}, {'v', weighted}, {'y', arrays}, {'p', pointers},
 	}
 	clockChoices = []choice[string]{{'f', "fake"}, {'r', "real"}}
+
+	capacityChoices = []choice[int]{{'n', 0}, {'1', 1}, {'2', 2}, {'5', 5}, {'9', 9}}
+	markChoices     = []choice[marks]{{'n', marks{}}, {'1', marks{0, 1}}, {'3', marks{1, 3}}, {'8', marks{4, 8}}}
+	ageChoices      = []choice[ages]{{'n', ages{}}, {'a', ages{kept: true}}, {'1', ages{true, 1}}, {'9', ages{true, 9}}}
 )
+
+// more is a letter behind the setup: the letters of its last three tables follow.
+const more = '+'
 
 func (s *script) skipBlanks() { *s = script(strings.TrimLeft(string(*s), " ")) }
 
@@ -90,16 +111,20 @@ func (p program) text() string {
 }
 
 func (s setup) text() string {
-	return string([]byte{
+	text := string([]byte{
 		letterOf(shardChoices, s.shards), letterOf(tickChoices, s.tick), letterOf(cancelChoices, s.cancelDelayOnAdd),
 		letterOf(routingChoices, s.routing), letterOf(limiterChoices, s.limiter), letterOf(itemChoices, s.items), letterOf(clockChoices, s.clock),
 	})
+	if s.capacity != 0 || s.marks != (marks{}) || s.ages != (ages{}) {
+		text += string([]byte{more, letterOf(capacityChoices, s.capacity), letterOf(markChoices, s.marks), letterOf(ageChoices, s.ages)})
+	}
+	return text
 }
 
 // String returns the setup for people.
 func (s setup) String() string {
-	return fmt.Sprintf("shards=%d tick=%v cancelDelayOnAdd=%v routing=%s limiter=%s items=%s clock=%s",
-		s.shards, s.tick, s.cancelDelayOnAdd, s.routing, s.limiter, s.items.name(), s.clock)
+	return fmt.Sprintf("shards=%d tick=%v cancelDelayOnAdd=%v routing=%s limiter=%s items=%s clock=%s capacity=%d marks=%v ages=%v",
+		s.shards, s.tick, s.cancelDelayOnAdd, s.routing, s.limiter, s.items.name(), s.clock, s.capacity, s.marks, s.ages)
 }
 
 // A script is what is left of a program's text.
@@ -121,8 +146,14 @@ func (s *script) number() int { return int(int8(s.byte() - '0')) }
 // item reads the place of an item: a is the first.
 func (s *script) item() int { return int(s.byte() - 'a') }
 
+func (s *script) span() (d span) {
+	d.count = s.number()
+	d.unit = s.byte()
+	return d
+}
+
 func (s *script) setup() setup {
-	return setup{
+	read := setup{
 		shards:           choose(shardChoices, s.byte()),
 		tick:             choose(tickChoices, s.byte()),
 		cancelDelayOnAdd: choose(cancelChoices, s.byte()),
@@ -131,6 +162,13 @@ func (s *script) setup() setup {
 		items:            choose(itemChoices, s.byte()),
 		clock:            choose(clockChoices, s.byte()),
 	}
+	if len(*s) > 0 && (*s)[0] == more {
+		s.byte()
+		read.capacity = choose(capacityChoices, s.byte())
+		read.marks = choose(markChoices, s.byte())
+		read.ages = choose(ageChoices, s.byte())
+	}
+	return read
 }
 
 // choose returns what a letter stands for. An unknown letter stands for what some other

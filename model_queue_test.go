@@ -23,6 +23,8 @@ type modelQueue[T comparable] struct {
 
 	// now is how far the clock has come from where it stood when the queue was made.
 	now time.Duration
+	// realTime says that the clock stands at each deadline when that comes.
+	realTime bool
 	// phase is "ready", "processing" or "dirty", and "" for an item that is none of
 	// them. Whether an item waits is independent of it.
 	phase map[T]string
@@ -31,12 +33,20 @@ type modelQueue[T comparable] struct {
 	lines map[int][]tie[T]
 	// waiting has the deadlines of the items that wait, on the axis of now.
 	waiting map[T]time.Duration
-	closed  bool
+	// limits has by when the wait of an item has to end, if it has to.
+	limits map[T]time.Duration
+	// refusing says that adds are dropped, and closed that nothing waits any more:
+	// between the two, a Drain awaits what waits.
+	refusing, closed bool
 	// draining and drained count the drains that have not returned, and those that
 	// have.
 	draining, drained int
 	stats             shardq.Stats // the counters of it
 	reports           []shardq.Misuse[T]
+
+	room  modelRoom[T]
+	drain modelDrains[T]
+	age   modelAges[T]
 }
 
 type tie[T comparable] []T
@@ -49,6 +59,8 @@ func newModelQueue[T comparable](shards int, tick time.Duration, cancelDelayOnAd
 		phase:            map[T]string{},
 		lines:            map[int][]tie[T]{},
 		waiting:          map[T]time.Duration{},
+		limits:           map[T]time.Duration{},
+		age:              modelAges[T]{since: map[T]time.Duration{}},
 		stats:            shardq.Stats{Shards: shards},
 	}
 }
@@ -57,16 +69,29 @@ func (m *modelQueue[T]) add(item T) {
 	switch {
 	case item != item:
 		m.reject(item)
-	case m.closed:
+	case m.refusing:
 		m.stats.Dropped++
 	default:
-		if m.cancelDelayOnAdd {
-			delete(m.waiting, item)
-		}
-		if m.demand(item) {
-			m.queue(tie[T]{item})
-		}
+		m.enter(item)
+		m.admit(item)
 	}
+}
+
+// admit adds an item that is taken in.
+func (m *modelQueue[T]) admit(item T) {
+	if m.cancelDelayOnAdd {
+		m.stopWaiting(item)
+	}
+	if m.demand(item) {
+		m.queue(tie[T]{item})
+		m.stamp(item, m.now)
+	}
+}
+
+// stopWaiting forgets that an item waits, if it does.
+func (m *modelQueue[T]) stopWaiting(item T) {
+	delete(m.waiting, item)
+	delete(m.limits, item)
 }
 
 func (m *modelQueue[T]) reject(item T) {
@@ -98,20 +123,7 @@ func (m *modelQueue[T]) queue(items tie[T]) {
 }
 
 func (m *modelQueue[T]) addAfter(item T, delay time.Duration) {
-	switch {
-	case delay <= 0:
-		m.add(item)
-	case item != item:
-		m.reject(item)
-	case m.closed:
-		m.stats.Dropped++
-	default:
-		deadline := m.deadline(delay)
-		if earlier, waits := m.waiting[item]; waits {
-			deadline = min(deadline, earlier)
-		}
-		m.waiting[item] = deadline
-	}
+	m.addWith(item, shardq.AddOptions{After: delay})
 }
 
 // endOfTime is a deadline that the clocks of these tests do not reach.
@@ -137,24 +149,36 @@ func plus(a, b time.Duration) time.Duration {
 // pass lets time pass, backward if d is negative.
 func (m *modelQueue[T]) pass(d time.Duration) {
 	m.now += d
+	m.age.vague = m.age.vague || d < 0
+	m.fireUntil(m.now, func(deadline time.Duration) time.Duration {
+		if m.realTime {
+			return deadline
+		}
+		return m.now // a fake clock steps over the deadlines
+	})
+}
+
+// fireUntil ends the delays that are over by then, tick by tick. It is told when each comes.
+func (m *modelQueue[T]) fireUntil(end time.Duration, at func(deadline time.Duration) time.Duration) {
 	due := map[time.Duration][]T{}
 	for item, deadline := range m.waiting {
-		if deadline <= m.now {
+		if deadline <= end {
 			due[deadline] = append(due[deadline], item)
 		}
 	}
 	for _, deadline := range slices.Sorted(maps.Keys(due)) {
-		m.fire(due[deadline])
+		m.fire(due[deadline], at(deadline))
 	}
 }
 
 // fire ends the delays of the items of one tick.
-func (m *modelQueue[T]) fire(items []T) {
+func (m *modelQueue[T]) fire(items []T, at time.Duration) {
 	ties := map[int]tie[T]{}
 	for _, item := range items {
-		delete(m.waiting, item)
+		m.stopWaiting(item)
 		m.stats.Fired++
 		if m.demand(item) {
+			m.stamp(item, at)
 			line := m.lineOf(item)
 			ties[line] = append(ties[line], item)
 		}
@@ -191,6 +215,7 @@ func (m *modelQueue[T]) done(item T) {
 	case "dirty":
 		m.phase[item] = "ready"
 		m.queue(tie[T]{item})
+		m.stamp(item, m.now)
 	default:
 		m.stats.Misused++
 		m.report(shardq.DoneWithoutGet, item)
@@ -205,20 +230,35 @@ func (m *modelQueue[T]) report(kind shardq.MisuseKind, item T) {
 const modelName = "the queue"
 
 func (m *modelQueue[T]) shutDown() {
+	m.abandon()
 	m.close()
 	m.drained += m.draining
 	m.draining = 0
+	m.endWaitingDrains()
 }
 
 func (m *modelQueue[T]) shutDownWithDrain() {
+	m.abandon()
 	m.close()
 	m.draining++
 }
 
-func (m *modelQueue[T]) close() {
+// abandon ends the drains that await what is about to be dropped.
+func (m *modelQueue[T]) abandon() {
+	if len(m.waiting) > 0 {
+		m.drain.end(shardq.ErrShutDown)
+	}
+}
+
+// close returns the items that it dropped.
+func (m *modelQueue[T]) close() (dropped []T) {
+	m.refuse()
 	m.closed = true
 	m.stats.Dropped += uint64(len(m.waiting))
+	dropped = slices.Collect(maps.Keys(m.waiting))
 	clear(m.waiting)
+	clear(m.limits)
+	return dropped
 }
 
 // endDrains lets the drains return if nothing is ready or in processing.
@@ -226,6 +266,7 @@ func (m *modelQueue[T]) endDrains() {
 	if m.closed && len(m.phase) == 0 {
 		m.drained += m.draining
 		m.draining = 0
+		m.drain.end(nil)
 	}
 }
 
@@ -244,6 +285,7 @@ func (m *modelQueue[T]) statsNow() shardq.Stats {
 	stats.Ready = m.ready()
 	stats.Processing = len(m.phase) - stats.Ready // the dirty ones are, too
 	stats.Waiting = len(m.waiting)
+	stats.Held = m.held()
 	return stats
 }
 

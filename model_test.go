@@ -57,6 +57,9 @@ var setups = rapid.Custom(func(rt *rapid.T) setup {
 		routing:          drawChoice(routingChoices).Draw(rt, "routing"),
 		limiter:          drawChoice(limiterChoices).Draw(rt, "limiter"),
 		items:            drawChoice(itemChoices).Draw(rt, "items"),
+		capacity:         drawChoice(capacityChoices).Draw(rt, "capacity"),
+		marks:            drawChoice(markChoices).Draw(rt, "marks"),
+		ages:             drawChoice(ageChoices).Draw(rt, "ages"),
 	}
 })
 
@@ -69,6 +72,10 @@ var calls = rapid.Custom(func(rt *rapid.T) call {
 		duration: span{
 			unit:  drawLetter(spanUnits).Draw(rt, "unit"),
 			count: rapid.IntRange(-2, 40).Draw(rt, "count"),
+		},
+		bound: span{
+			unit:  drawLetter(spanUnits).Draw(rt, "unit of the bound"),
+			count: rapid.IntRange(-2, 40).Draw(rt, "count of the bound"),
 		},
 	}
 })

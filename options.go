@@ -63,11 +63,48 @@ type Options[T comparable] struct {
 	// on and adds the item again when it ends, as in client-go.
 	CancelDelayOnAdd bool
 
+	// Capacity is how many different items the queue may hold, whatever their state, for
+	// those who ask for room: [Queue.TryAdd] and [Queue.AddContext]. An item that is held
+	// already needs no room. The other ways to add never wait, and may exceed the
+	// capacity, which is counted in Stats.Exceeded. Default: 0, no bound.
+	Capacity int
+
+	// OnWatermark is told when the number of items held has risen to HighWatermark, and
+	// then when it has fallen to LowWatermark, in turn, one call at a time. A change that
+	// comes and goes during a call may not be told. It runs in the goroutine of the call
+	// that changed the number, with no lock held, so it may use the queue; others do not
+	// wait for it. Without OnWatermark the two have no effect. Default: none.
+	OnWatermark                 func(Watermark)
+	HighWatermark, LowWatermark int
+
+	// Ages makes the queue note since when each item is ready, or in processing, to the
+	// tick (or older, by as much as the clock's timer is late), for [Queue.Snapshot] and the like, and keep the items in processing in the
+	// order in which they were handed out. It costs 8 bytes for each item, and a wake-up
+	// for each tick in which the queue was used. Default: false, unless OnStuck is set.
+	Ages bool
+
+	// OnStuck is told of each item that has been in processing for StuckAfter, once for
+	// each processing, as long as the queue is not shut down (that is, also while a Drain
+	// awaits what waits). It runs in the goroutine of the clock's timer, or in one of its
+	// own, with no lock held, so it may use the queue. It must be safe for concurrent use,
+	// and must not panic. Default: none.
+	OnStuck    func(ItemInfo[T])
+	StuckAfter time.Duration
+
 	// OnMisuse is told of each call that breaks the rules and was ignored, such
 	// as a second Done. It runs in the goroutine of that call, with no lock
 	// held, so it may use the queue. It must be safe for concurrent use.
 	// Default: misuse is only counted.
 	OnMisuse func(Misuse[T])
+}
+
+// Watermark is what [Options].OnWatermark is told.
+type Watermark struct {
+	// Queue is the Name of the queue.
+	Queue string
+	// High tells that the number of items has risen to the high watermark; otherwise it
+	// has fallen to the low one.
+	High bool
 }
 
 // Misuse describes a call that the queue ignored because it breaks the rules.
@@ -118,6 +155,27 @@ func (o Options[T]) route() func(item T) uint64 {
 	return route
 }
 
+// watermarkHook returns OnWatermark as the shards call it, or nil.
+func (o Options[T]) watermarkHook() func(high bool) {
+	name, hook := o.Name, o.OnWatermark
+	if hook == nil {
+		return nil
+	}
+	return func(high bool) { hook(Watermark{Queue: name, High: high}) }
+}
+
+// stuckHook returns OnStuck as the shards call it, or nil.
+func (o Options[T]) stuckHook() func(ItemInfo[T]) {
+	limiter, hook := o.RateLimiter, o.OnStuck
+	if hook == nil {
+		return nil
+	}
+	return func(i ItemInfo[T]) {
+		i.Attempts = limiter.NumRequeues(i.Item)
+		hook(i)
+	}
+}
+
 // misuseHook returns OnMisuse as the shards call it, or nil.
 func (o Options[T]) misuseHook() func(kind shard.Misuse, item T) {
 	name, hook := o.Name, o.OnMisuse
@@ -143,6 +201,15 @@ func (o Options[T]) validate() error {
 	}
 	if o.Hash != nil && o.StableRouting {
 		fault("Options.Hash and Options.StableRouting are both set: want at most one")
+	}
+	if o.Capacity < 0 {
+		fault("Options.Capacity is %d: want 0 (no bound) or more", o.Capacity)
+	}
+	if o.OnWatermark != nil && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
+		fault("Options.LowWatermark is %d and HighWatermark %d: want 0 <= low < high", o.LowWatermark, o.HighWatermark)
+	}
+	if o.OnStuck != nil && o.StuckAfter <= 0 {
+		fault("Options.StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
 	}
 	if o.StableRouting {
 		if _, err := shard.StableRoute[T](); err != nil {

@@ -53,16 +53,29 @@ func TestOptionsEveryFaultIsListed(t *testing.T) {
 
 func TestOptionsEachFaultAlone(t *testing.T) {
 	hash := func(string) uint64 { return 0 }
+	onWatermark, onStuck := func(shardq.Watermark) {}, func(shardq.ItemInfo[string]) {}
 	for fault, options := range map[string]shardq.Options[string]{
 		"Options.Shards is -1":                                {Shards: -1},
 		"Options.Shards is 4097":                              {Shards: shardq.MaxShards + 1},
 		"Options.Tick is -1ns":                                {Tick: -1},
 		"Options.Hash and Options.StableRouting are both set": {Hash: hash, StableRouting: true},
+		"Options.Capacity is -1":                              {Capacity: -1},
+		"Options.LowWatermark is 3 and HighWatermark 3":       {HighWatermark: 3, LowWatermark: 3, OnWatermark: onWatermark},
+		"Options.LowWatermark is -1 and HighWatermark 3":      {HighWatermark: 3, LowWatermark: -1, OnWatermark: onWatermark},
+		"Options.LowWatermark is 0 and HighWatermark 0":       {OnWatermark: onWatermark},
+		"Options.StuckAfter is 0s":                            {OnStuck: onStuck},
+		"Options.StuckAfter is -1s":                           {OnStuck: onStuck, StuckAfter: -time.Second},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, fault)
 		require.NotContains(t, err.Error(), "\n", "one fault, one line")
 	}
+}
+
+// What belongs to a hook has no effect without it.
+func TestOptionsOfHooksThatAreNotSet(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{HighWatermark: -1, LowWatermark: 7, StuckAfter: -1})
+	requireCycle(t, q, "a")
 }
 
 func TestStableRoutingNamesTheTypesItCannotRoute(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
 )
@@ -12,8 +13,8 @@ import (
 // A Queue is a work queue of items of type T: see the package documentation. It
 // must be made by [New] or [Must], and must not be copied.
 //
-// All methods are safe for concurrent use. All but Get, GetContext and
-// ShutDownWithDrain return at once: beyond the lock of one shard for some tens of
+// All methods are safe for concurrent use. All return at once but Get, GetContext,
+// GetBatch, the loop over Items, AddContext, ShutDownWithDrain and Drain: beyond the lock of one shard for some tens of
 // nanoseconds, or a tenth of a millisecond while many delays end, what that may
 // include is said where it applies. Adding or ending an
 // item whose dynamic value cannot be compared, such as a slice in an any, panics in
@@ -22,6 +23,7 @@ type Queue[T comparable] struct {
 	name    string
 	shards  *shard.Set[T]
 	limiter limiter.Limiter[T]
+	clock   clock.Clock
 }
 
 // New returns a queue, or an error that lists every fault of the options.
@@ -37,12 +39,20 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	return &Queue[T]{
 		name:    options.Name,
 		limiter: options.RateLimiter,
+		clock:   options.Clock,
 		shards: shard.New(shard.Config[T]{
 			Shards:           options.Shards,
 			Clock:            options.Clock,
 			Tick:             options.Tick,
 			Route:            options.route(),
 			CancelDelayOnAdd: options.CancelDelayOnAdd,
+			Capacity:         options.Capacity,
+			HighWatermark:    options.HighWatermark,
+			LowWatermark:     options.LowWatermark,
+			OnWatermark:      options.watermarkHook(),
+			Ages:             options.Ages || options.OnStuck != nil,
+			StuckAfter:       options.StuckAfter,
+			OnStuck:          options.stuckHook(),
 			OnMisuse:         options.misuseHook(),
 		}),
 	}, nil
@@ -75,10 +85,35 @@ func (q *Queue[T]) Name() string { return q.name }
 // Once a shutdown has begun, the item is dropped and counted in Stats.Dropped. An item
 // that is not equal to itself is rejected and counted in Stats.Rejected.
 //
-// Add never waits for room: a queue has no limit. If a producer adds what is ready
+// Add never waits for room, nor does it ask for any: see [Options].Capacity. If a producer adds what is ready
 // already, many times in a row, while a consumer that was woken has not had a
 // processor yet, Add yields the processor now and then.
 func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
+
+// TryAdd is [Queue.Add] if there is room for item under [Options].Capacity: it returns
+// [ErrFull], and does nothing, if the queue does not hold the item and holds as many others
+// as its capacity already, or others wait for room in [Queue.AddContext]. An item that the
+// queue holds, in whatever state, is always taken in: duplicates and requeues need no room.
+//
+// Once a shutdown has begun, it drops the item, as Add does, and returns [ErrShutDown]. It
+// returns [ErrRejected] for an item that is not equal to itself. It does not wait.
+func (q *Queue[T]) TryAdd(item T) error { return q.shards.TryAdd(item) }
+
+// AddContext is [Queue.TryAdd] that waits for room, for as long as ctx lasts. Who waits
+// first is let in first, and adds first. An item that somebody else adds while its AddContext
+// waits is added once more when there is room. It returns ctx.Err() once ctx has ended, also before it looks for
+// room, and ErrShutDown if the queue is shut down while it waits: then item was not added.
+func (q *Queue[T]) AddContext(ctx context.Context, item T) error {
+	return q.shards.AddContext(ctx, item)
+}
+
+var (
+	// ErrFull is what [Queue.TryAdd] returns when there is no room for another item.
+	ErrFull = shard.ErrFull
+	// ErrRejected is what [Queue.TryAdd] and [Queue.AddContext] return for an item that
+	// is not equal to itself, such as NaN.
+	ErrRejected = shard.ErrRejected
+)
 
 // Get returns the next ready item and takes it into processing: no other Get returns
 // it until its Done, which the caller now owes.
@@ -175,6 +210,23 @@ func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }
 // the clock, and sets the clock's timer if the deadline is earlier than all others.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.shards.AddAfter(item, duration) }
 
+// AddWith adds item as the options say. The zero AddOptions makes it [Queue.Add].
+//
+// An unknown policy panics.
+func (q *Queue[T]) AddWith(item T, options AddOptions) {
+	if !options.Policy.Valid() {
+		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
+	}
+	delay := options.After
+	if options.RateLimited {
+		if q.shards.Reject(item) {
+			return // before the limiter would keep something for it
+		}
+		delay = max(delay, q.limiter.When(item))
+	}
+	q.shards.AddWith(item, shard.Delay{Duration: delay, Policy: options.Policy, MaxWait: options.MaxWait})
+}
+
 // AddRateLimited adds item after the delay that the limiter has for it: it is
 // AddAfter(item, limiter.When(item)), and counts as one more requeue of the item. Use
 // it for work that failed; still call Done, before or after. Call Forget once the work
@@ -189,6 +241,20 @@ func (q *Queue[T]) AddRateLimited(item T) {
 	q.AddAfter(item, q.limiter.When(item))
 }
 
+// Cancel takes back all adds of item that no worker has begun to serve, and says which
+// there were: the item is not ready any more, it does not wait for a delay, and if it was
+// to run once more after its present processing, it is not. A processing under way goes
+// on, and its Done is still owed. So no processing of item begins after a Cancel, but for
+// an Add that comes after it.
+//
+// Cancel locks the item's shard and takes constant time. Its history in the limiter stays:
+// see [Queue.Forget]. It works in the same way after a shutdown, where it may be what a
+// drain waits for.
+func (q *Queue[T]) Cancel(item T) Canceled { return q.shards.Cancel(item) }
+
+// Canceled says what a [Queue.Cancel] took back.
+type Canceled = shard.Canceled
+
 // Forget ends the item's history in the limiter, so that its next failure counts as
 // its first. It changes nothing else: if item waits it goes on waiting, and if it is
 // in processing its Done is still owed.
@@ -197,6 +263,29 @@ func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 // NumRequeues returns how often item was requeued since it was last forgotten,
 // according to the limiter. A limiter that does not count per item says 0.
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+
+// AddBatch is [Queue.Add] of each of the items. They become ready in their order, as far as
+// they share a shard. It costs less than as many calls: the lock of a shard is taken once
+// for all its items, and one consumer is woken, who wakes others as there is work. A batch
+// of more than 64 items is dealt with as several of 64, so that others get their turns.
+//
+// The queue keeps no reference to the slice. If an item's dynamic value cannot be compared,
+// AddBatch panics; of the items before it, some may have been added.
+func (q *Queue[T]) AddBatch(items []T) { q.shards.AddBatch(items) }
+
+// GetBatch is [Queue.GetContext] for as many items as dst has room for: it waits until there
+// is one, takes what is ready then, and returns how many items that was. They come in the
+// order of as many Gets. Each is in processing, and owed a Done or a place in a
+// [Queue.DoneBatch].
+//
+// With an error n is 0. If dst has no room, GetBatch returns 0 at once.
+func (q *Queue[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
+	return q.shards.GetBatch(ctx, dst)
+}
+
+// DoneBatch is [Queue.Done] of each of the items, which need not have come from one
+// GetBatch. It costs less than as many calls, as with [Queue.AddBatch].
+func (q *Queue[T]) DoneBatch(items []T) { q.shards.DoneBatch(items) }
 
 // Stats is a reading of a queue's state and counters.
 type Stats = shard.Stats

@@ -39,6 +39,10 @@ func BenchmarkOpen(b *testing.B) { suite.Open(b, engine.Both[string](), workload
 
 func BenchmarkClosed(b *testing.B) { suite.Closed(b, engine.Both[string](), workload.Strings) }
 
+func BenchmarkBatches(b *testing.B) {
+	suite.Batches(b, engine.Both[string](), workload.Strings)
+}
+
 func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, engine.Both[string](), workload.Strings) }
 
 func BenchmarkDelayedCycle(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 // clauses and cases are how many there are in docs/semantics.md. C33 and C34 have no
 // tests, for what they promise does not exist yet.
 const (
-	clauses = 32
+	clauses = 44
 	cases   = 25
 )
 
@@ -32,6 +32,9 @@ func TestClausesNameTheirTests(t *testing.T) {
 	}{{"C", clauses}, {"H", cases}} {
 		for n := 1; n <= group.count; n++ {
 			number := fmt.Sprintf("%s%d", group.letter, n)
+			if number == "C33" || number == "C34" {
+				continue
+			}
 			row := regexp.MustCompile(`(?m)^\| ` + number + ` .*$`).FindString(semantics.text)
 			assert.NotEmpty(t, document{text: row}.spans(testName), "the tests of %s", number)
 		}

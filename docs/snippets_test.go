@@ -55,7 +55,7 @@ var importable = []string{
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of statements,
-// which may use a queue and a function process that the reader has to imagine.
+// which may use a context, a queue and a function process that the reader has to imagine.
 func source(block string) string {
 	switch {
 	case strings.HasPrefix(block, "package "):
@@ -63,7 +63,7 @@ func source(block string) string {
 	case declaration.MatchString(block):
 		return "package snippet\n" + imports(block) + block
 	default:
-		const parameters = "queue *shardq.Queue[string], process func(string) error"
+		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error"
 		if strings.Contains(block, "queue := ") {
 			block = "{\n" + block + "}\n"
 		}

@@ -9,14 +9,20 @@ func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
+	s.refresh()
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	switch outcome, yield := sh.add(item, uint32(hash)); {
+	sh.mu.Lock()
+	outcome := sh.addLocked(item, uint32(hash), s.cancelDelayOnAdd)
+	inVain := sh.inVain(outcome)
+	sh.mu.Unlock()
+	switch {
 	case outcome == enqueue:
 		s.wake()
-	case yield:
-		runtime.Gosched()
+	case inVain:
+		s.yield()
 	}
+	s.room.look() // last, for it may panic
 }
 
 // mergesBeforeYield is how many adds in a row a shard merges, handing nothing out
@@ -30,24 +36,27 @@ func (s *Set[T]) Add(item T) {
 // woken consumer waiting, as when all are busy in their handlers, never yields.
 const mergesBeforeYield = 64
 
-// add returns what came of it, and whether the caller should yield the processor.
-func (sh *shard[T]) add(item T, hash uint32) (outcome effect, yield bool) {
-	sh.mu.Lock()
-	outcome = sh.addLocked(item, hash, sh.set.cancelDelayOnAdd)
-	yield = outcome == merge && sh.fruitless%mergesBeforeYield == 0
-	sh.mu.Unlock()
-	return outcome, yield && sh.set.lot.wokenWaits()
+// inVain reports whether an add was one of many that were merged in a row.
+func (sh *shard[T]) inVain(outcome effect) bool {
+	return outcome == merge && sh.fruitless%mergesBeforeYield == 0
+}
+
+// yield is to be called after an add in vain.
+func (s *Set[T]) yield() {
+	if s.lot.wokenWaits() {
+		runtime.Gosched()
+	}
 }
 
 func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome effect) {
 	// Read under the lock: a shutdown sets the flag and then passes through every
 	// lock once, so an Add that saw it clear has landed before the drain looks.
-	if sh.set.closing.begun.Load() {
+	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
 		return ignore
 	}
 	id, e := sh.entryFor(item, hash)
-	if e.waiting && cancelDelay {
+	if e.waiting() && cancelDelay {
 		sh.stopWaiting(id, e)
 	}
 	return sh.apply(id, e)
@@ -55,14 +64,19 @@ func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome ef
 
 // entryFor returns the item's entry, a new idle one if it has none.
 func (sh *shard[T]) entryFor(item T, hash uint32) (id uint32, e *entry[T]) {
-	if sh.table == nil {
-		sh.table = newTable[T]()
-	}
+	sh.needTable()
 	id, p := sh.table.find(hash, item)
 	if id == 0 {
+		sh.set.room.enter()
 		return sh.table.insert(p, item)
 	}
 	return id, sh.table.at(id)
+}
+
+func (sh *shard[T]) needTable() {
+	if sh.table == nil {
+		sh.table = newTable[T](sh.set.ages)
+	}
 }
 
 // apply adds an item that has an entry, and returns what came of it: enqueue, mark or

@@ -1,17 +1,20 @@
 package shard
 
-import (
-	"time"
-
-	"github.com/shardq/shardq/timerwheel"
-)
+import "time"
 
 // AddAfter adds item once duration has passed on the queue's clock: at the first
 // tick at or after that, never before. It adds at once if duration is zero or less.
 // Of several delays of one item the one that ends first counts, and adds it once.
 // After a shutdown began, AddAfter drops the item.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
-	if duration <= 0 {
+	s.AddWith(item, Delay{Duration: duration})
+}
+
+// AddWith is AddAfter with a say in what becomes of an item that waits already. With a
+// duration of zero or less the policy is asked all the same: KeepEarliest makes it
+// Add, KeepNew cancels the delay, and with the other two the item waits on.
+func (s *Set[T]) AddWith(item T, d Delay) {
+	if d.Duration <= 0 && d.Policy == KeepEarliest {
 		s.Add(item)
 		return
 	}
@@ -20,87 +23,166 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	}
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	now, deadline := s.time.deadline(duration)
-	for !s.delay(sh, item, uint32(hash), s.driver.taken(now), deadline) {
+	now, f := s.time.filing(d)
+	at := s.driver.taken(now)
+	for d.Duration <= 0 || !s.delay(sh, item, uint32(hash), at, f) {
 		// The wheel stands at or after the deadline. As a rule the clock got
 		// there too since it was read.
-		now = s.time.now()
-		if now >= deadline {
-			s.addOverdue(sh, item, uint32(hash))
+		if d.Duration > 0 {
+			at = s.driver.taken(s.time.now())
+		}
+		if at.now >= f.first() {
+			s.addOverdue(sh, item, uint32(hash), at, f)
 			return
 		}
 		// It did not: it was set back. Then so is the wheel, lest the item
 		// become ready early.
-		sh.rewind(now)
+		sh.rewind(at.now)
 		s.driver.poke()
 	}
 }
 
-// addOverdue adds an item whose deadline passed while AddAfter was on its way. A
-// later deadline of the item's is void: of several, the first counts, once.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32) {
+// A filing is a Delay in ticks.
+type filing struct {
+	deadline uint64
+	// limit is where the wait ends at the latest.
+	limit  uint64
+	policy Policy
+	// delayed tells it from one that asks for no delay.
+	delayed bool
+}
+
+// filing returns the present tick, and d from there.
+func (t *timebase) filing(d Delay) (now uint64, f filing) {
+	start := t.nanoseconds()
+	now = start / t.tick
+	f = filing{now, never, d.Policy, d.Duration > 0}
+	if f.delayed {
+		f.deadline = t.after(start, d.Duration)
+	}
+	if d.MaxWait > 0 {
+		f.limit = t.after(start, d.MaxWait)
+	}
+	return now, f
+}
+
+// first returns the tick before which the filing asks for nothing.
+func (f filing) first() uint64 { return min(f.deadline, f.limit) }
+
+// addOverdue adds an item whose deadline passed while AddAfter was on its way, or that
+// is to have no delay, unless the policy lets it wait on. Otherwise a deadline that the
+// item had is void: of several, one counts, once.
+func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f filing) {
+	s.refresh()
 	sh.mu.Lock()
-	outcome := sh.addLocked(item, hash, true)
-	if outcome != ignore {
-		sh.rare.fired++
+	deadline, waits := sh.waitOn(item, hash, at, f)
+	outcome := ignore
+	if !waits {
+		if outcome = sh.addLocked(item, hash, true); outcome != ignore && f.delayed {
+			sh.rare.fired++
+		}
 	}
 	sh.mu.Unlock()
-	if outcome == enqueue {
+	switch {
+	case outcome == enqueue:
 		s.wake()
+	case waits && deadline < s.driver.armed.Load():
+		s.driver.poke()
 	}
+	s.room.look()
+}
+
+// waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
+// wants that; within the limit. It returns the deadline.
+func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (deadline uint64, waits bool) {
+	id, _ := sh.find(item, hash)
+	if id == 0 || !sh.table.at(id).waiting() || f.policy != KeepOld && f.policy != KeepLatest {
+		return 0, false
+	}
+	if f.limit <= at.now || sh.set.closing.refusing.Load() {
+		return 0, false
+	}
+	if f.limit <= sh.wheel.Now() { // the clock was set back, or is about to be seen to have moved on
+		sh.wheel.Rewind(at.now)
+		sh.publishNext()
+	}
+	filed, _ := sh.wheel.Deadline(id)
+	deadline = sh.reschedule(id, filed, filed, f.limit)
+	sh.wheel.filed(at, sh.set.driver.count())
+	return deadline, true
 }
 
 // delay makes item wait until the deadline. It reports false if that is not after
 // the time of the shard's wheel.
-func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, deadline uint64) (ok bool) {
+func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) (ok bool) {
 	sh.mu.Lock()
-	if s.closing.begun.Load() {
+	if s.closing.refusing.Load() {
 		sh.rare.dropped++
 		sh.mu.Unlock()
 		return true
 	}
 	if sh.wheel == nil {
-		sh.wheel = timerwheel.New(at.now)
+		sh.wheel = newWheel(at.now)
 	}
-	if deadline <= sh.wheel.Now() {
+	if f.first() <= sh.wheel.Now() {
 		sh.mu.Unlock()
 		return false
 	}
-	sh.wait(item, hash, deadline)
-	sh.filed(at)
+	deadline := sh.wait(item, hash, f)
+	sh.wheel.filed(at, s.driver.count())
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {
 		s.driver.poke()
 	}
+	s.room.look()
 	return true
 }
 
-// wait files the item's timer, unless an earlier one is filed.
-func (sh *shard[T]) wait(item T, hash uint32, deadline uint64) {
+// wait files the item's timer and returns its deadline.
+func (sh *shard[T]) wait(item T, hash uint32, f filing) (deadline uint64) {
 	id, e := sh.entryFor(item, hash)
-	if e.waiting {
-		if filed, _ := sh.wheel.Deadline(id); filed <= deadline {
-			return
-		}
+	if e.waiting() {
+		filed, _ := sh.wheel.Deadline(id)
+		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
-	e.waiting = true
+	e.setWaiting(true)
+	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
+}
+
+// reschedule moves a timer, within the limit, and returns its deadline.
+func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
+	deadline = min(deadline, sh.wheel.limit(id, limit))
+	if deadline == filed || deadline <= sh.wheel.Now() {
+		return filed // in the latter case it is about to be fired
+	}
+	return sh.schedule(id, deadline)
+}
+
+func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	sh.wheel.Schedule(id, deadline)
 	if deadline < sh.next.Load() {
 		sh.next.Store(deadline)
 	}
+	return deadline
 }
 
 // stopWaiting cancels the item's timer. The driver may still wake for it once.
 func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
-	e.waiting = false
+	sh.waited(id, e)
 	sh.wheel.Cancel(id)
+}
+
+// waited ends the wait of an item whose timer is filed no more.
+func (sh *shard[T]) waited(id uint32, e *entry[T]) {
+	e.setWaiting(false)
+	sh.wheel.unlimit(id)
 }
 
 // fire is called by the wheel, under the shard's lock, for an item whose delay has
 // ended.
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
-	e.waiting = false
+	sh.waited(id, e)
 	sh.rare.fired++
 	sh.apply(id, e)
 }
@@ -110,18 +192,29 @@ func (sh *shard[T]) fire(id uint32) {
 const stepsPerHold = 128
 
 // expire makes items ready whose deadlines have passed, up to a bound, and reports
-// whether any became so.
-func (sh *shard[T]) expire(at reading) (queued bool) {
+// whether any became so, and whether a drain waits for this shard and need not any more.
+func (sh *shard[T]) expire(at reading) (queued, awaited bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel == nil || sh.set.closing.begun.Load() {
 		sh.next.Store(never)
-		return false
+		return false, false
 	}
 	before := sh.fifo.length
-	sh.wheel.Advance(sh.safe(at), stepsPerHold, sh.fire)
+	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
-	return sh.fifo.length > before
+	return sh.fifo.length > before, sh.waitsNoMore()
+}
+
+// expireIn expires what is due in a shard, up to a bound, and tells who waits for that.
+func (s *Set[T]) expireIn(sh *shard[T], at reading) {
+	queued, awaited := sh.expire(at)
+	if queued {
+		s.wake()
+	}
+	if awaited {
+		s.waited.settle()
+	}
 }
 
 // rewind sets the shard's wheel back.

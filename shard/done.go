@@ -4,17 +4,21 @@ package shard
 // meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
 // item that is not in processing has no effect but to be counted.
 func (s *Set[T]) Done(item T) {
+	s.refresh()
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	outcome := sh.done(item, uint32(hash))
-	switch outcome.effect {
-	case ignore:
-		s.report(DoneWithoutGet, item)
-	case enqueue:
+	sh.mu.Lock()
+	outcome := sh.doneLocked(item, uint32(hash))
+	sh.mu.Unlock()
+	if outcome.effect == enqueue {
 		s.wake()
 	}
 	if outcome.quiet {
 		s.drained.settle()
+	}
+	s.room.look() // last, for it may panic
+	if outcome.effect == ignore {
+		s.report(DoneWithoutGet, item)
 	}
 }
 
@@ -24,16 +28,10 @@ type doneOutcome struct {
 	quiet bool
 }
 
-func (sh *shard[T]) done(item T, hash uint32) (outcome doneOutcome) {
-	sh.mu.Lock()
-	var id uint32
-	var p position
-	if sh.table != nil {
-		id, p = sh.table.find(hash, item)
-	}
+func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
+	id, p := sh.find(item, hash)
 	if id == 0 {
 		sh.rare.misused++
-		sh.mu.Unlock()
 		return doneOutcome{effect: ignore}
 	}
 	e := sh.table.at(id)
@@ -43,21 +41,35 @@ func (sh *shard[T]) done(item T, hash uint32) (outcome doneOutcome) {
 		sh.rare.misused++
 	case enqueue:
 		sh.processing--
+		if sh.set.ages {
+			sh.end(id, e)
+		}
 		sh.push(id, e)
 	case retire:
 		sh.processing--
-		if !e.waiting {
+		if sh.set.ages {
+			sh.end(id, e)
+		}
+		if !e.waiting() {
 			sh.forget(id, p)
 		}
 		outcome.quiet = sh.settles()
 	}
-	sh.mu.Unlock()
 	return outcome
+}
+
+// find looks item up. The id is 0 if the shard knows nothing of it.
+func (sh *shard[T]) find(item T, hash uint32) (id uint32, p position) {
+	if sh.table != nil {
+		id, p = sh.table.find(hash, item)
+	}
+	return id, p
 }
 
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, p position) {
+	sh.set.room.leave()
 	sh.table.remove(id, p)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.

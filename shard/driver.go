@@ -58,8 +58,8 @@ func (d *driver[T]) init(s *Set[T]) {
 }
 
 // poke makes the driver look at the deadlines. Whoever files a deadline before
-// armed calls it, after the shard has published that deadline in next; and it is the
-// timer's function.
+// armed calls it, after the shard has published that deadline in next; and so does the
+// timer's function, in effect.
 //
 // The race to lose would be this: the driver reads a shard's next; an AddAfter
 // publishes an earlier one there, and reads armed; the driver sets armed and its
@@ -67,12 +67,28 @@ func (d *driver[T]) init(s *Set[T]) {
 // driver reads, so that AddAfter pokes; its seize fails, but marks the baton as
 // wanted, and the driver looks again before it rests.
 func (d *driver[T]) poke() {
-	if d.seize() {
-		settled := false
-		defer d.abandon(&settled)
-		d.settle()
-		settled = true
+	told := !d.set.watchdog.pending.Load()
+	if d.run() && told && d.set.watchdog.pending.Load() {
+		go d.set.tell() // the caller may hold the token, or owe somebody something
 	}
+}
+
+// call is the timer's function.
+func (d *driver[T]) call() {
+	d.run()
+	d.set.tell()
+}
+
+// run looks after the timer, unless somebody else does.
+func (d *driver[T]) run() (seized bool) {
+	if !d.seize() {
+		return false
+	}
+	settled := false
+	defer d.abandon(&settled)
+	d.settle()
+	settled = true
+	return true
 }
 
 // stop ends the driver, after a shutdown began: when it returns, the timer is
@@ -147,7 +163,7 @@ func (d *driver[T]) arm() (ok bool) {
 
 func (d *driver[T]) setTimer(delay time.Duration) {
 	if d.timer == nil {
-		d.timer = d.set.time.clock.AfterFunc(delay, d.poke)
+		d.timer = d.set.time.clock.AfterFunc(delay, d.call)
 	} else {
 		d.timer.Reset(delay)
 	}
@@ -206,22 +222,25 @@ func (d *driver[T]) expireDue() {
 	for more := true; more; {
 		at := d.look()
 		more = false
+		d.set.pulse.read(at.now)
+		if d.set.watchdog.next.Load() <= at.now {
+			d.set.findStuck(at.now)
+		}
 		for i := range d.set.shards {
 			sh := &d.set.shards[i]
 			if sh.next.Load() > at.now {
 				continue
 			}
 			more = true
-			if sh.expire(at) {
-				d.set.wake()
-			}
+			d.set.expireIn(sh, at)
 		}
 	}
 }
 
-// earliest returns the first tick at which a shard's wheel wants to be advanced.
+// earliest returns the first tick at which the driver has something to do: a shard's wheel
+// wants to be advanced, the pulse has passed, or something may be stuck.
 func (s *Set[T]) earliest() uint64 {
-	earliest := uint64(never)
+	earliest := min(s.pulse.ends(), s.watchdog.next.Load())
 	for i := range s.shards {
 		earliest = min(earliest, s.shards[i].next.Load())
 	}

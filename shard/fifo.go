@@ -1,37 +1,56 @@
 package shard
 
-// fifo is the order in which a shard's items became ready: a list linked through
-// the entries themselves, so that joining and leaving it allocate nothing and copy
-// nothing.
+// fifo is an order of entries, such as that in which a shard's items became ready: a
+// list linked through the entries themselves, so that joining and leaving it allocate
+// nothing and copy nothing. An entry is in one list at most.
 type fifo struct {
+	// The previous of the head is not kept, nor is the tail of an empty list.
 	head, tail uint32
 	length     int32
 }
 
-// push puts an entry at the tail of the FIFO.
-func (sh *shard[T]) push(id uint32, e *entry[T]) {
+// join puts an entry at the tail of a list.
+func (s *slab[T]) join(f *fifo, id uint32, e *entry[T]) {
 	e.next = 0
-	if sh.fifo.head == 0 {
-		sh.fifo.head = id
-		sh.set.markReady(sh.number)
+	if f.head == 0 {
+		f.head = id
 	} else {
-		sh.table.at(sh.fifo.tail).next = id
+		s.at(f.tail).next = id
+		e.setPrevious(f.tail)
 	}
-	sh.fifo.tail = id
-	sh.fifo.length++
+	f.tail = id
+	f.length++
 }
 
-// pop takes the entry at the head of the FIFO, or returns id 0 if there is none.
-func (sh *shard[T]) pop() (id uint32, e *entry[T]) {
-	id = sh.fifo.head
-	if id == 0 {
-		return 0, nil
+// part takes an entry out of the list that it is in, from any place.
+func (s *slab[T]) part(f *fifo, id uint32, e *entry[T]) {
+	f.length--
+	next, previous := e.next, e.previous()
+	if id == f.head {
+		f.head = next
+		return
 	}
-	e = sh.table.at(id)
-	sh.fifo.head, e.next = e.next, 0
-	sh.fifo.length--
+	s.at(previous).next = next
+	if id == f.tail {
+		f.tail = previous
+		return
+	}
+	s.at(next).setPrevious(previous)
+}
+
+// push puts an entry at the tail of the shard's FIFO.
+func (sh *shard[T]) push(id uint32, e *entry[T]) {
+	if sh.fifo.head == 0 {
+		sh.set.markReady(sh.number)
+	}
+	sh.table.join(&sh.fifo, id, e)
+	sh.stamp(id)
+}
+
+// pull takes an entry out of the FIFO.
+func (sh *shard[T]) pull(id uint32, e *entry[T]) {
+	sh.table.part(&sh.fifo, id, e)
 	if sh.fifo.head == 0 {
 		sh.set.markEmpty(sh.number)
 	}
-	return id, e
 }

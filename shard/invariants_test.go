@@ -201,7 +201,7 @@ func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[u
 	for id := s.spaces[c].free; id != 0; id = s.at(id).next {
 		e := s.at(id)
 		_, taken := inUse[id]
-		if taken || int(id/chunked.ChunkCells) != c || e.item != zero || e.phase != idle || e.waiting {
+		if taken || int(id/chunked.ChunkCells) != c || e.item != zero || e.phase() != idle || e.waiting() {
 			t.Fatalf("free cell %d of chunk %d, in use %v, holds %+v", id, c, taken, *e)
 		}
 		if free++; free > chunked.ChunkCells {
@@ -250,8 +250,8 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 	waiting := 0
 	for id := range idsOf(t, sh) {
 		e := sh.table.at(id)
-		counts[e.phase]++
-		if e.waiting {
+		counts[e.phase()]++
+		if e.waiting() {
 			waiting++
 		}
 		checkItem(t, sh, id, e)
@@ -275,7 +275,7 @@ func idsOf[T comparable](t failer, sh *shard[T]) (hashes map[uint32]uint32) {
 
 func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 	t.Helper()
-	if e.phase == idle && !e.waiting {
+	if e.phase() == idle && !e.waiting() {
 		t.Fatalf("item %v is neither ready nor processing nor waiting, but not forgotten", e.item)
 	}
 	if home := sh.set.shardOf(e.item, sh.set.hash(e.item)); home != sh {
@@ -285,8 +285,8 @@ func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 	if sh.wheel != nil {
 		deadline, filed = sh.wheel.Deadline(id)
 	}
-	if filed != e.waiting {
-		t.Fatalf("item %v: waiting is %v, in the wheel %v", e.item, e.waiting, filed)
+	if filed != e.waiting() {
+		t.Fatalf("item %v: waiting is %v, in the wheel %v", e.item, e.waiting(), filed)
 	}
 	if filed && deadline < sh.next.Load() {
 		t.Fatalf("item %v is due at %d, but the shard's next is %d", e.item, deadline, sh.next.Load())
@@ -322,8 +322,11 @@ func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
 	last := uint32(0)
 	for id := sh.fifo.head; id != 0; id = sh.table.at(id).next {
 		e := sh.table.at(id)
-		if e.phase != ready {
-			t.Fatalf("item %v is in the FIFO in phase %d", e.item, e.phase)
+		if e.phase() != ready {
+			t.Fatalf("item %v is in the FIFO in phase %d", e.item, e.phase())
+		}
+		if id != sh.fifo.head && e.previous() != last {
+			t.Fatalf("item %v is linked back to entry %d, not to %d", e.item, e.previous(), last)
 		}
 		if items = append(items, e.item); len(items) > int(sh.table.live) {
 			t.Fatalf("the FIFO of shard %d does not end", sh.number)

@@ -55,8 +55,8 @@ func TestLitmusHeldOpenAtShutDown(t *testing.T) {
 		s := newTestSet(t, Config[int]{})
 		s.shards[0].mu.Lock()
 		told := false
-		go func() { _, told, _ = s.await(nil) }()
-		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".take(") })
+		go func() { _, told, _ = s.await(nil, make([]int, 1)) }()
+		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".takeAll(") })
 		s.closing.begun.Store(true)
 		s.closing.complete.Store(true)
 		s.wake() // nobody sleeps yet

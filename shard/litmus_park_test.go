@@ -155,6 +155,7 @@ type waitingRoom struct {
 
 	left      bool  // the one who gives up has returned, with
 	impatient error // this
+	taken     int   // by a GetBatch of the one who gives up
 	stayed    bool  // the other has returned, and was
 	shutdown  bool  // told so
 }
@@ -184,6 +185,12 @@ func (w *waitingRoom) giveUp() {
 
 func (w *waitingRoom) wait() {
 	_, w.impatient = w.GetContext(w.ctx)
+	w.left = true
+}
+
+func (w *waitingRoom) waitForBatch() {
+	var dst [3]int
+	w.taken, w.impatient = w.GetBatch(w.ctx, dst[:])
 	w.left = true
 }
 
@@ -256,6 +263,32 @@ func TestLitmusCancelAgainstAdd(t *testing.T) {
 		outcomes: verdicts{
 			"0 sleep, 0 ready, 1 processing: <nil>":            certain,
 			"0 sleep, 1 ready, 0 processing: context canceled": certain,
+		},
+	}.run(t)
+}
+
+// TestLitmusBatchCancelAgainstAdd: a batch comes while the only sleeper gives up. It has the
+// batch, or as much as was there when it looked, or leaves it to the next (C37).
+func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
+	set := lasting(t, Config[int]{Shards: 2, Route: parity})
+	litmus[*waitingRoom]{
+		rounds: 50_000,
+		world:  func(round int) *waitingRoom { return newWaitingRoom(set(round), round, 1) },
+		actors: []func(w *waitingRoom){
+			when(func(w *waitingRoom) { w.AddBatch([]int{0, 1}) }),
+			when((*waitingRoom).giveUp),
+			(*waitingRoom).waitForBatch,
+		},
+		outcome: func(w *waitingRoom, asleep int) string {
+			stats := w.Stats()
+			return fmt.Sprintf("%d sleep, %d taken, %d ready, %d processing: %v",
+				asleep, w.taken, stats.Ready, stats.Processing, w.impatient)
+		},
+		after: func(w *waitingRoom) { w.Done(0); w.Done(1); finish(w.Set) },
+		outcomes: verdicts{
+			"0 sleep, 2 taken, 0 ready, 2 processing: <nil>":            certain,
+			"0 sleep, 1 taken, 1 ready, 1 processing: <nil>":            allowed,
+			"0 sleep, 0 taken, 2 ready, 0 processing: context canceled": certain,
 		},
 	}.run(t)
 }
@@ -398,6 +431,7 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 				}
 				s.shards[item].mu.Lock()
 				s.shards[item].takeLocked()
+				s.shards[item].mu.Unlock()
 				if s.readyBits[0].Load()>>item&1 == 1 {
 					wrong.Add(1)
 				}
@@ -420,6 +454,7 @@ func drainAll(s *Set[int]) {
 		for sh := &s.shards[i]; sh.length() > 0; {
 			sh.mu.Lock()
 			item, _ := sh.takeLocked()
+			sh.mu.Unlock()
 			s.Done(item)
 		}
 	}

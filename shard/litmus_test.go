@@ -49,6 +49,17 @@ import (
 //	             what breaks the rules changes nothing              TestLitmusDoneAgainstDone, …DoneAgainstStranger, …SecondDoneAgainstGet
 //	done.go      what waits is not forgotten                        TestLitmusDelayEndsAgainstDone
 //	table.go     storage is given back while others come            TestLitmusTide
+//	cancel.go    no processing begins after it without an Add        TestLitmusCancelAgainstGet, …CancelAgainstDone, …CancelAgainstDelay
+//	             a drain that waits for the item is told            TestLitmusCancelAgainstDrain
+//	drain.go     an AddAfter in flight is run, awaited or returned  TestLitmusAddAfterAgainstDrain
+//	             the first to close does it for all                 TestLitmusDrainsAgainstEachOther
+//	room.go      leave, then look for a line; join, then look       TestLitmusRoom
+//	             who is let in while its context ends has the room  TestLitmusRoomPassedOn
+//	             room is reserved once                              TestLitmusTryAdd
+//	             who joins after the end is refused                 TestLitmusRoomAtShutDown, …RoomGivenAtShutDown
+//	watermarks.go  what changed during a call is told after it      TestLitmusWatermarks
+//	watchdog.go  never is set before the look                       TestLitmusWatchdog, …WatchdogAgainstDone
+//	ages.go      unless somebody has read the clock since           TestLitmusPulse
 //	stats.go     each shard's reading is consistent                 TestLitmusReadings
 //	misuse.go    rejections are counted without a lock              TestLitmusRejected
 //

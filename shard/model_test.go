@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -21,6 +22,7 @@ type model struct {
 	dirty      map[int]bool
 	processing map[int]bool
 	waiting    map[int]uint64 // ticks
+	limits     map[int]uint64 // of those that wait, the ticks where that ends at the latest
 	closed     bool
 	stats      Stats
 }
@@ -33,6 +35,7 @@ func newModel(config Config[int], shardOf func(item int) int) *model {
 		dirty:            map[int]bool{},
 		processing:       map[int]bool{},
 		waiting:          map[int]uint64{},
+		limits:           map[int]uint64{},
 		stats:            Stats{Shards: config.Shards},
 	}
 }
@@ -43,9 +46,54 @@ func (m *model) add(item int) {
 		return
 	}
 	if m.cancelDelayOnAdd {
-		delete(m.waiting, item)
+		m.stopWaiting(item)
 	}
 	m.demand(item)
+}
+
+func (m *model) stopWaiting(item int) {
+	delete(m.waiting, item)
+	delete(m.limits, item)
+}
+
+// addWith takes the deadline and the limit in ticks; a deadline of now is none.
+func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64) {
+	filed, waits := m.waiting[item]
+	switch {
+	case m.closed:
+		m.stats.Dropped++
+		return
+	case deadline == now && policy == KeepEarliest:
+		m.add(item)
+		return
+	case deadline == now && !(waits && (policy == KeepLatest || policy == KeepOld)):
+		m.stopWaiting(item)
+		m.demand(item)
+		return
+	case waits:
+		deadline = policy.choose(filed, deadline)
+	}
+	if bound, ok := m.limits[item]; !ok || limit < bound {
+		m.limits[item] = limit
+	}
+	m.waiting[item] = min(deadline, m.limits[item])
+}
+
+// cancel returns what there was.
+func (m *model) cancel(item int) (was Canceled) {
+	queue := &m.queues[m.shardOf(item)]
+	if place := slices.Index(*queue, item); place >= 0 {
+		*queue = slices.Delete(*queue, place, place+1)
+		was.Ready = true
+	}
+	was.Dirty = m.dirty[item] && m.processing[item]
+	_, was.Waiting = m.waiting[item]
+	delete(m.dirty, item)
+	m.stopWaiting(item)
+	if was.Any() {
+		m.stats.Canceled++
+	}
+	return was
 }
 
 // demand is what Add and the end of a delay have in common.
@@ -109,7 +157,7 @@ func (m *model) due(now uint64) (groups [][]int) {
 	for item, deadline := range m.waiting {
 		if deadline <= now {
 			byDeadline[deadline] = append(byDeadline[deadline], item)
-			delete(m.waiting, item)
+			m.stopWaiting(item)
 		}
 	}
 	for _, deadline := range slices.Sorted(maps.Keys(byDeadline)) {
@@ -137,8 +185,23 @@ func (m *model) ready() (n int) {
 // quiescent is what a drain waits for.
 func (m *model) quiescent() bool { return m.closed && m.ready() == 0 && len(m.processing) == 0 }
 
+// held counts each item once, whatever its states.
+func (m *model) held() int {
+	held := maps.Clone(m.processing)
+	for _, queue := range m.queues {
+		for _, item := range queue {
+			held[item] = true
+		}
+	}
+	for item := range m.waiting {
+		held[item] = true
+	}
+	return len(held)
+}
+
 func (m *model) statsNow() Stats {
 	m.stats.Ready, m.stats.Waiting, m.stats.Processing = m.ready(), len(m.waiting), len(m.processing)
+	m.stats.Held = m.held()
 	return m.stats
 }
 
@@ -190,6 +253,60 @@ func (c *checkedSet) addAfter(item int, d time.Duration) {
 	end := c.nanoseconds() + uint64(d)
 	deadline := (end-1)/uint64(c.tick) + 1
 	c.model.addAfter(item, deadline)
+}
+
+// addWith delays the item by a policy.
+func (c *checkedSet) addWith(item int, d Delay) {
+	c.set.AddWith(item, d)
+	now := c.nanoseconds() / uint64(c.tick)
+	deadline, limit := now, uint64(never)
+	if d.Duration > 0 {
+		deadline = (c.nanoseconds()+uint64(d.Duration)-1)/uint64(c.tick) + 1
+	}
+	if d.MaxWait > 0 {
+		limit = (c.nanoseconds()+uint64(d.MaxWait)-1)/uint64(c.tick) + 1
+	}
+	c.model.addWith(item, d.Policy, now, deadline, limit)
+}
+
+func (c *checkedSet) cancel(item int) {
+	c.Helper()
+	if got, want := c.set.Cancel(item), c.model.cancel(item); got != want {
+		c.Fatalf("Cancel of item %d took back %+v, not %+v", item, got, want)
+	}
+}
+
+func (c *checkedSet) addBatch(items []int) {
+	c.set.AddBatch(items)
+	for _, item := range items {
+		c.model.add(item)
+	}
+}
+
+// getBatch calls GetBatch if it does not block.
+func (c *checkedSet) getBatch(n int) {
+	c.Helper()
+	ready := c.model.ready()
+	if ready == 0 && !c.model.closed {
+		return
+	}
+	dst := make([]int, n)
+	got, err := c.set.GetBatch(context.Background(), dst)
+	if want := min(n, ready); got != want || (err == ErrShutDown) != (ready == 0 && n > 0) {
+		c.Fatalf("with %d ready items, GetBatch of %d returned %d, %v", ready, n, got, err)
+	}
+	for _, item := range dst[:got] {
+		if !c.model.take(item) {
+			c.Fatalf("GetBatch returned %v, but at the heads of the queues are %v", dst[:got], c.model.queues)
+		}
+	}
+}
+
+func (c *checkedSet) doneBatch(items []int) {
+	c.set.DoneBatch(items)
+	for _, item := range items {
+		c.model.done(item)
+	}
 }
 
 // nanoseconds returns the present on the axis that ticks divide.

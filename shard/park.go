@@ -55,29 +55,34 @@ func (s *Set[T]) sendToken() {
 // look yet. A token that nobody sleeps for does not count.
 func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() > 0 }
 
-// await blocks until it has an item, the queue is shut down, or cancel is closed; a
-// nil cancel never is.
-func (s *Set[T]) await(cancel <-chan struct{}) (item T, shutdown, canceled bool) {
+// await blocks until there is something to put into dst, the queue is shut down, or
+// cancel is closed; a nil cancel never is. It returns how many items dst got.
+func (s *Set[T]) await(cancel <-chan struct{}, dst []T) (n int, shutdown, canceled bool) {
 	for {
 		closed := s.closing.complete.Load() // before the look: see closing
-		if item, ok := s.take(); ok {
-			return item, false, false
+		if n := s.takeSome(dst); n > 0 {
+			return n, false, false
 		}
 		if closed {
-			return item, true, false
+			return 0, true, false
 		}
 		switch s.park(cancel) {
 		case withdrawn:
 		case canceledAsleep:
-			return item, false, true
+			return 0, false, true
 		case searcher:
-			item, ok := s.take()
-			s.passOn()
-			if ok {
-				return item, false, false
+			if n := s.search(dst); n > 0 {
+				return n, false, false
 			}
 		}
 	}
+}
+
+// search is what the searcher does. It passes the token on also if the clock panics, which
+// a look may read.
+func (s *Set[T]) search(dst []T) (n int) {
+	defer s.passOn()
+	return s.takeSome(dst)
 }
 
 // parking is how a consumer's visit to the lot ended.

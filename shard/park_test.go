@@ -112,8 +112,9 @@ func TestAnnounceThenLook(t *testing.T) {
 func TestAwaitLooksFirst(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
-		if item, shutdown, _ := s.await(nil); item != 7 || shutdown {
-			t.Errorf("(%d, %v)", item, shutdown)
+		var one [1]int
+		if n, shutdown, _ := s.await(nil, one[:]); n != 1 || one[0] != 7 || shutdown {
+			t.Errorf("(%d items, %d first, %v)", n, one[0], shutdown)
 		}
 		checkLot(t, s, 0, false)
 	})

@@ -32,20 +32,21 @@ func (d *driver[T]) count() uint16 { return uint16(d.looks.Load()) }
 // filed remembers the reading by which a timer was filed, if the driver has not begun
 // another look since: that one will be after the reading. A count that has come round
 // again is mistaken for the present one, which makes a driver look twice.
-func (sh *shard[T]) filed(at reading) {
+func (w *wheel) filed(at reading, looks uint16) {
 	switch {
-	case at.look != sh.set.driver.count():
-	case at.look != sh.filedIn:
-		sh.filedIn, sh.filedAt = at.look, at.now
+	case at.look != looks:
+	case at.look != w.filedIn:
+		w.filedIn, w.filedAt = at.look, at.now
 	default:
-		sh.filedAt = min(sh.filedAt, at.now)
+		w.filedAt = min(w.filedAt, at.now)
 	}
 }
 
-// safe returns how far the shard's wheel may go by the driver's reading.
-func (sh *shard[T]) safe(at reading) uint64 {
-	if at.look == sh.filedIn {
-		return min(at.now, sh.filedAt)
+// safe returns how far the wheel may go by the driver's reading; or to never, if that is
+// where it is sent.
+func (w *wheel) safe(at reading) uint64 {
+	if at.look == w.filedIn && at.now != never {
+		return min(at.now, w.filedAt)
 	}
 	return at.now
 }

@@ -47,31 +47,27 @@ func TestC19H14SetBackUnderTheDriver(t *testing.T) {
 
 // TestFiledReadings: which readings of AddAfters hold the driver back.
 func TestFiledReadings(t *testing.T) {
-	s := newTestSet(t, Config[int]{})
-	sh := &s.shards[0]
+	w := newWheel(0)
 	const drivers = 1000
 	expect := func(look uint16, want uint64) {
 		t.Helper()
-		if got := sh.safe(reading{drivers, look}); got != want {
+		if got := w.safe(reading{drivers, look}); got != want {
 			t.Errorf("in look %d the wheel may go to %d, not %d", look, got, want)
 		}
 	}
-	s.driver.looks.Store(7)
 	expect(7, drivers)
-	sh.filed(reading{500, 6}) // it read the clock before the look
+	w.filed(reading{500, 6}, 7) // it read the clock before the look
 	expect(7, drivers)
-	sh.filed(reading{600, 7})
-	sh.filed(reading{500, 7})
-	sh.filed(reading{700, 7})
-	sh.filed(reading{400, 6})
+	w.filed(reading{600, 7}, 7)
+	w.filed(reading{500, 7}, 7)
+	w.filed(reading{700, 7}, 7)
+	w.filed(reading{400, 6}, 7)
 	expect(7, 500)
 	expect(8, drivers) // what was filed before a look began is no matter
-	s.driver.looks.Store(8)
-	sh.filed(reading{900, 8})
+	w.filed(reading{900, 8}, 8)
 	expect(8, 900)
-	sh.filed(reading{2000, 8})
+	w.filed(reading{2000, 8}, 8)
 	expect(8, 900)
-	s.driver.looks.Store(1<<16 + 9)
-	sh.filed(reading{2000, 9})
+	w.filed(reading{2000, 9}, 9)
 	expect(9, drivers)
 }

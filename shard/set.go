@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/timerwheel"
 )
 
 // MaxShards is the largest number of shards of a [Set].
@@ -33,6 +32,18 @@ type Config[T comparable] struct {
 	Tick             time.Duration
 	Route            func(item T) uint64
 	CancelDelayOnAdd bool
+	// Ages asks for stamps: since when each item is ready, or in processing.
+	Ages bool
+	// OnStuck is told of each item that has been in processing for StuckAfter, once
+	// for each processing. It may be nil; otherwise Ages must be set.
+	StuckAfter time.Duration
+	OnStuck    func(Info[T])
+	// Capacity bounds the items held, for those who ask for room; 0 is no bound.
+	Capacity int
+	// OnWatermark is told when the number of items held has come to HighWatermark, and
+	// then when it has come down to LowWatermark. It may be nil.
+	HighWatermark, LowWatermark int
+	OnWatermark                 func(high bool)
 	// OnMisuse is told of calls that were ignored. It may be nil.
 	OnMisuse func(kind Misuse, item T)
 }
@@ -42,7 +53,9 @@ type Set[T comparable] struct {
 	seed  maphash.Seed
 	route func(item T) uint64
 	// mayDiffer says that some values of T are not equal to themselves.
-	mayDiffer        bool
+	mayDiffer bool
+	// strings says where the strings within an item lie: see touch.
+	strings          []uintptr
 	cancelDelayOnAdd bool
 	onMisuse         func(kind Misuse, item T)
 	shards           []shard[T]
@@ -52,12 +65,24 @@ type Set[T comparable] struct {
 	readyBits []atomic.Uint64
 	rejected  atomic.Uint64
 
+	// room counts what the queue holds; nil if nobody wants to know.
+	room *room
+
 	closing closing
 	drained drain
-	time    timebase
-	driver  driver[T]
+	// waited is done when nothing waits any more, once a Drain has asked for that.
+	waited   drain
+	awaiting atomic.Bool
+	// abandoned says that a ShutDown has dropped what a Drain was waiting for.
+	abandoned atomic.Bool
+	time      timebase
+	driver    driver[T]
+	// ages says that stamps are kept: see pulse.
+	ages     bool
+	watchdog watchdog[T]
 
 	_     cacheLine
+	pulse pulse
 	lanes [lanes]lane
 	lot   lot
 	_     cacheLine
@@ -81,32 +106,30 @@ type shard[T comparable] struct {
 	// fruitless counts the adds merged since an item was handed out, modulo its
 	// range.
 	fruitless uint16
-	count     counters
+	// number and set are fixed.
+	number uint16
+	// owed says that a drain waits for this shard to become quiescent.
+	owed bool
+	// awaited says that a drain waits until no item of this shard waits.
+	awaited bool
+	count   counters
 	// table holds the entries; nil while there have been none.
 	table *table[T]
 	// wheel holds the timers of waiting items, by the ids of their entries; nil
 	// while there have been none.
-	wheel *timerwheel.Wheel
+	wheel *wheel
 
 	rare rareCounters
 	// next is the tick at which the wheel wants to be advanced, never if it is
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
-	// filedAt is the earliest reading of the clock by which a timer was filed
-	// during the driver's look filedIn: see reading.
-	filedAt uint64
-	filedIn uint16
-	// owed says that a drain waits for this shard to become quiescent.
-	owed bool
-	// number and set are fixed.
-	number uint32
-	set    *Set[T]
+	set  *Set[T]
 
 	_ [shardPadding]byte
 }
 
 // shardPadding fills a shard up to two cache lines.
-const shardPadding = 8
+const shardPadding = 16
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
@@ -114,21 +137,30 @@ func New[T comparable](config Config[T]) *Set[T] {
 		seed:             maphash.MakeSeed(),
 		route:            config.Route,
 		mayDiffer:        mayDiffer[T](),
+		strings:          stringsOf[T](),
 		cancelDelayOnAdd: config.CancelDelayOnAdd,
 		onMisuse:         config.OnMisuse,
 		shards:           make([]shard[T], config.Shards),
 		readyBits:        newReadyBits(config.Shards),
-		time:             newTimebase(config.Clock, config.Tick),
-		lot:              newLot(),
+		ages:             config.Ages,
+		room: newRoom(int64(config.Capacity),
+			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
+		time: newTimebase(config.Clock, config.Tick),
+		lot:  newLot(),
 	}
 	s.drained.init()
+	s.waited.init()
+	s.watchdog.next.Store(never)
+	if config.OnStuck != nil {
+		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))
+	}
 	s.driver.init(s)
 	for i := range s.lanes {
 		s.lanes[i].turn.Store(uint32(i * config.Shards / lanes))
 	}
 	for i := range s.shards {
 		sh := &s.shards[i]
-		sh.set, sh.number = s, uint32(i)
+		sh.set, sh.number = s, uint16(i)
 		sh.next.Store(never)
 	}
 	return s

@@ -2,10 +2,13 @@ package shard
 
 import "sync/atomic"
 
-// closing tells how far a shutdown has come. It has two flags because adding and
-// getting need different ends of it.
+// closing tells how far a shutdown has come. It has several flags because adding,
+// waiting and getting need different ends of it.
 type closing struct {
-	// begun is set first. Adds read it under their shard's lock and are dropped.
+	// refusing is set first. Adds read it under their shard's lock and are dropped.
+	refusing atomic.Bool
+	// begun is set next, unless a Drain lets what waits come: what waits is dropped
+	// from now on, and the driver retires.
 	begun atomic.Bool
 	// complete is set after every shard was locked once since begun was set. All
 	// adds that were not dropped have then landed, so that a consumer who reads
@@ -19,7 +22,7 @@ type closing struct {
 // ShutDownWithDrain under way. It may be called at any time, by anyone, again.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
-	s.close()
+	s.close(nil)
 }
 
 // ShutDownWithDrain is ShutDown, and then waits until no item is ready and none is
@@ -27,52 +30,81 @@ func (s *Set[T]) ShutDown() {
 // called by a worker who still owes a Done, or it waits for itself.
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
-	s.close()
-	s.drained.wait(released)
+	s.close(nil)
+	s.drained.wait(nil, released)
 }
 
 // ShuttingDown reports whether a shutdown has begun.
-func (s *Set[T]) ShuttingDown() bool { return s.closing.begun.Load() }
+func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
-func (s *Set[T]) close() {
+// refuse drops adds from now on, and tells those who wait for room.
+func (s *Set[T]) refuse() {
+	s.closing.refusing.Store(true)
+	s.room.close()
+}
+
+// close does what every end of the queue does. It reports the items that waited and were
+// dropped, if told to whom.
+func (s *Set[T]) close(dropped func(item T)) {
+	s.refuse()
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
+	s.pulse.live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for i := range s.shards {
-		s.closeShard(&s.shards[i])
+		s.closeShard(&s.shards[i], dropped)
 	}
 	s.closing.complete.Store(true)
 	s.drained.settle()
 	s.wake()
+	s.room.look()
 }
 
 // closeShard drops what waits in a shard, a bounded number per hold of its lock, and
 // counts the shard as owing to the drain if it has items under way.
-func (s *Set[T]) closeShard(sh *shard[T]) {
+func (s *Set[T]) closeShard(sh *shard[T], dropped func(item T)) {
 	for more := true; more; {
+		var items []T
 		sh.mu.Lock()
-		more = !sh.dropWaiting()
+		more = !sh.dropWaiting(func(item T) {
+			switch {
+			case dropped != nil:
+				items = append(items, item)
+			case sh.awaited:
+				s.abandoned.Store(true)
+			}
+		})
 		if !more && !sh.quiet() {
 			sh.owed = true
 			s.drained.owe()
 		}
+		awaited := sh.waitsNoMore()
 		sh.mu.Unlock()
+		if awaited {
+			s.waited.settle()
+		}
+		for _, item := range items {
+			dropped(item)
+		}
 	}
 }
 
 // dropWaiting drops some of the waiting items and reports whether none is left.
-func (sh *shard[T]) dropWaiting() (all bool) {
+func (sh *shard[T]) dropWaiting(dropped func(item T)) (all bool) {
 	sh.next.Store(never)
-	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, sh.drop)
+	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
+		dropped(sh.table.at(id).item)
+		sh.drop(id)
+	})
 }
 
-// drop is called by the wheel for an item that waits.
+// drop forgets that an item waits, whose timer is filed no more.
 func (sh *shard[T]) drop(id uint32) {
 	e := sh.table.at(id)
-	e.waiting = false
+	sh.waited(id, e)
 	sh.rare.dropped++
-	if e.phase == idle {
+	if e.phase() == idle {
 		sh.forget(id, sh.table.locate(id, uint32(sh.set.hash(e.item))))
 	}
 }

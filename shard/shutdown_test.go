@@ -37,7 +37,7 @@ func TestDropIsBounded(t *testing.T) {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
 	for all, before := false, items; !all; {
-		all = s.shards[0].dropWaiting()
+		all = s.shards[0].dropWaiting(func(int) {})
 		left := s.Stats().Waiting
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
@@ -133,8 +133,8 @@ func TestAddsWhileClosing(t *testing.T) {
 	go func() { s.ShutDown(); close(down) }()
 	sh := &s.shards[0]
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
-	sh.add(2, uint32(s.hash(2)))
-	s.delay(sh, 3, uint32(s.hash(3)), s.driver.look(), s.time.now()+5)
+	sh.addLocked(2, uint32(s.hash(2)), false)
+	s.delay(sh, 3, uint32(s.hash(3)), s.driver.look(), filing{deadline: s.time.now() + 5, limit: never})
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
 	}

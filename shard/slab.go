@@ -2,22 +2,8 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// entry is everything that a shard knows of an item, in one place: where
-// client-go keeps a dirty set, a processing set and a heap node. With string items
-// it is 24 bytes. What only some items need stands in columns of its own, indexed
-// by the entry's id, that have memory where they are used (timers: timerwheel).
-type entry[T comparable] struct {
-	item T
-	// next is the id of the next entry of the FIFO (ready), or of the chunk's
-	// free list (unused).
-	next  uint32
-	phase phase
-	// waiting says that the wheel holds a timer under this entry's id.
-	waiting bool
-}
-
 // slab hands out entries and takes them back. An entry's id stays the same until it
-// is freed. Id 0 is never handed out: it is the nil of all links.
+// is freed. Id 0 is never handed out: it is the nil of all links. There are 2²⁹ ids.
 type slab[T comparable] struct {
 	// roomy is the first of the chunks that have a free cell and memory, as 1 +
 	// its number; 0 is none. The chunk that had a cell freed last while full comes
@@ -28,6 +14,8 @@ type slab[T comparable] struct {
 	vacant int32
 	spaces []space
 	cells  chunked.Array[entry[T]]
+	// since has the stamps of the entries, if there are any: see pulse.
+	since *chunked.Array[uint64]
 }
 
 // space keeps the books of one chunk.
@@ -56,6 +44,9 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 		space.used++
 		e = s.cells.Extend(id)
 		e.next = 0
+		if s.since != nil {
+			s.since.Extend(id)
+		}
 	}
 	space.held++
 	if space.full() {
@@ -76,6 +67,9 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	space.held--
 	if space.held == 0 && c > 0 { // the first chunk stays: most shards never need another
 		s.cells.Drop(int(c))
+		if s.since != nil {
+			s.since.Drop(int(c))
+		}
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)
 		s.list(&s.vacant, c)

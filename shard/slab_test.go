@@ -29,7 +29,7 @@ func (c *checkedSlab) allocate(item string) {
 	case e != c.slab.at(id) || *e != entry[string]{}:
 		c.Fatalf("allocate returned %+v under id %d", *e, id)
 	}
-	*e = entry[string]{item: item, next: 77, phase: dirty, waiting: true}
+	*e = entry[string]{item: item, next: 77, status: status(dirty) | waits}
 	c.inUse[id] = item
 	c.order = append(c.order, id)
 }

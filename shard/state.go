@@ -1,13 +1,14 @@
 package shard
 
 // A phase says where an item is on its way. Whether it also waits for a delay is
-// independent of that, and kept beside it (entry.waiting).
+// independent of that, and kept beside it (entry.waiting()).
 //
 //	        added              taken                finished
 //	idle ──────────▶ ready ──────────▶ processing ──────────▶ idle
-//	                  ▲                    │ added
-//	                  │      finished      ▼
-//	                  └───────────────── dirty
+//	     ◀──────────  ▲                │ added ▲
+//	      canceled    │                ▼       │ canceled
+//	                  └──────────────── dirty ─┘
+//	                       finished
 type phase uint8
 
 const (
@@ -34,6 +35,8 @@ const (
 	taken
 	// finished: by Done.
 	finished
+	// canceled: by Cancel.
+	canceled
 
 	events
 )
@@ -54,6 +57,10 @@ const (
 	handOut
 	// retire: the item is through; forget it unless it waits.
 	retire
+	// withdraw: take the item out of the FIFO, and forget it.
+	withdraw
+	// unmark: the item is not to run once more after the present run.
+	unmark
 )
 
 type transition struct {
@@ -69,27 +76,31 @@ var transitions = [phases][events]transition{
 		added:    {ready, enqueue},
 		taken:    {idle, ignore},
 		finished: {idle, ignore},
+		canceled: {idle, ignore},
 	},
 	ready: {
 		added:    {ready, merge},
 		taken:    {processing, handOut},
 		finished: {ready, ignore},
+		canceled: {idle, withdraw},
 	},
 	processing: {
 		added:    {dirty, mark},
 		taken:    {processing, ignore},
 		finished: {idle, retire},
+		canceled: {processing, ignore},
 	},
 	dirty: {
 		added:    {dirty, merge},
 		taken:    {dirty, ignore},
 		finished: {ready, enqueue},
+		canceled: {processing, unmark},
 	},
 }
 
 // step moves an entry along and returns what the shard has to do.
 func (e *entry[T]) step(what event) effect {
-	t := transitions[e.phase&(phases-1)][what] // the mask spares a bounds check
-	e.phase = t.to
+	t := transitions[e.status&phaseMask][what] // the mask spares a bounds check
+	e.setPhase(t.to)
 	return t.effect
 }

@@ -23,18 +23,22 @@ func TestTransitions(t *testing.T) {
 		{dirty, added, dirty, merge},  // one further run, not two
 		{dirty, taken, dirty, ignore}, // exclusion
 		{dirty, finished, ready, enqueue},
+		{idle, canceled, idle, ignore},
+		{ready, canceled, idle, withdraw},
+		{processing, canceled, processing, ignore}, // what has begun goes on
+		{dirty, canceled, processing, unmark},
 	}
 	if len(want) != int(phases)*int(events) {
 		t.Fatalf("%d rows for %d phases and %d events", len(want), phases, events)
 	}
 	for _, w := range want {
-		e := entry[string]{item: "x", next: 7, waiting: true, phase: w.from}
+		e := entry[string]{item: "x", next: 7, status: status(w.from) | waits | 8<<backShift}
 		got := e.step(w.what)
-		if got != w.effect || e.phase != w.to {
+		if got != w.effect || e.phase() != w.to {
 			t.Errorf("phase %d, event %d: to phase %d with effect %d, want %d with %d",
-				w.from, w.what, e.phase, got, w.to, w.effect)
+				w.from, w.what, e.phase(), got, w.to, w.effect)
 		}
-		if e.item != "x" || e.next != 7 || !e.waiting {
+		if e.item != "x" || e.next != 7 || e.previous() != 8 || !e.waiting() {
 			t.Errorf("phase %d, event %d touched the rest of the entry: %+v", w.from, w.what, e)
 		}
 	}

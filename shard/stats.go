@@ -9,7 +9,7 @@ type counters struct {
 
 // rareCounters likewise count what happens seldom.
 type rareCounters struct {
-	fired, dropped, misused uint64
+	fired, dropped, misused, canceled uint64
 }
 
 // Stats is a reading of a queue's state and counters. Each shard contributes a
@@ -23,6 +23,10 @@ type Stats struct {
 	Waiting int
 	// Processing is the number of items handed out and not yet Done.
 	Processing int
+	// Held is the number of different items that the queue holds, whatever their state:
+	// what a capacity bounds. Those of them that are neither ready nor in processing
+	// wait; of those that wait, some may be ready or in processing as well.
+	Held int
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor marked to run again. Delays that ended count when they end.
 	Added uint64
@@ -33,6 +37,10 @@ type Stats struct {
 	// Dropped counts adds after a shutdown began, and the items that waited
 	// when it began.
 	Dropped uint64
+	// Canceled counts the calls of Cancel that took something back.
+	Canceled uint64
+	// Exceeded counts the items that Add and the like took in beyond the capacity.
+	Exceeded uint64
 	// Rejected counts items that are not equal to themselves.
 	Rejected uint64
 	// Misused counts the Dones of items that were not in processing.
@@ -41,18 +49,31 @@ type Stats struct {
 
 // Stats returns a reading. It locks one shard after the other, briefly.
 func (s *Set[T]) Stats() Stats {
-	stats := Stats{Shards: len(s.shards), Rejected: s.rejected.Load()}
+	stats := s.newStats()
 	for i := range s.shards {
-		s.shards[i].addTo(&stats)
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		sh.addLockedTo(&stats)
+		sh.mu.Unlock()
 	}
 	return stats
 }
 
-func (sh *shard[T]) addTo(stats *Stats) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+// newStats returns what is counted without a lock.
+func (s *Set[T]) newStats() Stats {
+	stats := Stats{Shards: len(s.shards), Rejected: s.rejected.Load()}
+	if s.room != nil {
+		stats.Exceeded = s.room.exceeded.Load()
+	}
+	return stats
+}
+
+func (sh *shard[T]) addLockedTo(stats *Stats) {
 	stats.Ready += int(sh.fifo.length)
 	stats.Processing += int(sh.processing)
+	if sh.table != nil {
+		stats.Held += int(sh.table.live)
+	}
 	if sh.wheel != nil {
 		stats.Waiting += sh.wheel.Len()
 	}
@@ -61,6 +82,7 @@ func (sh *shard[T]) addTo(stats *Stats) {
 	stats.Fired += sh.rare.fired
 	stats.Dropped += sh.rare.dropped
 	stats.Misused += sh.rare.misused
+	stats.Canceled += sh.rare.canceled
 }
 
 // Len returns the number of ready items. It looks only at shards that have some;

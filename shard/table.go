@@ -1,5 +1,7 @@
 package shard
 
+import "github.com/shardq/shardq/internal/chunked"
+
 // table is a shard's memory of items: an index of hashes over a slab of entries.
 // One table with a phase in each entry stands for client-go's dirty set,
 // processing set and set of known timers, so that an operation costs one hash and
@@ -11,11 +13,16 @@ type table[T comparable] struct {
 	emptied int32
 	index
 	slab[T]
-	_ [tablePadding]byte
+	// inFlight has the entries in processing, the oldest first, if that is asked for:
+	// see pulse.
+	inFlight fifo
+	// told is the last of those that the watchdog has told of; 0 if there is none.
+	told uint32
+	_    [tablePadding]byte
 }
 
 // tablePadding keeps the tables of two shards off each other's cache lines.
-const tablePadding = 40
+const tablePadding = 16
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
 // empty slot that proves that there is none.
@@ -94,4 +101,11 @@ func (t *table[T]) tired() bool {
 	return burst || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
-func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }
+// newTable returns an empty table, which keeps stamps if it is asked to.
+func newTable[T comparable](stamps bool) *table[T] {
+	t := &table[T]{index: newIndex()}
+	if stamps {
+		t.since = &chunked.Array[uint64]{}
+	}
+	return t
+}

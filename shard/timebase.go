@@ -51,19 +51,36 @@ func (t *timebase) nanoseconds() uint64 {
 // now returns the last tick that has begun.
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 
-// deadline returns the present tick, and the first tick that begins at or after d
-// from now.
-func (t *timebase) deadline(d time.Duration) (now, deadline uint64) {
-	start := t.nanoseconds()
+// after returns the first tick that begins at or after d from start, a moment in
+// nanoseconds.
+func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	end := start + uint64(d)
 	if end < start {
 		end = math.MaxUint64 // beyond all that the clock can say
 	}
-	deadline = end / t.tick
+	tick = end / t.tick
 	if end%t.tick != 0 {
-		deadline++
+		tick++
 	}
-	return start / t.tick, deadline
+	return tick
+}
+
+// ticks returns d in ticks, rounded up.
+func (t *timebase) ticks(d time.Duration) uint64 {
+	return (uint64(max(d, 1)) + t.tick - 1) / t.tick
+}
+
+// at returns the moment at which a tick begins.
+func (t *timebase) at(tick uint64) time.Time {
+	end := uint64(math.MaxUint64)
+	if tick <= end/t.tick {
+		end = tick * t.tick
+	}
+	if end < t.middle {
+		return t.origin.Add(-time.Duration(t.middle - end))
+	}
+	since := end - t.middle // may be more than a Duration holds
+	return t.origin.Add(time.Duration(since / 2)).Add(time.Duration(since - since/2))
 }
 
 // until returns how long the tick is away.

@@ -65,7 +65,7 @@ func TestDeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, _, _, present := drawTimebase(t)
 		d := anyDelay().Draw(t, "delay")
-		now, deadline := b.deadline(d)
+		now, deadline := filingOf(b, d)
 		if now != b.now() {
 			t.Fatalf("deadline says that it is tick %d, now %d", now, b.now())
 		}
@@ -135,7 +135,7 @@ func TestDeadlineThenUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, _, _, _ := drawTimebase(t)
 		d := anyDelay().Draw(t, "delay")
-		_, deadline := b.deadline(d)
+		_, deadline := filingOf(b, d)
 		left := b.until(deadline)
 		if left < d || left-d >= time.Duration(b.tick) && left != math.MaxInt64 {
 			t.Fatalf("for a delay of %v, the timer is set to %v; the tick is %v", d, left, time.Duration(b.tick))
@@ -148,14 +148,14 @@ func TestDeadlinesAreOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, c, offset, _ := drawTimebase(t)
 		d := anyDelay().Draw(t, "delay")
-		_, first := b.deadline(d)
+		_, first := filingOf(b, d)
 		more := rapid.Int64Range(0, min(math.MaxInt64-int64(d), center)).Draw(t, "more")
-		if _, second := b.deadline(d + time.Duration(more)); second < first {
+		if _, second := filingOf(b, d+time.Duration(more)); second < first {
 			t.Fatalf("%v has deadline %d, but %v more has %d", d, first, time.Duration(more), second)
 		}
 		if later := time.Duration(more); offset <= 0 {
 			c.now = c.now.Add(later)
-			if _, second := b.deadline(d); second < first {
+			if _, second := filingOf(b, d); second < first {
 				t.Fatalf("%v has deadline %d, and %v later %d", d, first, later, second)
 			}
 		}
@@ -171,7 +171,7 @@ func TestClockOutOfRange(t *testing.T) {
 	previous, end := uint64(0), math.MaxUint64/uint64(time.Millisecond) // more than the clock can say
 	for _, years := range []int{-1000, -290, -147, -146, -1, 0, 1, 146, 147, 290, 1000} {
 		c.now = start.AddDate(years, 0, 0)
-		now, deadline := b.deadline(math.MaxInt64)
+		now, deadline := filingOf(b, math.MaxInt64)
 		if now < previous || deadline <= now || deadline < min(now+uint64(291*year/time.Millisecond), end) {
 			t.Errorf("%d years from the origin it is tick %d, and the farthest deadline is %d", years, now, deadline)
 		}
@@ -191,7 +191,7 @@ func TestRealTimebase(t *testing.T) {
 		if ticks := b.now() - before; ticks != 5000 {
 			t.Errorf("5 s are %d ticks of 1 ms", ticks)
 		}
-		if now, deadline := b.deadline(time.Second); deadline-now-1000 > 1 {
+		if now, deadline := filingOf(b, time.Second); deadline-now-1000 > 1 {
 			t.Errorf("a second from tick %d is tick %d", now, deadline)
 		}
 	})
@@ -212,4 +212,10 @@ func TestTicksStartAtOrigin(t *testing.T) {
 			s.Done(1)
 		}
 	}
+}
+
+// filingOf returns the present tick, and that of a delay of d.
+func filingOf(b timebase, d time.Duration) (now, deadline uint64) {
+	now, f := b.filing(Delay{Duration: d})
+	return now, f.deadline
 }

@@ -87,13 +87,13 @@ func (s *Set[T]) anyReady() bool {
 
 // markReady and markEmpty keep a shard's ready bit. A single shard needs none: to
 // look into it costs no more.
-func (s *Set[T]) markReady(number uint32) {
+func (s *Set[T]) markReady(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyBits[number/64].Or(1 << (number % 64))
 	}
 }
 
-func (s *Set[T]) markEmpty(number uint32) {
+func (s *Set[T]) markEmpty(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyBits[number/64].And(^(uint64(1) << (number % 64)))
 	}

@@ -4,15 +4,27 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/shardq/shardq"
 )
 
 func (p *player) add(c *command) string {
+	switch c.manner {
+	case "batch":
+		p.queue.addBatch(c.items)
+		return ""
+	case "with context", "with ended context":
+		return p.addWaiting(c)
+	}
 	for _, item := range c.items {
 		switch c.manner {
 		case "after":
-			p.queue.addAfter(item, c.duration)
+			p.queue.addAfter(item, c.options.After)
 		case "rate-limited":
 			p.queue.addRateLimited(item)
+		case "with options":
+			p.queue.addWith(item, c.options)
 		default:
 			p.queue.add(item)
 		}
@@ -21,6 +33,10 @@ func (p *player) add(c *command) string {
 }
 
 func (p *player) done(c *command) string {
+	if c.manner == "batch" {
+		p.queue.doneBatch(c.items)
+		return ""
+	}
 	for _, item := range c.items {
 		p.queue.done(item)
 	}
@@ -42,12 +58,16 @@ func (p *player) get(c *command) string {
 	if c.manner == "all" {
 		return list(p.takeAll()) + p.doubt
 	}
-	if p.queue.len() > 1 && !p.scenario.ordered() {
+	if ready := p.queue.len(); ready > max(c.count, 1) && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item Get returns is open: say get all, or which items are together")
 		return ""
 	}
 	w := newWorker(c.worker, c.manner)
-	p.start(w)
+	if c.manner == "batch" {
+		p.startBatch(w, c.count)
+	} else {
+		p.startGet(w)
+	}
 	if a, ok := p.returned(w); ok {
 		return a.String()
 	}
@@ -60,13 +80,13 @@ func (p *player) takeAll() []string {
 	var items []string
 	for range p.queue.len() {
 		w := &worker{}
-		p.start(w)
+		p.startGet(w)
 		a, ok := p.returned(w)
 		if !ok || a.reason != "" {
 			p.doubt = "(Len says that there is more)"
 			return items
 		}
-		items = append(items, a.item)
+		items = append(items, a.items...)
 	}
 	return items
 }
@@ -86,15 +106,33 @@ func (p *player) await(c *command) string {
 	return <-result
 }
 
+// cancel ends the context of a worker, or cancels an item.
 func (p *player) cancel(c *command) string {
-	for _, w := range p.asleep {
+	if c.worker == "" {
+		return describeCanceled(p.queue.cancel(c.items[0]))
+	}
+	for _, w := range slices.Concat(p.away[:]...) {
 		if w.name == c.worker && w.cancel != nil {
 			w.cancel()
 			return ""
 		}
 	}
-	p.fault = fmt.Errorf("worker %s does not sleep in a get with context", c.worker)
+	p.fault = fmt.Errorf("worker %s does not wait in a call with a context", c.worker)
 	return ""
+}
+
+// describeCanceled says what a Cancel took back.
+func describeCanceled(was shardq.Canceled) string {
+	var words []string
+	for _, part := range []struct {
+		was  bool
+		word string
+	}{{was.Ready, "ready"}, {was.Dirty, "dirty"}, {was.Waiting, "waiting"}} {
+		if part.was {
+			words = append(words, part.word)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 func (p *player) len(*command) string          { return strconv.Itoa(p.queue.len()) }
@@ -116,23 +154,6 @@ func (p *player) step(c *command) string {
 func (p *player) shutDown(*command) string {
 	p.queue.shutDown()
 	return ""
-}
-
-// drain says whether ShutDownWithDrain returns at once. If it does not, its return is an
-// event of the command that brings it about.
-func (p *player) drain(*command) string {
-	p.draining++
-	go func() {
-		p.queue.shutDownWithDrain()
-		p.drained <- struct{}{}
-	}()
-	p.settle()
-	if len(p.drained) == 0 {
-		return "waits"
-	}
-	<-p.drained
-	p.draining--
-	return "returns"
 }
 
 // timers says what the queue has arranged with the clock.

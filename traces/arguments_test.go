@@ -2,9 +2,13 @@ package traces
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/shardq/shardq"
 )
 
 // What can follow a verb: one function for each form.
@@ -41,28 +45,141 @@ func parseWhen(c *command, s *settings, words []string) error {
 	return parseItem(c, s, words)
 }
 
-func parseAdd(c *command, s *settings, words []string) (err error) {
-	n := len(words)
-	switch {
-	case n > 1 && words[n-1] == "rate-limited":
-		c.manner, words = "rate-limited", words[:n-1]
-	case n > 2 && words[n-2] == "after":
-		c.manner = "after"
-		if c.duration, err = parseDuration(words[n-1]); err != nil {
-			return err
+func parseAdd(c *command, s *settings, words []string) error {
+	if len(words) > 1 && words[0] == "batch" {
+		return parseBatch(c, s, words)
+	}
+	if n := len(words); n > 2 && words[n-1] == "context" {
+		return parseAddContext(c, s, words)
+	}
+	end := slices.IndexFunc(words, func(word string) bool { return addWords[word] != nil })
+	if end <= 0 { // the first word is an item, whatever it is
+		return parseItems(c, s, words)
+	}
+	if err := parseAddOptions(c, words[end:]); err != nil {
+		return err
+	}
+	return parseItems(c, s, words[:end])
+}
+
+// addWords are the words that can follow the items to be added. Some have a duration
+// behind them.
+var addWords = map[string]func(o *shardq.AddOptions, d time.Duration){
+	"after":        func(o *shardq.AddOptions, d time.Duration) { o.After = d },
+	"within":       func(o *shardq.AddOptions, d time.Duration) { o.MaxWait = d },
+	"rate-limited": func(o *shardq.AddOptions, _ time.Duration) { o.RateLimited = true },
+	"earliest":     func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepEarliest },
+	"latest":       func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepLatest },
+	"new":          func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepNew },
+	"old":          func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepOld },
+}
+
+// parseAddOptions reads the words behind the items. One of "after" and "rate-limited"
+// alone is a call of its own, and everything else is AddWith.
+func parseAddOptions(c *command, words []string) error {
+	c.manner = "with options"
+	if words[0] == "rate-limited" && len(words) == 1 || words[0] == "after" && len(words) == 2 {
+		c.manner = words[0]
+	}
+	for len(words) > 0 {
+		set, d := addWords[words[0]], time.Duration(0)
+		if set == nil {
+			return fmt.Errorf("cannot add %q", words[0])
 		}
-		words = words[:n-2]
+		if words[0] == "after" || words[0] == "within" {
+			if words = words[1:]; len(words) == 0 {
+				return fmt.Errorf("how long?")
+			}
+			var err error
+			if d, err = parseDuration(words[0]); err != nil {
+				return err
+			}
+		}
+		set(&c.options, d)
+		words = words[1:]
+	}
+	return nil
+}
+
+// parseAddContext reads an item and "with context".
+func parseAddContext(c *command, s *settings, words []string) error {
+	c.manner = strings.Join(words[1:], " ")
+	if !slices.Contains([]string{"with context", "with ended context"}, c.manner) {
+		return fmt.Errorf("one item is added with a context")
+	}
+	return parseItem(c, s, words[:1])
+}
+
+// parseBatch reads "batch" and items. In a batch one item may stand twice.
+func parseBatch(c *command, s *settings, words []string) (err error) {
+	c.manner = "batch"
+	c.items, err = s.anyNames(words[1:])
+	return err
+}
+
+func parseDone(c *command, s *settings, words []string) error {
+	if len(words) > 1 && words[0] == "batch" {
+		return parseBatch(c, s, words)
 	}
 	return parseItems(c, s, words)
 }
 
-func parseGet(c *command, _ *settings, words []string) error {
+func parseGet(c *command, _ *settings, words []string) (err error) {
+	if len(words) == 2 && words[0] == "batch" {
+		c.manner = "batch"
+		c.count, err = strconv.Atoi(words[1])
+		return err
+	}
 	c.manner = strings.Join(words, " ")
 	if !slices.Contains([]string{"", "all", "with context", "with ended context"}, c.manner) {
 		return fmt.Errorf("cannot get %q", c.manner)
 	}
 	if c.manner == "all" && c.worker != "" {
 		return fmt.Errorf("one worker gets one item, not all")
+	}
+	return nil
+}
+
+// parseLoop reads nothing, or in which way a worker leaves its loop.
+func parseLoop(c *command, s *settings, words []string) error {
+	if c.worker == "" {
+		return fmt.Errorf("which worker?")
+	}
+	c.manner = next
+	if c.verb != "leave" {
+		return parseNothing(c, s, words)
+	}
+	if len(words) != 2 || words[0] != "by" || !slices.Contains(lastTurns, words[1]) {
+		return fmt.Errorf("want one of %s", strings.Join(lastTurns, ", "))
+	}
+	c.manner = words[1]
+	return nil
+}
+
+func parseDrain(c *command, _ *settings, words []string) error {
+	c.manner = strings.Join(words, " ")
+	if _, ok := waitingPolicies[c.manner]; !ok && c.manner != "" {
+		return fmt.Errorf("cannot drain %q", c.manner)
+	}
+	if c.worker != "" && c.manner == "" {
+		return fmt.Errorf("a ShutDownWithDrain has no context that could be canceled")
+	}
+	return nil
+}
+
+// parseSnapshot reads a limit.
+func parseSnapshot(c *command, _ *settings, words []string) (err error) {
+	if len(words) != 1 {
+		return fmt.Errorf("how many of each state?")
+	}
+	c.count, err = strconv.Atoi(words[0])
+	return err
+}
+
+func parseAll(c *command, _ *settings, words []string) error {
+	c.manner = strings.Join(words, " ")
+	if _, ok := itemStates[c.manner]; !ok {
+		return fmt.Errorf("want one of %s", strings.Join(slices.Sorted(maps.Keys(itemStates)), ", "))
 	}
 	return nil
 }
@@ -77,12 +194,12 @@ func parseAwait(c *command, s *settings, words []string) (err error) {
 	return parseItem(c, s, words[:1])
 }
 
-func parseCancel(c *command, _ *settings, words []string) error {
-	if len(words) != 2 || words[0] != "worker" {
-		return fmt.Errorf("which worker?")
+func parseCancel(c *command, s *settings, words []string) error {
+	if len(words) == 2 && words[0] == "worker" {
+		c.worker = words[1]
+		return nil
 	}
-	c.worker = words[1]
-	return nil
+	return parseItem(c, s, words)
 }
 
 func parseStep(c *command, _ *settings, words []string) (err error) {

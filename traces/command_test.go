@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/shardq/shardq"
 )
 
 // A command is a line that does something to the queue, or asks it something.
@@ -14,6 +16,7 @@ type command struct {
 	verb     string
 	manner   string // a word that changes what the verb does: all, after, rate-limited, with context
 	items    []string
+	options  shardq.AddOptions
 	duration time.Duration
 	count    int
 	part     string
@@ -35,26 +38,40 @@ type verb struct {
 // verbs returns every kind of command by its first word.
 func verbs() map[string]verb {
 	return map[string]verb{
-		"add":           {"add ITEM... [after DURATION | rate-limited]", parseAdd, (*player).add},
-		"get":           {"get [all | with context | with ended context]", parseGet, (*player).get},
+		"add":           {addUsage, parseAdd, (*player).add},
+		"try":           {"try ITEM", parseItem, (*player).tryAdd},
+		"get":           {"get [all | batch NUMBER | with context | with ended context]", parseGet, (*player).get},
 		"await":         {"await ITEM within NUMBER gets", parseAwait, (*player).await},
-		"cancel":        {"cancel worker NAME", parseCancel, (*player).cancel},
-		"done":          {"done ITEM...", parseItems, (*player).done},
+		"loop":          {"worker NAME: loop", parseLoop, (*player).loop},
+		"next":          {"worker NAME: next", parseLoop, (*player).turn},
+		"leave":         {"worker NAME: leave by break|return|panic|Goexit", parseLoop, (*player).turn},
+		"cancel":        {"cancel worker NAME, or cancel ITEM", parseCancel, (*player).cancel},
+		"done":          {"done [batch] ITEM...", parseDone, (*player).done},
 		"forget":        {"forget ITEM...", parseItems, (*player).forget},
 		"requeues":      {"requeues ITEM", parseItem, (*player).requeues},
 		"when":          {"when ITEM", parseWhen, (*player).when},
 		"len":           {"len", parseNothing, (*player).len},
 		"name":          {"name", parseNothing, (*player).name},
 		"state":         {"state", parseNothing, nil}, // looked at from outside: see replay
+		"snapshot":      {"snapshot LIMIT", parseSnapshot, (*player).snapshot},
+		"all":           {"all processing|ready|waiting", parseAll, (*player).all},
 		"timers":        {"timers", parseNothing, (*player).timers},
 		"step":          {"step DURATION", parseStep, (*player).step},
 		"shutdown":      {"shutdown", parseNothing, (*player).shutDown},
-		"drain":         {"drain", parseNothing, (*player).drain},
+		"drain":         {"drain [dropping | running | awaiting]", parseDrain, (*player).drain},
 		"shutting-down": {"shutting-down", parseNothing, (*player).shuttingDown},
 		"break":         {"break PIECE", parsePiece, (*player).breakPiece},
 		"mend":          {"mend PIECE", parsePiece, (*player).mendPiece},
 	}
 }
+
+const addUsage = `add ITEM... [after DURATION | rate-limited]
+	add ITEM... [after DURATION] [rate-limited] [earliest | latest | new | old] [within DURATION]
+	add batch ITEM...
+	add ITEM with [ended] context`
+
+// workersVerbs are what a worker can do: everything that may wait.
+var workersVerbs = []string{"get", "add", "loop", "next", "leave", "drain"}
 
 var (
 	timesPrefix  = regexp.MustCompile(`^(\d+) times: `)
@@ -83,8 +100,8 @@ func (c *command) parse(s *settings, words []string) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("unknown command %q: want one of %s", c.verb, strings.Join(verbNames(), ", "))
-	case c.worker != "" && c.verb != "get":
-		return fmt.Errorf("a worker does nothing but get: who calls %s makes no difference", c.verb)
+	case c.worker != "" && !slices.Contains(workersVerbs, c.verb):
+		return fmt.Errorf("a worker does nothing that cannot wait: who calls %s makes no difference", c.verb)
 	case c.times < 1:
 		return fmt.Errorf("%d times is never", c.times)
 	case c.times > 1 && c.verb == "state":
@@ -93,6 +110,9 @@ func (c *command) parse(s *settings, words []string) error {
 	c.run = verb.run
 	if err := verb.parse(c, s, words); err != nil {
 		return fmt.Errorf("%w (usage: %s)", err, verb.usage)
+	}
+	if c.worker != "" && c.verb == "add" && !strings.HasSuffix(c.manner, "context") {
+		return fmt.Errorf("an add without a context does not wait: who calls it makes no difference")
 	}
 	return nil
 }

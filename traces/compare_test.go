@@ -43,11 +43,20 @@ func (s *scenario) byShard(c *command, result outcome) outcome {
 		switch items, isReady := strings.CutPrefix(text, "ready: "); {
 		case c.verb == "state" && isReady:
 			result[i] = "ready: " + s.sortByShard(items)
-		case c.manner == "all" && i == 0:
+		case c.verb == "get" && (c.manner == "all" || c.manner == "batch") && i == 0:
 			result[i] = s.sortByShard(text)
+		case (c.verb == "snapshot" || c.verb == "all") && i > 0:
+			result[i] = s.sortRow(text)
 		}
 	}
 	return result
+}
+
+// sortRow sorts the items of a row of a snapshot.
+func (s *scenario) sortRow(text string) string {
+	row, details, _ := strings.Cut(text, rowDetails)
+	state, items, _ := strings.Cut(row, ": ")
+	return state + ": " + s.sortByShard(items) + rowDetails + details
 }
 
 func (s *scenario) sortByShard(text string) string {

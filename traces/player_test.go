@@ -3,6 +3,8 @@ package traces
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"testing/synctest"
 
 	"github.com/shardq/shardq"
@@ -17,13 +19,18 @@ type player struct {
 	time     timeline
 	userCode *userCode
 
-	arrivals chan arrival  // from workers
-	drained  chan struct{} // from drains
-	asleep   []*worker
-	woken    []arrival
-	draining int
-	reports  []string // of the misuse hook
-	doubt    string   // is put where the queue contradicts itself
+	arrivals   chan arrival  // from workers
+	drained    chan struct{} // from drains
+	away       [roles][]*worker
+	loops      []*worker
+	woken      []arrival
+	draining   int
+	ended      int      // drains that have returned, but for those that had more to say
+	reports    []string // of the hooks
+	below      []string // what is to stand below the command
+	doubt      string   // is put where the queue contradicts itself
+	mu         sync.Mutex
+	stuckItems []shardq.ItemInfo[string] // under mu: the hook is called by a timer
 	// fault is what is wrong with the scenario itself.
 	fault error
 }
@@ -57,6 +64,8 @@ func (p *player) machinery(l layout) *machinery {
 		shards:   l.shards,
 		clock:    p.time.clock(),
 		misused:  p.misused,
+		marked:   p.watermark,
+		stuck:    p.stuck,
 		userCode: p.userCode,
 	}
 	if p.scenario.breaks("clock") {
@@ -77,10 +86,7 @@ func (p *player) route(name string) uint64 {
 // misused is the misuse hook.
 func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
 	p.userCode.called("hook")
-	if queue != "" {
-		queue = " in " + queue
-	}
-	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", queue, kind, name))
+	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(queue), kind, name))
 }
 
 // carryOut does a command as often as it says, and returns what came of the last
@@ -88,9 +94,10 @@ func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
 func (p *player) carryOut(c *command) outcome {
 	var result string
 	for range c.times {
+		p.below = nil
 		result = join(append([]string{p.try(c.run, c)}, p.events()...))
 	}
-	return outcome{result}
+	return append(outcome{result}, p.below...)
 }
 
 // try does a command once, and returns what came of it at once, a panic included.
@@ -111,13 +118,15 @@ func (p *player) try(run func(*player, *command) string, c *command) (result str
 func (p *player) events() []string {
 	p.settle()
 	p.checkOrder()
-	events := append(p.reports, p.wakeUps()...)
+	events := slices.Concat(p.reports, p.stuckReports(), p.wakeUps())
 	p.reports = nil
-	if n := len(p.drained); n > 0 {
-		for range n {
-			<-p.drained
-		}
-		p.draining -= n
+	for len(p.drained) > 0 {
+		<-p.drained
+		p.draining--
+		p.ended++
+	}
+	if n := p.ended; n > 0 {
+		p.ended = 0
 		events = append(events, number(n, "drain")+verbFor(n, " returns", " return"))
 	}
 	return events
@@ -126,7 +135,8 @@ func (p *player) events() []string {
 // checkOrder sees to it that a scenario does not depend on what the contract leaves
 // open: which of several ready items a worker was given, if their order is not strict.
 func (p *player) checkOrder() {
-	if len(p.woken) > 0 && p.queue.len() > 0 && !p.scenario.ordered() {
+	given := slices.ContainsFunc(p.woken, func(a arrival) bool { return len(a.items) > 0 })
+	if given && p.queue.len() > 0 && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item the worker gets is open: say which are together")
 	}
 }
@@ -135,5 +145,6 @@ func (p *player) checkOrder() {
 func (p *player) finish() {
 	clear(p.userCode.broken)
 	p.queue.end()
+	p.endLoops()
 	synctest.Wait()
 }

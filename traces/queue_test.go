@@ -3,6 +3,7 @@ package traces
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -16,16 +17,28 @@ type namedQueue interface {
 	add(name string)
 	addAfter(name string, d time.Duration)
 	addRateLimited(name string)
+	addWith(name string, options shardq.AddOptions)
+	addBatch(names []string)
+	// tryAdd and addContext return what came of it.
+	tryAdd(name string) string
+	addContext(ctx context.Context, name string) string
+	cancel(name string) shardq.Canceled
 	// get returns an item, or a reason for there being none.
 	get() (name string, reason string)
 	getContext(ctx context.Context) (name string, reason string)
+	getBatch(ctx context.Context, n int) (names []string, reason string)
+	items(ctx context.Context) iter.Seq[string]
 	done(name string)
+	doneBatch(names []string)
 	forget(name string)
 	requeues(name string) int
 	// when asks the limiter, past the queue.
 	when(name string) time.Duration
 	shutDown()
 	shutDownWithDrain()
+	drain(ctx context.Context, options shardq.DrainOptions) (dropped []string, err error)
+	snapshot(limit int) shardq.Snapshot[string]
+	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]]
 	shuttingDown() bool
 	len() int
 	stats() shardq.Stats
@@ -40,6 +53,8 @@ type machinery struct {
 	clock    clock.Clock
 	route    func(name string) uint64 // nil for the queue's own
 	misused  func(queue string, kind shardq.MisuseKind, name string)
+	marked   func(shardq.Watermark)
+	stuck    func(shardq.ItemInfo[string])
 	userCode *userCode
 }
 
@@ -53,6 +68,9 @@ type typed[T comparable] struct {
 func (q typed[T]) add(name string)                       { q.queue.Add(q.kind.must(name)) }
 func (q typed[T]) addAfter(name string, d time.Duration) { q.queue.AddAfter(q.kind.must(name), d) }
 func (q typed[T]) addRateLimited(name string)            { q.queue.AddRateLimited(q.kind.must(name)) }
+func (q typed[T]) addBatch(names []string)               { q.queue.AddBatch(q.listed(names)) }
+func (q typed[T]) doneBatch(names []string)              { q.queue.DoneBatch(q.listed(names)) }
+func (q typed[T]) cancel(name string) shardq.Canceled    { return q.queue.Cancel(q.kind.must(name)) }
 func (q typed[T]) done(name string)                      { q.queue.Done(q.kind.must(name)) }
 func (q typed[T]) forget(name string)                    { q.queue.Forget(q.kind.must(name)) }
 func (q typed[T]) requeues(name string) int              { return q.queue.NumRequeues(q.kind.must(name)) }
@@ -80,7 +98,13 @@ func (q typed[T]) get() (name string, reason string) {
 }
 
 func (q typed[T]) getContext(ctx context.Context) (name string, reason string) {
-	switch item, err := q.queue.GetContext(ctx); {
+	item, err := q.queue.GetContext(ctx)
+	return q.reasonOf(item, err)
+}
+
+// reasonOf returns the name of an item, or the reason for there being none.
+func (q typed[T]) reasonOf(item T, err error) (name string, reason string) {
+	switch {
 	case err == nil:
 		return q.kind.name(item), ""
 	case errors.Is(err, shardq.ErrShutDown):
@@ -101,6 +125,94 @@ func (q typed[T]) unlessZero(item T) string {
 	return " with item " + q.kind.name(item)
 }
 
+func (q typed[T]) addWith(name string, options shardq.AddOptions) {
+	q.queue.AddWith(q.kind.must(name), options)
+}
+
+// listed returns the items of names.
+func (q typed[T]) listed(names []string) []T {
+	items := make([]T, len(names))
+	for i, name := range names {
+		items[i] = q.kind.must(name)
+	}
+	return items
+}
+
+// namesOf returns the names of items.
+func (q typed[T]) namesOf(items []T) []string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = q.kind.name(item)
+	}
+	return names
+}
+
+func (q typed[T]) tryAdd(name string) string { return admission(q.queue.TryAdd(q.kind.must(name))) }
+
+func (q typed[T]) addContext(ctx context.Context, name string) string {
+	return admission(q.queue.AddContext(ctx, q.kind.must(name)))
+}
+
+// admission says what came of an add that asked for room.
+func admission(err error) string {
+	refusal, known := refusals[err]
+	switch {
+	case err == nil:
+		return takenIn
+	case known:
+		return refusal
+	case errors.Is(err, context.Canceled):
+		return givesUp
+	}
+	return err.Error()
+}
+
+func (q typed[T]) getBatch(ctx context.Context, n int) (names []string, reason string) {
+	dst := make([]T, n)
+	got, err := q.queue.GetBatch(ctx, dst)
+	if err != nil {
+		_, reason = q.reasonOf(*new(T), err)
+	}
+	return q.namesOf(dst[:got]), reason
+}
+
+func (q typed[T]) items(ctx context.Context) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for item := range q.queue.Items(ctx) {
+			if !yield(q.kind.name(item)) {
+				return
+			}
+		}
+	}
+}
+
+func (q typed[T]) drain(ctx context.Context, options shardq.DrainOptions) (dropped []string, err error) {
+	items, err := q.queue.Drain(ctx, options)
+	var left *shardq.DrainError[T]
+	if errors.As(err, &left) {
+		err = &shardq.DrainError[string]{
+			Queue: left.Queue, Cause: left.Cause,
+			Ready: left.Ready, Processing: left.Processing, Waiting: left.Waiting,
+			Items: renameAll(q.kind, left.Items),
+		}
+	}
+	return q.namesOf(items), err
+}
+
+func (q typed[T]) snapshot(limit int) shardq.Snapshot[string] {
+	s := q.queue.Snapshot(limit)
+	return shardq.Snapshot[string]{
+		Time: s.Time, Stats: s.Stats,
+		Processing: renameAll(q.kind, s.Processing),
+		Ready:      renameAll(q.kind, s.Ready),
+		Waiting:    renameAll(q.kind, s.Waiting),
+	}
+}
+
+func (q typed[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+	return renamed(q.kind, q.queue.All(state))
+}
+
 // open makes the queue that a trace asks for.
 func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 	options := shardq.Options[T]{
@@ -109,7 +221,16 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		Clock:            m.clock,
 		Tick:             s.tick,
 		CancelDelayOnAdd: s.cancelDelayOnAdd,
+		Capacity:         s.capacity,
+		Ages:             s.ages,
+		StuckAfter:       s.stuckAfter,
 		OnMisuse:         func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },
+	}
+	if s.hasWatermarks {
+		options.LowWatermark, options.HighWatermark, options.OnWatermark = s.low, s.high, m.marked
+	}
+	if s.stuckAfter > 0 {
+		options.OnStuck = func(row shardq.ItemInfo[T]) { m.stuck(rename(k, row)) }
 	}
 	if m.route != nil {
 		options.Hash = func(item T) uint64 { return m.route(k.name(item)) }

@@ -18,6 +18,11 @@ type settings struct {
 	kind             anyKind
 	cancelDelayOnAdd bool
 	limiter          string
+	capacity         int
+	hasWatermarks    bool
+	low, high        int
+	ages             bool
+	stuckAfter       time.Duration
 	// together has the items of each line with "together": they share a shard.
 	together [][]string
 }
@@ -37,7 +42,11 @@ const withUsage = `want one of
 	with name NAME
 	with items string|int|float64|point|*string|any
 	with limiter ...
-	with CancelDelayOnAdd`
+	with CancelDelayOnAdd
+	with capacity NUMBER
+	with watermarks LOW HIGH
+	with ages
+	with stuck-after DURATION`
 
 // with takes in what follows the word "with".
 func (s *settings) with(text string) error {
@@ -46,12 +55,22 @@ func (s *settings) with(text string) error {
 	case "shards":
 		return s.withShards(strings.Fields(value))
 	case "tick":
-		return s.withTick(value)
+		return withDuration(value, &s.tick)
 	case "name":
 		s.name = value
 		return nil
 	case "items":
 		return s.withItems(value)
+	case "capacity":
+		return s.withNumbers(value, &s.capacity)
+	case "watermarks":
+		s.hasWatermarks = true
+		return s.withNumbers(value, &s.low, &s.high)
+	case "ages":
+		s.ages = true
+		return nil
+	case "stuck-after":
+		return withDuration(value, &s.stuckAfter)
 	case "limiter":
 		s.limiter = value
 		_, err := newLimiter[string](value, limiter.Options{})
@@ -78,9 +97,23 @@ func (s *settings) withShards(words []string) error {
 	return nil
 }
 
-func (s *settings) withTick(word string) (err error) {
-	s.tick, err = parseDuration(word)
+func withDuration(word string, setting *time.Duration) (err error) {
+	*setting, err = parseDuration(word)
 	return err
+}
+
+// withNumbers reads as many numbers as there are settings.
+func (s *settings) withNumbers(text string, settings ...*int) (err error) {
+	words := strings.Fields(text)
+	if len(words) != len(settings) {
+		return fmt.Errorf("want %s, got %q", number(len(settings), "number"), text)
+	}
+	for i, word := range words {
+		if *settings[i], err = strconv.Atoi(word); err != nil {
+			return fmt.Errorf("%s is no number", word)
+		}
+	}
+	return nil
 }
 
 func (s *settings) withItems(word string) error {
@@ -92,16 +125,27 @@ func (s *settings) withItems(word string) error {
 	return nil
 }
 
-// names returns the names of items in words, with ranges expanded.
-func (s *settings) names(words []string) ([]string, error) {
+// anyNames returns the names of items in words, with ranges expanded.
+func (s *settings) anyNames(words []string) ([]string, error) {
 	names, err := expand(words)
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range names {
+	for _, name := range names {
 		if _, err := s.kind.canonical(name); err != nil {
 			return nil, err
 		}
+	}
+	return names, nil
+}
+
+// names is likewise, of items that differ.
+func (s *settings) names(words []string) ([]string, error) {
+	names, err := s.anyNames(words)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("%s is named twice: write two lines, for what happens in between differs", name)
 		}

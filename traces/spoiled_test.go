@@ -2,6 +2,8 @@ package traces
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -75,6 +77,24 @@ var spoils = map[string]func(namedQueue) namedQueue{
 	"Forget is a Done":                        func(q namedQueue) namedQueue { return forgetsAll{q} },
 	"the limiter is not asked":                func(q namedQueue) namedQueue { return unlimited{q} },
 	"a context is not looked at":              func(q namedQueue) namedQueue { return ignoresContext{q} },
+	"a loop's item is not Done":               func(q namedQueue) namedQueue { return neverDone{q} },
+	"a batch is added in reverse":             func(q namedQueue) namedQueue { return reversesBatch{q} },
+	"a batch is one item":                     func(q namedQueue) namedQueue { return getsOne{q} },
+	"of a batch the first is Done":            func(q namedQueue) namedQueue { return endsFirst{q} },
+	"the earliest deadline always counts":     func(q namedQueue) namedQueue { return ignoresPolicy{q} },
+	"a wait is not bounded":                   func(q namedQueue) namedQueue { return ignoresMaxWait{q} },
+	"Cancel ends the delay alone":             func(q namedQueue) namedQueue { return cancelsLittle{q} },
+	"Cancel does more than it says":           func(q namedQueue) namedQueue { return cancelsSilently{q} },
+	"TryAdd knows no bound":                   func(q namedQueue) namedQueue { return takesAll{q} },
+	"AddContext does not wait":                func(q namedQueue) namedQueue { return neverWaits{q} },
+	"a drain drops what waits":                func(q namedQueue) namedQueue { return dropsAlways{q} },
+	"a drain does not say what it dropped":    func(q namedQueue) namedQueue { return dropsSilently{q} },
+	"a drain names nothing that is left":      func(q namedQueue) namedQueue { return drainsQuietly{q} },
+	"All leaves one out":                      func(q namedQueue) namedQueue { return hidesOne{q} },
+	"All knows of no dirty items":             func(q namedQueue) namedQueue { return washes{q} },
+	"a snapshot knows no limit":               func(q namedQueue) namedQueue { return showsAll{q} },
+	"a snapshot is of no time":                func(q namedQueue) namedQueue { return timeless{q} },
+	"Held counts nothing":                     func(q namedQueue) namedQueue { return holdsNothing{q} },
 	"merged adds are not counted":             func(q namedQueue) namedQueue { return mergesSilently{q} },
 }
 
@@ -188,5 +208,138 @@ type mergesSilently struct{ namedQueue }
 func (q mergesSilently) stats() shardq.Stats {
 	stats := q.namedQueue.stats()
 	stats.Merged = 0
+	return stats
+}
+
+type neverDone struct{ namedQueue }
+
+func (q neverDone) items(ctx context.Context) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			item, reason := q.getContext(ctx)
+			if reason != "" || !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+type reversesBatch struct{ namedQueue }
+
+func (q reversesBatch) addBatch(names []string) {
+	names = slices.Clone(names)
+	slices.Reverse(names)
+	q.namedQueue.addBatch(names)
+}
+
+type getsOne struct{ namedQueue }
+
+func (q getsOne) getBatch(ctx context.Context, n int) ([]string, string) {
+	return q.namedQueue.getBatch(ctx, min(n, 1))
+}
+
+type endsFirst struct{ namedQueue }
+
+func (q endsFirst) doneBatch(names []string) { q.done(names[0]) }
+
+type ignoresPolicy struct{ namedQueue }
+
+func (q ignoresPolicy) addWith(name string, options shardq.AddOptions) {
+	options.Policy = shardq.KeepEarliest
+	q.namedQueue.addWith(name, options)
+}
+
+type ignoresMaxWait struct{ namedQueue }
+
+func (q ignoresMaxWait) addWith(name string, options shardq.AddOptions) {
+	options.MaxWait = 0
+	q.namedQueue.addWith(name, options)
+}
+
+type cancelsLittle struct{ namedQueue }
+
+func (q cancelsLittle) cancel(name string) shardq.Canceled {
+	was := q.namedQueue.cancel(name)
+	if was.Ready || was.Dirty {
+		q.add(name)
+	}
+	return was
+}
+
+type cancelsSilently struct{ namedQueue }
+
+func (q cancelsSilently) cancel(name string) shardq.Canceled {
+	was := q.namedQueue.cancel(name)
+	return shardq.Canceled{Ready: was.Ready}
+}
+
+type takesAll struct{ namedQueue }
+
+func (q takesAll) tryAdd(name string) string {
+	q.add(name)
+	return takenIn
+}
+
+type neverWaits struct{ namedQueue }
+
+func (q neverWaits) addContext(_ context.Context, name string) string { return q.tryAdd(name) }
+
+type dropsAlways struct{ namedQueue }
+
+func (q dropsAlways) drain(ctx context.Context, _ shardq.DrainOptions) ([]string, error) {
+	return q.namedQueue.drain(ctx, shardq.DrainOptions{})
+}
+
+type dropsSilently struct{ namedQueue }
+
+func (q dropsSilently) drain(ctx context.Context, options shardq.DrainOptions) ([]string, error) {
+	_, err := q.namedQueue.drain(ctx, options)
+	return nil, err
+}
+
+type drainsQuietly struct{ namedQueue }
+
+func (q drainsQuietly) drain(ctx context.Context, options shardq.DrainOptions) ([]string, error) {
+	dropped, err := q.namedQueue.drain(ctx, options)
+	if left := (*shardq.DrainError[string])(nil); errors.As(err, &left) {
+		left.Items = nil
+	}
+	return dropped, err
+}
+
+type hidesOne struct{ namedQueue }
+
+func (q hidesOne) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+	rows := slices.Collect(q.namedQueue.all(state))
+	return slices.Values(rows[min(1, len(rows)):])
+}
+
+type washes struct{ namedQueue }
+
+func (q washes) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+	rows := slices.Collect(q.namedQueue.all(state))
+	for i := range rows {
+		rows[i].Dirty = false
+	}
+	return slices.Values(rows)
+}
+
+type showsAll struct{ namedQueue }
+
+func (q showsAll) snapshot(int) shardq.Snapshot[string] { return q.namedQueue.snapshot(1 << 10) }
+
+type timeless struct{ namedQueue }
+
+func (q timeless) snapshot(limit int) shardq.Snapshot[string] {
+	s := q.namedQueue.snapshot(limit)
+	s.Time = time.Time{}
+	return s
+}
+
+type holdsNothing struct{ namedQueue }
+
+func (q holdsNothing) stats() shardq.Stats {
+	stats := q.namedQueue.stats()
+	stats.Held = 0
 	return stats
 }

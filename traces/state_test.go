@@ -22,7 +22,10 @@ type state struct {
 	processing []string
 	dirty      []string
 	asleep     int
+	line       int
 	draining   int
+	// held is shown where the scenario has a bound, or watermarks.
+	held bool
 	// forever counts items that wait for a time that does not come.
 	forever int
 	// doubt is not empty where Len contradicts Get.
@@ -38,7 +41,16 @@ type deadline struct {
 // look takes the queue apart.
 func (p *player) look() state {
 	clear(p.userCode.broken)
-	s := state{stats: p.queue.stats(), asleep: len(p.asleep), draining: p.draining}
+	settings := &p.scenario.settings
+	s := state{
+		stats:    p.queue.stats(),
+		asleep:   len(p.away[getting]),
+		line:     len(p.away[adding]),
+		draining: p.draining + len(p.away[ending]),
+		held:     settings.capacity > 0 || settings.hasWatermarks,
+	}
+	before := p.observe()
+	p.emptyLine()
 	s.ready = p.takeAll()
 	for _, item := range without(p.scenario.items, s.ready) {
 		processing, dirty := p.probe(item)
@@ -51,7 +63,7 @@ func (p *player) look() state {
 	}
 	p.end(s.ready...)
 	s.waiting, s.forever = p.watch()
-	s.doubt = p.doubt
+	s.doubt = p.doubt + before.differs(s, p.scenario)
 	return s
 }
 
@@ -95,7 +107,7 @@ func (p *player) collect() []string {
 	var items []string
 	for _, a := range p.woken {
 		if a.reason == "" {
-			items = append(items, a.item)
+			items = append(items, a.items...)
 		}
 	}
 	p.woken = nil
@@ -123,9 +135,13 @@ func (s state) outcome() outcome {
 	add("processing", list(sorted(s.processing)))
 	add("dirty", list(sorted(s.dirty)))
 	add("asleep", countOf(s.asleep, "worker"))
+	add("in line", countOf(s.line, "worker"))
 	add("draining", countOf(s.draining, "caller"))
 	if len(lines) == 1 {
 		lines[0] = "idle"
+	}
+	if s.held {
+		add("held", strconv.Itoa(s.stats.Held))
 	}
 	add("counts", counts(s.stats))
 	add("contradiction", s.doubt+s.contradiction())
@@ -166,6 +182,7 @@ func counts(stats shardq.Stats) string {
 	}{
 		{"added", stats.Added}, {"merged", stats.Merged}, {"fired", stats.Fired},
 		{"dropped", stats.Dropped}, {"rejected", stats.Rejected}, {"misused", stats.Misused},
+		{"canceled", stats.Canceled}, {"exceeded", stats.Exceeded},
 	} {
 		if counter.value > 0 {
 			words = append(words, fmt.Sprintf("%s %d", counter.name, counter.value))
@@ -178,8 +195,18 @@ func counts(stats shardq.Stats) string {
 func (s state) contradiction() string {
 	counted := [3]int{s.stats.Ready, s.stats.Waiting, s.stats.Processing}
 	seen := [3]int{len(s.ready), len(s.waiting) + s.forever, len(s.processing)}
-	if counted == seen {
+	held := s.distinct()
+	if counted == seen && (held == s.stats.Held || s.forever > 0) {
 		return ""
 	}
-	return fmt.Sprintf("Stats has Ready, Waiting, Processing %v, but there are %v", counted, seen)
+	return fmt.Sprintf("Stats has Ready, Waiting, Processing %v, Held %d, but there are %v, %d", counted, s.stats.Held, seen, held)
+}
+
+// distinct returns how many different items were seen.
+func (s state) distinct() int {
+	items := slices.Concat(s.ready, s.processing)
+	for _, d := range s.waiting {
+		items = append(items, d.item)
+	}
+	return len(slices.Compact(sorted(items)))
 }

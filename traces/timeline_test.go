@@ -52,8 +52,8 @@ func (realTimeline) step(d time.Duration) {
 
 // advance sleeps until a worker wakes, which it adds if there is none.
 func (realTimeline) advance(p *player) bool {
-	if len(p.asleep) == 0 {
-		p.start(&worker{})
+	if len(p.away[getting]) == 0 {
+		p.startGet(&worker{})
 	}
 	select {
 	case a := <-p.arrivals:

@@ -59,6 +59,8 @@ func BenchmarkOpen(b *testing.B) { suite.Open(b, crowdable[string](), workload.S
 
 func BenchmarkClosed(b *testing.B) { suite.Closed(b, handovers[string](), workload.Strings) }
 
+func BenchmarkBatches(b *testing.B) { suite.Batches(b, handovers[string](), workload.Strings) }
+
 func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, timers[string](), workload.Strings) }
 
 func BenchmarkDelayedCycle(b *testing.B) {

@@ -88,6 +88,26 @@ func Closed[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys f
 	}
 }
 
+// Batches measures [Closed] traffic by batches, where an engine has them, beside the same
+// item by item.
+func Batches[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
+	keys := workload.Shuffled(makeKeys(1 << 16))
+	c := crew{8, 8}
+	b.Run(fmt.Sprintf("keys=%s/%s", Count(len(keys)), c), func(b *testing.B) {
+		forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
+			b.Run("batch=1", func(b *testing.B) {
+				reportTraffic(b, workload.Closed(e.New(), keys, c.load(b, len(keys))))
+			})
+			if _, ok := e.New().(workload.BatchQueue[T]); ok {
+				b.Run("batch=64", func(b *testing.B) {
+					q := e.New().(workload.BatchQueue[T])
+					reportTraffic(b, workload.Batches(q, keys, c.load(b, len(keys))))
+				})
+			}
+		})
+	})
+}
+
 // load is a load of b.N items, whose warm-up is not on the benchmark's clock.
 func (c crew) load(b *testing.B, warmup int) workload.Load {
 	b.ReportAllocs()

@@ -7,7 +7,10 @@
 // streams of keys, delays.
 package workload
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A Queue is what a workload drives. The method sets of client-go's queues, of
 // shardq.Queue and of heapqueue.Queue contain it. ShutDown is called once, at the
@@ -24,6 +27,14 @@ type Queue[T comparable] interface {
 type DelayingQueue[T comparable] interface {
 	Queue[T]
 	AddAfter(item T, duration time.Duration)
+}
+
+// A BatchQueue is a Queue that deals with many items in one call.
+type BatchQueue[T comparable] interface {
+	Queue[T]
+	AddBatch(items []T)
+	GetBatch(ctx context.Context, dst []T) (n int, err error)
+	DoneBatch(items []T)
 }
 
 // An Engine makes the queues of one kind.

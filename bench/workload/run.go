@@ -59,8 +59,13 @@ func (r *run[T]) produce(p int, body func(added *counter)) {
 // finish starts the consumers, who pass on what they have done, and waits until
 // the load has been carried and everybody has gone.
 func (r *run[T]) finish(pass func(done []T)) Traffic {
+	return r.finishBy(func() { r.consume(pass) })
+}
+
+// finishBy is finish with consumers of another kind.
+func (r *run[T]) finishBy(consume func()) Traffic {
 	for range r.load.Consumers {
-		r.workers.Go(func() { r.consume(pass) })
+		r.workers.Go(consume)
 	}
 	<-r.finished
 	r.queue.ShutDown()

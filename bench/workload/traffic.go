@@ -1,6 +1,9 @@
 package workload
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A Load says how many goroutines send items through a queue, and for how long.
 type Load struct {
@@ -70,18 +73,50 @@ func Closed[T comparable](q Queue[T], keys []T, load Load) Traffic {
 	r := newRun(q, load, batchSize)
 	AddAll(q, keys)
 	free := make(chan [batchSize]T, len(keys)/batchSize) // room for all: sending never blocks
-	for p := range load.Producers {
+	r.produceFrom(free, func(items []T) { AddAll(q, items) })
+	return r.finish(func(done []T) { free <- [batchSize]T(done) })
+}
+
+// produceFrom starts producers that add what has become free.
+func (r *run[T]) produceFrom(free <-chan [batchSize]T, add func(items []T)) {
+	for p := range r.load.Producers {
 		r.produce(p, func(added *counter) {
 			for {
 				select {
 				case <-r.finished:
 					return
 				case done := <-free:
-					AddAll(q, done[:])
+					add(done[:])
 					added.Add(batchSize)
 				}
 			}
 		})
 	}
-	return r.finish(func(done []T) { free <- [batchSize]T(done) })
+}
+
+// Batches is [Closed] by batches of [batchSize] items: producers add, and consumers take
+// and end, so many with one call.
+func Batches[T comparable](q BatchQueue[T], keys []T, load Load) Traffic {
+	r := newRun[T](q, load, batchSize)
+	q.AddBatch(keys)
+	free := make(chan [batchSize]T, len(keys)/batchSize)
+	r.produceFrom(free, q.AddBatch)
+	return r.finishBy(func() { consumeBatches(r, q, func(done []T) { free <- [batchSize]T(done) }) })
+}
+
+func consumeBatches[T comparable](r *run[T], q BatchQueue[T], pass func(done []T)) {
+	done := make([]T, batchSize)
+	full := 0
+	for !r.stopped.Load() {
+		n, err := q.GetBatch(context.Background(), done[full:])
+		if err != nil {
+			return
+		}
+		q.DoneBatch(done[full : full+n])
+		if full += n; full == batchSize {
+			pass(done)
+			r.count(full)
+			full = 0
+		}
+	}
 }

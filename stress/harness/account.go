@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"time"
+
+	"github.com/shardq/shardq"
 )
 
 // account is what a round did, or all of them.
@@ -22,6 +24,24 @@ type asked struct {
 	deferred         uint64 // adds with a delay
 	limited, forgets uint64 // AddRateLimited and Forget
 	delayedGets      uint64 // Gets of delayed keys
+	perhaps          uint64 // adds that are at once or nothing
+	withdrawn        uint64 // adds that asked for a run, and were taken back
+	calledOff        uint64 // delays that were taken back
+	cancels          uint64 // Cancels that took something back
+	refused          uint64 // adds for which there was no room
+}
+
+// canceled counts what a Cancel took back.
+func (a *asked) canceled(was shardq.Canceled) {
+	if was.Any() {
+		a.cancels++
+	}
+	if was.Ready || was.Dirty {
+		a.withdrawn++
+	}
+	if was.Waiting {
+		a.calledOff++
+	}
 }
 
 // count counts a call that adds and that nothing prevented.
@@ -42,12 +62,18 @@ func (a *asked) add(b asked) {
 	a.limited += b.limited
 	a.forgets += b.forgets
 	a.delayedGets += b.delayedGets
+	a.perhaps += b.perhaps
+	a.withdrawn += b.withdrawn
+	a.calledOff += b.calledOff
+	a.cancels += b.cancels
+	a.refused += b.refused
 }
 
 func newAccount() *account { return &account{lateness: &lateness{}} }
 
 func (a *account) add(b *account) {
 	a.rounds += b.rounds
+	a.asked.add(b.asked)
 	a.operations += b.operations
 	a.gets += b.gets
 	a.dones += b.dones
@@ -64,7 +90,7 @@ func (a *account) report(elapsed time.Duration, peak, final uint64) string {
 	text := fmt.Sprintf("%d rounds in %v\n", a.rounds, elapsed.Round(time.Millisecond))
 	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
 	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
-	text += fmt.Sprintf("adds merged %d\n", a.merged)
+	text += fmt.Sprintf("adds merged %d, canceled %d, refused %d\n", a.merged, a.withdrawn, a.refused)
 	text += fmt.Sprintf("timers      %d fired\n", a.fired)
 	if n := a.lateness.count(); n > 0 {
 		text += fmt.Sprintf("lateness    %v, of %d\n", a.lateness, n)

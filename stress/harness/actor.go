@@ -17,7 +17,9 @@ type actor struct {
 	gets       uint64 // that returned a key
 	dones      uint64
 	asked      asked
-	before     frontiers
+	// What was so before the Get that is under way.
+	before      frontiers
+	clockBefore int64
 }
 
 // unreported is how many steps an actor makes between signs of life.
@@ -74,7 +76,7 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 		a.call(op, key, delay)
 		return
 	}
-	e := event{operation: op, key: int32(key), delay: delay, stepped: a.fake != nil}
+	e := event{operation: op, key: int32(key), delay: delay, stepped: a.timeless()}
 	var number uint64
 	if a.ledger != nil {
 		number = a.ledger.want(key)
@@ -89,15 +91,20 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 	if panicked == calm {
 		a.asked.count(op, delay)
 	}
-	if a.ledger != nil {
-		a.settleAdd(&e, number)
-	}
-	a.record(e)
+	a.settleAdd(&e, number)
 }
 
-// settleAdd enters into the ledger what came of an add.
+// settleAdd enters what came of an add.
 func (a *actor) settleAdd(e *event, number uint64) {
+	if a.ledger != nil {
+		a.settleInLedger(e, number)
+	}
+	a.record(*e)
+}
+
+func (a *actor) settleInLedger(e *event, number uint64) {
 	key := int(e.key)
+	a.ledger.keys[key].ended.Add(1)
 	if due := a.ledger.keys[key].due.Load(); e.operation == opAddRateLimited && classOf(key) == delayed && due < math.MaxInt64 {
 		e.clock = due // which the limiter's answer has set
 	}
@@ -126,15 +133,19 @@ func (a *actor) call(op operation, key int, delay time.Duration) {
 
 // get is Get, or GetContext with a context that may end. A key of -1 means that
 // there is none: the queue is shut down if ok is false.
-func (a *actor) get() (key int, ok bool) {
+func (a *actor) get() (key int, ok bool) { return a.getBy(a.ask) }
+
+// getFor is GetContext with a context that ends after some time.
+func (a *actor) getFor(limit time.Duration) (key int, ok bool) {
+	return a.getBy(func() (int, bool, bool) { return a.askFor(limit) })
+}
+
+func (a *actor) getBy(ask func() (key int, ok, canceled bool)) (key int, ok bool) {
 	a.operations++
-	if a.ledger != nil && a.ledger.order != nil {
-		a.before = a.ledger.order.read(a.before)
-	}
+	a.readOrder()
 	e := event{operation: opGet, call: now()}
-	key, ok, canceled := a.ask()
-	if ok && !canceled && (key < 0 || key >= a.plan.Keys) {
-		a.violated.report("C16", -1, "an item was handed out that nobody can add")
+	key, ok, canceled := ask()
+	if ok && !canceled && a.strange(key) {
 		return -1, true
 	}
 	if ok && !canceled && a.plain(key) {
@@ -150,16 +161,42 @@ func (a *actor) get() (key int, ok bool) {
 		a.record(e)
 		return -1, false
 	}
+	a.took(e, key)
+	return key, true
+}
+
+// took enters a key that a Get yielded.
+func (a *actor) took(e event, key int) {
 	a.gets++
 	e.key = int32(key)
 	if a.ledger != nil {
-		e.clock = a.ledger.begin(key, a.plan.groupOf(key), a.before)
+		a.ledger.keys[key].stuck.before.Store(a.clockBefore)
+		e.clock = a.ledger.begin(key, a.plan.groupOf(key), a.before, e.call)
 		if classOf(key) == delayed {
 			a.asked.delayedGets++
 		}
 	}
 	a.record(e)
-	return key, true
+}
+
+// readOrder takes a reading of the frontiers, which is to be done before a Get, and of the
+// clock, where ages matter.
+func (a *actor) readOrder() {
+	if a.ledger != nil && a.has(Ages) {
+		a.clockBefore = a.ledger.time()
+	}
+	if a.ledger != nil && a.ledger.order != nil {
+		a.before = a.ledger.order.read(a.before)
+	}
+}
+
+// strange reports whether a key was handed out that no actor adds.
+func (a *actor) strange(key int) bool {
+	if key >= 0 && key < a.plan.Keys {
+		return false
+	}
+	a.violated.report("C16", -1, "an item was handed out that nobody can add")
+	return true
 }
 
 func (a *actor) ask() (key int, ok, canceled bool) {
@@ -167,7 +204,11 @@ func (a *actor) ask() (key int, ok, canceled bool) {
 		key, shutdown := a.queue.Get()
 		return key, !shutdown, false
 	}
-	ctx, cancel := context.WithTimeout(a.context, time.Duration(a.roll(1000))*time.Microsecond)
+	return a.askFor(time.Duration(a.roll(1000)) * time.Microsecond)
+}
+
+func (a *actor) askFor(limit time.Duration) (key int, ok, canceled bool) {
+	ctx, cancel := context.WithTimeout(a.context, limit)
 	defer cancel()
 	key, ok, err := a.queue.getContext(ctx)
 	return key, ok, err != nil

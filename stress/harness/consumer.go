@@ -24,8 +24,14 @@ func (c *consumer) run() {
 	through = true
 }
 
-// next takes one key, if there is any before the shutdown.
+// next takes a key, or some, if there is any before the shutdown.
 func (c *consumer) next() bool {
+	switch {
+	case c.has(Batches) && c.chance(3):
+		return c.nextSome()
+	case c.has(Loops) && c.chance(3):
+		return c.loop()
+	}
 	key, ok := c.get()
 	if key >= 0 {
 		c.process(key)
@@ -35,13 +41,18 @@ func (c *consumer) next() bool {
 
 func (c *consumer) process(key int) {
 	defer c.finish(key) // also if the work panics, or ends the goroutine
-	if c.has(Readd) && c.chance(10) && (c.ledger == nil || classOf(key) == free) {
-		for range 1 + c.roll(3) {
-			c.add(opAdd, key, 0)
-		}
+	c.work(key)
+}
+
+func (c *consumer) work(key int) {
+	if c.ledger == nil || classOf(key) == free {
+		c.requeue(key)
 	}
 	if c.chance(50) {
 		runtime.Gosched()
+	}
+	if c.has(Ages) && c.ledger != nil && !c.ledger.misused(key) && c.chance(1000) {
+		c.dawdle(key)
 	}
 	c.gate.pass()
 	if c.has(Deaths) && c.chance(500) {
@@ -52,19 +63,51 @@ func (c *consumer) process(key int) {
 	}
 }
 
+// requeue may add the key in hand, or take its adds back.
+func (c *consumer) requeue(key int) {
+	if c.has(Readd) && c.chance(10) {
+		for range 1 + c.roll(3) {
+			c.add(opAdd, key, 0)
+		}
+	}
+	if c.has(Room) && c.chance(20) {
+		c.putHeld(key)
+	}
+	if c.has(Batches) && c.chance(50) {
+		c.addBatch([]int{key, key})
+	}
+	if c.has(Policies) && c.chance(20) {
+		c.delays.unlessEnded(func() { c.addWith(key, c.anyOptions()) })
+	}
+	if c.has(Cancels) && c.chance(20) {
+		c.cancelHeld(key)
+	}
+}
+
 func (c *consumer) finish(key int) {
 	if c.ledger == nil {
 		c.done(key)
 		return
 	}
-	c.ledger.end(key)
+	c.endInLedger(key)
 	c.done(key)
 	if classOf(key) == ordered {
 		if c.has(Misuse) && c.chance(5) {
 			c.done(key) // a second time
 		}
 	}
-	if classOf(key) != free {
+	c.cameInLedger(key)
+}
+
+// endInLedger is called before a Done, and cameInLedger after it.
+func (c *consumer) endInLedger(key int) {
+	if c.ledger != nil {
+		c.ledger.end(key)
+	}
+}
+
+func (c *consumer) cameInLedger(key int) {
+	if c.ledger != nil && classOf(key) != free {
 		c.ledger.keys[key].came()
 	}
 }

@@ -19,6 +19,11 @@
 //   - the process: data races that the detector reports, and memory that is left when a
 //     round is over (round.go, memory.go).
 //
+// What section I of docs/semantics.md promises is put to the test in the same rounds, where
+// the target has it (control.go): batches (batches.go), loops (loops.go), delay policies
+// (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain (draining.go),
+// and looks inside (ages.go); on a new queue in opening_control.go.
+//
 // A violation that names a key is shown with the part of that key's history that is
 // wrong by itself (explain.go).
 //
@@ -40,6 +45,12 @@
 //   - the rate limiter, the counters of a shutdown and the memory of the small queues one
 //     by one, and in a queue with more than 16 shards, what of C8 takes more further
 //     operations than a round has;
+//   - the order in which those who wait for room are let in (C40), and that room is not
+//     refused under load while there is some: only on a new queue, at rest, and for a key
+//     that a worker has in hand;
+//   - by the real clock, that OnStuck is not told too soon (C44) but by the queue's own
+//     stamps, and by a fake clock to a tick and a step;
+//   - panics of OnWatermark and of OnStuck (C17);
 //   - leaks of less than 1 MiB in a run, and data races in a program that was not
 //     built with -race.
 package harness

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/shardq/shardq"
 )
 
 // end brings the round to its end. Afterwards the queue is shut down, and all
@@ -14,6 +16,7 @@ func (r *round) end() {
 	case Drain:
 		r.producers.Wait()
 		r.awaitRest()
+		r.checkRoom(last)
 		r.lastWave(last)
 		r.drain(3)
 	case DrainThenShutDown:
@@ -28,10 +31,14 @@ func (r *round) end() {
 	case Storm:
 		r.storm(last)
 		r.producers.Wait()
+	case DrainContext:
+		r.drainByContext(last)
+		r.producers.Wait()
 	case Rest:
 		r.producers.Wait()
 		r.awaitRest()
 		r.checkRest()
+		r.checkRoom(last)
 		r.tides(last)
 		r.queue.ShutDown()
 	}
@@ -39,16 +46,21 @@ func (r *round) end() {
 }
 
 // dropsWaiting reports whether the plan's ending drops items that wait.
-func (p Plan) dropsWaiting() bool { return p.Ending == Storm }
+func (p Plan) dropsWaiting() bool {
+	return p.Ending == Storm || p.Ending == DrainContext && p.GivesUp && p.Waiting == shardq.AwaitWaiting
+}
+
+// dropsDelays reports whether adds with a delay may be dropped, or waiting items returned.
+func (p Plan) dropsDelays() bool { return p.Ending == Storm || p.Ending == DrainContext }
 
 // lastWave gives a drain something to wait for.
 func (r *round) lastWave(a *actor) {
-	p := &producer{actor: a}
+	p := &producer{actor: a, last: true}
 	for range min(2000, r.plan.Adds) {
 		key := a.roll(r.plan.Keys)
 		switch {
 		case r.ledger == nil || classOf(key) == free:
-			p.add(opAdd, key, 0)
+			p.put(key, false)
 		case classOf(key) == ordered:
 			p.addOrdered(key)
 		}
@@ -61,24 +73,24 @@ func (r *round) drain(callers int) {
 	for range callers {
 		all.Go(func() {
 			r.queue.ShutDownWithDrain()
-			r.checkDrained()
+			r.checkDrained("C12", "ShutDownWithDrain")
 		})
 	}
 	all.Wait()
 }
 
 // checkDrained is called when a drain returned that nothing cut short.
-func (r *round) checkDrained() {
+func (r *round) checkDrained(clause, by string) {
 	over := now()
 	if n := r.queue.Len(); n > 0 {
-		r.violated.report("C12", -1, "ShutDownWithDrain returned with %d items ready", n)
+		r.violated.report(clause, -1, "%s returned with %d items ready", by, n)
 	}
 	if r.ledger == nil || r.plan.Mix.Has(Misuse) {
 		return // a Done too many may have ended a worker's turn
 	}
 	for key := range r.ledger.keys {
 		if r.ledger.keys[key].owned.Load() != 0 {
-			r.violated.reportAt(over, "C12", key, "ShutDownWithDrain returned while a worker had key %d", key)
+			r.violated.reportAt(over, clause, key, "%s returned while a worker had key %d", by, key)
 		}
 	}
 }
@@ -98,12 +110,7 @@ func (r *round) drainAndShutDown() {
 
 // storm shuts down from many sides, at some moment while producers are at work.
 func (r *round) storm(a *actor) {
-	produced := make(chan struct{})
-	go func() { r.producers.Wait(); close(produced) }()
-	from := r.progress.Load() + uint64(a.roll(r.plan.Adds))
-	for r.progress.Load() < from && !closed(produced) {
-		runtime.Gosched()
-	}
+	r.awaitSomeMoment(a)
 	var all sync.WaitGroup
 	for n := range 1 + a.roll(8) {
 		drains := a.chance(2)
@@ -120,8 +127,19 @@ func (r *round) storm(a *actor) {
 	all.Wait()
 }
 
+// awaitSomeMoment waits until producers have been at work for a while, or have ended.
+func (r *round) awaitSomeMoment(a *actor) {
+	produced := make(chan struct{})
+	go func() { r.producers.Wait(); close(produced) }()
+	from := r.progress.Load() + uint64(a.roll(r.plan.Adds))
+	for r.progress.Load() < from && !closed(produced) {
+		runtime.Gosched()
+	}
+}
+
 // awaitRest waits until nothing is ready, waiting or processing.
 func (r *round) awaitRest() {
+	r.delays.end()
 	r.awaitDelays()
 	for !r.atRest() && !r.violated.stopped.Load() {
 		breathe()
@@ -158,7 +176,7 @@ func (r *round) atRest() bool {
 	}
 	for key := range r.ledger.keys {
 		k := &r.ledger.keys[key]
-		if k.owned.Load() != 0 || k.served.Load() < k.landed.Load() {
+		if k.owned.Load() != 0 || k.unserved() {
 			return false
 		}
 	}

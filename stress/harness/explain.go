@@ -82,10 +82,14 @@ func (b books) wrong(v *Violation) []event {
 		return b.notServed(events, v)
 	case "C5":
 		return b.overtaken(events)
-	case "C12":
+	case "C12", "C42":
 		return heldByAWorker(events, v)
 	case "C19":
 		return early(events)
+	case "C38":
+		return sinceTheRunBefore(events, v)
+	case "C39":
+		return canceledBefore(events, v)
 	}
 	return nil
 }
@@ -197,6 +201,37 @@ func early(events []event) (wrong []event) {
 		}
 	}
 	return wrong
+}
+
+// sinceTheRunBefore returns the last run before the violation was found, with all adds
+// since the run before it.
+func sinceTheRunBefore(events []event, v *Violation) (wrong []event) {
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.end > v.at || e.operation == opDone:
+		case e.operation == opGet && len(wrong) > 0:
+			return inOrder(wrong)
+		case e.operation == opGet || len(wrong) > 0:
+			wrong = append(wrong, e)
+		}
+	}
+	return inOrder(wrong)
+}
+
+// canceledBefore returns the last run, with the last Cancel that had returned when its Get
+// was called.
+func canceledBefore(events []event, v *Violation) []event {
+	for _, get := range slices.Backward(only(events, opGet)) {
+		if get.end > v.at {
+			continue
+		}
+		for _, e := range slices.Backward(only(events, opCancel)) {
+			if e.end < get.call {
+				return []event{e, get}
+			}
+		}
+	}
+	return nil
 }
 
 func only(events []event, o operation) (some []event) {

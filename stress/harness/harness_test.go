@@ -54,6 +54,9 @@ func TestDrawHeedsLimitsAndFeatures(t *testing.T) {
 		p = Draw(seed, anything, Features{})
 		require.Equal(t, 1, p.Shards)
 		require.False(t, p.Cancel || p.Grouped || p.Mix.Has(Steps) || p.Mix.Has(Panics))
+		require.Zero(t, p.Mix&control)
+		require.NotEqual(t, DrainContext, p.Ending)
+		require.False(t, p.Strict || p.GivesUp || p.Capacity > 0)
 	}
 }
 
@@ -264,6 +267,17 @@ func calls(operations ...operation) (history []event) {
 	return history
 }
 
+// canceled is calls, of which each Cancel says what it took back.
+func canceled(was shardq.Canceled, operations ...operation) []event {
+	history := calls(operations...)
+	for i := range history {
+		if history[i].operation == opCancel {
+			history[i].was = was
+		}
+	}
+	return history
+}
+
 func TestHistories(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -284,6 +298,12 @@ func TestHistories(t *testing.T) {
 		{"a delay that is overtaken", calls(opAddAfter, opAdd, opGet, opDone, opRest), true},
 		{"one delay, two runs", calls(opAddAfter, opGet, opDone, opGet), false},
 		{"shutdown with something ready", calls(opAdd, opGetNothing), false},
+		{"a Cancel that took nothing", calls(opCancel, opAdd, opGet, opCancel, opDone, opRest), true},
+		{"a Cancel that did not say what it took", calls(opAdd, opCancel, opRest), false},
+		{"a Cancel of what is ready", canceled(shardq.Canceled{Ready: true}, opAdd, opCancel, opRest), true},
+		{"what was canceled comes", canceled(shardq.Canceled{Ready: true}, opAdd, opCancel, opGet), false},
+		{"a Cancel of what is dirty", canceled(shardq.Canceled{Dirty: true}, opAdd, opGet, opAdd, opCancel, opDone, opRest), true},
+		{"a Cancel that says dirty for ready", canceled(shardq.Canceled{Dirty: true}, opAdd, opCancel, opRest), false},
 		{"shutdown while processing", calls(opAdd, opGet, opGetNothing, opDone, opRest), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // calls, each at some moment between its beginning and its end, that the model below
 // allows. The model has the four states of docs/semantics.md, without waiting: an
 // AddAfter is an Add that may come at any moment from its deadline on, or not at all,
-// since another one's earlier deadline may stand for it.
+// since another one's earlier deadline may stand for it, or a Cancel take it back.
 
 type state uint8
 
@@ -39,8 +39,10 @@ func (s state) next(e event) []any {
 	switch e.operation {
 	case opAdd:
 		return s.perhaps(e.unsure, s.added())
-	case opAddAfter, opAddRateLimited:
+	case opAddAfter, opAddRateLimited, opAddWith:
 		return s.perhaps(true, s.added())
+	case opCancel:
+		return s.canceled(e)
 	case opDone:
 		return s.perhaps(e.unsure, s.done())
 	case opGet:
@@ -51,6 +53,13 @@ func (s state) next(e event) []any {
 		return s.only(s == stateIdle, e, s)
 	}
 	return nil
+}
+
+// canceled returns the state after a Cancel, whose answer must fit the state before it.
+func (s state) canceled(e event) []any {
+	fits := e.was.Ready == (s == stateReady) && e.was.Dirty == (s == stateDirty)
+	after := [...]state{stateIdle: stateIdle, stateReady: stateIdle, stateProcessing: stateProcessing, stateDirty: stateProcessing}[s]
+	return s.only(fits, e, after)
 }
 
 func (s state) perhaps(unsure bool, to state) []any {
@@ -98,7 +107,7 @@ func check(model porcupine.Model, history []event) porcupine.CheckResult {
 
 // from is the earliest moment at which an event can take effect.
 func (e event) from() int64 {
-	if e.operation == opAddAfter && !e.stepped {
+	if (e.operation == opAddAfter || e.operation == opAddWith) && !e.stepped {
 		return e.call + int64(max(e.delay, 0))
 	}
 	return e.call
@@ -106,7 +115,7 @@ func (e event) from() int64 {
 
 // until is the latest.
 func (e event) until() int64 {
-	if e.operation == opAddAfter || e.operation == opAddRateLimited {
+	if e.operation == opAddAfter || e.operation == opAddRateLimited || e.operation == opAddWith {
 		return math.MaxInt64
 	}
 	return e.end

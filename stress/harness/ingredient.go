@@ -37,6 +37,18 @@ const (
 	Steps
 	// Onlookers: Len, Stats and NumRequeues beside everything else.
 	Onlookers
+	// Batches: AddBatch, GetBatch and DoneBatch.
+	Batches
+	// Loops: workers that range over Items.
+	Loops
+	// Policies: AddWith, with all policies and bounds.
+	Policies
+	// Cancels: adds that are taken back.
+	Cancels
+	// Room: a capacity and watermarks, and adds that ask for room.
+	Room
+	// Ages: ages, OnStuck, and Snapshot and All beside everything else.
+	Ages
 
 	endOfIngredients
 )
@@ -44,9 +56,13 @@ const (
 // All is every ingredient.
 const All = endOfIngredients - 1
 
+// control is what only a queue with the operations of section I can have.
+const control = Batches | Loops | Policies | Cancels | Room | Ages
+
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "onlookers",
+	"batches", "loops", "policies", "cancels", "room", "ages",
 }
 
 // Has reports whether all of some ingredients are in the set.

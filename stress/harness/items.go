@@ -98,11 +98,13 @@ type queue interface {
 	stats() (shardq.Stats, bool)
 	// contextual reports whether getContext heeds its context.
 	contextual() bool
+	controls
 }
 
 type adapted[T comparable] struct {
 	Typed[T]
-	codec codec[T]
+	control Controlled[T] // nil if the queue is not
+	codec   codec[T]
 }
 
 func (a adapted[T]) Add(key int)                       { a.Typed.Add(a.codec.encode(key)) }
@@ -172,6 +174,12 @@ type request struct {
 	limiter  *temper       // nil: an even one
 	books    *limiterBooks // nil: none are kept of the limiter
 	keep     func(any)     // called with the limiter, which is not the queue's
+
+	capacity    int
+	high, low   int
+	onWatermark func(high bool)
+	ages        bool
+	onStuck     func(shardq.ItemInfo[int]) // nil: nobody is told
 }
 
 // open makes a queue for the request.
@@ -197,5 +205,13 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 	if r.group != nil {
 		s.Hash = func(item T) uint64 { return r.group(c.decode(item)) }
 	}
-	return adapted[T]{open(s), c}
+	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
+	s.Ages = r.ages
+	if r.onStuck != nil {
+		s.StuckAfter = stuckAfter
+		s.OnStuck = func(row shardq.ItemInfo[T]) { r.onStuck(infoOf(row, c.decode)) }
+	}
+	typed := open(s)
+	controlled, _ := typed.(Controlled[T])
+	return adapted[T]{typed, controlled, c}
 }

@@ -53,15 +53,29 @@ var start = time.Now()
 // sees what it would see without.
 func now() int64 { return int64(time.Since(start)) }
 
+// stampOf is what now was, or will be, at a moment.
+func stampOf(t time.Time) int64 { return int64(t.Sub(start)) }
+
 // ledger keeps the books by which a round is judged while it runs.
 type ledger struct {
 	keys  []record
 	order *order // nil if it cannot be seen
-	// time is what deadlines are measured by: now, or a fake clock.
+	// time is what deadlines are measured by: now, or a fake clock; at is what it says
+	// of a moment.
 	time     func() int64
+	at       func(time.Time) int64
 	lateness *lateness
 	violated *violations
+	// hurried is set before a drain ends delays before their time.
+	hurried atomic.Bool
+	// inside counts keys that the queue surely holds, where that is bounded.
+	inside   atomic.Int64
+	capacity int64 // 0: it is not
+	misuse   bool
 }
+
+// misused reports whether somebody may end a worker's turn at a key by a Done too many.
+func (l *ledger) misused(key int) bool { return l.misuse && classOf(key) == ordered }
 
 // record is what the ledger knows of a key.
 type record struct {
@@ -70,13 +84,25 @@ type record struct {
 	// wanted counts the adds that began. landed is the last of those that were
 	// surely not dropped, served the last that the latest run found to have begun.
 	wanted, landed, served atomic.Uint64
+	// ended counts the adds that have returned. excused is the last that a Cancel, or a
+	// drain that drops what waits, may have taken back.
+	ended, excused atomic.Uint64
+	// canceled is what is known of a Cancel.
+	canceled atomic.Pointer[cancellation]
+	// runs counts the processings.
+	runs atomic.Uint64
+	// policied says, for a delayed key, that a policy had a say in when it is due.
+	policied atomic.Bool
+	// limited is the delay that the limiter had last, for a key with a policy.
+	limited atomic.Int64
+	stuck   stuck
 	// use says, for a delayed or ordered key, whether it can be claimed.
 	use atomic.Int32
 	// due is, for a delayed key, the earliest deadline asked for.
 	due atomic.Int64
-	// began and ended are the stamps around an ordered key's Add; ended is 0 while
+	// began and landing are the stamps around an ordered key's Add; landing is 0 while
 	// that is under way.
-	began, ended atomic.Int64
+	began, landing atomic.Int64
 }
 
 // A delayed or ordered key is claimed by a producer; it can be claimed again once the
@@ -88,7 +114,11 @@ const (
 )
 
 func newLedger(p Plan, violated *violations) *ledger {
-	l := &ledger{keys: make([]record, p.Keys), time: now, lateness: &lateness{}, violated: violated}
+	l := &ledger{keys: make([]record, p.Keys), time: now, at: stampOf, lateness: &lateness{}, violated: violated}
+	l.misuse = p.Mix.Has(Misuse)
+	if p.Strict {
+		l.capacity = int64(p.Capacity)
+	}
 	if p.Shards == 1 || p.Grouped {
 		l.order = newOrder(p.groups())
 	}
@@ -118,19 +148,28 @@ func (l *ledger) wantIn(key int, delay time.Duration) (deadline int64) {
 
 // limited is told of each delay of the limiter.
 func (l *ledger) limited(key int, delay time.Duration) {
-	if key >= 0 && key < len(l.keys) && classOf(key) == delayed {
+	switch {
+	case key < 0 || key >= len(l.keys) || classOf(key) != delayed:
+	case l.keys[key].policied.Load():
+		l.keys[key].limited.Store(int64(delay))
+	default:
 		l.wantIn(key, delay)
 	}
 }
 
-// begin is called after a Get. For a delayed key it returns the time by which it was
-// judged.
-func (l *ledger) begin(key int, group uint64, before frontiers) (clock int64) {
+// begin is called after a Get that was called at some moment. For a delayed key it
+// returns the time by which it was judged.
+func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (clock int64) {
 	r := &l.keys[key]
+	l.checkCanceled(key, r, called)
+	r.runs.Add(1) // first: see reading
 	if !r.owned.CompareAndSwap(0, 1) {
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
 	}
 	r.served.Store(r.wanted.Load())
+	if classOf(key) == free {
+		l.enter(key)
+	}
 	switch classOf(key) {
 	case delayed:
 		return l.checkDue(key, r)
@@ -142,6 +181,7 @@ func (l *ledger) begin(key int, group uint64, before frontiers) (clock int64) {
 
 // end is called before the Done.
 func (l *ledger) end(key int) {
+	l.leave(key)
 	if !l.keys[key].owned.CompareAndSwap(1, 0) {
 		l.violated.report("C1", key, "key %d was handed out to somebody else before its Done", key)
 	}
@@ -150,6 +190,14 @@ func (l *ledger) end(key int) {
 func (l *ledger) checkDue(key int, r *record) (clock int64) {
 	clock = l.time()
 	late := clock - r.due.Load()
+	if late < 0 && l.hurried.Load() {
+		return clock
+	}
+	if late < 0 && r.policied.Load() {
+		l.violated.report("C38", key, "key %d came %v before the earliest deadline that can count (or twice for the one before)",
+			key, time.Duration(-late))
+		return clock
+	}
 	if late < 0 {
 		l.violated.report("C19", key, "key %d came %v before its deadline (or, which is C21, twice for the one before)",
 			key, time.Duration(-late))
@@ -164,7 +212,7 @@ func (l *ledger) checkDue(key int, r *record) (clock int64) {
 func (l *ledger) settle() {
 	for key := range l.keys {
 		r := &l.keys[key]
-		if served, landed := r.served.Load(), r.landed.Load(); served < landed {
+		if served, landed := r.served.Load(), r.landed.Load(); r.unserved() {
 			l.violated.report("C2", key, "key %d: add number %d has no run after it; the last run began after add number %d",
 				key, landed, served)
 		}
@@ -173,6 +221,9 @@ func (l *ledger) settle() {
 		}
 	}
 }
+
+// unserved reports whether an add that landed has had no run, and nobody took it back.
+func (r *record) unserved() bool { return max(r.served.Load(), r.excused.Load()) < r.landed.Load() }
 
 // raise sets a to n if that is more.
 func raise(a *atomic.Uint64, n uint64) {

@@ -116,7 +116,7 @@ func (c Command) parse(arguments []string, out, errs io.Writer) (p parsed, err e
 	flags.IntVar(&p.Limits.Adds, "adds", 50_000, "adds in a round, roughly")
 	flags.IntVar(&p.Limits.Shards, "shards", 0, "number of shards (0: each round draws its own)")
 	mix := flags.String("mix", "all", "what rounds may have in their mix: all, none, or some of "+strings.Join(ingredientNames[:], ","))
-	ending := flags.String("ending", "any", "how rounds end: any, drain, storm, drain-then-shutdown, rest, small (any leaves out small, many small queues that are dropped, for targets that need a ShutDown)")
+	ending := flags.String("ending", "any", "how rounds end: any, drain, storm, drain-then-shutdown, rest, small, drain-context (any leaves out small, many small queues that are dropped, for targets that need a ShutDown)")
 	flags.BoolVar(&p.Limits.Provoke, "provoke", false, "leave in the mix what the target is known not to survive")
 	flags.DurationVar(&p.Patience, "patience", time.Minute, "how long nothing may happen before that counts as a hang (in a survey: 10s)")
 	flags.BoolVar(&p.Verbose, "v", false, "print a line for each round")

@@ -47,7 +47,7 @@ func (r *round) tides(a *actor) {
 	}
 	for range r.plan.tidalAdds() * r.plan.Shards / 8 {
 		for range 8 {
-			a.add(opAdd, a.roll(r.plan.Keys)&^2, 0) // a free one
+			a.put(a.roll(r.plan.Keys)&^2, false) // a free one
 		}
 		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
 			runtime.Gosched()

@@ -54,7 +54,7 @@ func (l *ledger) checkOrder(key int, r *record, group uint64, before frontiers) 
 	if l.order == nil {
 		return
 	}
-	began, ended := r.began.Load(), r.ended.Load()
+	began, ended := r.began.Load(), r.landing.Load()
 	if ended != 0 && before[group] > ended {
 		l.violated.report("C5", key,
 			"key %d was ready before the Add of another key of its shard began, and that key was handed out before", key)

@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/shardq/shardq"
 )
 
 // A Choice is how producers choose among the keys.
@@ -36,11 +38,14 @@ const (
 	// Small: many small queues, made, used a little, and dropped. There is no
 	// ledger.
 	Small
+	// DrainContext: drains with contexts, by a policy for what waits, while producers
+	// go on. Some give up.
+	DrainContext
 	endingCount
 )
 
 func (e Ending) String() string {
-	return [...]string{"drain", "storm", "drain-then-shutdown", "rest", "small"}[e]
+	return [...]string{"drain", "storm", "drain-then-shutdown", "rest", "small", "drain-context"}[e]
 }
 
 // A Plan is all that determines a round, but for the scheduler.
@@ -63,6 +68,14 @@ type Plan struct {
 	Grouped bool
 	// Ledger says whether a ledger is kept.
 	Ledger bool
+	// Capacity is 0 without the ingredient Room.
+	Capacity int
+	// Strict: nothing is added without asking for room, but what workers have in hand.
+	Strict bool
+	// Waiting is what the drains of a DrainContext do with what waits.
+	Waiting shardq.WaitingPolicy
+	// GivesUp: those drains have contexts that end.
+	GivesUp bool
 }
 
 // Limits narrow what Draw may choose.
@@ -95,6 +108,10 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		Cancel:     r.IntN(4) == 0,
 		Grouped:    r.IntN(3) == 0,
 		Ledger:     r.IntN(2) == 0,
+		Capacity:   pick(1, 4, 16, 64, 1000),
+		Strict:     r.IntN(2) == 0,
+		Waiting:    shardq.WaitingPolicy(r.IntN(3)),
+		GivesUp:    r.IntN(2) == 0,
 	}
 	if !p.Ledger && p.Ending != Small {
 		p.Adds *= 4 // they are cheap
@@ -136,14 +153,32 @@ func (p Plan) within(limits Limits, features Features) Plan {
 		p.Ledger = false
 		p.Mix &^= Steps // one clock would tie all the queues together
 	}
+	return p.controlled(features)
+}
+
+// controlled takes out of the plan what the target has no operations for.
+func (p Plan) controlled(features Features) Plan {
+	if !features.Control {
+		p.Mix &^= control
+		if p.Ending == DrainContext {
+			p.Ending = Drain
+		}
+	}
+	if !p.Mix.Has(Room) {
+		p.Capacity, p.Strict = 0, false
+	}
+	if p.Ending != DrainContext {
+		p.Waiting, p.GivesUp = shardq.DropWaiting, false
+	}
 	return p
 }
 
 func (p Plan) String() string {
 	return fmt.Sprintf("seed=%d ending=%v shards=%d producers=%d consumers=%d processors=%d "+
-		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t",
+		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t waiting=%d gives-up=%t",
 		p.Seed, p.Ending, p.Shards, p.Producers, p.Consumers, p.Processors,
-		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Grouped, p.Ledger)
+		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Grouped, p.Ledger,
+		p.Capacity, p.Strict, p.Waiting, p.GivesUp)
 }
 
 // ParseEnding reads the name of an ending; "any" is -1.
@@ -156,5 +191,5 @@ func ParseEnding(name string) (Ending, error) {
 			return e, nil
 		}
 	}
-	return 0, fmt.Errorf("no ending is called %q: want any, drain, storm, drain-then-shutdown, rest or small", name)
+	return 0, fmt.Errorf("no ending is called %q: want any, drain, storm, drain-then-shutdown, rest, small or drain-context", name)
 }

@@ -11,6 +11,7 @@ import (
 type producer struct {
 	*actor
 	zipf *rand.Zipf
+	last bool // it must not wait: nobody may be there to make room
 }
 
 // longestDelay of an AddAfter. Short ones make for more meetings.
@@ -40,14 +41,16 @@ func (p *producer) step() {
 	key := p.choose()
 	switch {
 	case p.has(NaN) && p.chance(50):
-		p.spoilt.Add(1)
-		attempt(func() { p.queue.spoil(p.roll(3)) })
+		p.spoil()
 	case p.has(Misuse) && p.chance(50):
 		p.done(p.plan.Keys + p.roll(10)) // nobody ever adds these
 	case p.ledger == nil || classOf(key) == free:
 		p.addFree(key)
 	case classOf(key) == ordered:
 		p.addOrdered(key)
+	case p.plan.Strict:
+	case p.has(Policies) && p.chance(2):
+		p.addPolicied(key)
 	case p.has(RateLimited) && p.features.CallersLimiter && (!p.has(Delays) || p.chance(4)):
 		p.addLimited(key)
 	case p.has(Delays):
@@ -68,6 +71,14 @@ func (p *producer) choose() int {
 
 func (p *producer) addFree(key int) {
 	switch {
+	case p.has(Cancels) && p.chance(16):
+		p.cancel(key)
+	case p.plan.Strict:
+		p.put(key, true)
+	case p.has(Batches) && p.chance(30):
+		p.addSome(key)
+	case p.has(Policies) && p.chance(8):
+		p.addWith(key, p.anyOptions())
 	case p.has(RateLimited) && p.chance(8):
 		p.add(opAddRateLimited, key, 0)
 		if p.chance(2) {
@@ -76,7 +87,31 @@ func (p *producer) addFree(key int) {
 	case p.has(Delays) && p.chance(8):
 		p.delay(key, -1)
 	default:
-		p.add(opAdd, key, 0)
+		p.put(key, true)
+	}
+}
+
+// addSome adds a batch of free keys.
+func (p *producer) addSome(key int) {
+	keys := []int{key}
+	for range p.roll(p.roll(p.mostInABatch()) + 1) {
+		if another := p.choose(); p.ledger == nil || classOf(another) == free {
+			keys = append(keys, another)
+		}
+	}
+	p.addBatch(keys)
+}
+
+// spoil adds an item that is not equal to itself.
+func (p *producer) spoil() {
+	p.spoilt.Add(1)
+	if !p.features.Control || p.chance(2) {
+		attempt(func() { p.queue.spoil(p.roll(3)) })
+		return
+	}
+	told := true
+	if attempt(func() { told = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !told {
+		p.violated.report("C16", -1, "an add that answers did not say that the item was rejected")
 	}
 }
 
@@ -96,8 +131,9 @@ func (p *producer) addDelayed(key int) {
 		return
 	}
 	r.due.Store(math.MaxInt64)
+	r.policied.Store(false)
 	p.delay(key, longestDelay/10)
-	if p.ledger.time() < r.due.Load() {
+	if p.ledger.time() < r.due.Load() && !p.withdraw(key) {
 		r.comesOnce()
 	}
 }
@@ -110,6 +146,7 @@ func (p *producer) addLimited(key int) {
 		return
 	}
 	r.due.Store(math.MaxInt64)
+	r.policied.Store(false)
 	p.add(opAddRateLimited, key, 0)
 	r.comesOnce()
 	if p.chance(4) {
@@ -127,9 +164,16 @@ func (p *producer) addOrdered(key int) {
 		}
 		return
 	}
-	r.ended.Store(0)
+	r.landing.Store(0)
 	r.began.Store(now())
-	p.add(opAdd, key, 0)
-	r.ended.Store(now())
+	if !p.put(key, !p.last) {
+		r.use.Store(unused)
+		return
+	}
+	r.landing.Store(now())
+	if p.withdraw(key) {
+		return
+	}
+	p.ledger.enter(key)
 	r.comesOnce()
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/shardq/shardq"
 )
 
 // An operation is what an event is about.
@@ -17,6 +19,8 @@ const (
 	opGet
 	opGetNothing // a Get that said shutdown
 	opDone
+	opAddWith // one that leaves, or may leave, the key waiting; else it is opAdd
+	opCancel
 	opRest    // the queue was found at rest
 	opDrained // a drain said that it was over
 )
@@ -24,7 +28,7 @@ const (
 // event is a call that was made, with the stamps before and after it.
 type event struct {
 	call, end int64
-	delay     time.Duration // of AddAfter
+	delay     time.Duration // of AddAfter; of AddWith the shortest that it can come to
 	// clock is, in the books of a delayed key, what the ledger's clock has to do with
 	// the event: the deadline of an add, the time of a Get. 0: nothing.
 	clock     int64
@@ -35,10 +39,14 @@ type event struct {
 	// when it returned, or user code panicked.
 	unsure  bool
 	stepped bool // the delay is one of a clock that somebody steps
+	// was is what a Cancel took back.
+	was shardq.Canceled
+	// way says how the call was made, if not in the usual way.
+	way string
 }
 
 func (e event) String() string {
-	text := fmt.Sprintf("%12v – %12v  goroutine %2d  %s", time.Duration(e.call), time.Duration(e.end), e.actor, e.name())
+	text := fmt.Sprintf("%12v – %12v  goroutine %2d  %s%s", time.Duration(e.call), time.Duration(e.end), e.actor, e.name(), e.way)
 	if e.unsure {
 		text += " (perhaps without effect)"
 	}
@@ -65,6 +73,10 @@ func (e event) name() string {
 		return "Get says shutdown"
 	case opDone:
 		return fmt.Sprintf("Done(%d)", e.key)
+	case opAddWith:
+		return fmt.Sprintf("AddWith(%d)", e.key)
+	case opCancel:
+		return fmt.Sprintf("Cancel(%d) says %+v", e.key, e.was)
 	case opDrained:
 		return "the drain is over"
 	default:

@@ -24,7 +24,12 @@ type round struct {
 	progress *atomic.Uint64
 	spoilt   atomic.Uint64 // adds of items that are not equal to themselves
 	soothed  atomic.Bool   // user code does not panic
+	// delays tells workers when they are to add nothing with a delay any more.
+	delays   delaysOfWorkers
 	gate     gate
+	levels   *levels
+	exceeded uint64       // what was taken in beyond the capacity before the actors began
+	stuck    atomic.Int64 // how often a key was told of that is stuck, and that no actor adds
 
 	limiterBooks *limiterBooks // nil if none are kept
 	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
@@ -42,6 +47,7 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 		plan: p, features: target.Features, violated: &violations{}, context: context.Background(), progress: progress,
 		goroutines: runtime.NumGoroutine(),
 	}
+	r.levels = &levels{violated: r.violated}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
 		r.limiterBooks = &limiterBooks{told: r.ledger.limited}
@@ -51,7 +57,8 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	r.fresh = r.weigh(func() { r.queue = target.open(wanted) })
 	if r.fake != nil && r.ledger != nil {
 		begin := r.fake.Now()
-		r.ledger.time = func() int64 { return int64(r.fake.Now().Sub(begin)) + 1 }
+		r.ledger.at = func(t time.Time) int64 { return int64(t.Sub(begin)) + 1 }
+		r.ledger.time = func() int64 { return r.ledger.at(r.fake.Now()) }
 	}
 	return r
 }
@@ -83,6 +90,16 @@ func (r *round) request() request {
 	}
 	if p.Mix.Has(Misuse) || p.Mix.Has(NaN) {
 		wanted.onMisuse = hook.strain
+	}
+	if p.Mix.Has(Room) {
+		wanted.capacity = p.Capacity
+		wanted.high, wanted.low, wanted.onWatermark = p.watermarks(r.levels)
+	}
+	if p.Mix.Has(Ages) {
+		wanted.ages, wanted.onStuck = true, r.tellStuck
+	}
+	if p.Ending == Small { // there are many queues
+		wanted.onWatermark, wanted.onStuck = nil, nil
 	}
 	if p.Grouped {
 		wanted.group = func(key int) uint64 {
@@ -153,6 +170,9 @@ func (r *round) play(target Target) *account {
 		r.queue.ShutDown()
 		return r.sum()
 	}
+	if s, ok := r.queue.stats(); ok {
+		r.exceeded = s.Exceeded
+	}
 	stop := r.start()
 	r.end()
 	stop()
@@ -179,7 +199,7 @@ func (r *round) start() (stop func()) {
 	}
 	for range p.Producers {
 		a := r.newActor()
-		one := &producer{a, rand.NewZipf(rand.New(&a.dice), 1.1, 1, uint64(p.Keys-1))}
+		one := &producer{actor: a, zipf: rand.NewZipf(rand.New(&a.dice), 1.1, 1, uint64(p.Keys-1))}
 		ways = append(ways, func() { r.producers.Go(func() { one.produce(p.Adds / p.Producers) }) })
 	}
 	ended := make(chan struct{})
@@ -187,6 +207,10 @@ func (r *round) start() (stop func()) {
 	if p.Mix.Has(Onlookers) {
 		a := r.newActor()
 		ways = append(ways, func() { others.Go(func() { a.look(ended) }) })
+	}
+	if p.Mix.Has(Ages) {
+		a := r.newActor()
+		ways = append(ways, func() { others.Go(func() { a.inspect(ended) }) })
 	}
 	if r.fake != nil {
 		a := r.newActor()
@@ -248,7 +272,7 @@ func (r *round) describe() string {
 		for key := range r.ledger.keys {
 			k := &r.ledger.keys[key]
 			owned += int(k.owned.Load())
-			if k.served.Load() < k.landed.Load() {
+			if k.unserved() {
 				unserved++
 			}
 		}

@@ -244,6 +244,12 @@ func (q *sabotaged) Stats() shardq.Stats {
 		s.Fired = 0
 	case countsNoDrops:
 		s.Dropped = 0
+	case countsNoCancels:
+		s.Canceled = 0
+	case countsNoExcess:
+		s.Exceeded = 0
+	case countsExcess:
+		s.Exceeded++
 	}
 	return s
 }
@@ -255,6 +261,7 @@ func saboteur(f fault) Target {
 		if f == cancelsNoDelay {
 			s.CancelDelayOnAdd = false
 		}
+		f.sabotage(&s)
 		return &sabotaged{Queue: openShardq(s).(*shardq.Queue[int]), fault: f, limiter: s.Limiter}
 	}
 	return t

@@ -54,7 +54,7 @@ func (r *round) checkRest() {
 	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Waiting+s.Processing != 0 {
 		r.violated.report("C6", -1, "at rest, Len says %d, and Stats %+v", n, s)
 	}
-	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel {
+	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && !r.plan.Mix.Has(Ages) {
 		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
 	}
 }
@@ -72,8 +72,11 @@ func (r *round) checkCounts(a *account) {
 	if s.Ready != 0 || s.Processing != 0 || s.Waiting != 0 {
 		r.violated.report("C12", -1, "when all consumers have left, Stats says %+v", s)
 	}
-	if s.Added != a.gets {
-		r.violated.report("C3", -1, "%d adds asked for a run, and there were %d runs", s.Added, a.gets)
+	if s.Added != a.gets+a.withdrawn {
+		r.violated.report("C3", -1, "%d adds asked for a run, %d of them were canceled, and there were %d runs", s.Added, a.withdrawn, a.gets)
+	}
+	if s.Canceled != a.cancels {
+		r.violated.report("C39", -1, "%d Cancels said that they took something back, and %d are counted", a.cancels, s.Canceled)
 	}
 	if s.Misused != a.dones-a.gets {
 		r.violated.report("C15", -1, "%d Dones for %d runs, and %d counted as misuse", a.dones, a.gets, s.Misused)
@@ -81,7 +84,8 @@ func (r *round) checkCounts(a *account) {
 	if s.Rejected != r.spoilt.Load() {
 		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.spoilt.Load(), s.Rejected)
 	}
-	if fault := a.disagreement(s, r.plan.dropsWaiting()); fault != "" {
+	r.checkExceeded(a, s.Exceeded)
+	if fault := a.disagreement(s, r.plan.dropsDelays()); fault != "" {
 		r.violated.report("Stats", -1, "%s: it says %+v, and asked for were %+v", fault, s, a.asked)
 	}
 }
@@ -91,25 +95,26 @@ func (r *round) checkCounts(a *account) {
 // An add at once is Added, Merged or Dropped. One with a delay is dropped, or joins a
 // delay that runs (which is not counted), or begins one: that ends, as Fired and as
 // Added or Merged, or is dropped at the shutdown, or canceled. In most endings nothing
-// waits at the shutdown, and nothing is added with a delay after it.
+// waits at the shutdown, and nothing is added with a delay after it. An AddWith without a
+// delay is an add at once, or leaves the item waiting.
 func (a *account) disagreement(s shardq.Stats, waitingDropped bool) string {
 	atOnce := s.Added + s.Merged - s.Fired // those that were not dropped
 	switch {
-	case s.Fired > a.deferred:
+	case s.Fired+a.calledOff > a.deferred:
 		return "more delays ended than began"
 	case s.Fired < a.delayedGets:
 		return "fewer delays ended than keys came that are added with delays only"
 	case s.Added+s.Merged < s.Fired:
 		return "not every delay that ended is Added or Merged"
-	case !waitingDropped && atOnce+s.Dropped != a.immediate:
+	case !waitingDropped && (atOnce+s.Dropped < a.immediate || atOnce+s.Dropped > a.immediate+a.perhaps):
 		return "Added + Merged - Fired + Dropped are not the adds at once"
-	case atOnce > a.immediate:
+	case atOnce > a.immediate+a.perhaps:
 		return "Added + Merged - Fired are more than the adds at once"
 	case atOnce < a.sure:
 		return "Added + Merged - Fired are fewer than the adds at once before the shutdown"
 	case atOnce+s.Dropped < a.immediate:
 		return "Added + Merged - Fired + Dropped are fewer than the adds at once"
-	case s.Added+s.Merged+s.Dropped > a.immediate+a.deferred:
+	case s.Added+s.Merged+s.Dropped > a.immediate+a.deferred+a.perhaps:
 		return "Added + Merged + Dropped are more than all adds"
 	}
 	return ""
@@ -155,6 +160,8 @@ func clauseOf(e event) string {
 		return "C2"
 	case opGetNothing:
 		return "C10"
+	case opCancel:
+		return "C39"
 	default:
 		return "C3"
 	}

@@ -44,6 +44,13 @@ type Settings[T comparable] struct {
 	Hash             func(T) uint64
 	CancelDelayOnAdd bool
 	OnMisuse         func()
+	// The rest is of section I: it is set only for targets that have that.
+	Capacity                    int
+	OnWatermark                 func(high bool)
+	HighWatermark, LowWatermark int
+	Ages                        bool
+	OnStuck                     func(shardq.ItemInfo[T])
+	StuckAfter                  time.Duration
 }
 
 // Features are what a target has beyond the method set, and so what a plan may ask
@@ -63,6 +70,8 @@ type Features struct {
 	// Collected: a queue that is dropped needs no ShutDown. Where it does, rounds of
 	// small queues end with goroutines left, and are run only if they are asked for.
 	Collected bool
+	// Control: the queue is [Controlled], with its options.
+	Control bool
 }
 
 // A Target makes queues of one kind, for the types of items that plans use.
@@ -79,7 +88,7 @@ type Target struct {
 func Shardq() Target {
 	return Target{
 		Name:     "shardq",
-		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true, ExactLen: true, Collected: true},
+		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true, ExactLen: true, Collected: true, Control: true},
 		Ints:     openShardq[int], Strings: openShardq[string], Pairs: openShardq[Pair], Anys: openShardq[any],
 	}
 }
@@ -88,6 +97,11 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 	options := shardq.Options[T]{
 		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
 		CancelDelayOnAdd: s.CancelDelayOnAdd,
+		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
+		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter,
+	}
+	if s.OnWatermark != nil {
+		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }
 	}
 	if s.OnMisuse != nil {
 		options.OnMisuse = func(shardq.Misuse[T]) { s.OnMisuse() }

@@ -1,0 +1,59 @@
+package shardq_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+)
+
+// A file is saved again and again. It is read when it has been left alone for a second,
+// and after five seconds at the latest.
+func ExampleQueue_AddWith_debounce() {
+	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it shows when
+	q := shardq.Must(shardq.Options[string]{Clock: fake})
+	saved := func(file string) {
+		q.AddWith(file, shardq.AddOptions{
+			After:   time.Second,
+			Policy:  shardq.KeepLatest,
+			MaxWait: 5 * time.Second,
+		})
+	}
+	for _, pause := range []time.Duration{0, 500, 500, 500, 5000} {
+		fake.Step(pause * time.Millisecond)
+		fmt.Printf("at %v: %d to read\n", fake.Now().Sub(time.Unix(0, 0)), q.Len())
+		if q.Len() == 0 {
+			saved("notes.txt")
+		}
+	}
+	// Output:
+	// at 0s: 0 to read
+	// at 500ms: 0 to read
+	// at 1s: 0 to read
+	// at 1.5s: 0 to read
+	// at 6.5s: 1 to read
+}
+
+// Cancel says what it took back. An item that a worker is busy with stays with the worker.
+func ExampleQueue_Cancel() {
+	q := shardq.Must(shardq.Options[string]{})
+	q.AddAfter("later", time.Hour)
+	q.Add("now")
+	fmt.Printf("%+v\n", q.Cancel("later"))
+	fmt.Printf("%+v\n", q.Cancel("now"))
+	fmt.Println("anything else:", q.Cancel("now").Any())
+
+	q.Add("busy")
+	item, _ := q.Get()
+	q.Add("busy") // to be run once more
+	fmt.Printf("%+v\n", q.Cancel("busy"))
+	q.Done(item)
+	fmt.Println("left:", q.Stats().Held)
+	// Output:
+	// {Ready:false Dirty:false Waiting:true}
+	// {Ready:true Dirty:false Waiting:false}
+	// anything else: false
+	// {Ready:false Dirty:true Waiting:false}
+	// left: 0
+}

@@ -1,0 +1,81 @@
+package shardq
+
+import (
+	"iter"
+	"time"
+
+	"github.com/shardq/shardq/shard"
+)
+
+// ItemInfo is what a queue knows of an item.
+type ItemInfo[T comparable] = shard.Info[T]
+
+// ItemState is where an item is: [Ready], [Processing] or [Waiting].
+type ItemState = shard.State
+
+const (
+	// Ready: a Get would return the item.
+	Ready = shard.Ready
+	// Processing: the item was handed out, and is not Done.
+	Processing = shard.Processing
+	// Waiting: a delay of the item is running, and it is neither ready nor in
+	// processing.
+	Waiting = shard.Waiting
+)
+
+// A Snapshot is a look into a queue.
+type Snapshot[T comparable] struct {
+	// Time is when the look was taken.
+	Time time.Time
+	// Stats counts what there is.
+	Stats Stats
+	// Processing, Ready and Waiting are some of the items: the longest in their state
+	// first, and of those that wait the next to be ready first.
+	Processing, Ready, Waiting []ItemInfo[T]
+}
+
+// Snapshot looks into the queue, and returns at most limit items of each state. Without
+// [Options].Ages, which ones it returns of those ready or in processing is chance, but for
+// the first of each shard's.
+//
+// It locks one shard after the other: what it says of a shard was so at one moment. The
+// cost grows with limit, the number of shards, and the number of items that wait for about
+// as long as the next; without Ages also with the number of items, through which it looks
+// for those in processing. No lock is held when it returns.
+func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
+	now := q.clock.Now()
+	look := q.shards.Look(limit)
+	return Snapshot[T]{
+		Time:       now,
+		Stats:      look.Stats,
+		Processing: q.withAttempts(look.Processing),
+		Ready:      q.withAttempts(look.Ready),
+		Waiting:    q.withAttempts(look.Waiting),
+	}
+}
+
+func (q *Queue[T]) withAttempts(rows []ItemInfo[T]) []ItemInfo[T] {
+	for i := range rows {
+		rows[i].Attempts = q.limiter.NumRequeues(rows[i].Item)
+	}
+	return rows
+}
+
+// All returns an iterator over all items in a state. It goes from shard to shard, and
+// copies the items of one while it holds the lock, which takes a good part of a second for
+// a million items that wait in one shard; no lock is held while the loop looks at them. So what it shows of a shard was so at one moment, and an item that changes its
+// state meanwhile may be shown late, but not twice.
+//
+// Within a shard, ready items come in the order in which they will be handed out, those in
+// processing the longest first, with [Options].Ages, and those that wait in the order of
+// their deadlines.
+func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
+	return func(yield func(ItemInfo[T]) bool) {
+		for i := range q.shards.Items(state) {
+			i.Attempts = q.limiter.NumRequeues(i.Item)
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}

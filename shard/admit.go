@@ -1,0 +1,93 @@
+package shard
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrRejected is what [Set.TryAdd] and [Set.AddContext] return for an item that is not
+// equal to itself.
+var ErrRejected = errors.New("shardq: item is not equal to itself")
+
+// TryAdd is Add if there is room: it returns [ErrFull] if the item is not held yet, and
+// the queue holds as many as its capacity already, or others wait for room. After a
+// shutdown began it drops the item and returns [ErrShutDown].
+func (s *Set[T]) TryAdd(item T) error {
+	if s.mayDiffer && s.Reject(item) {
+		return ErrRejected
+	}
+	hash := s.hash(item)
+	return s.admit(s.shardOf(item, hash), item, uint32(hash), false)
+}
+
+// AddContext is TryAdd that waits for room for as long as ctx lasts, in the order of the
+// calls.
+func (s *Set[T]) AddContext(ctx context.Context, item T) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.mayDiffer && s.Reject(item) {
+		return ErrRejected
+	}
+	hash := s.hash(item)
+	sh := s.shardOf(item, hash)
+	if err := s.admit(sh, item, uint32(hash), false); err != ErrFull {
+		return err
+	}
+	if err := s.room.wait(ctx); err != nil {
+		return err
+	}
+	return s.enter(sh, item, uint32(hash))
+}
+
+// enter adds an item for which there is room, and lets the next in the line come.
+func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
+	entered := false
+	defer func() {
+		if !entered { // the clock has panicked
+			s.room.leave()
+		}
+		s.room.arrive()
+	}()
+	s.refresh()
+	entered = true
+	return s.admit(sh, item, hash, true)
+}
+
+// admit adds an item for which there may be room, or is for sure.
+func (s *Set[T]) admit(sh *shard[T], item T, hash uint32, hasRoom bool) error {
+	if !hasRoom {
+		s.refresh() // otherwise the caller has done so, while it could give the room back
+	}
+	sh.mu.Lock()
+	outcome, err := sh.admitLocked(item, hash, hasRoom)
+	sh.mu.Unlock()
+	if outcome == enqueue {
+		s.wake()
+	}
+	s.room.look()
+	return err
+}
+
+func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effect, err error) {
+	room := sh.set.room
+	if sh.set.closing.refusing.Load() {
+		sh.rare.dropped++
+		if hasRoom {
+			room.leave()
+		}
+		return ignore, ErrShutDown
+	}
+	sh.needTable()
+	id, p := sh.table.find(hash, item)
+	switch {
+	case id != 0:
+		if hasRoom {
+			room.leave() // the item was added meanwhile, and has its own
+		}
+		return sh.addLocked(item, hash, sh.set.cancelDelayOnAdd), nil
+	case !hasRoom && !room.tryEnter():
+		return ignore, ErrFull
+	}
+	return sh.apply(sh.table.insert(p, item)), nil
+}

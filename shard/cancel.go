@@ -1,0 +1,62 @@
+package shard
+
+// Canceled says what a Cancel took back.
+type Canceled struct {
+	// Ready: the item was ready, and is no more.
+	Ready bool
+	// Dirty: the item is in processing, and was to run once more after that.
+	Dirty bool
+	// Waiting: a delay of the item was running.
+	Waiting bool
+}
+
+// Any reports whether anything was taken back.
+func (c Canceled) Any() bool { return c != Canceled{} }
+
+// Cancel takes back all adds of item that no processing has begun for, and says which
+// there were: the item is not ready any more, does not wait, and is not dirty. If it is
+// in processing, that goes on, and its Done is still owed. So no processing of item
+// begins after a Cancel without an Add after it.
+func (s *Set[T]) Cancel(item T) (was Canceled) {
+	hash := s.hash(item)
+	sh := s.shardOf(item, hash)
+	was, quiet, awaited := sh.cancel(item, uint32(hash))
+	if awaited {
+		s.waited.settle()
+	}
+	if quiet {
+		s.drained.settle()
+	}
+	s.room.look()
+	return was
+}
+
+// cancel also reports whether a drain waits for the shard and need not any more.
+func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id, p := sh.find(item, hash)
+	if id == 0 {
+		return was, false, false
+	}
+	e := sh.table.at(id)
+	if e.waiting() {
+		sh.stopWaiting(id, e)
+		was.Waiting = true
+	}
+	switch e.step(canceled) {
+	case withdraw:
+		sh.pull(id, e)
+		was.Ready = true
+	case unmark:
+		was.Dirty = true
+	}
+	if was.Any() {
+		sh.rare.canceled++
+	}
+	if e.phase() == idle {
+		sh.forget(id, p)
+		quiet = sh.settles()
+	}
+	return was, quiet, sh.waitsNoMore()
+}

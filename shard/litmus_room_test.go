@@ -1,0 +1,305 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// A full house is a set with room for one item, which is in processing. Every other has
+// two shards.
+type house struct {
+	*Set[int]
+	ctx    context.Context
+	cancel func()
+	errs   [3]error // of those who asked for room for items 1 and 2
+	told   []string
+}
+
+func newHouse(t failer, round int, config Config[int]) *house {
+	h := &house{}
+	config.Shards, config.Route = 1+round%2, parity
+	if config.OnWatermark != nil {
+		config.OnWatermark = func(high bool) { h.told = append(h.told, map[bool]string{true: "high", false: "low"}[high]) }
+	}
+	h.Set = newTestSet(t, config)
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.Add(0)
+	h.take()
+	return h
+}
+
+// mutexes includes that of the line.
+func (h *house) mutexes() []*sync.Mutex { return append(h.Set.mutexes(), &h.room.mu) }
+
+func fullHouse(t failer) func(round int) *house {
+	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
+}
+
+func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item) }
+
+// leave lets go who still waits.
+func (h *house) leave() {
+	h.cancel()
+	h.ShutDown()
+	synctest.Wait()
+}
+
+// told says what became of those who asked, and how many items are held.
+func (h *house) answers(asleep int) string {
+	synctest.Wait() // for those who are no actors
+	answer := func(err error) string {
+		switch err {
+		case nil:
+			return "in"
+		case ErrFull:
+			return "full"
+		case ErrShutDown:
+			return "refused"
+		default:
+			return "gone"
+		}
+	}
+	synctest.Wait() // for who asked before the actors came
+	return fmt.Sprintf("1 %s, 2 %s, %d held, %d sleep", answer(h.errs[1]), answer(h.errs[2]), h.room.held.Load(), asleep)
+}
+
+// TestLitmusRoom: who joins the line while the room is given up is let in (C40).
+func TestLitmusRoom(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world:  fullHouse(t),
+		actors: []func(h *house){
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.ask(context.Background(), 1) },
+		},
+		outcome: (*house).answers,
+		after:   (*house).leave,
+		outcomes: verdicts{
+			"1 in, 2 in, 1 held, 0 sleep": certain,   // nobody asks for 2
+			"1 in, 2 in, 0 held, 1 sleep": forbidden, // there is room, and it sleeps
+		},
+	}.run(t)
+}
+
+// TestLitmusRoomPassedOn: room that was given to somebody whose context ends goes to the
+// next, or is used; it is not lost.
+func TestLitmusRoomPassedOn(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world: func(round int) *house {
+			h := fullHouse(t)(round)
+			go h.ask(h.ctx, 1)
+			synctest.Wait()
+			return h
+		},
+		actors: []func(h *house){
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.cancel() },
+			func(h *house) { h.ask(context.Background(), 2) },
+		},
+		outcome: (*house).answers,
+		after:   (*house).leave,
+		outcomes: verdicts{
+			"1 gone, 2 in, 1 held, 0 sleep": certain,
+			"1 in, 2 in, 1 held, 1 sleep":   certain,   // 1 is in, 2 sleeps
+			"1 gone, 2 in, 0 held, 1 sleep": forbidden, // 2 sleeps, and there is room
+			"1 gone, 2 in, 1 held, 1 sleep": forbidden, // 2 sleeps, and nobody has the room
+		},
+	}.run(t)
+}
+
+// TestLitmusTryAdd: TryAdd takes room that nobody waits for, and two do not take the same.
+func TestLitmusTryAdd(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world:  fullHouse(t),
+		actors: []func(h *house){
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.errs[1] = h.TryAdd(1) },
+			func(h *house) { h.errs[2] = h.TryAdd(2) },
+		},
+		outcome: (*house).answers,
+		after:   (*house).leave,
+		outcomes: verdicts{
+			"1 in, 2 full, 1 held, 0 sleep":   certain,
+			"1 full, 2 in, 1 held, 0 sleep":   certain,
+			"1 full, 2 full, 0 held, 0 sleep": certain,
+			"1 in, 2 in, 2 held, 0 sleep":     forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusRoomOfTwo: two take the only room and give it back, again and again, in a shard
+// each. They never have it both (C40).
+func TestLitmusRoomOfTwo(t *testing.T) {
+	set := lasting(t, Config[int]{Shards: 2, Route: parity, Capacity: 1})
+	var wrong atomic.Int32
+	cycle := func(item int) func(s *Set[int]) {
+		return func(s *Set[int]) {
+			for range 5 * exchanges {
+				if s.TryAdd(item) != nil {
+					continue
+				}
+				if s.room.held.Load() > 1 {
+					wrong.Add(1)
+				}
+				s.Cancel(item)
+			}
+		}
+	}
+	litmus[*Set[int]]{
+		rounds:   50_000,
+		world:    set,
+		actors:   []func(s *Set[int]){cycle(0), cycle(1)},
+		outcome:  func(s *Set[int], _ int) string { return fmt.Sprintf("%d times both", wrong.Swap(0)) },
+		outcomes: verdicts{"0 times both": certain},
+	}.run(t)
+}
+
+// TestLitmusTryAddAgainstTheLine: room is given up while somebody waits for it. A TryAdd that
+// comes in between does not overtake (C40).
+func TestLitmusTryAddAgainstTheLine(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world: func(round int) *house {
+			h := fullHouse(t)(round)
+			go h.ask(context.Background(), 1)
+			synctest.Wait()
+			return h
+		},
+		actors: []func(h *house){
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.errs[2] = h.TryAdd(2) },
+		},
+		outcome: (*house).answers,
+		after:   (*house).leave,
+		outcomes: verdicts{
+			"1 in, 2 full, 1 held, 0 sleep": certain,
+			"1 in, 2 in, 1 held, 0 sleep":   forbidden, // 2 has the room, and 1 waits on
+		},
+	}.run(t)
+}
+
+// TestLitmusRoomAtShutDown: whoever asks for room while the queue is shut down is told so.
+func TestLitmusRoomAtShutDown(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world:  fullHouse(t),
+		actors: []func(h *house){
+			func(h *house) { h.ShutDown() },
+			func(h *house) { h.ask(context.Background(), 1) },
+			func(h *house) { h.ask(context.Background(), 2); h.Done(0) },
+		},
+		outcome: (*house).answers,
+		after:   (*house).leave,
+		outcomes: verdicts{
+			"1 refused, 2 refused, 0 held, 0 sleep": certain,
+			"1 in, 2 refused, 1 held, 0 sleep":      allowed, // it was on its way, in a shard of its own
+			"1 in, 2 in, 1 held, 1 sleep":           forbidden,
+		},
+	}.run(t)
+}
+
+// TestLitmusRoomGivenAtShutDown: room is given to somebody while the queue is shut down:
+// the item is in, or the room is free again.
+func TestLitmusRoomGivenAtShutDown(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world:  fullHouse(t),
+		actors: []func(h *house){
+			func(h *house) { h.ShutDown() },
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.ask(context.Background(), 1) },
+		},
+		outcome: func(h *house, asleep int) string {
+			return fmt.Sprintf("%s, %d ready", h.answers(asleep), h.Len())
+		},
+		after: (*house).leave,
+		outcomes: verdicts{
+			"1 in, 2 in, 1 held, 0 sleep, 1 ready":      certain,
+			"1 refused, 2 in, 0 held, 0 sleep, 0 ready": certain,
+			"1 refused, 2 in, 1 held, 0 sleep, 0 ready": forbidden, // the room is lost
+		},
+	}.run(t)
+}
+
+// TestLitmusWatermarks: the number of items held goes down and up again while the hook may
+// be told: what it is told last is so (C41).
+func TestLitmusWatermarks(t *testing.T) {
+	litmus[*house]{
+		rounds: 50_000,
+		world: func(round int) *house {
+			return newHouse(t, round, Config[int]{HighWatermark: 1, LowWatermark: 0, OnWatermark: func(bool) {}})
+		},
+		actors: []func(h *house){
+			func(h *house) { h.Done(0) },
+			func(h *house) { h.Add(1) },
+		},
+		outcome: func(h *house, _ int) string { return strings.Join(h.told, " ") },
+		outcomes: verdicts{
+			"high":          certain,
+			"high low high": certain,
+			"high low":      forbidden, // it holds one
+		},
+	}.run(t)
+}
+
+// TestLitmusWatermarksAtRest: one raises the number to the high watermark, and another lowers
+// it to the low one while the first is at the end of telling. Whenever both are through, what
+// was told last is so, whoever of the two left it to the other (C41). They meet in a loop of
+// their own, since the window is a few nanoseconds wide.
+func TestLitmusWatermarksAtRest(t *testing.T) {
+	var held, met atomic.Int64
+	held.Store(1)
+	n, wrong, pause := rounds(t, 1_000_000), 0, 0
+	w := watermarks{low: 1, high: 2, hook: func(high bool) {
+		for i := 0; high && i < pause; i++ {
+			loop()
+		}
+	}}
+	meet := func(times int) {
+		met.Add(1)
+		for met.Load() < 2*int64(times) {
+			runtime.Gosched()
+		}
+	}
+	raise := func(i int) {
+		pause = i % 128
+		held.Add(1)
+		w.look(&held)
+	}
+	lower := func(i int) {
+		soon(w.told.Load)
+		for range i / 128 % 32 {
+			loop()
+		}
+		held.Add(-1)
+		w.look(&held)
+	}
+	var other sync.WaitGroup
+	other.Go(func() {
+		for i := range n {
+			meet(2*i + 1)
+			lower(i)
+			meet(2*i + 2)
+		}
+	})
+	for i := range n {
+		meet(2*i + 1)
+		raise(i)
+		meet(2*i + 2)
+		if w.told.Load() {
+			wrong++
+		}
+	}
+	other.Wait()
+	if wrong > 0 {
+		t.Errorf("in %d of %d meetings the high watermark was told last, and the low one reached", wrong, n)
+	}
+}

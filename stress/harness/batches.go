@@ -1,0 +1,159 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// Batches come to the same as so many calls (C37), and are entered in the books as such.
+
+// mostInABatch is how many keys a batch has at most. A queue deals with 64 together: where
+// user code panics, a batch has no more, so that all of it came to be or nothing.
+func (a *actor) mostInABatch() int {
+	if a.has(Panics) {
+		return 64
+	}
+	return 150
+}
+
+const inABatch = " in a batch"
+
+// addBatch is AddBatch, of the keys that are affordable.
+func (a *actor) addBatch(keys []int) {
+	var batch []int
+	for _, key := range keys {
+		if a.affordable(opAdd, key) {
+			batch = append(batch, key)
+		}
+	}
+	numbers := make([]uint64, len(batch))
+	if a.ledger != nil {
+		for i, key := range batch {
+			numbers[i] = a.ledger.want(key)
+		}
+	}
+	a.sign()
+	e := event{operation: opAdd, way: inABatch, call: now()}
+	panicked := attempt(func() { a.queue.addBatch(batch) })
+	e.end = now()
+	e.unsure = panicked != calm || a.queue.ShuttingDown()
+	for i, key := range batch {
+		if panicked == calm {
+			a.asked.count(opAdd, 0)
+		}
+		e.key = int32(key)
+		a.settleAdd(&e, numbers[i])
+	}
+}
+
+// getBatch is GetBatch, with a context that may end.
+func (a *actor) getBatch(size int) (keys []int, open bool) {
+	a.operations++
+	ctx, cancel := a.context, context.CancelFunc(func() {})
+	lasts := a.chance(2)
+	if !lasts {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(a.roll(1000))*time.Microsecond)
+	}
+	defer cancel()
+	into := make([]int, size)
+	a.readOrder()
+	e := event{operation: opGet, way: inABatch, call: now()}
+	n, err := a.queue.getBatch(ctx, into)
+	e.end = now()
+	switch {
+	case err == nil && (n < 1 || n > size), err != nil && n != 0:
+		a.violated.report("C37", -1, "GetBatch with room for %d returns %d and the error %v", size, n, err)
+		return nil, err != shardq.ErrShutDown
+	case err == shardq.ErrShutDown:
+		a.record(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
+		return nil, false
+	case lasts && err != nil:
+		a.violated.report("C37", -1, "GetBatch says %v, and its context lasts", err)
+	}
+	for _, key := range into[:n] {
+		if !a.strange(key) {
+			a.took(e, key)
+			a.passed(key)
+			keys = append(keys, key)
+		}
+	}
+	return keys, true
+}
+
+// passed enters a key of a batch in the reading of the frontiers: it came before the next
+// one of the batch.
+func (a *actor) passed(key int) {
+	if a.ledger == nil || a.ledger.order == nil || classOf(key) != ordered {
+		return
+	}
+	group := a.plan.groupOf(key)
+	a.before[group] = max(a.before[group], a.ledger.keys[key].began.Load())
+}
+
+// doneBatch is DoneBatch. If the hash function panics in it, it has to be said again.
+func (a *actor) doneBatch(keys []int) {
+	for again := true; again; {
+		a.sign()
+		e := event{operation: opDone, way: inABatch, call: now()}
+		again = attempt(func() { a.queue.doneBatch(keys) }) == hashLost
+		e.end, e.unsure = now(), again
+		for _, key := range keys {
+			e.key = int32(key)
+			a.record(e)
+		}
+	}
+	a.dones += uint64(len(keys))
+}
+
+// nextSome takes a batch, or some keys one by one, and ends them together or one by one.
+func (c *consumer) nextSome() (open bool) {
+	size := 1 + c.roll(c.roll(c.mostInABatch())+1)
+	if c.chance(3) {
+		keys, open := c.collect(min(size, 20))
+		c.processAll(keys)
+		return open
+	}
+	keys, open := c.getBatch(size)
+	c.processAll(keys)
+	return open
+}
+
+// collect takes keys one by one, and waits for none but the first for long. Who has keys in
+// hand does not leave at the shutdown: their Dones may make them ready once more.
+func (c *consumer) collect(size int) (keys []int, open bool) {
+	key, open := c.get()
+	for key >= 0 && open {
+		if keys = append(keys, key); len(keys) == size {
+			break
+		}
+		key, open = c.getFor(time.Duration(c.roll(200)) * time.Microsecond)
+	}
+	return keys, open || len(keys) > 0
+}
+
+func (c *consumer) processAll(keys []int) {
+	defer c.finishAll(keys) // also if the work panics, or ends the goroutine
+	for _, key := range keys {
+		c.work(key)
+	}
+}
+
+func (c *consumer) finishAll(keys []int) {
+	switch {
+	case len(keys) == 0:
+	case c.chance(2):
+		for i := range keys {
+			c.finish(keys[len(keys)-1-i])
+		}
+	default:
+		for _, key := range keys {
+			c.endInLedger(key)
+		}
+		c.doneBatch(keys)
+		for _, key := range keys {
+			c.cameInLedger(key)
+		}
+	}
+}

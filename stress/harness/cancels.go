@@ -1,0 +1,89 @@
+package harness
+
+import "github.com/shardq/shardq"
+
+// What the ledger knows of Cancels (C39): no run of a key begins after a Cancel without an
+// add that ended after the Cancel began.
+
+// A cancellation is a Cancel beside which nobody added the key: if only so many adds have
+// begun, the key has no business to come in answer to a Get that was called after it.
+type cancellation struct {
+	adds uint64
+	over int64 // the stamp after it
+}
+
+// withdrawing is called before a Cancel. It returns nil if somebody is adding the key.
+func (l *ledger) withdrawing(key int) *cancellation {
+	r := &l.keys[key]
+	ended := r.ended.Load() // first: an add that is under way then counts as begun below
+	if begun := r.wanted.Load(); begun == ended {
+		return &cancellation{adds: begun}
+	}
+	return nil
+}
+
+// withdrawn is called after it.
+func (l *ledger) withdrawn(key int, c *cancellation, took bool) {
+	r := &l.keys[key]
+	if took {
+		raise(&r.excused, r.wanted.Load())
+	}
+	if c != nil {
+		c.over = now()
+		r.canceled.Store(c)
+	}
+}
+
+// checkCanceled is called after a Get.
+func (l *ledger) checkCanceled(key int, r *record, called int64) {
+	if c := r.canceled.Load(); c != nil && called > c.over && r.wanted.Load() == c.adds {
+		l.violated.report("C39", key, "key %d was handed out after a Cancel, and nobody had added it since", key)
+	}
+}
+
+// cancel is Cancel. It reports false if user code panicked before it came to anything.
+func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
+	if !a.affordable(opAdd, key) {
+		return was, false
+	}
+	a.sign()
+	var c *cancellation
+	if a.ledger != nil {
+		c = a.ledger.withdrawing(key)
+	}
+	e := event{operation: opCancel, key: int32(key), call: now()}
+	if attempt(func() { was = a.queue.cancel(key) }) != calm {
+		return was, false
+	}
+	e.end, e.was = now(), was
+	a.asked.canceled(was)
+	if a.ledger != nil {
+		a.ledger.withdrawn(key, c, was.Any())
+	}
+	a.record(e)
+	return was, true
+}
+
+// cancelHeld cancels the key that a worker has in hand: it is not ready, whoever adds it.
+func (c *consumer) cancelHeld(key int) {
+	if was, ok := c.cancel(key); ok && was.Ready {
+		c.violated.report("C39", key, "Cancel says that key %d was ready, while a worker had it", key)
+	}
+}
+
+// withdraw may cancel what a producer has just added to a key that it has claimed, and
+// that comes once, and reports whether it did: then the key is unused again.
+func (p *producer) withdraw(key int) bool {
+	if !p.has(Cancels) || !p.chance(8) {
+		return false
+	}
+	was, ok := p.cancel(key)
+	if !ok || !was.Any() {
+		return false
+	}
+	if was.Dirty {
+		p.violated.report("C39", key, "Cancel says that key %d was dirty, which was added once", key)
+	}
+	p.ledger.keys[key].use.Store(unused)
+	return true
+}

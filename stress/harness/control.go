@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/shardq/shardq"
+)
+
+// A Controlled queue is one with what section I of docs/semantics.md promises beyond
+// client-go's method set. A target whose queues are says so: see [Features].
+type Controlled[T comparable] interface {
+	AddBatch([]T)
+	GetBatch(context.Context, []T) (int, error)
+	DoneBatch([]T)
+	Items(context.Context) iter.Seq[T]
+	AddWith(T, shardq.AddOptions)
+	Cancel(T) shardq.Canceled
+	TryAdd(T) error
+	AddContext(context.Context, T) error
+	Drain(context.Context, shardq.DrainOptions) ([]T, error)
+	Snapshot(limit int) shardq.Snapshot[T]
+	All(shardq.ItemState) iter.Seq[shardq.ItemInfo[T]]
+}
+
+// controls is a [Controlled] queue as actors see it: of keys. A plan has what needs it
+// only for targets that have it.
+type controls interface {
+	addBatch(keys []int)
+	getBatch(ctx context.Context, into []int) (n int, err error)
+	doneBatch(keys []int)
+	items(ctx context.Context) iter.Seq[int]
+	addWith(key int, o shardq.AddOptions)
+	cancel(key int) shardq.Canceled
+	tryAdd(key int) error
+	addContext(ctx context.Context, key int) error
+	drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error)
+	snapshot(limit int) shardq.Snapshot[int]
+	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]]
+	// spoilControlled adds, in one of five ways, an item that is not equal to itself,
+	// and reports whether the answer, if there is one, says so.
+	spoilControlled(way int) bool
+}
+
+// waysToSpoil is how many there are beyond client-go's three.
+const waysToSpoil = 5
+
+func (a adapted[T]) encodeAll(keys []int) []T {
+	items := make([]T, len(keys))
+	for i, key := range keys {
+		items[i] = a.codec.encode(key)
+	}
+	return items
+}
+
+func (a adapted[T]) addBatch(keys []int)  { a.control.AddBatch(a.encodeAll(keys)) }
+func (a adapted[T]) doneBatch(keys []int) { a.control.DoneBatch(a.encodeAll(keys)) }
+
+func (a adapted[T]) getBatch(ctx context.Context, into []int) (n int, err error) {
+	items := make([]T, len(into))
+	n, err = a.control.GetBatch(ctx, items)
+	for i := range min(n, len(into)) {
+		into[i] = a.codec.decode(items[i])
+	}
+	return n, err
+}
+
+func (a adapted[T]) items(ctx context.Context) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for item := range a.control.Items(ctx) {
+			if !yield(a.codec.decode(item)) {
+				return
+			}
+		}
+	}
+}
+
+func (a adapted[T]) addWith(key int, o shardq.AddOptions) { a.control.AddWith(a.codec.encode(key), o) }
+func (a adapted[T]) cancel(key int) shardq.Canceled       { return a.control.Cancel(a.codec.encode(key)) }
+func (a adapted[T]) tryAdd(key int) error                 { return a.control.TryAdd(a.codec.encode(key)) }
+
+func (a adapted[T]) addContext(ctx context.Context, key int) error {
+	return a.control.AddContext(ctx, a.codec.encode(key))
+}
+
+func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error) {
+	items, err := a.control.Drain(ctx, o)
+	for _, item := range items {
+		dropped = append(dropped, a.codec.decode(item))
+	}
+	var left *shardq.DrainError[T]
+	if errors.As(err, &left) {
+		err = &shardq.DrainError[int]{
+			Queue: left.Queue, Cause: left.Cause, Items: a.decodeAll(left.Items),
+			Ready: left.Ready, Processing: left.Processing, Waiting: left.Waiting,
+		}
+	}
+	return dropped, err
+}
+
+func (a adapted[T]) snapshot(limit int) shardq.Snapshot[int] {
+	s := a.control.Snapshot(limit)
+	return shardq.Snapshot[int]{
+		Time: s.Time, Stats: s.Stats,
+		Processing: a.decodeAll(s.Processing), Ready: a.decodeAll(s.Ready), Waiting: a.decodeAll(s.Waiting),
+	}
+}
+
+func (a adapted[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
+	return func(yield func(shardq.ItemInfo[int]) bool) {
+		for row := range a.control.All(state) {
+			if !yield(infoOf(row, a.codec.decode)) {
+				return
+			}
+		}
+	}
+}
+
+func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemInfo[int]) {
+	for _, row := range rows {
+		decoded = append(decoded, infoOf(row, a.codec.decode))
+	}
+	return decoded
+}
+
+// infoOf is what is known of an item, of its key.
+func infoOf[T comparable](row shardq.ItemInfo[T], decode func(T) int) shardq.ItemInfo[int] {
+	return shardq.ItemInfo[int]{
+		Item: decode(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
+		Deadline: row.Deadline, Attempts: row.Attempts, Shard: row.Shard,
+	}
+}
+
+func (a adapted[T]) spoilControlled(way int) bool {
+	item := a.codec.spoilt
+	switch way {
+	case 0:
+		a.control.AddBatch([]T{item})
+	case 1:
+		a.control.AddWith(item, shardq.AddOptions{After: longestDelay, RateLimited: true})
+	case 2:
+		a.control.AddWith(item, shardq.AddOptions{Policy: shardq.KeepNew})
+	case 3:
+		return a.control.TryAdd(item) == shardq.ErrRejected
+	default:
+		return a.control.AddContext(context.Background(), item) == shardq.ErrRejected
+	}
+	return true
+}

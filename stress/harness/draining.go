@@ -1,0 +1,186 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// Drain, as a way to end a round (C42): what waits is dealt with by the round's policy,
+// and what is dropped is returned, once.
+
+// returned keeps what drains have returned.
+type returned struct {
+	sync.Mutex
+	keys map[int]bool
+}
+
+// drainByContext ends the queue by several drains, at some moment while producers are at
+// work. Those that give up are followed by a ShutDown, or by a drain that does not.
+func (r *round) drainByContext(a *actor) {
+	r.awaitSomeMoment(a)
+	all := &returned{keys: map[int]bool{}}
+	if r.plan.Waiting == shardq.RunWaiting && r.ledger != nil {
+		r.ledger.hurried.Store(true)
+	}
+	if r.plan.GivesUp {
+		r.giveUp(a, all)
+		return
+	}
+	var callers sync.WaitGroup
+	for range 1 + a.roll(3) {
+		callers.Go(func() { r.drainToTheEnd(all) })
+	}
+	callers.Wait()
+}
+
+// drainToTheEnd is a Drain that nothing cuts short.
+func (r *round) drainToTheEnd(all *returned) {
+	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
+	r.enterDropped(dropped, all)
+	if err != nil {
+		r.violated.report("C42", -1, "Drain says %v, and neither its context ended nor did anybody call ShutDown", err)
+		return
+	}
+	r.checkDrained("C42", "Drain")
+	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
+		r.violated.report("C42", -1, "Drain returned with %d items waiting", s.Waiting)
+	}
+}
+
+// giveUp lets drains give up, at once or soon; in half of the rounds while workers keep
+// keys, so that they have to.
+func (r *round) giveUp(a *actor, all *returned) {
+	held := 0
+	if a.chance(2) {
+		held = r.closeGate(a)
+	}
+	for range 1 + a.roll(3) {
+		r.drainFor(time.Duration(a.roll(2)*a.roll(500))*time.Microsecond, 1+a.roll(200), held, all)
+	}
+	if held > 0 {
+		r.shutDownADrain(a, all)
+		r.gate.open()
+	}
+	if a.chance(2) && r.plan.Waiting != shardq.AwaitWaiting && held == 0 {
+		r.drainToTheEnd(all)
+	} else {
+		r.queue.ShutDown()
+	}
+}
+
+// closeGate closes the gate, and returns how many workers are held by it: one at least.
+func (r *round) closeGate(a *actor) (held int) {
+	r.gate.close()
+	for r.gate.held.Load() == 0 && !r.violated.stopped.Load() {
+		r.lastWave(a)
+		breathe()
+	}
+	return int(r.gate.held.Load())
+}
+
+// drainFor is a Drain whose context ends after a while. So many keys are not going to be
+// Done meanwhile.
+func (r *round) drainFor(limit time.Duration, most, held int, all *returned) {
+	ctx, cancel := context.WithTimeout(r.context, limit)
+	defer cancel()
+	dropped, err := r.queue.drain(ctx, shardq.DrainOptions{Waiting: r.plan.Waiting, Limit: most})
+	r.enterDropped(dropped, all)
+	switch {
+	case err == nil && held > 0:
+		r.violated.report("C42", -1, "Drain says that all is done, and %d workers have keys", held)
+	case err == nil:
+		r.checkDrained("C42", "Drain")
+	case ctx.Err() == nil:
+		r.violated.report("C42", -1, "Drain says %v, and its context has not ended", err)
+	default:
+		r.checkLeft(err, ctx.Err(), most, held)
+	}
+}
+
+// shutDownADrain begins a drain that cannot come to its end, and ends it by a ShutDown.
+func (r *round) shutDownADrain(a *actor, all *returned) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
+		r.enterDropped(dropped, all)
+		if err == nil {
+			r.violated.report("C42", -1, "Drain says that all is done, and a worker has a key")
+			return
+		}
+		r.checkLeft(err, shardq.ErrShutDown, 100, 1)
+	}()
+	if !r.releases(over) {
+		r.violated.report("C42", -1, "a ShutDown did not end a Drain within %v", grace)
+		return
+	}
+	<-over
+}
+
+// checkLeft checks what a Drain says is left when it gives up.
+func (r *round) checkLeft(err, cause error, most, held int) {
+	var left *shardq.DrainError[int]
+	if !errors.As(err, &left) || !errors.Is(err, cause) || left.Error() == "" {
+		r.violated.report("C42", -1, "Drain gives up with %v, which is no DrainError with the cause %v", err, cause)
+		return
+	}
+	sum := left.Processing + left.Ready + left.Waiting
+	switch {
+	case left.Processing < held:
+		r.violated.report("C42", -1, "Drain says that %d items are in processing, and %d workers have one: %v", left.Processing, held, err)
+	case left.Ready < 0 || left.Waiting < 0 || sum > r.plan.Keys:
+		r.violated.report("C42", -1, "Drain says what cannot be of %d keys: %v", r.plan.Keys, err)
+	case len(left.Items) > most || len(left.Items) < min(most, held):
+		r.violated.report("C42", -1, "Drain names %d items, where %d are wanted at most: %v", len(left.Items), most, err)
+	}
+	r.checkNamed(left.Items)
+}
+
+// checkNamed: the items come by their states.
+func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
+	rank := map[shardq.ItemState]int{shardq.Processing: 1, shardq.Ready: 2, shardq.Waiting: 3}
+	last := 0
+	for _, row := range rows {
+		if n := rank[row.State]; n < max(last, 1) || row.Item < 0 || row.Item >= r.plan.Keys {
+			r.violated.report("C42", -1, "among what is left, in the wrong place: %+v", row)
+		} else {
+			last = n
+		}
+	}
+}
+
+// enterDropped accounts for keys that a Drain dropped: there need be no run after their
+// adds.
+func (r *round) enterDropped(keys []int, all *returned) {
+	all.Lock()
+	defer all.Unlock()
+	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting {
+		r.violated.report("C42", -1, "Drain returns %d items, where none is to be dropped", len(keys))
+	}
+	for _, key := range keys {
+		switch {
+		case key < 0 || key >= r.plan.Keys:
+			r.violated.report("C42", -1, "Drain returns an item that nobody adds")
+			return
+		case all.keys[key]:
+			r.violated.report("C42", key, "key %d was returned twice by drains", key)
+		case r.ledger != nil:
+			r.ledger.returned(key)
+		}
+		all.keys[key] = true
+	}
+}
+
+// returned is called for a key that a Drain dropped.
+func (l *ledger) returned(key int) {
+	r := &l.keys[key]
+	if n := r.wanted.Load(); n == 0 || classOf(key) == ordered {
+		l.violated.report("C42", key, "key %d was returned by a drain, and nobody had added it with a delay", key)
+	} else {
+		raise(&r.excused, n)
+	}
+}

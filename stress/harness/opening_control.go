@@ -1,0 +1,313 @@
+package harness
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// What is done to a new queue of section I before anybody else uses it.
+
+// control checks the operations that are in the round's mix.
+func (o opening) control() {
+	for _, check := range []struct {
+		needs Ingredient
+		check func()
+	}{
+		{Batches, o.batches}, {Loops, o.loops}, {Cancels, o.withdrawals}, {Policies, o.policies},
+		{Room, o.room}, {Ages, o.ages},
+	} {
+		if o.has(check.needs) && !o.violated.stopped.Load() {
+			check.check()
+		}
+	}
+}
+
+// stand compares the counts with what they must be, on account of a clause.
+func (o opening) stand(clause, after string, ready, waiting, processing int) {
+	if s, _ := o.queue.stats(); s.Ready != ready || s.Waiting != waiting || s.Processing != processing {
+		o.violated.report(clause, -1, "after %s, %d items must be ready, %d waiting, and %d in processing, but Stats says %+v",
+			after, ready, waiting, processing, s)
+	}
+}
+
+// batches: they come to the same as so many calls, and GetBatch waits for no more than
+// there is.
+func (o opening) batches() {
+	n := 2 + o.roll(200)
+	keys := make([]int, n, n+1)
+	for i := range keys {
+		keys[i] = o.first + i
+	}
+	o.asked.immediate += uint64(n) + 1
+	o.queue.addBatch(append(keys, o.first))
+	o.stand("C37", "an AddBatch", n, 0, 0)
+	ctx, cancel := context.WithTimeout(o.context, grace)
+	defer cancel()
+	var got []int
+	for room := 1; len(got) < n && !o.violated.stopped.Load(); room *= 2 {
+		into := make([]int, room)
+		m, err := o.queue.getBatch(ctx, into)
+		if want := min(room, n-len(got)); err != nil || m != want {
+			o.violated.report("C37", -1, "GetBatch with room for %d, with %d items ready, returns %d and the error %v", room, n-len(got), m, err)
+			return
+		}
+		got = append(got, into[:m]...)
+	}
+	o.gets += uint64(n)
+	o.stand("C37", "a GetBatch", 0, 0, n)
+	if o.plan.Shards == 1 && !slices.Equal(got, keys) {
+		o.violated.report("C37", -1, "from a batch of %v in one shard, GetBatch made %v", keys, got)
+	}
+	o.dones += uint64(n)
+	o.queue.doneBatch(got)
+	o.stand("C37", "a DoneBatch", 0, 0, 0)
+}
+
+// loops: a turn of a loop ends with a Done, however it ends.
+func (o opening) loops() {
+	for name, leave := range map[string]func(){
+		"continue": func() {}, "break": func() {}, "a panic": func() { panic(workerLost) }, "runtime.Goexit": runtime.Goexit,
+	} {
+		o.add(opAdd, o.first, 0)
+		o.add(opAdd, o.first+1, 0)
+		o.loopOnce(name == "continue", leave)
+		left := 1
+		if name == "continue" {
+			left = 0
+		}
+		o.stand("C36", "a loop whose turn ends with "+name, left, 0, 0)
+		for range left {
+			o.end(o.take())
+		}
+	}
+}
+
+// loopOnce ranges over two items, or one.
+func (o opening) loopOnce(both bool, leave func()) {
+	ctx, cancel := context.WithTimeout(o.context, grace)
+	defer cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() { onPurpose(recover()) }()
+		turns := 0
+		for range o.queue.items(ctx) {
+			turns++
+			o.gets++
+			o.dones++
+			o.stand("C36", "the beginning of a loop's turn", 2-turns, 0, 1)
+			if leave(); !both || turns == 2 {
+				break
+			}
+		}
+	}()
+	<-over
+}
+
+// withdrawals: a Cancel takes back what there is, says so, and leaves a processing alone.
+func (o opening) withdrawals() {
+	cancel := func(state string, want shardq.Canceled, ready, waiting, processing int) {
+		was := o.queue.cancel(o.first)
+		o.asked.canceled(was)
+		if was != want {
+			o.violated.report("C39", -1, "Cancel of an item that is %s says %+v", state, was)
+		}
+		o.stand("C39", "a Cancel of an item that is "+state, ready, waiting, processing)
+	}
+	cancel("unknown", shardq.Canceled{}, 0, 0, 0)
+	o.add(opAdd, o.first, 0)
+	cancel("ready", shardq.Canceled{Ready: true}, 0, 0, 0)
+	o.add(opAddAfter, o.first, longestDelay)
+	o.expect(0, 1, 0)
+	cancel("waiting", shardq.Canceled{Waiting: true}, 0, 0, 0)
+	o.add(opAdd, o.first, 0)
+	key := o.take()
+	cancel("processing", shardq.Canceled{}, 0, 0, 1)
+	o.add(opAdd, key, 0)
+	cancel("dirty", shardq.Canceled{Dirty: true}, 0, 0, 1)
+	o.end(key)
+	o.expect(0, 0, 0)
+}
+
+// policies: MaxWait ends what is put off, and each policy keeps the deadline that it says.
+func (o opening) policies() {
+	const short, long = longestDelay / 5, longestDelay
+	for _, test := range []struct {
+		policy      shardq.DelayPolicy
+		first, then time.Duration
+		bound, want time.Duration
+	}{
+		{shardq.KeepEarliest, long, short, 0, short},
+		{shardq.KeepLatest, short, long, 0, long},
+		{shardq.KeepLatest, short, time.Hour, long / 2, long / 2},
+		{shardq.KeepNew, long, short, 0, short},
+		{shardq.KeepNew, short, long, 0, long},
+		{shardq.KeepOld, long / 2, short, 0, long / 2},
+	} {
+		o.policy(test.policy, test.first, test.then, test.bound, test.want)
+	}
+}
+
+func (o opening) policy(p shardq.DelayPolicy, first, then, bound, want time.Duration) {
+	if o.violated.stopped.Load() {
+		return
+	}
+	began := time.Now()
+	o.add(opAddAfter, o.first, first)
+	filed := time.Since(began)
+	o.asked.deferred++
+	o.queue.addWith(o.first, shardq.AddOptions{After: then, Policy: p, MaxWait: bound})
+	if o.fake == nil && time.Since(began) >= first {
+		want = 0 // it came before it was put off
+	}
+	if o.fake != nil {
+		o.fake.Step(want - 1)
+		o.stand("C38", "a wait under a policy, but for its last nanosecond", 0, 1, 0)
+		o.fake.Step(1 + tick)
+		o.stand("C38", "a wait under a policy", 1, 0, 0)
+	}
+	key, ok := o.takeSoon("C38")
+	if !ok {
+		return
+	}
+	if early := want - time.Since(began); o.fake == nil && early > 0 {
+		o.violated.report("C38", -1, "an item came at least %v too early, with a delay of %v, and %v later %v by policy %d", early, first, filed, then, p)
+	}
+	o.end(key)
+	if o.queue.Len() > 0 {
+		o.end(o.take())
+	}
+	o.asked.canceled(o.queue.cancel(o.first)) // where it came early, and then waits again
+}
+
+// takeSoon is take, that gives up.
+func (o opening) takeSoon(clause string) (key int, ok bool) {
+	ctx, cancel := context.WithTimeout(o.context, grace)
+	defer cancel()
+	key, ok, err := o.queue.getContext(ctx)
+	if !ok || err != nil {
+		o.violated.report(clause, -1, "an item was not there after %v", grace)
+		return 0, false
+	}
+	o.gets++
+	return key, true
+}
+
+// room: the capacity is not exceeded by those who ask, whom others make room for.
+func (o opening) room() {
+	n := o.plan.Capacity
+	before, _ := o.queue.stats()
+	full := func(want error, key int) {
+		err := o.queue.tryAdd(key)
+		if err == nil {
+			o.asked.immediate++
+		}
+		if err != want {
+			o.violated.report("C40", -1, "TryAdd beside a full queue of %d says %v, where it must say %v", n, err, want)
+		}
+	}
+	for i := range n {
+		full(nil, o.first+i)
+	}
+	full(shardq.ErrFull, o.first+n)
+	full(nil, o.first)
+	if !o.levels.high.Load() {
+		o.violated.report("C41", -1, "OnWatermark was not told that a full queue is high")
+	}
+	o.waitForRoom(n)
+	o.add(opAdd, o.first+n+1, 0)
+	if s, _ := o.queue.stats(); s.Exceeded != before.Exceeded+1 || s.Held != n+1 {
+		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats says %+v", n+1, s)
+	}
+	for range n + 1 {
+		if key, ok := o.takeSoon("C40"); ok {
+			o.end(key)
+		}
+	}
+	o.stand("C40", "all Dones", 0, 0, 0)
+	if o.levels.high.Load() {
+		o.violated.report("C41", -1, "OnWatermark was not told that an empty queue is low")
+	}
+}
+
+// waitForRoom: AddContext gives up with its context, and is let in when there is room.
+func (o opening) waitForRoom(n int) {
+	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
+	defer cancel()
+	if err := o.queue.addContext(short, o.first+n); err != context.DeadlineExceeded {
+		o.violated.report("C40", -1, "AddContext of a full queue says %v, and not that its context has ended", err)
+		return
+	}
+	long, cancel := context.WithTimeout(o.context, grace)
+	defer cancel()
+	told := make(chan error)
+	go func() { told <- o.queue.addContext(long, o.first+n) }()
+	o.end(o.take())
+	if err := <-told; err != nil {
+		o.violated.report("C40", -1, "AddContext says %v, and there is room", err)
+		return
+	}
+	o.asked.immediate++
+}
+
+// ages: a queue shows what it has, and tells of what is stuck, once.
+func (o opening) ages() {
+	o.add(opAdd, o.first, 0)
+	o.add(opAdd, o.first+1, 0)
+	o.shows(shardq.Ready, 2)
+	key := o.take()
+	o.add(opAddAfter, o.first+2, longestDelay)
+	o.shows(shardq.Ready, 1)
+	o.shows(shardq.Processing, 1)
+	o.shows(shardq.Waiting, 1)
+	o.stuck(key)
+	o.end(key)
+	o.end(o.take())
+	o.asked.canceled(o.queue.cancel(o.first + 2))
+	if o.queue.Len() > 0 {
+		o.end(o.take())
+	}
+	o.shows(shardq.Processing, 0)
+}
+
+// stuck waits until the queue has told of a key in processing.
+func (o opening) stuck(key int) {
+	before := o.round.stuck.Load()
+	if o.fake != nil {
+		o.fake.Step(stuckAfter - 2*tick)
+		if o.round.stuck.Load() != before {
+			o.violated.report("C44", -1, "OnStuck was told of key %d %v too soon", key, 2*tick)
+		}
+		o.fake.Step(4 * tick)
+	}
+	for deadline := time.Now().Add(stuckAfter + grace); o.round.stuck.Load() == before && time.Now().Before(deadline); {
+		breathe()
+	}
+	if o.fake != nil {
+		o.fake.Step(2 * stuckAfter)
+	}
+	if n := o.round.stuck.Load() - before; n != 1 {
+		o.violated.report("C44", -1, "OnStuck was told %d times of key %d, which stays in processing", n, key)
+	}
+}
+
+// shows: Snapshot and All show so many items in a state.
+func (o opening) shows(state shardq.ItemState, n int) {
+	var all []shardq.ItemInfo[int]
+	for row := range o.queue.all(state) {
+		all = append(all, row)
+	}
+	s := o.queue.snapshot(100)
+	some := map[shardq.ItemState][]shardq.ItemInfo[int]{
+		shardq.Ready: s.Ready, shardq.Processing: s.Processing, shardq.Waiting: s.Waiting,
+	}[state]
+	wrong := func(row shardq.ItemInfo[int]) bool { return row.State != state || row.Item < o.first }
+	if len(all) != n && !(o.fake == nil && state != shardq.Processing) || slices.ContainsFunc(append(some, all...), wrong) ||
+		o.fake != nil && len(some) != n {
+		o.violated.report("C43", -1, "of %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
+	}
+}

@@ -1,0 +1,321 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/shardq/shardq"
+)
+
+// Faults of the operations of section I. Those that come at times get past what is done
+// to a new queue, and are for the checks under load.
+const (
+	batchLosesOne fault = iota + 1000
+	batchIsReversed
+	batchIsReversedAtTimes
+	batchIsNotAllDone
+	batchOfNone
+	breakIsNoDone
+	loopIsDoneBefore
+	loopEndsAtTimes
+	allPoliciesAreEarliest
+	allPoliciesAreEarliestAtTimes
+	nothingBoundsAWait
+	shorterDelayCounts
+	asksLimiterTwice
+	cancelsInSecret
+	cancelsInPretence
+	cancelsAndAdds
+	cancelsWrongState
+	countsNoCancels
+	exceedsCapacity
+	findsNoRoom
+	findsNoRoomForWhatIsHeld
+	takesInAndLoses
+	givesUpForNoReason
+	countsNoExcess
+	countsExcess
+	tellsLevelsTwice
+	tellsOfNoLow
+	drainsNothing
+	drainsForNobody
+	returnsNothing
+	returnsTwice
+	leavesNothing
+	namesTooMany
+	givesUpWithoutCause
+	tellsOfStuckTwice
+	tellsOfStuckEarly
+	tellsOfNoStuck
+	tellsOfSomeStuck
+	showsTwice
+	showsUnused
+	showsOthers
+	hidesOne
+	showsTooMany
+)
+
+func (q *sabotaged) AddBatch(items []int) {
+	if q.fault == batchLosesOne && q.every(20) {
+		items = items[1:]
+	}
+	q.Queue.AddBatch(items)
+}
+
+func (q *sabotaged) GetBatch(ctx context.Context, dst []int) (int, error) {
+	if q.fault == batchOfNone && q.every(20) {
+		return 0, nil
+	}
+	n, err := q.Queue.GetBatch(ctx, dst)
+	if q.fault == batchIsReversed || q.fault == batchIsReversedAtTimes && q.every(20) {
+		slices.Reverse(dst[:n])
+	}
+	return n, err
+}
+
+func (q *sabotaged) DoneBatch(items []int) {
+	if q.fault == batchIsNotAllDone {
+		items = items[1:]
+	}
+	q.Queue.DoneBatch(items)
+}
+
+func (q *sabotaged) Items(ctx context.Context) iter.Seq[int] {
+	switch {
+	case q.fault == breakIsNoDone:
+		return q.loop(ctx, func(item int, yield func(int) bool) bool {
+			if !yield(item) {
+				return false
+			}
+			q.Queue.Done(item)
+			return true
+		})
+	case q.fault == loopIsDoneBefore:
+		return q.loop(ctx, func(item int, yield func(int) bool) bool {
+			q.Queue.Done(item)
+			return yield(item)
+		})
+	case q.fault == loopEndsAtTimes && !q.ShuttingDown() && q.every(20):
+		return func(func(int) bool) {}
+	}
+	return q.Queue.Items(ctx)
+}
+
+func (q *sabotaged) loop(ctx context.Context, turn func(int, func(int) bool) bool) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for {
+			item, err := q.Queue.GetContext(ctx)
+			if err != nil || !turn(item, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (q *sabotaged) AddWith(item int, o shardq.AddOptions) {
+	switch {
+	case q.fault == allPoliciesAreEarliest, q.fault == allPoliciesAreEarliestAtTimes && q.every(10):
+		o.Policy = shardq.KeepEarliest
+	case q.fault == nothingBoundsAWait:
+		o.MaxWait = 0
+	case q.fault == shorterDelayCounts && o.RateLimited:
+		o.After = 0
+	case q.fault == asksLimiterTwice && o.RateLimited:
+		q.limiter.When(item)
+	}
+	q.Queue.AddWith(item, o)
+}
+
+func (q *sabotaged) Cancel(item int) shardq.Canceled {
+	if q.fault == cancelsInPretence && q.every(20) {
+		return shardq.Canceled{Ready: true}
+	}
+	was := q.Queue.Cancel(item)
+	switch {
+	case q.fault == cancelsInSecret && q.every(20):
+		return shardq.Canceled{}
+	case q.fault == cancelsAndAdds && was.Ready && q.every(5):
+		q.Queue.Add(item)
+	case q.fault == cancelsWrongState && was.Dirty && q.every(5):
+		return shardq.Canceled{Ready: true}
+	}
+	return was
+}
+
+func (q *sabotaged) TryAdd(item int) error {
+	switch {
+	case q.fault == findsNoRoom && q.Queue.Stats().Held == 0 && q.every(2),
+		q.fault == findsNoRoomForWhatIsHeld && q.every(20):
+		return shardq.ErrFull
+	case q.fault == takesInAndLoses && q.every(100):
+		return nil
+	}
+	err := q.Queue.TryAdd(item)
+	if q.fault == exceedsCapacity && err == shardq.ErrFull && q.every(20) {
+		q.Queue.Add(item)
+		return nil
+	}
+	return err
+}
+
+func (q *sabotaged) AddContext(ctx context.Context, item int) error {
+	if q.fault == givesUpForNoReason && q.every(20) {
+		return context.Canceled
+	}
+	return q.Queue.AddContext(ctx, item)
+}
+
+func (q *sabotaged) Drain(ctx context.Context, o shardq.DrainOptions) ([]int, error) {
+	switch q.fault {
+	case drainsNothing:
+		q.Queue.ShutDown()
+		return nil, nil
+	case drainsForNobody:
+		dropped, err := q.Queue.Drain(ctx, o)
+		return dropped, errors.Join(err, shardq.ErrShutDown)
+	case namesTooMany:
+		o.Limit *= 10
+	}
+	dropped, err := q.Queue.Drain(ctx, o)
+	var left *shardq.DrainError[int]
+	switch {
+	case q.fault == returnsNothing:
+		return nil, err
+	case q.fault == returnsTwice:
+		return append(dropped, dropped...), err
+	case q.fault == leavesNothing && errors.As(err, &left):
+		return dropped, &shardq.DrainError[int]{Cause: left.Cause}
+	case q.fault == givesUpWithoutCause && errors.As(err, &left):
+		left.Cause = context.Canceled
+	}
+	return dropped, err
+}
+
+func (q *sabotaged) Snapshot(limit int) shardq.Snapshot[int] {
+	if q.fault == showsTooMany {
+		limit *= 10
+	}
+	return q.Queue.Snapshot(limit)
+}
+
+func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
+	rows := slices.Collect(q.Queue.All(state))
+	if len(rows) > 0 && q.every(10) {
+		first := rows[0]
+		switch {
+		case q.fault == showsTwice:
+			rows = slices.Insert(rows, 0, first)
+		case q.fault == hidesOne:
+			rows = rows[1:]
+		case q.fault == showsOthers:
+			rows[0].State = shardq.Waiting + shardq.Ready - state
+		case q.fault == showsUnused:
+			first.Item = 3
+			if !slices.ContainsFunc(rows, func(row shardq.ItemInfo[int]) bool { return row.Item == 3 }) {
+				rows = slices.Insert(rows, 0, first)
+			}
+		}
+	}
+	return slices.Values(rows)
+}
+
+// sabotage changes what a queue is asked for.
+func (f fault) sabotage(s *Settings[int]) {
+	told := 0
+	stuck, level := s.OnStuck, s.OnWatermark
+	if stuck == nil && level == nil {
+		return
+	}
+	switch f {
+	case tellsLevelsTwice:
+		s.OnWatermark = func(high bool) {
+			if told++; told%5 == 0 {
+				level(high)
+			}
+			level(high)
+		}
+	case tellsOfNoLow:
+		s.OnWatermark = func(high bool) {
+			if high && told == 0 {
+				told++
+				level(high)
+			}
+		}
+	case tellsOfStuckTwice:
+		s.OnStuck = func(row shardq.ItemInfo[int]) { stuck(row); stuck(row) }
+	case tellsOfStuckEarly:
+		s.StuckAfter /= 3
+	case tellsOfNoStuck:
+		s.OnStuck = func(shardq.ItemInfo[int]) {}
+	case tellsOfSomeStuck:
+		s.OnStuck = func(row shardq.ItemInfo[int]) {
+			if told++; told == 1 {
+				stuck(row)
+			}
+		}
+	}
+}
+
+func TestEveryFaultOfControlIsFound(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		fault   fault
+		mix     Ingredients
+		ending  Ending
+		clauses []string // any of these
+	}{
+		{"a batch loses an item", batchLosesOne, Batches, Drain, []string{"C2", "Stats"}},
+		{"a batch is reversed", batchIsReversed, Batches, Drain, []string{"C37"}},
+		{"some batches are reversed", batchIsReversedAtTimes, Batches, Drain, []string{"C3", "C5"}},
+		{"a batch is not all done", batchIsNotAllDone, Batches, Drain, []string{"C37"}},
+		{"a batch of none", batchOfNone, Batches, Drain, []string{"C37"}},
+		{"break is no Done", breakIsNoDone, Loops, Drain, []string{"C36"}},
+		{"the Done comes before the turn", loopIsDoneBefore, Loops, Drain, []string{"C36"}},
+		{"loops end", loopEndsAtTimes, Loops, Drain, []string{"C36"}},
+		{"the earliest deadline counts", allPoliciesAreEarliest, Policies, Drain, []string{"C38"}},
+		{"the earliest deadline counts at times", allPoliciesAreEarliestAtTimes, Policies, Drain, []string{"C38"}},
+		{"the earliest deadline counts at times, and steps", allPoliciesAreEarliestAtTimes, Policies | Steps, Drain, []string{"C38"}},
+		{"nothing bounds a wait", nothingBoundsAWait, Policies, Drain, []string{"C38"}},
+		{"the shorter delay counts", shorterDelayCounts, Policies | RateLimited, Drain, []string{"C38"}},
+		{"the limiter is asked twice", asksLimiterTwice, Policies | RateLimited, Drain, []string{"C28"}},
+		{"Cancel does not say what it does", cancelsInSecret, Cancels, Drain, []string{"C3", "C2", "C39"}},
+		{"Cancel does not do what it says", cancelsInPretence, Cancels, Drain, []string{"C3", "C39"}},
+		{"what is canceled comes", cancelsAndAdds, Cancels, Drain, []string{"C39"}},
+		{"Cancel says ready for dirty", cancelsWrongState, Cancels | Readd, Drain, []string{"C39"}},
+		{"Cancels are not counted", countsNoCancels, Cancels, Drain, []string{"C39"}},
+		{"the capacity is exceeded", exceedsCapacity, Room, Drain, []string{"C40"}},
+		{"an empty queue has no room", findsNoRoom, Room, Drain, []string{"C40"}},
+		{"there is no room for what is held", findsNoRoomForWhatIsHeld, Room, Drain, []string{"C40"}},
+		{"what is taken in is lost", takesInAndLoses, Room, Drain, []string{"C2", "C3", "Stats"}},
+		{"AddContext gives up", givesUpForNoReason, Room, Drain, []string{"C40"}},
+		{"what exceeds the capacity is not counted", countsNoExcess, Room, Drain, []string{"C40"}},
+		{"what does not exceed it is counted", countsExcess, 0, Drain, []string{"C40"}},
+		{"a level is told twice", tellsLevelsTwice, Room, Drain, []string{"C41"}},
+		{"the low level is not told", tellsOfNoLow, Room, Drain, []string{"C41"}},
+		{"Drain does not wait", drainsNothing, 0, DrainContext, []string{"C42"}},
+		{"Drain gives up", drainsForNobody, 0, DrainContext, []string{"C42"}},
+		{"what is dropped is not returned", returnsNothing, Delays, DrainContext, []string{"C2"}},
+		{"what is dropped is returned twice", returnsTwice, Delays, DrainContext, []string{"C42"}},
+		{"nothing is said to be left", leavesNothing, 0, DrainContext, []string{"C42"}},
+		{"too many are named", namesTooMany, 0, DrainContext, []string{"C42"}},
+		{"Drain gives up without cause", givesUpWithoutCause, 0, DrainContext, []string{"C42"}},
+		{"what is stuck is told of twice", tellsOfStuckTwice, Ages, Drain, []string{"C44"}},
+		{"what is stuck is told of early", tellsOfStuckEarly, Ages, Drain, []string{"C44"}},
+		{"what is stuck is not told of", tellsOfNoStuck, Ages, Drain, []string{"C44"}},
+		{"only the first is told of", tellsOfSomeStuck, Ages, Drain, []string{"C44"}},
+		{"All shows an item twice", showsTwice, Ages, Drain, []string{"C43"}},
+		{"All shows what is not there", showsUnused, Ages, Drain, []string{"C43"}},
+		{"All shows others", showsOthers, Ages, Drain, []string{"C43"}},
+		{"All hides an item", hidesOne, Ages, Drain, []string{"C43"}},
+		{"Snapshot shows too many", showsTooMany, Ages, Drain, []string{"C43"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			convict(t, test.fault, test.mix, test.ending, func(v Violation) bool {
+				return slices.Contains(test.clauses, v.Clause)
+			})
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shardq/shardq"
+)
+
+// drain says whether ShutDownWithDrain returns at once. If it does not, its return is an
+// event of the command that brings it about.
+func (p *player) drain(c *command) string {
+	if c.manner != "" {
+		return p.drainWaiting(c)
+	}
+	p.draining++
+	go func() {
+		p.queue.shutDownWithDrain()
+		p.drained <- struct{}{}
+	}()
+	p.settle()
+	if len(p.drained) == 0 {
+		return "waits"
+	}
+	<-p.drained
+	p.draining--
+	return drainReturns
+}
+
+// drainReturns is what comes of a drain that has nothing to say.
+const drainReturns = "returns"
+
+// waitingPolicies are the policies of a Drain.
+var waitingPolicies = map[string]shardq.WaitingPolicy{
+	"dropping": shardq.DropWaiting,
+	"running":  shardq.RunWaiting,
+	"awaiting": shardq.AwaitWaiting,
+}
+
+// drainWaiting is drain with Drain, and a policy.
+func (p *player) drainWaiting(c *command) string {
+	w := newWorker(c.worker, "with context")
+	w.role = ending
+	options := shardq.DrainOptions{Waiting: waitingPolicies[c.manner]}
+	p.start(w, func() arrival {
+		dropped, err := p.queue.drain(w.context, options)
+		return arrival{worker: w, reason: describeDrain(dropped, err)}
+	})
+	if a, ok := p.returned(w); ok {
+		return a.reason
+	}
+	return "waits"
+}
+
+// describeDrain says what a Drain returned.
+func describeDrain(dropped []string, err error) string {
+	text := drainReturns
+	var left *shardq.DrainError[string]
+	switch {
+	case errors.As(err, &left):
+		text = describeCause(left) + " and leaves " + describeLeft(left)
+	case err != nil:
+		text = err.Error()
+	}
+	if len(dropped) > 0 {
+		text += ", dropped " + list(sorted(dropped))
+	}
+	return text
+}
+
+func describeCause(left *shardq.DrainError[string]) string {
+	if errors.Is(left, shardq.ErrShutDown) {
+		return "is told of a shutdown" + inQueue(left.Queue)
+	}
+	return givesUp + inQueue(left.Queue)
+}
+
+// describeLeft names the items that were left, state by state, and their number where it
+// is not that of the items.
+func describeLeft(left *shardq.DrainError[string]) string {
+	names := map[shardq.ItemState][]string{}
+	for _, i := range left.Items {
+		names[i.State] = append(names[i.State], i.Item)
+	}
+	var words []string
+	for _, part := range []struct {
+		state shardq.ItemState
+		n     int
+	}{{shardq.Processing, left.Processing}, {shardq.Ready, left.Ready}, {shardq.Waiting, left.Waiting}} {
+		items := names[part.state]
+		if len(items) != part.n {
+			words = append(words, fmt.Sprintf("%d %v, of which it knows", part.n, part.state))
+		}
+		if len(items) > 0 {
+			words = append(words, list(sorted(items))+" "+part.state.String())
+		}
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,87 @@
+package traces
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// leaves is what comes of a loop that ends.
+const leaves = "leaves its loop"
+
+// The ways to end a turn of a loop: after next the loop goes on, and it ends after the
+// others.
+const next = "next"
+
+var lastTurns = []string{"break", "return", "panic", "Goexit"}
+
+// loop lets a worker range over Items: at each item it waits to be told how the turn ends.
+func (p *player) loop(c *command) string {
+	w := newWorker(c.worker, "with context")
+	w.turns = make(chan string)
+	p.loops = append(p.loops, w)
+	p.start(w, func() (end arrival) {
+		// A turn that panics, or calls Goexit, ends here.
+		end = arrival{worker: w, reason: leaves}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			p.rangeOver(w)
+		}()
+		<-ended
+		return end
+	})
+	return p.whereLoopIs(w)
+}
+
+func (p *player) rangeOver(w *worker) {
+	for item := range p.queue.items(w.context) {
+		p.arrivals <- arrival{worker: w, items: []string{item}}
+		switch <-w.turns {
+		case next:
+			continue
+		case "return":
+			return
+		case "panic":
+			panic("on purpose")
+		case "Goexit":
+			runtime.Goexit()
+		}
+		break
+	}
+}
+
+// turn ends the turn of a worker's loop.
+func (p *player) turn(c *command) string {
+	i := slices.IndexFunc(p.loops, func(w *worker) bool { return w.name == c.worker })
+	if i < 0 || slices.Contains(p.away[getting], p.loops[i]) {
+		p.fault = fmt.Errorf("worker %s is at no item of a loop", c.worker)
+		return ""
+	}
+	w := p.loops[i]
+	p.away[getting] = append(p.away[getting], w)
+	w.turns <- c.manner
+	return p.whereLoopIs(w)
+}
+
+// whereLoopIs says what a loop has come to.
+func (p *player) whereLoopIs(w *worker) string {
+	a, ok := p.returned(w)
+	if !ok {
+		p.hide()
+		return "sleeps"
+	}
+	if a.reason == leaves {
+		p.loops = slices.DeleteFunc(p.loops, func(other *worker) bool { return other == w })
+	}
+	return a.String()
+}
+
+// endLoops ends the turns that nobody has ended.
+func (p *player) endLoops() {
+	for _, w := range p.loops {
+		w.cancel()
+		close(w.turns)
+	}
+}
