@@ -86,8 +86,8 @@
 // function, the hooks, an item's methods) is ever called while a lock is held;
 // if it panics, the panic reaches the caller and the queue goes on working.
 //
-// A queue starts no goroutine (but now and then one that calls OnStuck). While items wait for delays it has one timer, set
-// for the earliest of them; an idle queue has none. Memory follows the number of
+// A queue starts no goroutine (but now and then one that calls OnStuck). While items
+// wait for delays it has one timer, set for the earliest of them; an idle queue has none. Memory follows the number of
 // items under way and is given back after a burst.
 //
 // # Shutdown

@@ -63,8 +63,9 @@ func (q *Queue[T]) withAttempts(rows []ItemInfo[T]) []ItemInfo[T] {
 
 // All returns an iterator over all items in a state. It goes from shard to shard, and
 // copies the items of one while it holds the lock, which takes a good part of a second for
-// a million items that wait in one shard; no lock is held while the loop looks at them. So what it shows of a shard was so at one moment, and an item that changes its
-// state meanwhile may be shown late, but not twice.
+// a million items that wait in one shard; no lock is held while the loop looks at them. So
+// what it shows of a shard was so at one moment, and an item that changes its state
+// meanwhile may be shown late, but not twice.
 //
 // Within a shard, ready items come in the order in which they will be handed out, those in
 // processing the longest first, with [Options].Ages, and those that wait in the order of

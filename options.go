@@ -78,8 +78,9 @@ type Options[T comparable] struct {
 	HighWatermark, LowWatermark int
 
 	// Ages makes the queue note since when each item is ready, or in processing, to the
-	// tick (or older, by as much as the clock's timer is late), for [Queue.Snapshot] and the like, and keep the items in processing in the
-	// order in which they were handed out. It costs 8 bytes for each item, and a wake-up
+	// tick (or older, by as much as the clock's timer is late), for [Queue.Snapshot] and
+	// the like, and keep the items in processing in the order in which they were handed
+	// out. It costs 8 bytes for each item, and a wake-up
 	// for each tick in which the queue was used. Default: false, unless OnStuck is set.
 	Ages bool
 

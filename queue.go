@@ -14,10 +14,9 @@ import (
 // must be made by [New] or [Must], and must not be copied.
 //
 // All methods are safe for concurrent use. All return at once but Get, GetContext,
-// GetBatch, the loop over Items, AddContext, ShutDownWithDrain and Drain: beyond the lock of one shard for some tens of
-// nanoseconds, or a tenth of a millisecond while many delays end, what that may
-// include is said where it applies. Adding or ending an
-// item whose dynamic value cannot be compared, such as a slice in an any, panics in
+// GetBatch, the loop over Items, AddContext, ShutDownWithDrain and Drain: beyond the lock
+// of one shard for some tens of nanoseconds, or a tenth of a millisecond while many delays
+// end, what that may include is said where it applies. Adding or ending an item whose dynamic value cannot be compared, such as a slice in an any, panics in
 // the caller's goroutine, before anything is locked or changed.
 type Queue[T comparable] struct {
 	name    string
@@ -85,9 +84,9 @@ func (q *Queue[T]) Name() string { return q.name }
 // Once a shutdown has begun, the item is dropped and counted in Stats.Dropped. An item
 // that is not equal to itself is rejected and counted in Stats.Rejected.
 //
-// Add never waits for room, nor does it ask for any: see [Options].Capacity. If a producer adds what is ready
-// already, many times in a row, while a consumer that was woken has not had a
-// processor yet, Add yields the processor now and then.
+// Add never waits for room, nor does it ask for any: see [Options].Capacity. If a
+// producer adds what is ready already, many times in a row, while a consumer that was
+// woken has not had a processor yet, Add yields the processor now and then.
 func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 
 // TryAdd is [Queue.Add] if there is room for item under [Options].Capacity: it returns
@@ -100,9 +99,10 @@ func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 func (q *Queue[T]) TryAdd(item T) error { return q.shards.TryAdd(item) }
 
 // AddContext is [Queue.TryAdd] that waits for room, for as long as ctx lasts. Who waits
-// first is let in first, and adds first. An item that somebody else adds while its AddContext
-// waits is added once more when there is room. It returns ctx.Err() once ctx has ended, also before it looks for
-// room, and ErrShutDown if the queue is shut down while it waits: then item was not added.
+// first is let in first, and adds first. An item that somebody else adds while its
+// AddContext waits is added once more when there is room. It returns ctx.Err() once ctx has
+// ended, also before it looks for room, and ErrShutDown if the queue is shut down while it
+// waits: then item was not added.
 func (q *Queue[T]) AddContext(ctx context.Context, item T) error {
 	return q.shards.AddContext(ctx, item)
 }

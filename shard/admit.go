@@ -17,7 +17,9 @@ func (s *Set[T]) TryAdd(item T) error {
 		return ErrRejected
 	}
 	hash := s.hash(item)
-	return s.admit(s.shardOf(item, hash), item, uint32(hash), false)
+	err := s.admit(s.shardOf(item, hash), item, uint32(hash), false)
+	s.room.look()
+	return err
 }
 
 // AddContext is TryAdd that waits for room for as long as ctx lasts, in the order of the
@@ -31,16 +33,18 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	}
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	if err := s.admit(sh, item, uint32(hash), false); err != ErrFull {
-		return err
+	err := s.admit(sh, item, uint32(hash), false)
+	if err == ErrFull {
+		if err = s.room.wait(ctx); err == nil {
+			err = s.enter(sh, item, uint32(hash))
+		}
 	}
-	if err := s.room.wait(ctx); err != nil {
-		return err
-	}
-	return s.enter(sh, item, uint32(hash))
+	s.room.look()
+	return err
 }
 
-// enter adds an item for which there is room, and lets the next in the line come.
+// enter adds an item for which there is room, and lets the next in the line come: before
+// anybody looks at the level, whose hook may ask for room itself.
 func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
 	entered := false
 	defer func() {
@@ -54,7 +58,8 @@ func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
 	return s.admit(sh, item, hash, true)
 }
 
-// admit adds an item for which there may be room, or is for sure.
+// admit adds an item for which there may be room, or is for sure. A look at the room is to
+// follow.
 func (s *Set[T]) admit(sh *shard[T], item T, hash uint32, hasRoom bool) error {
 	if !hasRoom {
 		s.refresh() // otherwise the caller has done so, while it could give the room back
@@ -65,7 +70,6 @@ func (s *Set[T]) admit(sh *shard[T], item T, hash uint32, hasRoom bool) error {
 	if outcome == enqueue {
 		s.wake()
 	}
-	s.room.look()
 	return err
 }
 

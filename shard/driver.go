@@ -58,8 +58,8 @@ func (d *driver[T]) init(s *Set[T]) {
 }
 
 // poke makes the driver look at the deadlines. Whoever files a deadline before
-// armed calls it, after the shard has published that deadline in next; and so does the
-// timer's function, in effect.
+// armed calls it, after the shard has published that deadline in next. The timer's function
+// does the same.
 //
 // The race to lose would be this: the driver reads a shard's next; an AddAfter
 // publishes an earlier one there, and reads armed; the driver sets armed and its

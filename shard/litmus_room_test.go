@@ -50,7 +50,7 @@ func (h *house) leave() {
 	synctest.Wait()
 }
 
-// told says what became of those who asked, and how many items are held.
+// answers says what became of those who asked, and how many items are held.
 func (h *house) answers(asleep int) string {
 	synctest.Wait() // for those who are no actors
 	answer := func(err error) string {
