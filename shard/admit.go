@@ -89,7 +89,11 @@ func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effe
 		if hasRoom {
 			room.leave() // the item was added meanwhile, and has its own
 		}
-		return sh.addLocked(item, hash, sh.set.cancelDelayOnAdd), nil
+		e := sh.table.at(id) // not addLocked, which would look at refusing again
+		if e.waiting() && sh.set.cancelDelayOnAdd {
+			sh.stopWaiting(id, e)
+		}
+		return sh.apply(id, e), nil
 	case !hasRoom && !room.tryEnter():
 		return ignore, ErrFull
 	}

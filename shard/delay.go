@@ -75,7 +75,7 @@ func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f filing) {
 	s.refresh()
 	sh.mu.Lock()
-	deadline, waits := sh.waitOn(item, hash, at, f)
+	next, waits := sh.waitOn(item, hash, at, f)
 	outcome := ignore
 	if !waits {
 		if outcome = sh.addLocked(item, hash, true); outcome != ignore && f.delayed {
@@ -86,15 +86,16 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f fil
 	switch {
 	case outcome == enqueue:
 		s.wake()
-	case waits && deadline < s.driver.armed.Load():
+	case waits && next < s.driver.armed.Load():
 		s.driver.poke()
 	}
 	s.room.look()
 }
 
 // waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
-// wants that; within the limit. It returns the deadline.
-func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (deadline uint64, waits bool) {
+// wants that; within the limit. It returns the shard's next deadline: if the wheel was set
+// back, that may be another item's.
+func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id, _ := sh.find(item, hash)
 	if id == 0 || !sh.table.at(id).waiting() || f.policy != KeepOld && f.policy != KeepLatest {
 		return 0, false
@@ -107,9 +108,9 @@ func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (deadline 
 		sh.publishNext()
 	}
 	filed, _ := sh.wheel.Deadline(id)
-	deadline = sh.reschedule(id, filed, filed, f.limit)
+	sh.reschedule(id, filed, filed, f.limit)
 	sh.wheel.filed(at, sh.set.driver.count())
-	return deadline, true
+	return sh.next.Load(), true
 }
 
 // delay makes item wait until the deadline. It reports false if that is not after

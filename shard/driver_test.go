@@ -512,6 +512,18 @@ func TestClockSetBack(t *testing.T) {
 	c.drainAll()
 }
 
+// TestSetBackWhileWaitingOn: a bound lets an item wait on that the clock was set back
+// under. Then its shard's wheel wants to be advanced earlier than any item is due.
+func TestSetBackWhileWaitingOn(t *testing.T) {
+	c := newCheckedSet(t, Config[int]{Tick: time.Second, Shards: 2, Route: parity})
+	c.addAfter(1, 79*time.Second)
+	c.step(-106 * time.Second)
+	c.addAfter(2, 16*time.Second)
+	c.addWith(1, Delay{Policy: KeepOld, MaxWait: 21 * time.Second})
+	c.check()
+	c.drainAll()
+}
+
 // TestOvertakenAddAfter: between an AddAfter's reading of the clock and its lock, time
 // passes and its shard's wheel goes beyond its deadline. The item is added, once, and
 // of its two deadlines the earlier one counts (C21).

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -302,4 +303,39 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 	if wrong > 0 {
 		t.Errorf("in %d of %d meetings the high watermark was told last, and the low one reached", wrong, n)
 	}
+}
+
+// A slowHouse is a house whose items are long: to compare two of them takes a while.
+type slowHouse struct {
+	*Set[string]
+	item string
+	err  error
+}
+
+// TestLitmusTryAddAgainstShutDown: what TryAdd answers is what it did, also if a shutdown
+// begins while it looks the item up (C40).
+func TestLitmusTryAddAgainstShutDown(t *testing.T) {
+	long := bytes.Repeat([]byte("a"), 1<<16)
+	litmus[*slowHouse]{
+		rounds: 20_000,
+		world: func(int) *slowHouse {
+			h := &slowHouse{Set: newTestSet(t, Config[string]{Capacity: 1}), item: string(long)}
+			h.Add(string(long)) // elsewhere, so that they have to be compared
+			h.take()
+			return h
+		},
+		actors: []func(h *slowHouse){
+			func(h *slowHouse) { h.err = h.TryAdd(h.item) },
+			func(h *slowHouse) { runtime.KeepAlive(h.hash(h.item)); h.ShutDown() }, // at about the same time
+		},
+		outcome: func(h *slowHouse, _ int) string {
+			stats := h.Stats()
+			return fmt.Sprintf("says %v: %d taken in, %d dropped", h.err, stats.Added-1, stats.Dropped)
+		},
+		outcomes: verdicts{
+			"says <nil>: 1 taken in, 0 dropped":                      certain,
+			"says shardq: queue is shut down: 0 taken in, 1 dropped": certain,
+			"says <nil>: 0 taken in, 1 dropped":                      forbidden,
+		},
+	}.run(t)
 }

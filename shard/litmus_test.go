@@ -53,6 +53,7 @@ import (
 //	             a drain that waits for the item is told            TestLitmusCancelAgainstDrain
 //	drain.go     an AddAfter in flight is run, awaited or returned  TestLitmusAddAfterAgainstDrain
 //	             the first to close does it for all                 TestLitmusDrainsAgainstEachOther
+//	admit.go     the answer is what was done                        TestLitmusTryAddAgainstShutDown
 //	room.go      leave, then look for a line; join, then look       TestLitmusRoom
 //	             who is let in while its context ends has the room  TestLitmusRoomPassedOn
 //	             room is reserved once                              TestLitmusTryAdd

@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,13 +23,34 @@ type stuck struct {
 	told   atomic.Int64 // when that was
 }
 
+// tellings counts how often OnStuck was told of each key.
+type tellings struct {
+	mu sync.Mutex
+	of map[int]int
+}
+
+func (t *tellings) add(key int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[int]int{}
+	}
+	t.of[key]++
+}
+
+func (t *tellings) count(key int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[key]
+}
+
 // tellStuck is the hook.
 func (r *round) tellStuck(row shardq.ItemInfo[int]) {
 	switch {
 	case row.Item < 0 || row.State != shardq.Processing:
 		r.violated.report("C44", -1, "OnStuck was told of %+v", row)
 	case row.Item >= r.plan.Keys:
-		r.stuck.Add(1)
+		r.tellings.add(row.Item)
 	case r.ledger != nil:
 		r.ledger.tellStuck(row, r.fake != nil)
 	}

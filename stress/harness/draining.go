@@ -54,23 +54,33 @@ func (r *round) drainToTheEnd(all *returned) {
 // giveUp lets drains give up, at once or soon; in half of the rounds while workers keep
 // keys, so that they have to.
 func (r *round) giveUp(a *actor, all *returned) {
-	held := 0
-	if a.chance(2) {
-		held = r.closeGate(a)
+	held, gated := 0, a.chance(2)
+	if gated {
+		held = r.surely(r.closeGate(a))
 	}
 	for range 1 + a.roll(3) {
 		r.drainFor(time.Duration(a.roll(2)*a.roll(500))*time.Microsecond, 1+a.roll(200), held, all)
 	}
-	if held > 0 {
-		r.shutDownADrain(a, all)
+	if gated {
+		r.shutDownADrain(held, all)
 		r.gate.open()
-	}
-	if a.chance(2) && r.plan.Waiting != shardq.AwaitWaiting && held == 0 {
+	} else if a.chance(2) && r.plan.Waiting != shardq.AwaitWaiting {
 		r.drainToTheEnd(all)
-	} else {
-		r.queue.ShutDown()
+		return
 	}
+	r.queue.ShutDown()
 }
+
+// surely returns how many keys are in processing for sure when so many workers have one.
+func (r *round) surely(held int) int {
+	if r.mayEndTurns() {
+		return 0
+	}
+	return held
+}
+
+// mayEndTurns reports whether a Done too many may end a worker's turn at a key.
+func (r *round) mayEndTurns() bool { return r.ledger != nil && r.plan.Mix.Has(Misuse) }
 
 // closeGate closes the gate, and returns how many workers are held by it: one at least.
 func (r *round) closeGate(a *actor) (held int) {
@@ -101,18 +111,20 @@ func (r *round) drainFor(limit time.Duration, most, held int, all *returned) {
 	}
 }
 
-// shutDownADrain begins a drain that cannot come to its end, and ends it by a ShutDown.
-func (r *round) shutDownADrain(a *actor, all *returned) {
+// shutDownADrain begins a drain that cannot come to its end while so many keys are in
+// processing, and ends it by a ShutDown.
+func (r *round) shutDownADrain(held int, all *returned) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
 		r.enterDropped(dropped, all)
-		if err == nil {
+		switch {
+		case err != nil:
+			r.checkLeft(err, shardq.ErrShutDown, 100, held)
+		case held > 0:
 			r.violated.report("C42", -1, "Drain says that all is done, and a worker has a key")
-			return
 		}
-		r.checkLeft(err, shardq.ErrShutDown, 100, 1)
 	}()
 	if !r.releases(over) {
 		r.violated.report("C42", -1, "a ShutDown did not end a Drain within %v", grace)

@@ -85,8 +85,8 @@ func (r *round) checkDrained(clause, by string) {
 	if n := r.queue.Len(); n > 0 {
 		r.violated.report(clause, -1, "%s returned with %d items ready", by, n)
 	}
-	if r.ledger == nil || r.plan.Mix.Has(Misuse) {
-		return // a Done too many may have ended a worker's turn
+	if r.ledger == nil || r.mayEndTurns() {
+		return
 	}
 	for key := range r.ledger.keys {
 		if r.ledger.keys[key].owned.Load() != 0 {

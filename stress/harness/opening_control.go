@@ -254,8 +254,13 @@ func (o opening) waitForRoom(n int) {
 	o.asked.immediate++
 }
 
+// aged is where keys begin, above an opening's first, that only ages uses: OnStuck may
+// have been told of the others.
+const aged = 1 << 20
+
 // ages: a queue shows what it has, and tells of what is stuck, once.
 func (o opening) ages() {
+	o.first += aged
 	o.add(opAdd, o.first, 0)
 	o.add(opAdd, o.first+1, 0)
 	o.shows(shardq.Ready, 2)
@@ -276,21 +281,20 @@ func (o opening) ages() {
 
 // stuck waits until the queue has told of a key in processing.
 func (o opening) stuck(key int) {
-	before := o.round.stuck.Load()
 	if o.fake != nil {
 		o.fake.Step(stuckAfter - 2*tick)
-		if o.round.stuck.Load() != before {
+		if o.tellings.count(key) > 0 {
 			o.violated.report("C44", -1, "OnStuck was told of key %d %v too soon", key, 2*tick)
 		}
 		o.fake.Step(4 * tick)
 	}
-	for deadline := time.Now().Add(stuckAfter + grace); o.round.stuck.Load() == before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(stuckAfter + grace); o.tellings.count(key) == 0 && time.Now().Before(deadline); {
 		breathe()
 	}
 	if o.fake != nil {
 		o.fake.Step(2 * stuckAfter)
 	}
-	if n := o.round.stuck.Load() - before; n != 1 {
+	if n := o.tellings.count(key); n != 1 {
 		o.violated.report("C44", -1, "OnStuck was told %d times of key %d, which stays in processing", n, key)
 	}
 }

@@ -28,8 +28,8 @@ type round struct {
 	delays   delaysOfWorkers
 	gate     gate
 	levels   *levels
-	exceeded uint64       // what was taken in beyond the capacity before the actors began
-	stuck    atomic.Int64 // how often a key was told of that is stuck, and that no actor adds
+	exceeded uint64   // what was taken in beyond the capacity before the actors began
+	tellings tellings // of keys that no actor adds
 
 	limiterBooks *limiterBooks // nil if none are kept
 	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for

@@ -313,9 +313,7 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"Snapshot shows too many", showsTooMany, Ages, Drain, []string{"C43"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			convict(t, test.fault, test.mix, test.ending, func(v Violation) bool {
-				return slices.Contains(test.clauses, v.Clause)
-			})
+			convictOf(t, test.fault, test.mix, test.ending, test.clauses)
 		})
 	}
 }

@@ -288,6 +288,12 @@ func convict(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(
 	return found
 }
 
+// convictOf wants a violation of one of the clauses.
+func convictOf(t *testing.T, f fault, mix Ingredients, ending Ending, clauses []string) {
+	t.Helper()
+	convict(t, f, mix, ending, func(v Violation) bool { return slices.Contains(clauses, v.Clause) })
+}
+
 // shorten lets a test not wait for what is not going to happen.
 func shorten(t *testing.T, d *time.Duration) {
 	before := *d
@@ -301,7 +307,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 		fault   fault
 		mix     Ingredients
 		ending  Ending
-		clauses []string // any of these
+		clauses []string // any of these is found sooner or later; a fault may break others, too
 	}{
 		{"adds get lost", loseAdds, Readd, Drain, []string{"C2", "Stats"}},
 		{"items are handed out twice", handOutTwice, 0, Drain, []string{"C1", "C3", "C5", "C15"}},
@@ -332,8 +338,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 		{"a drain is not released", releasesNoDrain, 0, DrainThenShutDown, []string{"C12"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			found := convict(t, test.fault, test.mix, test.ending, func(Violation) bool { return true })
-			require.Contains(t, test.clauses, found.Clause, "%v", found)
+			convictOf(t, test.fault, test.mix, test.ending, test.clauses)
 		})
 	}
 }
