@@ -12,6 +12,7 @@ SOAK ?= 1h
 SEED ?= $(shell date +%Y%m%d)000000
 stress:
 	go run -race ./stress -duration $(SOAK) -seed $(SEED)
+	go run -race ./stress/values -duration $(SOAK) -seed $(SEED)
 
 # fuzz: FUZZ is how long each target goes on. Before Go 1.27 the end of that time fails a run
 # now and then, having found nothing (https://go.dev/issue/75804).

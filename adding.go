@@ -24,6 +24,19 @@ type AddOptions struct {
 	// bound it, the earliest bound counts. Without a delay, it has no effect under
 	// KeepEarliest, which leaves the wait alone.
 	MaxWait time.Duration
+	// Priority is what the item is to have at least when it is ready: the items of a
+	// higher priority are handed out first, and those of one in the order in which they
+	// became ready. Any int will do; the adds that do not say, such as [Queue.Add], have 0.
+	//
+	// Of the adds that one run serves the highest priority counts, and a ready item whose
+	// priority rises goes to the end of those that have it. Each run begins anew: an item
+	// that is added while it is in processing has, for its next run, the highest that was
+	// asked for since its Get. The end of a delay adds the item with the highest
+	// priority that was asked for with it.
+	//
+	// That is exact within a shard. Across shards, a Get prefers the shard that has the
+	// highest: see docs/semantics.md. The number of priorities in use matters little.
+	Priority int
 }
 
 // A DelayPolicy says which of two deadlines counts: that of an item that waits already, or

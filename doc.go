@@ -104,9 +104,21 @@
 // [Queue.GetContext] and [Queue.Items] end with a context. [Queue.AddBatch],
 // [Queue.GetBatch] and [Queue.DoneBatch] deal with many items in one call. With
 // [Queue.AddWith] a delay can be put off, moved or left alone, and [Queue.Cancel] takes adds
-// back. [Options].Capacity bounds what [Queue.TryAdd] and [Queue.AddContext] take in.
+// back. [AddOptions].Priority lets items overtake others. [Options].Capacity bounds what [Queue.TryAdd] and [Queue.AddContext] take in.
 // [Queue.Snapshot] and [Queue.All] tell what is in the queue, and [Options].OnStuck of what
 // has been in processing for too long. Who does not use them does not pay for them.
+//
+// # Running workers
+//
+// [Queue.Run] is the loop above over a handler: what fails comes again, a panic is a
+// failure, and all workers have left when it returns. [NewWorkers] has more: batches,
+// timeouts, bounds of attempts, reports, live resizing, and a drain at the end. [Parallelize]
+// is for pieces of work that are known beforehand, and needs no queue.
+//
+// # Values
+//
+// A [Coalescer] is a queue of keys with a value for each, into which all that is put for the
+// key merges: a worker takes a key together with all that came for it.
 //
 // # Misuse
 //

@@ -73,7 +73,8 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // If ctx ends before that, or somebody calls ShutDown, or drops what AwaitWaiting waits for
 // by a ShutDownWithDrain, Drain returns a [*DrainError] that says what is left. Drain takes
 // nothing back and drops nothing then: workers may go on, another Drain may wait on, or
-// ShutDown drop what waits.
+// ShutDown drop what waits. Somebody should: after a Drain with AwaitWaiting that gave up, Gets
+// that find nothing wait, as before it, until another Drain or a ShutDown comes to its end.
 //
 // It returns the items that it dropped when it began, with an error or without. What workers
 // add during a drain, such as an item that failed and is to be tried again, is an add that

@@ -30,7 +30,9 @@ type Snapshot[T comparable] struct {
 	// Stats counts what there is.
 	Stats Stats
 	// Processing, Ready and Waiting are some of the items: the longest in their state
-	// first, and of those that wait the next to be ready first.
+	// first, and of those that wait the next to be ready first. Of those that are ready,
+	// each shard's next are looked at: where there are priorities, the longest may be below
+	// them.
 	Processing, Ready, Waiting []ItemInfo[T]
 }
 

@@ -3,6 +3,7 @@ package shardq
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -57,6 +58,14 @@ type Options[T comparable] struct {
 	// arrays and structs of them. Whoever chooses the items can then choose
 	// their shard. Default: false, each queue has a seed of its own.
 	StableRouting bool
+
+	// LowerLevelEvery lets one of so many Gets pass by the higher priorities, and hand out
+	// an item of the priority that has gone without longest: so the lower ones always get
+	// on, however much comes in above them. With one shard, an item that has i others of
+	// its priority before it, and L priorities in use, is handed out within
+	// (i+1) × L × LowerLevelEvery Gets; with N shards, within 4 × N times as many. Default: 0, priorities are strict, and what is low
+	// may starve. See [AddOptions].Priority.
+	LowerLevelEvery int
 
 	// CancelDelayOnAdd makes an Add of a waiting item cancel its delay, as
 	// controller-runtime's priority queue does. Default: false: the delay goes
@@ -202,6 +211,9 @@ func (o Options[T]) validate() error {
 	}
 	if o.Hash != nil && o.StableRouting {
 		fault("Options.Hash and Options.StableRouting are both set: want at most one")
+	}
+	if o.LowerLevelEvery < 0 || o.LowerLevelEvery > math.MaxInt32 {
+		fault("Options.LowerLevelEvery is %d: want 0 (never) to %d", o.LowerLevelEvery, math.MaxInt32)
 	}
 	if o.Capacity < 0 {
 		fault("Options.Capacity is %d: want 0 (no bound) or more", o.Capacity)

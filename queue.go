@@ -45,6 +45,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			Tick:             options.Tick,
 			Route:            options.route(),
 			CancelDelayOnAdd: options.CancelDelayOnAdd,
+			LowerLevelEvery:  options.LowerLevelEvery,
 			Capacity:         options.Capacity,
 			HighWatermark:    options.HighWatermark,
 			LowWatermark:     options.LowWatermark,
@@ -147,6 +148,13 @@ func (q *Queue[T]) GetContext(ctx context.Context) (item T, err error) {
 	return q.shards.GetContext(ctx)
 }
 
+// GetWithPriority is [Queue.Get] that also returns the priority with which the item was
+// ready: a worker that has to add it again may want to pass that on. See
+// [AddOptions].Priority. With a shutdown of true it returns 0.
+func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	return q.shards.GetWithPriority()
+}
+
 // Done ends the processing of item, which a Get of this queue returned. If item was
 // added meanwhile, it becomes ready again, last in its shard; otherwise the queue
 // keeps nothing of it, unless it waits for a delay. Any goroutine may call Done,
@@ -224,7 +232,7 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 		}
 		delay = max(delay, q.limiter.When(item))
 	}
-	q.shards.AddWith(item, shard.Delay{Duration: delay, Policy: options.Policy, MaxWait: options.MaxWait})
+	q.shards.AddWith(item, shard.Delay{Duration: delay, Policy: options.Policy, MaxWait: options.MaxWait, Priority: options.Priority})
 }
 
 // AddRateLimited adds item after the delay that the limiter has for it: it is

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clauses and cases are how many there are in docs/semantics.md. C33 and C34 have no
-// tests, for what they promise does not exist yet.
+// clauses and cases are how many there are in docs/semantics.md, without those that promise
+// what does not exist yet.
 const (
-	clauses = 44
+	clauses = 57
 	cases   = 25
 )
+
+var promised = []string{"C33", "C34", "C47", "C48"}
 
 var (
 	testName     = regexp.MustCompile(`^(Test|Fuzz|Example)[A-Z]\w*$`)
@@ -32,7 +35,7 @@ func TestClausesNameTheirTests(t *testing.T) {
 	}{{"C", clauses}, {"H", cases}} {
 		for n := 1; n <= group.count; n++ {
 			number := fmt.Sprintf("%s%d", group.letter, n)
-			if number == "C33" || number == "C34" {
+			if slices.Contains(promised, number) {
 				continue
 			}
 			row := regexp.MustCompile(`(?m)^\| ` + number + ` .*$`).FindString(semantics.text)

@@ -22,7 +22,9 @@ func (s *Set[T]) Add(item T) {
 	case inVain:
 		s.yield()
 	}
-	s.room.look() // last, for it may panic
+	if s.room != nil { // here, for the compiler does not inline Look into generic code
+		s.room.Look() // last, for it may panic
+	}
 }
 
 // mergesBeforeYield is how many adds in a row a shard merges, handing nothing out
@@ -57,7 +59,7 @@ func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome ef
 	}
 	id, e := sh.entryFor(item, hash)
 	if e.waiting() && cancelDelay {
-		sh.stopWaiting(id, e)
+		return sh.applyInstead(id, e)
 	}
 	return sh.apply(id, e)
 }
@@ -67,7 +69,9 @@ func (sh *shard[T]) entryFor(item T, hash uint32) (id uint32, e *entry[T]) {
 	sh.needTable()
 	id, p := sh.table.find(hash, item)
 	if id == 0 {
-		sh.set.room.enter()
+		if sh.set.room != nil {
+			sh.set.room.Enter(1)
+		}
 		return sh.table.insert(p, item)
 	}
 	return id, sh.table.at(id)
@@ -82,6 +86,9 @@ func (sh *shard[T]) needTable() {
 // apply adds an item that has an entry, and returns what came of it: enqueue, mark or
 // merge.
 func (sh *shard[T]) apply(id uint32, e *entry[T]) (outcome effect) {
+	if sh.levels != nil {
+		return sh.applyAt(id, e, 0)
+	}
 	outcome = e.step(added)
 	switch outcome {
 	case enqueue:

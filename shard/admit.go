@@ -3,7 +3,12 @@ package shard
 import (
 	"context"
 	"errors"
+
+	"github.com/shardq/shardq/internal/room"
 )
+
+// ErrFull is what [Set.TryAdd] returns when there is no room for another item.
+var ErrFull = errors.New("shardq: queue is full")
 
 // ErrRejected is what [Set.TryAdd] and [Set.AddContext] return for an item that is not
 // equal to itself.
@@ -18,7 +23,7 @@ func (s *Set[T]) TryAdd(item T) error {
 	}
 	hash := s.hash(item)
 	err := s.admit(s.shardOf(item, hash), item, uint32(hash), false)
-	s.room.look()
+	s.room.Look()
 	return err
 }
 
@@ -35,11 +40,13 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	sh := s.shardOf(item, hash)
 	err := s.admit(sh, item, uint32(hash), false)
 	if err == ErrFull {
-		if err = s.room.wait(ctx); err == nil {
+		if err = s.room.Wait(ctx, 1); err == nil {
 			err = s.enter(sh, item, uint32(hash))
+		} else if err == room.ErrClosed {
+			err = ErrShutDown
 		}
 	}
-	s.room.look()
+	s.room.Look()
 	return err
 }
 
@@ -49,9 +56,9 @@ func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
 	entered := false
 	defer func() {
 		if !entered { // the clock has panicked
-			s.room.leave()
+			s.room.Leave(1)
 		}
-		s.room.arrive()
+		s.room.Arrive()
 	}()
 	s.refresh()
 	entered = true
@@ -78,7 +85,7 @@ func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effe
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
 		if hasRoom {
-			room.leave()
+			room.Leave(1)
 		}
 		return ignore, ErrShutDown
 	}
@@ -87,14 +94,14 @@ func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effe
 	switch {
 	case id != 0:
 		if hasRoom {
-			room.leave() // the item was added meanwhile, and has its own
+			room.Leave(1) // the item was added meanwhile, and has its own
 		}
 		e := sh.table.at(id) // not addLocked, which would look at refusing again
 		if e.waiting() && sh.set.cancelDelayOnAdd {
-			sh.stopWaiting(id, e)
+			return sh.applyInstead(id, e), nil
 		}
 		return sh.apply(id, e), nil
-	case !hasRoom && !room.tryEnter():
+	case !hasRoom && !room.TryEnter(1):
 		return ignore, ErrFull
 	}
 	return sh.apply(sh.table.insert(p, item)), nil

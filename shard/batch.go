@@ -13,7 +13,7 @@ const batchSize = 64
 // each 64 of them it takes the lock of each shard that they belong to once, and wakes
 // one consumer at most.
 func (s *Set[T]) AddBatch(items []T) {
-	defer s.room.look() // last, for it may panic; and also if an item panics
+	defer s.room.Look() // last, for it may panic; and also if an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.addSome(items[:n])
@@ -54,7 +54,7 @@ func (s *Set[T]) addSome(items []T) {
 // wake-ups of [Set.AddBatch].
 func (s *Set[T]) DoneBatch(items []T) {
 	var misused []T
-	defer s.room.look() // as in AddBatch
+	defer s.room.Look() // as in AddBatch
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		misused = append(misused, s.doneSome(items[:n])...)
@@ -105,30 +105,58 @@ func (s *Set[T]) doneSome(items []T) (misused []T) {
 // the order in which as many Gets would return them. If dst has no room, it returns 0 at
 // once.
 func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
-	if err := ctx.Err(); err != nil || len(dst) == 0 {
-		return 0, err
-	}
-	if n = s.takeSome(dst); n > 0 {
-		return n, nil
-	}
-	return s.awaitContext(ctx, dst)
+	return s.getSome(ctx, hand[T]{items: dst})
 }
 
-// takeSome hands out what is ready, at most as much as dst has room for.
-func (s *Set[T]) takeSome(dst []T) (n int) {
+// GetBatchWithPriorities is [Set.GetBatch] that also returns the priorities with which the
+// items were ready, in a slice that has as much room as dst.
+func (s *Set[T]) GetBatchWithPriorities(ctx context.Context, dst []T, priorities []int) (n int, err error) {
+	return s.getSome(ctx, hand[T]{dst, priorities[:len(dst)]})
+}
+
+func (s *Set[T]) getSome(ctx context.Context, h hand[T]) (n int, err error) {
+	if err := ctx.Err(); err != nil || len(h.items) == 0 {
+		return 0, err
+	}
+	if n = s.takeSome(h); n > 0 {
+		return n, nil
+	}
+	return s.awaitContext(ctx, h)
+}
+
+// A hand is where a consumer wants to have what is handed out.
+type hand[T comparable] struct {
+	items []T
+	// priorities get those of the items, unless they are nil.
+	priorities []int
+}
+
+// part returns the places n to m-1.
+func (h hand[T]) part(n, m int) hand[T] {
+	if h.priorities == nil {
+		return hand[T]{items: h.items[n:m]}
+	}
+	return hand[T]{h.items[n:m], h.priorities[n:m]}
+}
+
+// takeSome hands out what is ready, at most as much as there is room for.
+func (s *Set[T]) takeSome(h hand[T]) (n int) {
 	s.refresh()
 	defer s.setWatchdog()
+	if s.urgency.Load() != nil {
+		return s.takeOneByOne(h)
+	}
 	if len(s.shards) == 1 {
-		return s.shards[0].takeAll(dst)
+		return s.shards[0].takeAll(h)
 	}
 	lane := s.lane()
-	for n < len(dst) {
+	for n < len(h.items) {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
 			break
 		}
-		turn := min(len(dst)-n, quantum-int(sh.served%quantum))
-		got := sh.takeSomeLocked(dst[n : n+turn])
+		turn := min(len(h.items)-n, quantum-int(sh.served%quantum))
+		got := sh.takeSomeLocked(h.part(n, n+turn))
 		ends := sh.served%quantum == 0
 		sh.mu.Unlock()
 		if ends {
@@ -139,11 +167,30 @@ func (s *Set[T]) takeSome(dst []T) (n int) {
 	return n
 }
 
+// takeOneByOne is takeSome where the shards have priorities: to every item its own look.
+func (s *Set[T]) takeOneByOne(h hand[T]) (n int) {
+	for ; n < len(h.items); n++ {
+		item, priority, ok := s.take()
+		if !ok {
+			break
+		}
+		h.put(n, item, priority)
+	}
+	return n
+}
+
+func (h hand[T]) put(n int, item T, priority int) {
+	h.items[n] = item
+	if h.priorities != nil {
+		h.priorities[n] = priority
+	}
+}
+
 // takeAll is takeSome where there is one shard.
-func (sh *shard[T]) takeAll(dst []T) (n int) {
-	for n < len(dst) {
+func (sh *shard[T]) takeAll(h hand[T]) (n int) {
+	for n < len(h.items) {
 		sh.mu.Lock()
-		got := sh.takeSomeLocked(dst[n:min(n+batchSize, len(dst))])
+		got := sh.takeSomeLocked(h.part(n, min(n+batchSize, len(h.items))))
 		sh.mu.Unlock()
 		if n += got; got < batchSize {
 			break
@@ -152,13 +199,13 @@ func (sh *shard[T]) takeAll(dst []T) (n int) {
 	return n
 }
 
-func (sh *shard[T]) takeSomeLocked(dst []T) (n int) {
-	for ; n < len(dst); n++ {
+func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
+	for ; n < len(h.items); n++ {
 		item, ok := sh.takeLocked()
 		if !ok {
 			break
 		}
-		dst[n] = item
+		h.put(n, item, sh.priorityTaken())
 	}
 	sh.served += uint16(n)
 	return n

@@ -27,7 +27,7 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	if quiet {
 		s.drained.settle()
 	}
-	s.room.look()
+	s.room.Look()
 	return was
 }
 

@@ -15,7 +15,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 // Add, KeepNew cancels the delay, and with the other two the item waits on.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if d.Duration <= 0 && d.Policy == KeepEarliest {
-		s.Add(item)
+		s.addAtPriority(item, d.Priority)
 		return
 	}
 	if s.mayDiffer && s.Reject(item) {
@@ -49,14 +49,15 @@ type filing struct {
 	limit  uint64
 	policy Policy
 	// delayed tells it from one that asks for no delay.
-	delayed bool
+	delayed  bool
+	priority int
 }
 
 // filing returns the present tick, and d from there.
 func (t *timebase) filing(d Delay) (now uint64, f filing) {
 	start := t.nanoseconds()
 	now = start / t.tick
-	f = filing{now, never, d.Policy, d.Duration > 0}
+	f = filing{now, never, d.Policy, d.Duration > 0, d.Priority}
 	if f.delayed {
 		f.deadline = t.after(start, d.Duration)
 	}
@@ -78,7 +79,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f fil
 	next, waits := sh.waitOn(item, hash, at, f)
 	outcome := ignore
 	if !waits {
-		if outcome = sh.addLocked(item, hash, true); outcome != ignore && f.delayed {
+		if outcome = sh.addAtLocked(item, hash, true, f.priority); outcome != ignore && f.delayed {
 			sh.rare.fired++
 		}
 	}
@@ -89,7 +90,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f fil
 	case waits && next < s.driver.armed.Load():
 		s.driver.poke()
 	}
-	s.room.look()
+	s.room.Look()
 }
 
 // waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
@@ -109,6 +110,7 @@ func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
+	sh.wishToWait(id, f.priority)
 	sh.wheel.filed(at, sh.set.driver.count())
 	return sh.next.Load(), true
 }
@@ -135,7 +137,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 	if deadline < s.driver.armed.Load() {
 		s.driver.poke()
 	}
-	s.room.look()
+	s.room.Look()
 	return true
 }
 
@@ -143,10 +145,12 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 func (sh *shard[T]) wait(item T, hash uint32, f filing) (deadline uint64) {
 	id, e := sh.entryFor(item, hash)
 	if e.waiting() {
+		sh.wishToWait(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.setWaiting(true)
+	sh.beginWish(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
 }
 
@@ -177,14 +181,21 @@ func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
 func (sh *shard[T]) waited(id uint32, e *entry[T]) {
 	e.setWaiting(false)
 	sh.wheel.unlimit(id)
+	if sh.levels != nil {
+		sh.levels.waits.set(id, 0)
+	}
 }
 
 // fire is called by the wheel, under the shard's lock, for an item whose delay has
 // ended.
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
-	sh.waited(id, e)
 	sh.rare.fired++
+	if sh.levels != nil {
+		sh.applyWaited(id, e)
+		return
+	}
+	sh.waited(id, e)
 	sh.apply(id, e)
 }
 
@@ -201,10 +212,10 @@ func (sh *shard[T]) expire(at reading) (queued, awaited bool) {
 		sh.next.Store(never)
 		return false, false
 	}
-	before := sh.fifo.length
+	before := sh.ready()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
-	return sh.fifo.length > before, sh.waitsNoMore()
+	return sh.ready() > before, sh.waitsNoMore()
 }
 
 // expireIn expires what is due in a shard, up to a bound, and tells who waits for that.

@@ -11,7 +11,8 @@
 //	Done     → table.go → state.go → forgotten, or back to fifo.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
-//	TryAdd   → admit.go → room.go → as Add
+//	TryAdd   → admit.go → internal/room → as Add
+//	Priority → priority.go → levels.go beside fifo.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
 //
 // # What each lock and word protects
@@ -19,10 +20,11 @@
 // A shard's mutex guards everything in that shard, save where a field says
 // otherwise. It is a leaf: while it is held nothing is called that could take
 // another lock, block, or run a user's code. The line of those who wait for room
-// (room.go) and the list of what the watchdog found have mutexes of their own, leaves as
+// (internal/room) and the list of what the watchdog found have mutexes of their own, leaves as
 // well. Between shards there are only atomics: the words of ready bits (turn.go), the
 // parking lot (park.go), the driver's baton (driver.go), the closing flags (shutdown.go),
-// the count of what is held (room.go) and the pulse (ages.go).
+// the count of what is held (internal/room), the pulse (ages.go) and the board of priorities
+// (urgency.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
 // not fire, to driver.go; after one that fires early, to reading.go; after a shutdown

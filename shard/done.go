@@ -16,7 +16,9 @@ func (s *Set[T]) Done(item T) {
 	if outcome.quiet {
 		s.drained.settle()
 	}
-	s.room.look() // last, for it may panic
+	if s.room != nil {
+		s.room.Look() // last, for it may panic
+	}
 	if outcome.effect == ignore {
 		s.report(DoneWithoutGet, item)
 	}
@@ -69,10 +71,16 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32, p position) {
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, p position) {
-	sh.set.room.leave()
+	if sh.set.room != nil {
+		sh.set.room.Leave(1)
+	}
 	sh.table.remove(id, p)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
 		sh.table, sh.wheel = nil, nil
+		sh.dropLevels()
+	} else if sh.levels != nil && sh.table.live == 0 && sh.levelsTired() {
+		sh.table.runs = nil
+		sh.dropLevels()
 	}
 }

@@ -38,17 +38,25 @@ func (s *slab[T]) part(f *fifo, id uint32, e *entry[T]) {
 	s.at(next).setPrevious(previous)
 }
 
-// push puts an entry at the tail of the shard's FIFO.
+// push puts an entry that became ready at the tail of the shard's FIFO, or of its level.
 func (sh *shard[T]) push(id uint32, e *entry[T]) {
+	sh.stamp(id)
+	if l := sh.levels; l != nil {
+		sh.file(l.of(sh.table.run(id)), id, e)
+		return
+	}
 	if sh.fifo.head == 0 {
 		sh.set.markReady(sh.number)
 	}
 	sh.table.join(&sh.fifo, id, e)
-	sh.stamp(id)
 }
 
-// pull takes an entry out of the FIFO.
+// pull takes an entry out of the FIFO, or of its level.
 func (sh *shard[T]) pull(id uint32, e *entry[T]) {
+	if l := sh.levels; l != nil {
+		sh.leave(l.of(sh.table.run(id)), id, e)
+		return
+	}
 	sh.table.part(&sh.fifo, id, e)
 	if sh.fifo.head == 0 {
 		sh.set.markEmpty(sh.number)

@@ -9,12 +9,12 @@ import (
 // other Get returns it. It blocks while nothing is ready. After a shutdown it
 // returns what is still ready, and otherwise the zero T and true, at once.
 func (s *Set[T]) Get() (item T, shutdown bool) {
-	if item, ok := s.take(); ok {
+	if item, _, ok := s.take(); ok {
 		s.setWatchdog()
 		return item, false
 	}
 	var one [1]T
-	_, shutdown, _ = s.await(nil, one[:])
+	_, shutdown, _ = s.await(nil, hand[T]{items: one[:]})
 	return one[0], shutdown
 }
 
@@ -28,18 +28,18 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
-	if item, ok := s.take(); ok {
+	if item, _, ok := s.take(); ok {
 		s.setWatchdog()
 		return item, nil
 	}
 	var one [1]T
-	_, err = s.awaitContext(ctx, one[:])
+	_, err = s.awaitContext(ctx, hand[T]{items: one[:]})
 	return one[0], err
 }
 
 // awaitContext is await in the terms of a context.
-func (s *Set[T]) awaitContext(ctx context.Context, dst []T) (n int, err error) {
-	n, shutdown, canceled := s.await(ctx.Done(), dst)
+func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error) {
+	n, shutdown, canceled := s.await(ctx.Done(), h)
 	switch {
 	case shutdown:
 		return 0, ErrShutDown
@@ -49,29 +49,34 @@ func (s *Set[T]) awaitContext(ctx context.Context, dst []T) (n int, err error) {
 	return n, nil
 }
 
-// take hands out an item if one is ready.
-func (s *Set[T]) take() (item T, ok bool) {
+// take hands out an item, and its priority, if one is ready.
+func (s *Set[T]) take() (item T, priority int, ok bool) {
 	s.refresh()
 	if len(s.shards) == 1 {
 		sh := &s.shards[0]
 		sh.mu.Lock()
 		item, ok = sh.takeLocked()
+		priority = sh.priorityTaken()
 		sh.mu.Unlock()
-		return item, ok
+		return item, priority, ok
 	}
 	lane := s.lane()
+	if u := s.urgency.Load(); u != nil {
+		return s.takeByPriority(u, lane)
+	}
 	for {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
-			return item, false
+			return item, 0, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
 		item, ok = sh.takeLocked()
+		priority = sh.priorityTaken()
 		sh.mu.Unlock()
 		if ok {
-			return item, true
+			return item, priority, true
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}
@@ -80,13 +85,19 @@ func (s *Set[T]) take() (item T, ok bool) {
 // takeLocked hands out the item at the head of the FIFO: it is pull from there, in line,
 // for a call more would cost 2 % of a cycle.
 func (sh *shard[T]) takeLocked() (item T, ok bool) {
+	if l := sh.levels; l != nil {
+		if l.ranked {
+			return sh.takeRanked()
+		}
+		l.taken = l.served.priority
+	}
 	id := sh.fifo.head
 	if id == 0 {
 		return item, false
 	}
 	e := sh.table.at(id)
 	sh.fifo.length--
-	if sh.fifo.head = e.next; sh.fifo.head == 0 {
+	if sh.fifo.head = e.next; sh.fifo.head == 0 && (sh.levels == nil || !sh.serveNext()) {
 		sh.set.markEmpty(sh.number)
 	}
 	e.step(taken)

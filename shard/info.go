@@ -49,6 +49,10 @@ type Info[T comparable] struct {
 	// Deadline is when the delay of the item ends; zero if it does not wait. An item
 	// that is ready or in processing may wait at the same time.
 	Deadline time.Time
+	// Priority is the priority of the item's next run, as far as it is known: 0 for an item
+	// in processing that is not dirty. Of an item that waits and is ready, it is that with
+	// which it is ready.
+	Priority int
 	// Attempts is how often the item was requeued, according to the limiter.
 	Attempts int
 	// Shard is the number of the item's shard.
@@ -64,7 +68,9 @@ func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
 		var rows []Info[T]
 		for i := range s.shards {
 			rows = s.shards[i].list(rows[:0], state, 0)
-			rows = firstOf(rows, len(rows))
+			if state != Ready { // those are in the order of the Gets
+				rows = firstOf(rows, len(rows))
+			}
 			for _, row := range rows {
 				if !yield(row) {
 					return
@@ -146,7 +152,7 @@ func (sh *shard[T]) listLocked(rows []Info[T], state State, limit int) []Info[T]
 	}
 	switch {
 	case state == Ready:
-		sh.table.walk(&sh.fifo, add)
+		sh.walkReady(add)
 	case state == Waiting && sh.wheel != nil:
 		for _, id := range sh.waiters(limit) {
 			rows = append(rows, sh.info(id))
@@ -166,6 +172,9 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 	if e.waiting() {
 		i.Deadline = sh.set.time.at(sh.due(id))
 	}
+	if sh.levels != nil {
+		i.Priority = sh.priorityOf(id, e)
+	}
 	if sh.set.ages && i.State != Waiting {
 		i.Since = sh.set.time.at(*sh.table.since.At(id))
 	}
@@ -177,10 +186,26 @@ func (p phase) state() State {
 	return [phases]State{idle: Waiting, ready: Ready, processing: Processing, dirty: Processing}[p]
 }
 
-// walk visits the entries of a list, until visit returns false.
-func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) {
-	for id := f.head; id != 0 && visit(id); {
-		id = s.at(id).next
+// walk visits the entries of a list, until visit returns false, and reports whether that
+// did not happen.
+func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
+	for id := f.head; id != 0; id = s.at(id).next {
+		if !visit(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// walkReady visits the ready items, the highest level first.
+func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
+	if !sh.table.walk(&sh.fifo, visit) || sh.levels == nil {
+		return
+	}
+	for _, v := range sh.levels.inOrder() {
+		if !sh.table.walk(&v.list, visit) {
+			return
+		}
 	}
 }
 

@@ -257,6 +257,7 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 		checkItem(t, sh, id, e)
 	}
 	checkFIFO(t, sh, counts[ready])
+	checkLevels(t, sh)
 	if n := counts[processing] + counts[dirty]; n != int(sh.processing) {
 		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing)
 	}
@@ -295,9 +296,9 @@ func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 
 func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 	t.Helper()
-	if items := readyItems(t, sh); len(items) != int(sh.fifo.length) || len(items) != ready {
+	if items := readyItems(t, sh); len(items) != int(sh.ready()) || len(items) != ready {
 		t.Fatalf("shard %d: %d items in the FIFO, %d in phase ready, length %d",
-			sh.number, len(items), ready, sh.fifo.length)
+			sh.number, len(items), ready, sh.ready())
 	}
 	if len(sh.set.shards) == 1 {
 		return // it has no ready bit
@@ -319,13 +320,25 @@ func allReady[T comparable](t failer, s *Set[T]) (items []T) {
 // readyItems returns the items of a shard's FIFO, in order.
 func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
 	t.Helper()
+	items = itemsOf(t, sh, &sh.fifo)
+	if sh.levels != nil {
+		for _, v := range sh.levels.inOrder() {
+			items = append(items, itemsOf(t, sh, &v.list)...)
+		}
+	}
+	return items
+}
+
+// itemsOf returns the items in a list of ready entries, and checks its links.
+func itemsOf[T comparable](t failer, sh *shard[T], list *fifo) (items []T) {
+	t.Helper()
 	last := uint32(0)
-	for id := sh.fifo.head; id != 0; id = sh.table.at(id).next {
+	for id := list.head; id != 0; id = sh.table.at(id).next {
 		e := sh.table.at(id)
 		if e.phase() != ready {
 			t.Fatalf("item %v is in the FIFO in phase %d", e.item, e.phase())
 		}
-		if id != sh.fifo.head && e.previous() != last {
+		if id != list.head && e.previous() != last {
 			t.Fatalf("item %v is linked back to entry %d, not to %d", e.item, e.previous(), last)
 		}
 		if items = append(items, e.item); len(items) > int(sh.table.live) {
@@ -333,8 +346,9 @@ func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
 		}
 		last = id
 	}
-	if last != 0 && last != sh.fifo.tail {
-		t.Fatalf("the FIFO of shard %d ends at %d, but tail is %d", sh.number, last, sh.fifo.tail)
+	if last != 0 && last != list.tail || len(items) != int(list.length) {
+		t.Fatalf("a FIFO of shard %d ends at %d after %d items, but its tail is %d and its length %d",
+			sh.number, last, len(items), list.tail, list.length)
 	}
 	return items
 }

@@ -55,7 +55,7 @@ func TestLitmusHeldOpenAtShutDown(t *testing.T) {
 		s := newTestSet(t, Config[int]{})
 		s.shards[0].mu.Lock()
 		told := false
-		go func() { _, told, _ = s.await(nil, make([]int, 1)) }()
+		go func() { _, told, _ = s.await(nil, hand[int]{items: make([]int, 1)}) }()
 		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".takeAll(") })
 		s.closing.begun.Store(true)
 		s.closing.complete.Store(true)

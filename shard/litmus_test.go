@@ -54,11 +54,11 @@ import (
 //	drain.go     an AddAfter in flight is run, awaited or returned  TestLitmusAddAfterAgainstDrain
 //	             the first to close does it for all                 TestLitmusDrainsAgainstEachOther
 //	admit.go     the answer is what was done                        TestLitmusTryAddAgainstShutDown
-//	room.go      leave, then look for a line; join, then look       TestLitmusRoom
+//	internal/room leave, then look for a line; join, then look       TestLitmusRoom
 //	             who is let in while its context ends has the room  TestLitmusRoomPassedOn
 //	             room is reserved once                              TestLitmusTryAdd
 //	             who joins after the end is refused                 TestLitmusRoomAtShutDown, …RoomGivenAtShutDown
-//	watermarks.go  what changed during a call is told after it      TestLitmusWatermarks
+//	             what changed during a call is told after it        TestLitmusWatermarks; …AtRest in internal/room
 //	watchdog.go  never is set before the look                       TestLitmusWatchdog, …WatchdogAgainstDone
 //	ages.go      unless somebody has read the clock since           TestLitmusPulse
 //	stats.go     each shard's reading is consistent                 TestLitmusReadings

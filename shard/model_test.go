@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -22,9 +23,11 @@ type model struct {
 	dirty      map[int]bool
 	processing map[int]bool
 	waiting    map[int]uint64 // ticks
-	limits     map[int]uint64 // of those that wait, the ticks where that ends at the latest
-	closed     bool
-	stats      Stats
+	// run and wait have the priorities of what is dirty, and of what waits.
+	run, wait map[int]int
+	limits    map[int]uint64 // of those that wait, the ticks where that ends at the latest
+	closed    bool
+	stats     Stats
 }
 
 func newModel(config Config[int], shardOf func(item int) int) *model {
@@ -35,44 +38,58 @@ func newModel(config Config[int], shardOf func(item int) int) *model {
 		dirty:            map[int]bool{},
 		processing:       map[int]bool{},
 		waiting:          map[int]uint64{},
+		run:              map[int]int{},
+		wait:             map[int]int{},
 		limits:           map[int]uint64{},
 		stats:            Stats{Shards: config.Shards},
 	}
 }
 
-func (m *model) add(item int) {
+func (m *model) add(item int) { m.addAt(item, 0, m.cancelDelayOnAdd) }
+
+// addAt serves the add that waits as well, if it cancels its delay.
+func (m *model) addAt(item, priority int, cancelDelay bool) {
 	if m.closed {
 		m.stats.Dropped++
 		return
 	}
-	if m.cancelDelayOnAdd {
+	if wait, waits := m.wait[item]; waits && cancelDelay {
+		priority = max(priority, wait)
 		m.stopWaiting(item)
 	}
-	m.demand(item)
+	m.demand(item, priority)
+}
+
+// fire ends the delay of an item that is not among the waiting any more.
+func (m *model) fire(item int) {
+	priority := m.wait[item]
+	delete(m.wait, item)
+	m.demand(item, priority)
 }
 
 func (m *model) stopWaiting(item int) {
 	delete(m.waiting, item)
+	delete(m.wait, item)
 	delete(m.limits, item)
 }
 
 // addWith takes the deadline and the limit in ticks; a deadline of now is none.
-func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64) {
+func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64, priority int) {
 	filed, waits := m.waiting[item]
 	switch {
 	case m.closed:
 		m.stats.Dropped++
 		return
 	case deadline == now && policy == KeepEarliest:
-		m.add(item)
+		m.addAt(item, priority, m.cancelDelayOnAdd)
 		return
 	case deadline == now && !(waits && (policy == KeepLatest || policy == KeepOld)):
-		m.stopWaiting(item)
-		m.demand(item)
+		m.addAt(item, priority, true)
 		return
 	case waits:
-		deadline = policy.choose(filed, deadline)
+		deadline, priority = policy.choose(filed, deadline), max(priority, m.wait[item])
 	}
+	m.wait[item] = priority
 	if bound, ok := m.limits[item]; !ok || limit < bound {
 		m.limits[item] = limit
 	}
@@ -89,6 +106,7 @@ func (m *model) cancel(item int) (was Canceled) {
 	was.Dirty = m.dirty[item] && m.processing[item]
 	_, was.Waiting = m.waiting[item]
 	delete(m.dirty, item)
+	delete(m.run, item)
 	m.stopWaiting(item)
 	if was.Any() {
 		m.stats.Canceled++
@@ -97,16 +115,47 @@ func (m *model) cancel(item int) (was Canceled) {
 }
 
 // demand is what Add and the end of a delay have in common.
-func (m *model) demand(item int) {
+func (m *model) demand(item, priority int) {
 	if m.dirty[item] {
 		m.stats.Merged++
+		if priority > m.run[item] {
+			m.raise(item, priority)
+		}
 		return
 	}
 	m.stats.Added++
 	m.dirty[item] = true
+	m.run[item] = priority
 	if !m.processing[item] {
 		m.enqueue(item)
 	}
+}
+
+// raise moves a ready item to the tail of its new level.
+func (m *model) raise(item, priority int) {
+	m.run[item] = priority
+	queue := &m.queues[m.shardOf(item)]
+	if place := slices.Index(*queue, item); place >= 0 {
+		*queue = append(slices.Delete(*queue, place, place+1), item)
+	}
+}
+
+// order returns the ready items of a shard in the order in which they are to be handed out.
+func (m *model) order(number int) []int {
+	order := slices.Clone(m.queues[number])
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.run[b], m.run[a]) })
+	return order
+}
+
+// highest returns the class of the highest priority that is ready.
+func (m *model) highest() int16 {
+	highest := int16(math.MinInt16)
+	for _, queue := range m.queues {
+		for _, item := range queue {
+			highest = max(highest, classOf(m.run[item]))
+		}
+	}
+	return highest
 }
 
 func (m *model) enqueue(item int) {
@@ -120,19 +169,28 @@ func (m *model) addAfter(item int, deadline uint64) {
 		m.stats.Dropped++
 		return
 	}
-	if filed, waits := m.waiting[item]; !waits || deadline < filed {
+	filed, waits := m.waiting[item]
+	if !waits || deadline < filed {
 		m.waiting[item] = deadline
 	}
+	if !waits {
+		m.wait[item] = 0
+	}
+	m.wait[item] = max(0, m.wait[item])
 }
 
-// take reports whether item is at the head of its queue, and takes it.
+// take reports whether item is the first of its shard, and of the highest class of all, and
+// takes it.
 func (m *model) take(item int) bool {
-	queue := &m.queues[m.shardOf(item)]
-	if len(*queue) == 0 || (*queue)[0] != item {
+	number := m.shardOf(item)
+	if order := m.order(number); len(order) == 0 || order[0] != item || classOf(m.run[item]) != m.highest() {
 		return false
 	}
-	*queue = (*queue)[1:]
+	queue := &m.queues[number]
+	place := slices.Index(*queue, item)
+	*queue = slices.Delete(*queue, place, place+1)
 	delete(m.dirty, item)
+	delete(m.run, item)
 	m.processing[item] = true
 	return true
 }
@@ -157,7 +215,8 @@ func (m *model) due(now uint64) (groups [][]int) {
 	for item, deadline := range m.waiting {
 		if deadline <= now {
 			byDeadline[deadline] = append(byDeadline[deadline], item)
-			m.stopWaiting(item)
+			delete(m.waiting, item)
+			delete(m.limits, item)
 		}
 	}
 	for _, deadline := range slices.Sorted(maps.Keys(byDeadline)) {
@@ -173,6 +232,7 @@ func (m *model) shutDown() {
 	m.closed = true
 	m.stats.Dropped += uint64(len(m.waiting))
 	clear(m.waiting)
+	clear(m.wait)
 }
 
 func (m *model) ready() (n int) {
@@ -217,6 +277,8 @@ type checkedSet struct {
 	// base is where start lies on the axis of nanoseconds, that ticks divide.
 	base uint64
 	tick time.Duration
+	// levels says that items have priorities.
+	levels bool
 	// misused counts what the misuse hook was told.
 	misused uint64
 }
@@ -266,7 +328,7 @@ func (c *checkedSet) addWith(item int, d Delay) {
 	if d.MaxWait > 0 {
 		limit = (c.nanoseconds()+uint64(d.MaxWait)-1)/uint64(c.tick) + 1
 	}
-	c.model.addWith(item, d.Policy, now, deadline, limit)
+	c.model.addWith(item, d.Policy, now, deadline, limit, d.Priority)
 }
 
 func (c *checkedSet) cancel(item int) {
@@ -319,8 +381,11 @@ func (c *checkedSet) get() {
 	if ready == 0 && !c.model.closed {
 		return
 	}
-	item, shutdown := c.set.Get()
+	priorities := c.model.run
+	item, priority, shutdown := c.set.GetWithPriority()
 	switch {
+	case !shutdown && priority != priorities[item]:
+		c.Fatalf("Get returned item %d with priority %d, not %d", item, priority, priorities[item])
 	case shutdown != (ready == 0):
 		c.Fatalf("with %d ready items, Get returned (%d, %v)", ready, item, shutdown)
 	case shutdown && item != 0:
@@ -350,57 +415,30 @@ func (c *checkedSet) step(d time.Duration) {
 	c.Helper()
 	c.clock.Step(d)
 	c.elapsed += d
-	queued := make([][]int, len(c.model.queues))
-	for i := range queued {
-		queued[i] = readyItems(c, &c.set.shards[i])
-		c.checkPrefix(i, queued[i])
-		queued[i] = queued[i][len(c.model.queues[i]):]
+	places := map[int]int{}
+	for i := range c.set.shards {
+		for _, item := range readyItems(c, &c.set.shards[i]) {
+			places[item] = len(places)
+		}
 	}
 	for _, group := range c.model.due(c.nanoseconds() / uint64(c.tick)) {
 		c.model.stats.Fired += uint64(len(group))
-		c.fire(group, queued)
+		slices.SortFunc(group, func(a, b int) int { return cmp.Compare(places[a], places[b]) })
+		for _, item := range group {
+			c.model.fire(item)
+		}
 	}
+	c.checkOrder()
 }
 
-// checkPrefix checks that what was ready before is still at the head of the FIFO.
-func (c *checkedSet) checkPrefix(number int, queued []int) {
+// checkOrder compares what is ready.
+func (c *checkedSet) checkOrder() {
 	c.Helper()
-	before := c.model.queues[number]
-	if len(queued) < len(before) || !slices.Equal(queued[:len(before)], before) {
-		c.Fatalf("after a step shard %d has %v, not first %v", number, queued, before)
-	}
-}
-
-// fire ends the delays of a group. The items of it that have to become ready must be
-// the next ones in what was queued, which is cut by them.
-func (c *checkedSet) fire(group []int, queued [][]int) {
-	c.Helper()
-	want := map[int]bool{}
-	for _, item := range group {
-		if c.model.dirty[item] || c.model.processing[item] {
-			c.model.demand(item)
-		} else {
-			want[item] = true
+	for i := range c.set.shards {
+		if got, want := readyItems(c, &c.set.shards[i]), c.model.order(i); !slices.Equal(got, want) {
+			c.Fatalf("shard %d has %v, not %v", i, got, want)
 		}
 	}
-	for len(want) > 0 {
-		if !c.fireNext(want, queued) {
-			c.Fatalf("of the items of one deadline, %v did not become ready in their turn: %v", want, queued)
-		}
-	}
-}
-
-// fireNext finds an item of want at the head of what was queued.
-func (c *checkedSet) fireNext(want map[int]bool, queued [][]int) bool {
-	for i, items := range queued {
-		if len(items) > 0 && want[items[0]] {
-			delete(want, items[0])
-			queued[i] = items[1:]
-			c.model.demand(items[0])
-			return true
-		}
-	}
-	return false
 }
 
 func (c *checkedSet) shutDown() {
@@ -424,11 +462,7 @@ func (c *checkedSet) check() {
 	if c.set.ShuttingDown() != c.model.closed {
 		c.Fatalf("ShuttingDown is %v", c.set.ShuttingDown())
 	}
-	for i := range c.set.shards {
-		if got := readyItems(c, &c.set.shards[i]); !slices.Equal(got, c.model.queues[i]) {
-			c.Fatalf("shard %d has %v, not %v", i, got, c.model.queues[i])
-		}
-	}
+	c.checkOrder()
 	c.checkTimer()
 }
 

@@ -55,12 +55,12 @@ func (s *Set[T]) sendToken() {
 // look yet. A token that nobody sleeps for does not count.
 func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() > 0 }
 
-// await blocks until there is something to put into dst, the queue is shut down, or
-// cancel is closed; a nil cancel never is. It returns how many items dst got.
-func (s *Set[T]) await(cancel <-chan struct{}, dst []T) (n int, shutdown, canceled bool) {
+// await blocks until there is something to hand out, the queue is shut down, or cancel is
+// closed; a nil cancel never is. It returns how many items that was.
+func (s *Set[T]) await(cancel <-chan struct{}, h hand[T]) (n int, shutdown, canceled bool) {
 	for {
 		closed := s.closing.complete.Load() // before the look: see closing
-		if n := s.takeSome(dst); n > 0 {
+		if n := s.takeSome(h); n > 0 {
 			return n, false, false
 		}
 		if closed {
@@ -71,7 +71,7 @@ func (s *Set[T]) await(cancel <-chan struct{}, dst []T) (n int, shutdown, cancel
 		case canceledAsleep:
 			return 0, false, true
 		case searcher:
-			if n := s.search(dst); n > 0 {
+			if n := s.search(h); n > 0 {
 				return n, false, false
 			}
 		}
@@ -80,9 +80,9 @@ func (s *Set[T]) await(cancel <-chan struct{}, dst []T) (n int, shutdown, cancel
 
 // search is what the searcher does. It passes the token on also if the clock panics, which
 // a look may read.
-func (s *Set[T]) search(dst []T) (n int) {
+func (s *Set[T]) search(h hand[T]) (n int) {
 	defer s.passOn()
-	return s.takeSome(dst)
+	return s.takeSome(h)
 }
 
 // parking is how a consumer's visit to the lot ended.

@@ -113,7 +113,7 @@ func TestAwaitLooksFirst(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
 		var one [1]int
-		if n, shutdown, _ := s.await(nil, one[:]); n != 1 || one[0] != 7 || shutdown {
+		if n, shutdown, _ := s.await(nil, hand[int]{items: one[:]}); n != 1 || one[0] != 7 || shutdown {
 			t.Errorf("(%d items, %d first, %v)", n, one[0], shutdown)
 		}
 		checkLot(t, s, 0, false)
@@ -205,7 +205,7 @@ func TestTokenOutWhileItemsArrive(t *testing.T) {
 		s.Add(1)
 		s.Add(2)
 		g.check(t, 0, 0)
-		if _, ok := s.take(); !ok {
+		if _, _, ok := s.take(); !ok {
 			t.Fatal("the searcher found nothing")
 		}
 		s.passOn()
@@ -221,7 +221,7 @@ func TestStolenItem(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 1)
 		s.Add(1)
-		if _, ok := s.take(); !ok { // the sleeper has not run yet, or it has
+		if _, _, ok := s.take(); !ok { // the sleeper has not run yet, or it has
 			g.check(t, 1, 0)
 			return
 		}

@@ -11,6 +11,8 @@ type Delay struct {
 	// MaxWait, if it is positive, bounds how long this wait of the item can be put
 	// off: it ends MaxWait from now at the latest, whatever comes later.
 	MaxWait time.Duration
+	// Priority is what the item is to have at least, when it becomes ready: see levels.
+	Priority int
 }
 
 // A Policy says which of two deadlines counts: that of an item that waits already, or

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/room"
 )
 
 // MaxShards is the largest number of shards of a [Set].
@@ -32,6 +33,8 @@ type Config[T comparable] struct {
 	Tick             time.Duration
 	Route            func(item T) uint64
 	CancelDelayOnAdd bool
+	// LowerLevelEvery lets every so manieth Get pass by the higher levels; 0 none.
+	LowerLevelEvery int
 	// Ages asks for stamps: since when each item is ready, or in processing.
 	Ages bool
 	// OnStuck is told of each item that has been in processing for StuckAfter, once
@@ -64,9 +67,13 @@ type Set[T comparable] struct {
 	// FIFO, so that whoever sees no bit has seen an empty queue.
 	readyBits []atomic.Uint64
 	rejected  atomic.Uint64
+	// urgency says where the higher levels are; nil while there are none, or one shard.
+	urgency atomic.Pointer[urgency]
+	// lowerEvery says which of the Gets pass by the higher levels; 0 none.
+	lowerEvery uint32
 
 	// room counts what the queue holds; nil if nobody wants to know.
-	room *room
+	room *room.Room
 
 	closing closing
 	drained drain
@@ -124,12 +131,14 @@ type shard[T comparable] struct {
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
 	set  *Set[T]
+	// levels has what is ready beside fifo; nil while all priorities are 0.
+	levels *levels
 
 	_ [shardPadding]byte
 }
 
 // shardPadding fills a shard up to two cache lines.
-const shardPadding = 16
+const shardPadding = 8
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
@@ -143,7 +152,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 		shards:           make([]shard[T], config.Shards),
 		readyBits:        newReadyBits(config.Shards),
 		ages:             config.Ages,
-		room: newRoom(int64(config.Capacity),
+		lowerEvery:       uint32(config.LowerLevelEvery),
+		room: room.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time: newTimebase(config.Clock, config.Tick),
 		lot:  newLot(),

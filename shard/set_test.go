@@ -24,6 +24,7 @@ func TestSetAgainstModel(t *testing.T) {
 					config := config
 					config.Tick = tickSizes.Draw(t, "tick")
 					c := newCheckedSet(t, config)
+					c.levels = rapid.Bool().Draw(t, "levels")
 					for range 2 { // more steps than Repeat does by itself
 						t.Repeat(setActions(c))
 					}
@@ -43,7 +44,7 @@ func setActions(c *checkedSet) map[string]func(*rapid.T) {
 		"add after": func(t *rapid.T) { c.addAfter(item(t), delay(t)) },
 		"add with": func(t *rapid.T) {
 			policy := rapid.SampledFrom([]Policy{KeepEarliest, KeepLatest, KeepNew, KeepOld}).Draw(t, "policy")
-			c.addWith(item(t), Delay{Duration: delay(t), Policy: policy, MaxWait: maxWait(t)})
+			c.addWith(item(t), Delay{Duration: delay(t), Policy: policy, MaxWait: maxWait(t), Priority: c.priority(t)})
 		},
 		"cancel":     func(t *rapid.T) { c.cancel(item(t)) },
 		"add batch":  func(t *rapid.T) { c.addBatch(batch(t)) },
@@ -73,6 +74,14 @@ var steps = []time.Duration{0, 1, time.Microsecond, time.Millisecond, 10 * time.
 // batch is some items, more than fit into one hand now and then.
 func batch(t *rapid.T) []int {
 	return rapid.SliceOfN(rapid.IntRange(0, 99), 0, 3*batchSize).Draw(t, "batch")
+}
+
+// priority is 0 in most sequences, so that levels are rare there, and used much elsewhere.
+func (c *checkedSet) priority(t *rapid.T) int {
+	if !c.levels {
+		return 0
+	}
+	return rapid.SampledFrom([]int{0, 0, 1, 2, -1, 7, 100, -100, 101, 104, math.MaxInt, math.MinInt}).Draw(t, "priority")
 }
 
 func maxWait(t *rapid.T) time.Duration {

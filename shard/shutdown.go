@@ -40,7 +40,7 @@ func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 // refuse drops adds from now on, and tells those who wait for room.
 func (s *Set[T]) refuse() {
 	s.closing.refusing.Store(true)
-	s.room.close()
+	s.room.Close()
 }
 
 // close does what every end of the queue does. It reports the items that waited and were
@@ -58,7 +58,7 @@ func (s *Set[T]) close(dropped func(item T)) {
 	s.closing.complete.Store(true)
 	s.drained.settle()
 	s.wake()
-	s.room.look()
+	s.room.Look()
 }
 
 // closeShard drops what waits in a shard, a bounded number per hold of its lock, and

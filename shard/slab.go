@@ -16,6 +16,9 @@ type slab[T comparable] struct {
 	cells  chunked.Array[entry[T]]
 	// since has the stamps of the entries, if there are any: see pulse.
 	since *chunked.Array[uint64]
+	// runs has the priorities of the entries, where they are not 0, if there are any: see
+	// levels.
+	runs *chunked.Array[int]
 }
 
 // space keeps the books of one chunk.
@@ -69,6 +72,10 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 		s.cells.Drop(int(c))
 		if s.since != nil {
 			s.since.Drop(int(c))
+		}
+		if s.runs != nil && s.runs.Lookup(uint32(c)*chunked.ChunkCells) != nil {
+			s.runs.Clear(int(c)) // for the next one who gets its memory
+			s.runs.Drop(int(c))
 		}
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)

@@ -61,15 +61,11 @@ func (s *Set[T]) Stats() Stats {
 
 // newStats returns what is counted without a lock.
 func (s *Set[T]) newStats() Stats {
-	stats := Stats{Shards: len(s.shards), Rejected: s.rejected.Load()}
-	if s.room != nil {
-		stats.Exceeded = s.room.exceeded.Load()
-	}
-	return stats
+	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded()}
 }
 
 func (sh *shard[T]) addLockedTo(stats *Stats) {
-	stats.Ready += int(sh.fifo.length)
+	stats.Ready += int(sh.ready())
 	stats.Processing += int(sh.processing)
 	if sh.table != nil {
 		stats.Held += int(sh.table.live)
@@ -103,5 +99,5 @@ func (s *Set[T]) Len() int {
 func (sh *shard[T]) length() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return int(sh.fifo.length)
+	return int(sh.ready())
 }

@@ -22,7 +22,7 @@ type table[T comparable] struct {
 }
 
 // tablePadding keeps the tables of two shards off each other's cache lines.
-const tablePadding = 16
+const tablePadding = 8
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
 // empty slot that proves that there is none.

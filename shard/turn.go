@@ -23,7 +23,10 @@ const (
 type lane struct {
 	// turn is the number of the shard whose turn it is.
 	turn atomic.Uint32
-	_    [60]byte
+	// gets counts the Gets, and passedOver is the shard whose turn it is for those that
+	// pass by the higher levels: see urgency.
+	gets, passedOver atomic.Uint32
+	_                [52]byte
 }
 
 // lane returns a lane for the calling goroutine, by where its stack lies. A worker

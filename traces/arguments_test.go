@@ -65,6 +65,7 @@ func parseAdd(c *command, s *settings, words []string) error {
 // addWords are the words that can follow the items to be added. Some have a duration
 // behind them.
 var addWords = map[string]func(o *shardq.AddOptions, d time.Duration){
+	"priority":     func(*shardq.AddOptions, time.Duration) {}, // with a number: see parsePriority
 	"after":        func(o *shardq.AddOptions, d time.Duration) { o.After = d },
 	"within":       func(o *shardq.AddOptions, d time.Duration) { o.MaxWait = d },
 	"rate-limited": func(o *shardq.AddOptions, _ time.Duration) { o.RateLimited = true },
@@ -82,6 +83,13 @@ func parseAddOptions(c *command, words []string) error {
 		c.manner = words[0]
 	}
 	for len(words) > 0 {
+		if words[0] == "priority" {
+			if err := parsePriority(c, words[1:]); err != nil {
+				return err
+			}
+			words = words[2:]
+			continue
+		}
 		set, d := addWords[words[0]], time.Duration(0)
 		if set == nil {
 			return fmt.Errorf("cannot add %q", words[0])
@@ -99,6 +107,14 @@ func parseAddOptions(c *command, words []string) error {
 		words = words[1:]
 	}
 	return nil
+}
+
+func parsePriority(c *command, words []string) (err error) {
+	if len(words) == 0 {
+		return fmt.Errorf("what priority?")
+	}
+	c.options.Priority, err = strconv.Atoi(words[0])
+	return err
 }
 
 // parseAddContext reads an item and "with context".

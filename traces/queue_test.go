@@ -222,6 +222,7 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		Tick:             s.tick,
 		CancelDelayOnAdd: s.cancelDelayOnAdd,
 		Capacity:         s.capacity,
+		LowerLevelEvery:  s.lowerLevelEvery,
 		Ages:             s.ages,
 		StuckAfter:       s.stuckAfter,
 		OnMisuse:         func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },

@@ -19,6 +19,7 @@ type settings struct {
 	cancelDelayOnAdd bool
 	limiter          string
 	capacity         int
+	lowerLevelEvery  int
 	hasWatermarks    bool
 	low, high        int
 	ages             bool
@@ -44,6 +45,7 @@ const withUsage = `want one of
 	with limiter ...
 	with CancelDelayOnAdd
 	with capacity NUMBER
+	with lower-level-every NUMBER
 	with watermarks LOW HIGH
 	with ages
 	with stuck-after DURATION`
@@ -63,6 +65,8 @@ func (s *settings) with(text string) error {
 		return s.withItems(value)
 	case "capacity":
 		return s.withNumbers(value, &s.capacity)
+	case "lower-level-every":
+		return s.withNumbers(value, &s.lowerLevelEvery)
 	case "watermarks":
 		s.hasWatermarks = true
 		return s.withNumbers(value, &s.low, &s.high)

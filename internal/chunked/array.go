@@ -86,6 +86,9 @@ func (a *Array[E]) Drop(c int) {
 	a.trim()
 }
 
+// Clear zeroes the cells of chunk c.
+func (a *Array[E]) Clear(c int) { clear(a.chunks[c]) }
+
 // Cells returns the number of cells that have memory behind them.
 func (a *Array[E]) Cells() int {
 	n := len(a.spare)

@@ -29,6 +29,8 @@ type asked struct {
 	calledOff        uint64 // delays that were taken back
 	cancels          uint64 // Cancels that took something back
 	refused          uint64 // adds for which there was no room
+	// Calls of the limiter that may have been made or not: see crew.
+	perhapsLimited, perhapsForgets uint64
 }
 
 // canceled counts what a Cancel took back.
@@ -67,6 +69,8 @@ func (a *asked) add(b asked) {
 	a.calledOff += b.calledOff
 	a.cancels += b.cancels
 	a.refused += b.refused
+	a.perhapsLimited += b.perhapsLimited
+	a.perhapsForgets += b.perhapsForgets
 }
 
 func newAccount() *account { return &account{lateness: &lateness{}} }

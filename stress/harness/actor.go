@@ -171,7 +171,7 @@ func (a *actor) took(e event, key int) {
 	e.key = int32(key)
 	if a.ledger != nil {
 		a.ledger.keys[key].stuck.before.Store(a.clockBefore)
-		e.clock = a.ledger.begin(key, a.plan.groupOf(key), a.before, e.call)
+		e.clock = a.ledger.begin(key, a.plan.lineOf(key), a.before, e.call)
 		if classOf(key) == delayed {
 			a.asked.delayedGets++
 		}
@@ -201,7 +201,7 @@ func (a *actor) strange(key int) bool {
 
 func (a *actor) ask() (key int, ok, canceled bool) {
 	if !a.has(Cancellations) || !a.chance(8) {
-		key, shutdown := a.queue.Get()
+		key, shutdown := a.getInTurn()
 		return key, !shutdown, false
 	}
 	return a.askFor(time.Duration(a.roll(1000)) * time.Microsecond)

@@ -201,12 +201,19 @@ func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, b
 	}
 }
 
-// checkOrderOf: All goes from shard to shard, and in each shows the oldest first.
+// checkOrderOf: All goes from shard to shard, and in each shows the oldest first; of what is
+// ready the highest priorities, where there are any.
 func (a *actor) checkOrderOf(rows []shardq.ItemInfo[int]) {
 	inOrder := slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
 		return cmp.Or(cmp.Compare(a.Shard, b.Shard), a.Deadline.Compare(b.Deadline))
 	})
-	if len(rows) > 0 && rows[0].State != shardq.Waiting {
+	switch {
+	case len(rows) == 0:
+	case rows[0].State == shardq.Ready && a.has(Priorities):
+		inOrder = slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
+			return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(b.Priority, a.Priority))
+		})
+	case rows[0].State != shardq.Waiting:
 		inOrder = slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
 			return cmp.Or(cmp.Compare(a.Shard, b.Shard), a.Since.Compare(b.Since))
 		})

@@ -88,7 +88,7 @@ func (a *actor) passed(key int) {
 	if a.ledger == nil || a.ledger.order == nil || classOf(key) != ordered {
 		return
 	}
-	group := a.plan.groupOf(key)
+	group := a.plan.lineOf(key)
 	a.before[group] = max(a.before[group], a.ledger.keys[key].began.Load())
 }
 

@@ -51,11 +51,11 @@ func (c *consumer) work(key int) {
 	if c.chance(50) {
 		runtime.Gosched()
 	}
-	if c.has(Ages) && c.ledger != nil && !c.ledger.misused(key) && c.chance(1000) {
+	if c.has(Ages) && c.ledger != nil && !c.has(Workers) && !c.ledger.misused(key) && c.chance(1000) {
 		c.dawdle(key)
 	}
 	c.gate.pass()
-	if c.has(Deaths) && c.chance(500) {
+	if c.has(Deaths) && c.mayDie(key) && c.chance(500) {
 		if c.chance(2) {
 			panic(workerLost)
 		}

@@ -19,6 +19,7 @@ type Controlled[T comparable] interface {
 	Cancel(T) shardq.Canceled
 	TryAdd(T) error
 	AddContext(context.Context, T) error
+	GetWithPriority() (T, int, bool)
 	Drain(context.Context, shardq.DrainOptions) ([]T, error)
 	Snapshot(limit int) shardq.Snapshot[T]
 	All(shardq.ItemState) iter.Seq[shardq.ItemInfo[T]]
@@ -35,9 +36,11 @@ type controls interface {
 	cancel(key int) shardq.Canceled
 	tryAdd(key int) error
 	addContext(ctx context.Context, key int) error
+	getWithPriority() (key, priority int, shutdown bool)
 	drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error)
 	snapshot(limit int) shardq.Snapshot[int]
 	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]]
+	newWorkers(o shardq.WorkerOptions[int]) (staff, error)
 	// spoilControlled adds, in one of five ways, an item that is not equal to itself,
 	// and reports whether the answer, if there is one, says so.
 	spoilControlled(way int) bool
@@ -84,6 +87,14 @@ func (a adapted[T]) addContext(ctx context.Context, key int) error {
 	return a.control.AddContext(ctx, a.codec.encode(key))
 }
 
+func (a adapted[T]) getWithPriority() (key, priority int, shutdown bool) {
+	item, priority, shutdown := a.control.GetWithPriority()
+	if shutdown {
+		return 0, priority, true
+	}
+	return a.codec.decode(item), priority, false
+}
+
 func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error) {
 	items, err := a.control.Drain(ctx, o)
 	for _, item := range items {
@@ -128,7 +139,7 @@ func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemI
 func infoOf[T comparable](row shardq.ItemInfo[T], decode func(T) int) shardq.ItemInfo[int] {
 	return shardq.ItemInfo[int]{
 		Item: decode(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
-		Deadline: row.Deadline, Attempts: row.Attempts, Shard: row.Shard,
+		Deadline: row.Deadline, Priority: row.Priority, Attempts: row.Attempts, Shard: row.Shard,
 	}
 }
 
@@ -147,4 +158,36 @@ func (a adapted[T]) spoilControlled(way int) bool {
 		return a.control.AddContext(context.Background(), item) == shardq.ErrRejected
 	}
 	return true
+}
+
+// A workerMaker is a queue with a NewWorkers of its own.
+type workerMaker[T comparable] interface {
+	NewWorkers(shardq.WorkerOptions[T]) (staff, error)
+}
+
+func (a adapted[T]) newWorkers(o shardq.WorkerOptions[int]) (staff, error) {
+	translated := shardq.WorkerOptions[T]{
+		Workers: o.Workers, BatchSize: o.BatchSize, MaxAttempts: o.MaxAttempts,
+		OnError:  func(f shardq.Failure[T]) { o.OnError(failureOf(f, a.codec.decode)) },
+		OnGiveUp: func(f shardq.Failure[T]) { o.OnGiveUp(failureOf(f, a.codec.decode)) },
+	}
+	if o.Handle != nil {
+		translated.Handle = func(ctx context.Context, item T) error { return o.Handle(ctx, a.codec.decode(item)) }
+	} else {
+		translated.HandleBatch = func(ctx context.Context, items []T) []error {
+			keys := make([]int, len(items))
+			for i, item := range items {
+				keys[i] = a.codec.decode(item)
+			}
+			return o.HandleBatch(ctx, keys)
+		}
+	}
+	if maker, is := a.Typed.(workerMaker[T]); is {
+		return maker.NewWorkers(translated)
+	}
+	return shardq.NewWorkers(a.Typed.(*shardq.Queue[T]), translated)
+}
+
+func failureOf[T comparable](f shardq.Failure[T], decode func(T) int) shardq.Failure[int] {
+	return shardq.Failure[int]{Queue: f.Queue, Item: decode(f.Item), Err: f.Err, Attempt: f.Attempt}
 }

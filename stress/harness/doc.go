@@ -22,7 +22,8 @@
 // What section I of docs/semantics.md promises is put to the test in the same rounds, where
 // the target has it (control.go): batches (batches.go), loops (loops.go), delay policies
 // (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain (draining.go),
-// and looks inside (ages.go); on a new queue in opening_control.go.
+// and looks inside (ages.go); on a new queue in opening_control.go. In some rounds workers
+// of section K take the place of the consumers (crew.go).
 //
 // A violation that names a key is shown with the part of that key's history that is
 // wrong by itself (explain.go).
@@ -51,6 +52,8 @@
 //   - by the real clock, that OnStuck is not told too soon (C44) but by the queue's own
 //     stamps, and by a fake clock to a tick and a step;
 //   - panics of OnWatermark and of OnStuck (C17);
+//   - beside workers of section K: the order of what they get, histories, user code that
+//     panics but for handlers (C51), a fake clock, their own drains (C49), and timeouts;
 //   - leaks of less than 1 MiB in a run, and data races in a program that was not
 //     built with -race.
 package harness

@@ -49,6 +49,10 @@ const (
 	Room
 	// Ages: ages, OnStuck, and Snapshot and All beside everything else.
 	Ages
+	// Priorities: adds with priorities, and Gets that ask for them.
+	Priorities
+	// Workers: those of NewWorkers, who are resized, in place of loops of Get and Done.
+	Workers
 
 	endOfIngredients
 )
@@ -57,12 +61,12 @@ const (
 const All = endOfIngredients - 1
 
 // control is what only a queue with the operations of section I can have.
-const control = Batches | Loops | Policies | Cancels | Room | Ages
+const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "onlookers",
-	"batches", "loops", "policies", "cancels", "room", "ages",
+	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run",
 }
 
 // Has reports whether all of some ingredients are in the set.

@@ -179,6 +179,7 @@ type request struct {
 	high, low   int
 	onWatermark func(high bool)
 	ages        bool
+	lowerEvery  int
 	onStuck     func(shardq.ItemInfo[int]) // nil: nobody is told
 }
 
@@ -206,7 +207,7 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 		s.Hash = func(item T) uint64 { return r.group(c.decode(item)) }
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
-	s.Ages = r.ages
+	s.Ages, s.LowerLevelEvery = r.ages, r.lowerEvery
 	if r.onStuck != nil {
 		s.StuckAfter = stuckAfter
 		s.OnStuck = func(row shardq.ItemInfo[T]) { r.onStuck(infoOf(row, c.decode)) }

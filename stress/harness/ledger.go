@@ -119,8 +119,8 @@ func newLedger(p Plan, violated *violations) *ledger {
 	if p.Strict {
 		l.capacity = int64(p.Capacity)
 	}
-	if p.Shards == 1 || p.Grouped {
-		l.order = newOrder(p.groups())
+	if (p.Shards == 1 || p.Grouped) && !p.Mix.Has(Workers) {
+		l.order = newOrder(p.lines())
 	}
 	return l
 }

@@ -15,9 +15,15 @@ const (
 	patience     = 1 << 15
 	fewestCells  = 16 // in a shard, however many the tides
 	mostCells    = 128
-	bytesPerCell = 48 // an entry, its slots in the index, and a timer
+	bytesPerCell = 80 // an entry, its slots in the index, a timer, and an age, a limit and priorities in columns
 	keptConstant = 32 << 10
 	mostTides    = 16 * patience / fewestCells // in a round, for all shards
+)
+
+// What priorities may keep: a board for each 64 shards, and a few levels in each shard.
+const (
+	bytesPerBoard  = 8 << 10
+	bytesPerLevels = 768
 )
 
 // tidalAdds is how many adds there are in the tides of each shard, and so about how often
@@ -35,6 +41,9 @@ func (r *round) mostKept() int64 {
 	most := 2*r.fresh + keptConstant
 	if cells := patience / r.plan.tidalAdds(); cells > fewestCells {
 		most += int64(cells * bytesPerCell * r.plan.Shards)
+	}
+	if r.plan.Mix.Has(Priorities) {
+		most += int64((r.plan.Shards+63)/64*bytesPerBoard + r.plan.Shards*bytesPerLevels)
 	}
 	return most
 }

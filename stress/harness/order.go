@@ -43,6 +43,14 @@ func (p Plan) groups() int {
 
 var groupSeed = maphash.MakeSeed()
 
+// lineOf returns the place of a key's frontier: that of its group and level.
+func (p Plan) lineOf(key int) uint64 {
+	return p.groupOf(key)*fewPriorities + uint64(p.priorityOf(key)-lowestPriority)
+}
+
+// lines is how many frontiers there are.
+func (p Plan) lines() int { return p.groups() * fewPriorities }
+
 // groupOf returns the group of a key, 0 to groups-1.
 func (p Plan) groupOf(key int) uint64 { return uint64(key/4) % uint64(p.groups()) }
 

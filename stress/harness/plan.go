@@ -113,6 +113,9 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		Waiting:    shardq.WaitingPolicy(r.IntN(3)),
 		GivesUp:    r.IntN(2) == 0,
 	}
+	if r.IntN(3) > 0 {
+		p.Mix &^= Workers // which takes the place of other ways to consume
+	}
 	if !p.Ledger && p.Ending != Small {
 		p.Adds *= 4 // they are cheap
 	}
@@ -163,6 +166,12 @@ func (p Plan) controlled(features Features) Plan {
 		if p.Ending == DrainContext {
 			p.Ending = Drain
 		}
+	}
+	if !features.Workers || p.Ending == Small {
+		p.Mix &^= Workers
+	}
+	if p.Mix.Has(Workers) {
+		p.Mix &^= unfitForWorkers
 	}
 	if !p.Mix.Has(Room) {
 		p.Capacity, p.Strict = 0, false

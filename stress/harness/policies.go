@@ -93,6 +93,9 @@ func (a *actor) someOptions(least time.Duration) shardq.AddOptions {
 			o.After = time.Hour
 		}
 	}
+	if a.has(Priorities) {
+		o.Priority = a.anyPriority()
+	}
 	o.RateLimited = a.has(RateLimited) && a.features.CallersLimiter && a.chance(4)
 	return o
 }

@@ -34,6 +34,8 @@ func (l *ledger) leave(key int) {
 // it does. It reports false if the key was not taken in.
 func (a *actor) put(key int, mayWait bool) bool {
 	switch {
+	case a.has(Priorities) && !a.has(Room):
+		return a.addAtPriority(key)
 	case !a.has(Room) || !a.plan.Strict && a.chance(2):
 		a.add(opAdd, key, 0)
 		return true

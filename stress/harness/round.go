@@ -28,6 +28,7 @@ type round struct {
 	delays   delaysOfWorkers
 	gate     gate
 	levels   *levels
+	crew     *crew    // nil without the ingredient Workers
 	exceeded uint64   // what was taken in beyond the capacity before the actors began
 	tellings tellings // of keys that no actor adds
 
@@ -98,6 +99,7 @@ func (r *round) request() request {
 	if p.Mix.Has(Ages) {
 		wanted.ages, wanted.onStuck = true, r.tellStuck
 	}
+	wanted.lowerEvery = p.lowerLevelEvery()
 	if p.Ending == Small { // there are many queues
 		wanted.onWatermark, wanted.onStuck = nil, nil
 	}
@@ -192,18 +194,24 @@ func dataRaces(before, after int) *Violation {
 func (r *round) start() (stop func()) {
 	p := r.plan
 	var ways []func()
-	for range p.Consumers {
-		c := &consumer{r.newActor()}
-		r.consumers.Add(1)
-		ways = append(ways, func() { go c.run() })
+	ended := make(chan struct{})
+	var others sync.WaitGroup
+	if p.Mix.Has(Workers) {
+		r.crew = r.newCrew()
+		r.consumers.Go(r.crew.work)
+		others.Go(func() { r.crew.change(ended) })
+	} else {
+		for range p.Consumers {
+			c := &consumer{r.newActor()}
+			r.consumers.Add(1)
+			ways = append(ways, func() { go c.run() })
+		}
 	}
 	for range p.Producers {
 		a := r.newActor()
 		one := &producer{actor: a, zipf: rand.NewZipf(rand.New(&a.dice), 1.1, 1, uint64(p.Keys-1))}
 		ways = append(ways, func() { r.producers.Go(func() { one.produce(p.Adds / p.Producers) }) })
 	}
-	ended := make(chan struct{})
-	var others sync.WaitGroup
 	if p.Mix.Has(Onlookers) {
 		a := r.newActor()
 		ways = append(ways, func() { others.Go(func() { a.look(ended) }) })

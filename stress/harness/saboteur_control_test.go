@@ -56,6 +56,8 @@ const (
 	showsOthers
 	hidesOne
 	showsTooMany
+	forgetsPriorities
+	losesPriorities
 )
 
 func (q *sabotaged) AddBatch(items []int) {
@@ -74,6 +76,14 @@ func (q *sabotaged) GetBatch(ctx context.Context, dst []int) (int, error) {
 		slices.Reverse(dst[:n])
 	}
 	return n, err
+}
+
+func (q *sabotaged) GetWithPriority() (int, int, bool) {
+	item, priority, shutdown := q.Queue.GetWithPriority()
+	if q.fault == forgetsPriorities {
+		priority = 0
+	}
+	return item, priority, shutdown
 }
 
 func (q *sabotaged) DoneBatch(items []int) {
@@ -119,6 +129,8 @@ func (q *sabotaged) AddWith(item int, o shardq.AddOptions) {
 	switch {
 	case q.fault == allPoliciesAreEarliest, q.fault == allPoliciesAreEarliestAtTimes && q.every(10):
 		o.Policy = shardq.KeepEarliest
+	case q.fault == losesPriorities:
+		o.Priority = 0
 	case q.fault == nothingBoundsAWait:
 		o.MaxWait = 0
 	case q.fault == shorterDelayCounts && o.RateLimited:
@@ -306,6 +318,8 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"what is stuck is told of early", tellsOfStuckEarly, Ages, Drain, []string{"C44"}},
 		{"what is stuck is not told of", tellsOfNoStuck, Ages, Drain, []string{"C44"}},
 		{"only the first is told of", tellsOfSomeStuck, Ages, Drain, []string{"C44"}},
+		{"priorities are not told", forgetsPriorities, Priorities, Drain, []string{"C45"}},
+		{"priorities are lost", losesPriorities, Priorities, Drain, []string{"C45"}},
 		{"All shows an item twice", showsTwice, Ages, Drain, []string{"C43"}},
 		{"All shows what is not there", showsUnused, Ages, Drain, []string{"C43"}},
 		{"All shows others", showsOthers, Ages, Drain, []string{"C43"}},

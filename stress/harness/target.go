@@ -51,6 +51,7 @@ type Settings[T comparable] struct {
 	Ages                        bool
 	OnStuck                     func(shardq.ItemInfo[T])
 	StuckAfter                  time.Duration
+	LowerLevelEvery             int
 }
 
 // Features are what a target has beyond the method set, and so what a plan may ask
@@ -72,6 +73,8 @@ type Features struct {
 	Collected bool
 	// Control: the queue is [Controlled], with its options.
 	Control bool
+	// Workers: shardq.NewWorkers takes the queue.
+	Workers bool
 }
 
 // A Target makes queues of one kind, for the types of items that plans use.
@@ -88,7 +91,7 @@ type Target struct {
 func Shardq() Target {
 	return Target{
 		Name:     "shardq",
-		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true, ExactLen: true, Collected: true, Control: true},
+		Features: Features{Shards: true, Clock: true, Options: true, CallersLimiter: true, ExactLen: true, Collected: true, Control: true, Workers: true},
 		Ints:     openShardq[int], Strings: openShardq[string], Pairs: openShardq[Pair], Anys: openShardq[any],
 	}
 }
@@ -98,7 +101,7 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
 		CancelDelayOnAdd: s.CancelDelayOnAdd,
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
-		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter,
+		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowerLevelEvery: s.LowerLevelEvery,
 	}
 	if s.OnWatermark != nil {
 		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }

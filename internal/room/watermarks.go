@@ -1,8 +1,8 @@
-package shard
+package room
 
 import "sync/atomic"
 
-// watermarks tell a hook when the number of items held has risen to high, and when it has
+// watermarks tell a hook when the weight that is held has risen to high, and when it has
 // fallen to low after that: in turn, one call at a time.
 //
 // Whoever finds that there is something to tell takes the baton, tells, puts it down, and

@@ -1,0 +1,191 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// A traffic is so many runs of 1k keys, each of which is added again while it is processed.
+type traffic struct {
+	queue *shardq.Queue[string]
+	left  atomic.Int64
+}
+
+func newTraffic(runs int) *traffic {
+	t := &traffic{queue: shardq.Must(shardq.Options[string]{})}
+	t.left.Store(int64(runs))
+	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
+	return t
+}
+
+// process is the work, or the end of it.
+func (t *traffic) process(key string) {
+	switch left := t.left.Add(-1); {
+	case left > 0:
+		t.queue.Add(key)
+	case left == 0:
+		t.queue.ShutDown()
+	}
+}
+
+// handWritten is the loop that everybody writes.
+func handWritten(t *traffic, workers int) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for {
+				key, shutdown := t.queue.Get()
+				if shutdown {
+					return
+				}
+				t.process(key)
+				t.queue.Forget(key)
+				t.queue.Done(key)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// handWrittenDeferred is that loop as it has to be if the work may panic.
+func handWrittenDeferred(t *traffic, workers int) {
+	turn := func(key string) {
+		defer t.queue.Done(key)
+		t.process(key)
+		t.queue.Forget(key)
+	}
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for key, shutdown := t.queue.Get(); !shutdown; key, shutdown = t.queue.Get() {
+				turn(key)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// byRun is [shardq.Workers.Run] with some options.
+func byRun(o shardq.WorkerOptions[string]) func(t *traffic, workers int) {
+	return func(t *traffic, workers int) {
+		o.Workers = workers
+		if o.BatchSize > 0 {
+			o.HandleBatch = func(_ context.Context, keys []string) []error {
+				for _, key := range keys {
+					t.process(key)
+				}
+				return nil
+			}
+		} else {
+			o.Handle = func(_ context.Context, key string) error { t.process(key); return nil }
+		}
+		w, err := shardq.NewWorkers(t.queue, o)
+		if err == nil {
+			err = w.Run(context.Background())
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+// BenchmarkRun measures an item through Run beside a hand-written loop.
+func BenchmarkRun(b *testing.B) {
+	for _, workers := range []int{1, 8} {
+		for _, by := range []struct {
+			name string
+			run  func(t *traffic, workers int)
+		}{
+			{"loop", handWritten},
+			{"loop,defer", handWrittenDeferred},
+			{"Run", byRun(shardq.WorkerOptions[string]{})},
+			{"Run,Timeout", byRun(shardq.WorkerOptions[string]{Timeout: time.Hour})},
+			{"Run,BatchSize=64", byRun(shardq.WorkerOptions[string]{BatchSize: 64})},
+		} {
+			b.Run(fmt.Sprintf("workers=%d/by=%s", workers, by.name), func(b *testing.B) {
+				t := newTraffic(b.N)
+				b.ReportAllocs()
+				b.ResetTimer()
+				by.run(t, workers)
+			})
+		}
+	}
+}
+
+// spin is a piece of so much work.
+func spin(rounds int) (sum uint64) {
+	for i := range rounds {
+		sum = sum*31 + uint64(i)
+	}
+	return sum
+}
+
+// BenchmarkParallelize measures 10k pieces beside goroutines that share a channel of them,
+// as client-go's ParallelizeUntil does without chunks, and beside one part for each.
+func BenchmarkParallelize(b *testing.B) {
+	const workers, pieces = 8, 10_000
+	var sums [workers]atomic.Uint64
+	uneven := func(piece int) int { return piece / 10 } // the last are the slowest
+	for _, work := range []struct {
+		name   string
+		rounds func(piece int) int
+	}{
+		{"none", func(int) int { return 0 }},
+		{"even", func(int) int { return 500 }},
+		{"uneven", uneven},
+	} {
+		do := func(piece int) { sums[piece%workers].Store(spin(work.rounds(piece))) }
+		measure := func(by string, run func()) {
+			b.Run(fmt.Sprintf("work=%s/by=%s", work.name, by), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					run()
+				}
+			})
+		}
+		measure("Parallelize", func() {
+			_ = shardq.Parallelize(context.Background(), workers, pieces, func(_ context.Context, piece int) error {
+				do(piece)
+				return nil
+			})
+		})
+		measure("channel", func() { overChannel(workers, pieces, do) })
+		measure("parts", func() { inParts(workers, pieces, do) })
+	}
+}
+
+func overChannel(workers, pieces int, do func(piece int)) {
+	todo := make(chan int, pieces)
+	for piece := range pieces {
+		todo <- piece
+	}
+	close(todo)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for piece := range todo {
+				do(piece)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func inParts(workers, pieces int, do func(piece int)) {
+	var all sync.WaitGroup
+	for n := range workers {
+		all.Go(func() {
+			for piece := n * pieces / workers; piece < (n+1)*pieces/workers; piece++ {
+				do(piece)
+			}
+		})
+	}
+	all.Wait()
+}

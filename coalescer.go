@@ -1,0 +1,272 @@
+package shardq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"sync"
+
+	"github.com/shardq/shardq/internal/room"
+)
+
+// A Coalescer is a [Queue] of keys with a value for each: what is put for a key that
+// has a value already is merged into that, and a worker takes the key together with
+// all that was put for it. A burst of a million events of a thousand keys becomes a
+// thousand values.
+//
+// It must be made by [NewCoalescer] or [MustCoalescer], and must not be copied.
+// A worker that takes a key owes it one of [Coalescer.Done], [Coalescer.Retry] and
+// [Coalescer.PutBack]:
+//
+//	for {
+//		key, value, err := c.Take(ctx)
+//		if err != nil {
+//			return
+//		}
+//		if err := write(key, value); err != nil {
+//			c.Retry(key, value) // again, later each time, with what comes meanwhile
+//		} else {
+//			c.Done(key)
+//		}
+//	}
+//
+// Every value that was put is in exactly one value that is taken, or that Drain returns:
+// none is lost, and none comes twice. The values of a key merge in the order of the
+// Puts, as far as one returned before the next began. No two workers have the same key at
+// once: a value that is put while a worker has the key comes when that is over.
+//
+// All methods are safe for concurrent use. Merge and Weight are called with no lock held,
+// in the goroutine of the call that needs them. No method waits for a Merge of another
+// goroutine: what is put while the key's value is being merged is laid beside that, and merged
+// by a later call. If Merge or Weight panics, the panic reaches the caller. A Put whose
+// Merge panics did not take its value in, though Merge may have changed what is pending; a Take whose Merge panics leaves the values
+// where they are, to be taken one by one. No other value is lost by that.
+//
+// Each pending key costs about a hundred bytes beside key and value; what a burst needed is
+// given back. In steady state nothing is allocated, unless Puts of one key meet.
+type Coalescer[K comparable, V any] struct {
+	queue *Queue[K]
+	seed  maphash.Seed
+	merge func(pending, next V) V
+	// weigh is nil if keys are counted.
+	weigh   func(V) int
+	route   func(K) uint64
+	room    *room.Room
+	stripes coalescerStripes[K, V]
+	ending  coalescerEnding
+	buffers sync.Pool // of *[]K
+}
+
+// MaxWeight is the greatest weight that a value of a [Coalescer] can have.
+const MaxWeight = 1 << 40
+
+// CoalescerOptions configure a [Coalescer].
+type CoalescerOptions[K comparable, V any] struct {
+	// Queue configures the queue of keys. Its Capacity must be 0: the coalescer has its
+	// own. Its Hash, if there is one, is called once more for each value that is put. Its
+	// CancelDelayOnAdd is taken to be set: a value that comes while its key waits for a
+	// retry ends that.
+	Queue Options[K]
+
+	// Merge returns the value of both: what is pending, and what came next. It may
+	// change and return either. It must be associative, that is, it must come to the same
+	// whether the first two of three values are merged first, or the last two. It must be
+	// safe for concurrent use if it touches anything but its arguments. Required.
+	Merge func(pending, next V) V
+
+	// Capacity is how many keys may have a pending value, or, with a Weight, how much the
+	// pending values may weigh, for those who ask for room: [Coalescer.TryPut] and
+	// [Coalescer.PutContext]. What workers have taken does not count. Default: 0, no bound.
+	Capacity int
+
+	// Weight returns the weight of a value, such as its bytes. Less than 1 counts as 1, and
+	// more than [MaxWeight] as that. A value that is put needs room for its own weight; when it was merged,
+	// the room of both becomes that of Weight(merged), which may exceed the Capacity if
+	// merged values weigh more than their parts. A value that weighs more than the Capacity
+	// has room when nothing else is pending. Default: keys are counted.
+	Weight func(V) int
+}
+
+// Pending is a key with its value.
+type Pending[K comparable, V any] struct {
+	Key   K
+	Value V
+}
+
+// NewCoalescer returns a coalescer, or an error that lists every fault of the options. Like
+// [New] it starts no goroutine and sets no timer.
+func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalescer[K, V], error) {
+	// Otherwise the delay of a retry that a new value has overtaken would go on, and end that of
+	// a later retry before its time.
+	options.Queue.CancelDelayOnAdd = true
+	queue, err := New(options.Queue)
+	if err := errors.Join(options.validate(), err); err != nil {
+		return nil, err
+	}
+	c := &Coalescer[K, V]{
+		queue: queue,
+		seed:  maphash.MakeSeed(),
+		merge: options.Merge,
+		weigh: options.Weight,
+		route: options.Queue.Hash,
+		room:  options.newRoom(),
+	}
+	c.stripes.init()
+	c.ending.init(len(c.stripes.all))
+	return c, nil
+}
+
+// MustCoalescer is like [NewCoalescer] but panics if the options have a fault.
+func MustCoalescer[K comparable, V any](options CoalescerOptions[K, V]) *Coalescer[K, V] {
+	c, err := NewCoalescer(options)
+	if err != nil {
+		panic(fmt.Sprintf("%v", err))
+	}
+	return c
+}
+
+// validate returns one error that names every fault, or nil, but for those of Queue.
+func (o CoalescerOptions[K, V]) validate() error {
+	var faults []error
+	if o.Merge == nil {
+		faults = append(faults, errors.New("shardq: CoalescerOptions.Merge is nil: want a function"))
+	}
+	if o.Capacity < 0 {
+		faults = append(faults, fmt.Errorf("shardq: CoalescerOptions.Capacity is %d: want 0 (no bound) or more", o.Capacity))
+	}
+	if o.Queue.Capacity != 0 {
+		faults = append(faults, fmt.Errorf("shardq: CoalescerOptions.Queue.Capacity is %d: want 0, and CoalescerOptions.Capacity instead", o.Queue.Capacity))
+	}
+	return errors.Join(faults...)
+}
+
+// newRoom returns the room for the values, or nil if nobody counts.
+func (o CoalescerOptions[K, V]) newRoom() *room.Room {
+	if o.Capacity == 0 && o.Weight != nil {
+		return room.New(math.MaxInt64, 0, 0, nil)
+	}
+	return room.New(int64(o.Capacity), 0, 0, nil)
+}
+
+// Put merges value into the pending value of key, or makes it that, and sees to it that key is
+// taken. It never waits, and asks for no room: see [CoalescerOptions].Capacity. It returns
+// [ErrShutDown] once a shutdown has begun, and [ErrRejected] for a key that is not equal
+// to itself: then the value was not taken in.
+//
+// A key whose value waits for its retry comes at once, as with [Queue.Add].
+func (c *Coalescer[K, V]) Put(key K, value V) error {
+	return c.put(key, value, askNothing)
+}
+
+// TryPut is [Coalescer.Put] if there is room for value: otherwise, or if others wait for
+// room in [Coalescer.PutContext], it returns [ErrFull] and takes nothing in. Unless values
+// are weighed, a key that has a pending value needs no room for another. It does not wait.
+func (c *Coalescer[K, V]) TryPut(key K, value V) error {
+	return c.put(key, value, askForRoom)
+}
+
+// PutContext is [Coalescer.TryPut] that waits for room, for as long as ctx lasts. Who waits first
+// is let in first. It returns ctx.Err() once ctx has ended, also before it looks for
+// room, and ErrShutDown if the coalescer is shut down while it waits: then the value was
+// not taken in.
+func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.putWaiting(ctx, key, value)
+}
+
+// Take returns the next key that is ready, with its value, which is the caller's from now
+// on. No other Take returns key until the caller has ended that by [Coalescer.Done],
+// [Coalescer.Retry] or [Coalescer.PutBack], one of which it owes. While nothing is ready,
+// Take waits, for as long as ctx lasts, as [Queue.GetContext] does, and it returns the
+// same errors; then it has taken nothing.
+//
+// If a value of key is just being merged by a Put, Take leaves that, and what was put after
+// it, for a later Take. After a shutdown Take goes on handing out what is pending.
+func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
+	return c.take(ctx)
+}
+
+// TakeBatch is [Coalescer.Take] for as many keys as dst has room for: it waits until there
+// is one, takes what is ready then, and returns how many that was. With an error n is 0. If
+// dst has no room it returns 0 at once. It costs less than as many calls.
+func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Pending[K, V]) (n int, err error) {
+	return c.takeBatch(ctx, dst)
+}
+
+// Done says that the value of a key that was taken is dealt with, for good or ill: it ends the
+// processing of key, as [Queue.Done] does, and its history in the limiter. Any goroutine
+// may call it. Done of a key that is not taken is misuse, as with a Queue.
+func (c *Coalescer[K, V]) Done(key K) {
+	defer c.queue.Done(key) // also if the limiter panics
+	c.queue.Forget(key)
+}
+
+// DoneBatch is [Coalescer.Done] of each of the keys of what was taken, which need not have
+// come from one TakeBatch. It costs less than as many calls.
+func (c *Coalescer[K, V]) DoneBatch(taken []Pending[K, V]) { c.doneBatch(taken) }
+
+// PutBack gives a value back that could not be dealt with, in place of [Coalescer.Done]: it
+// comes before what was put for key since, and key is ready again at once. It needs no room,
+// and counts no failure. Merge is not called here, but by a later call.
+//
+// Once a shutdown has begun, it returns [ErrShutDown] and does nothing: the value remains
+// the caller's, who still owes a Done.
+func (c *Coalescer[K, V]) PutBack(key K, value V) error {
+	if c.queue.shards.Reject(key) {
+		return ErrRejected
+	}
+	return c.putBack(key, value, nil)
+}
+
+// Retry is [Coalescer.PutBack] after a failure: key is ready again after the delay that
+// the queue's limiter has for it, or when another value is put for it. The history of
+// failures ends with [Coalescer.Done].
+func (c *Coalescer[K, V]) Retry(key K, value V) error {
+	if c.queue.shards.Reject(key) {
+		return ErrRejected
+	}
+	if c.stripeOf(key).isClosed() {
+		return ErrShutDown // before the limiter counts a failure
+	}
+	delay := c.queue.limiter.When(key) // first, for it may panic
+	return c.putBack(key, value, &delay)
+}
+
+// Queue returns the queue of keys, to look at: its Len counts the keys that a Take would
+// return now, its Stats, Snapshot and All tell of the keys, its NumRequeues of their
+// failures. What changes it, such as Add, Get, Done, Cancel or ShutDown, must not be
+// called: the values would not be where their keys are.
+func (c *Coalescer[K, V]) Queue() *Queue[K] { return c.queue }
+
+// Len returns the number of keys with a pending value, also of those that wait for their
+// retry, or for the end of their processing. Under concurrent use it was about right a
+// moment ago. The cost does not grow with the number of keys.
+func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
+
+// CoalescerStats is a reading of a coalescer's state and counters.
+type CoalescerStats struct {
+	// Queue is that of the queue of keys.
+	Queue Stats
+	// Keys is the number of keys with a pending value.
+	Keys int
+	// Weight is what the pending values weigh: as much as there are keys without
+	// [CoalescerOptions].Weight.
+	Weight int
+	// Exceeded counts how often the Capacity was exceeded: by a Put, by a value that was given
+	// back, or by one that weighs more since it was merged.
+	Exceeded uint64
+}
+
+// Stats returns a reading, under the same terms as [Queue.Stats].
+func (c *Coalescer[K, V]) Stats() CoalescerStats {
+	stats := CoalescerStats{Queue: c.queue.Stats(), Keys: c.Len(), Exceeded: c.room.Exceeded()}
+	stats.Weight = stats.Keys
+	if c.room != nil {
+		stats.Weight = int(c.room.Held())
+	}
+	return stats
+}

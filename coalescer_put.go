@@ -1,0 +1,276 @@
+package shardq
+
+import (
+	"context"
+	"hash/maphash"
+	"time"
+
+	"github.com/shardq/shardq/internal/room"
+)
+
+// An asking says how a value comes to its room.
+type asking uint8
+
+const (
+	askNothing asking = iota // it enters, room or not
+	askForRoom               // it enters if there is room
+	hasRoom                  // it was given room
+)
+
+// put takes a value in.
+func (c *Coalescer[K, V]) put(key K, value V, how asking) error {
+	if c.queue.shards.Reject(key) {
+		return ErrRejected
+	}
+	p := c.newPutter(key, value)
+	return p.put(how)
+}
+
+// putWaiting waits for room if there is none.
+func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error {
+	if c.queue.shards.Reject(key) {
+		return ErrRejected
+	}
+	p := c.newPutter(key, value)
+	err := p.put(askForRoom)
+	if err != ErrFull {
+		return err
+	}
+	switch err = c.room.Wait(ctx, p.weight); err {
+	case nil:
+		defer c.room.Arrive()
+		return p.put(hasRoom)
+	case room.ErrClosed:
+		return ErrShutDown
+	default:
+		return err
+	}
+}
+
+// A putter is a Put under way.
+type putter[K comparable, V any] struct {
+	c      *Coalescer[K, V]
+	stripe *coalescerStripe[K, V]
+	key    K
+	value  V
+	weight int64
+}
+
+// newPutter does all that user code has a part in before anything is changed.
+func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
+	if c.route != nil {
+		c.route(key) // if it panics, then better here than when the value is in
+	}
+	return putter[K, V]{c, c.stripeOf(key), key, value, c.weightOf(value)}
+}
+
+func (c *Coalescer[K, V]) stripeOf(key K) *coalescerStripe[K, V] {
+	return c.stripes.of(maphash.Comparable(c.seed, key))
+}
+
+// weightOf returns the weight of a value, or 1 if keys are counted.
+func (c *Coalescer[K, V]) weightOf(value V) int64 {
+	if c.weigh == nil {
+		return 1
+	}
+	return int64(min(max(c.weigh(value), 1), MaxWeight))
+}
+
+// put takes the value in, if it may.
+func (p *putter[K, V]) put(how asking) error {
+	s := p.stripe
+	s.mu.Lock()
+	e := s.entries[p.key]
+	needed, err := p.enterLocked(e, how)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.passing++
+	if e == nil {
+		e = s.insertLocked(p.key)
+		e.appendPart(p.value, needed)
+	} else {
+		p.joinLocked(e, needed)
+	}
+	p.c.releaseLocked(s, p.key, e)
+	return nil
+}
+
+// enterLocked finds room, and returns how much the value needs in its place.
+func (p *putter[K, V]) enterLocked(e *entry[V], how asking) (needed int64, err error) {
+	c := p.c
+	if needed = p.weight; c.weigh == nil && e != nil {
+		needed = 0 // the key has its room
+	}
+	switch {
+	case p.stripe.closed:
+		err = ErrShutDown
+	case how == askForRoom && needed > 0 && !c.room.TryEnter(needed):
+		return 0, ErrFull
+	case how == askNothing && needed > 0:
+		c.room.Enter(needed)
+	}
+	if how == hasRoom {
+		if err != nil {
+			c.room.Leave(p.weight)
+		} else {
+			c.room.Leave(p.weight - needed)
+		}
+	}
+	return needed, err
+}
+
+// joinLocked adds the value to those that are pending, and merges it if the last of them is at
+// rest. Before that it merges two others, if there are neighbours at rest: before, so that
+// if Merge panics there, the value is not in. A Put does no more than that, so that none
+// has to work for all the others in a storm. The entry is still there afterwards, for some part
+// of it has been there all the while.
+func (p *putter[K, V]) joinLocked(e *entry[V], needed int64) {
+	if left := e.neighbours(); left != nil {
+		p.c.mergeNextLocked(p.stripe, e, left, func() { p.fail(e, needed) })
+	}
+	last := e.last
+	if !last.atRest() {
+		e.appendPart(p.value, needed)
+		return
+	}
+	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.fail(e, needed) })
+}
+
+// fail ends a Put whose value cannot be merged. It is called with the lock held.
+func (p *putter[K, V]) fail(e *entry[V], needed int64) {
+	p.c.room.Leave(needed)
+	p.c.releaseLocked(p.stripe, p.key, e)
+}
+
+// mergeNextLocked merges the part after one into that, as mergeLocked does. If it cannot, both
+// are as before, and nobody tries again.
+func (c *Coalescer[K, V]) mergeNextLocked(s *coalescerStripe[K, V], e *entry[V], left *part[V], fail func()) {
+	right := e.unlinkNext(left)
+	c.mergeLocked(s, left, right.value, right.weight, func() {
+		right.apart = true
+		e.relinkNext(left, right)
+		fail()
+	})
+	*right = part[V]{} // it may be the entry's own: nothing is to refer to the value
+}
+
+// mergeLocked merges a value that comes next into that of a part that is at rest. It puts the
+// lock down meanwhile, and has it again when it returns. If user code panics or ends the
+// goroutine, the part is as before, and fail is called with the lock, and puts it down.
+func (c *Coalescer[K, V]) mergeLocked(s *coalescerStripe[K, V], into *part[V], next V, weight int64, fail func()) {
+	pending, merged := into.value, false
+	into.merging = true
+	s.mu.Unlock()
+	defer func() {
+		if !merged {
+			s.mu.Lock()
+			into.merging = false
+			fail()
+		}
+	}()
+	together := c.merge(pending, next)
+	weighs := c.weightOf(together)
+	merged = true
+	s.mu.Lock()
+	into.value, into.merging = together, false
+	into.weight += weight // not before: it may have been given the room of its key meanwhile
+	if c.weigh != nil {
+		c.resize(weighs - into.weight)
+		into.weight = weighs
+	}
+}
+
+// resize changes the room of a value. A look at the room is to follow.
+func (c *Coalescer[K, V]) resize(change int64) {
+	if change > 0 {
+		c.room.Enter(change)
+	} else if change < 0 {
+		c.room.Leave(-change)
+	}
+}
+
+// releaseLocked ends a call that was let in, and puts the lock down. Before that it sees to
+// it that somebody comes for the entry.
+func (c *Coalescer[K, V]) releaseLocked(s *coalescerStripe[K, V], key K, e *entry[V]) {
+	if e.queued {
+		c.leaveLocked(s)
+		return
+	}
+	e.queued = true
+	s.mu.Unlock()
+	c.addKey(s, key)
+}
+
+// addKey adds a key to the queue, and ends the call that was let in for it. If that panics,
+// as the queue's hooks and its clock may, the value is in, and whoever puts the next one adds
+// the key once more.
+func (c *Coalescer[K, V]) addKey(s *coalescerStripe[K, V], key K) {
+	added := false
+	defer func() {
+		s.mu.Lock()
+		if e := s.entries[key]; e != nil && !added {
+			e.queued = false
+		}
+		c.leaveLocked(s)
+	}()
+	c.queue.shards.Add(key)
+	added = true
+}
+
+// addKeyAfter adds a key when a delay has passed, and ends the call that was let in for it.
+func (c *Coalescer[K, V]) addKeyAfter(s *coalescerStripe[K, V], key K, delay time.Duration) {
+	defer func() {
+		s.mu.Lock()
+		c.leaveLocked(s)
+	}()
+	c.queue.shards.AddAfter(key, delay)
+	s.mu.Lock()
+	e := s.entries[key]
+	overtaken := e != nil && e.queued
+	s.mu.Unlock()
+	if overtaken { // by a Put that came between, which found no delay to cancel
+		c.queue.shards.Add(key)
+	}
+}
+
+// leaveLocked ends a call that was let in, and puts the lock down.
+func (c *Coalescer[K, V]) leaveLocked(s *coalescerStripe[K, V]) {
+	s.passing--
+	last := s.closed && s.passing == 0
+	s.mu.Unlock()
+	if last {
+		c.passed()
+	}
+	c.room.Look()
+}
+
+// putBack puts a value before all others of its key, and ends the processing. Without a
+// delay the key is ready at once.
+func (c *Coalescer[K, V]) putBack(key K, value V, delay *time.Duration) error {
+	p := c.newPutter(key, value)
+	s, weight := p.stripe, p.weight
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrShutDown
+	}
+	defer c.queue.Done(key) // also if the clock panics: the value is in
+	e := s.entries[key]
+	if e == nil {
+		e = s.insertLocked(key)
+	} else if c.weigh == nil {
+		weight = 0 // the key has its room
+	}
+	c.room.Enter(weight)
+	e.prependPart(value, weight)
+	s.passing++
+	if delay == nil || e.queued { // what came since is not to wait
+		c.releaseLocked(s, key, e)
+		return nil
+	}
+	s.mu.Unlock()
+	c.addKeyAfter(s, key, *delay)
+	return nil
+}

@@ -1,0 +1,848 @@
+package shardq_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
+)
+
+// joined merges values by joining them, which shows their order, and panics over "!".
+func joined(pending, next string) string {
+	if strings.HasPrefix(next, "!") {
+		panic("on purpose")
+	}
+	return pending + next
+}
+
+// newJoiner returns a coalescer that joins strings.
+func newJoiner(shards int, change ...func(*shardq.CoalescerOptions[string, string])) *shardq.Coalescer[string, string] {
+	options := shardq.CoalescerOptions[string, string]{Queue: shardq.Options[string]{Shards: shards}, Merge: joined}
+	for _, change := range change {
+		change(&options)
+	}
+	return shardq.MustCoalescer(options)
+}
+
+func capacityOf(n int) func(*shardq.CoalescerOptions[string, string]) {
+	return func(o *shardq.CoalescerOptions[string, string]) { o.Capacity = n }
+}
+
+func weighed(o *shardq.CoalescerOptions[string, string]) {
+	o.Weight = func(v string) int { return len(v) }
+}
+
+// takeValue takes the one value that is expected next.
+func takeValue(t *testing.T, c *shardq.Coalescer[string, string], key, value string) {
+	t.Helper()
+	require.NotZero(t, c.Queue().Len(), "nothing is ready")
+	k, v, err := c.Take(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []string{key, value}, []string{k, v})
+}
+
+// requireNothing checks that no key is ready, and none keeps a value.
+func requireNothing(t *testing.T, c *shardq.Coalescer[string, string]) {
+	t.Helper()
+	require.Zero(t, c.Queue().Len())
+	require.Zero(t, c.Len())
+	require.Zero(t, c.Stats().Weight)
+}
+
+func TestC54ValuesMergeInTheOrderOfPuts(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		c := newJoiner(shards)
+		for _, v := range []string{"1", "2", "3"} {
+			require.NoError(t, c.Put("a", v))
+			require.NoError(t, c.TryPut("b", v))
+			require.NoError(t, c.PutContext(context.Background(), "", v))
+		}
+		assert.Equal(t, 3, c.Len())
+		got := map[string]string{}
+		for range 3 {
+			k, v, err := c.Take(context.Background())
+			require.NoError(t, err)
+			got[k] = v
+			c.Done(k)
+		}
+		assert.Equal(t, map[string]string{"a": "123", "b": "123", "": "123"}, got)
+		requireNothing(t, c)
+	})
+}
+
+func TestC54PutDuringProcessingComesAfterIt(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Put("a", "2"))
+	require.NoError(t, c.Put("a", "3"))
+	assert.Zero(t, c.Queue().Len(), "a second worker would have the key")
+	assert.Equal(t, 1, c.Len())
+	c.Done("a")
+	takeValue(t, c, "a", "23")
+	c.Done("a")
+	requireNothing(t, c)
+}
+
+// A Take that meets a merge does not wait for it: the key comes when that is through.
+func TestC54TakeLeavesWhatIsBeingMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(a, b string) string {
+				if b == "slow" {
+					<-gate
+				}
+				return a + b
+			}
+		})
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.Put("a", "slow")) }()
+		synctest.Wait()
+		require.NoError(t, c.Put("b", "other"))
+		var taken []string
+		go func() {
+			for {
+				k, v, err := c.Take(context.Background())
+				if err != nil {
+					return
+				}
+				taken = append(taken, k+v)
+				c.Done(k)
+			}
+		}()
+		synctest.Wait()
+		assert.Equal(t, []string{"bother"}, taken)
+		require.NoError(t, c.Put("a", "2"), "a Put does not wait for it either")
+		require.NoError(t, c.Put("a", "3"))
+		synctest.Wait() // the worker has passed the key by once more
+		c.ShutDown()
+		close(gate)
+		synctest.Wait()
+		assert.Equal(t, "a1slow23", strings.ReplaceAll(strings.Join(taken[1:], ""), "aa", "a"), "it comes, though a shutdown began")
+	})
+}
+
+// slowMerge is a Merge that joins, and waits before it for each value that ends with "?", until
+// that is let through.
+func slowMerge(through map[string]chan struct{}) func(*shardq.CoalescerOptions[string, string]) {
+	return func(o *shardq.CoalescerOptions[string, string]) {
+		o.Merge = func(a, b string) string {
+			if gate := through[b]; gate != nil {
+				<-gate
+			}
+			return a + b
+		}
+	}
+}
+
+// Puts that meet leave several parts behind; a later Put merges them, so that they do not add
+// up, and nothing is left for the Take to merge.
+func TestC54PutsMergeWhatOthersLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		merges := 0
+		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(a, b string) string {
+				merges++
+				if b == "2?" {
+					<-gate
+				}
+				return a + b
+			}
+		})
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.Put("a", "2?")) }()
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "3"))
+		close(gate)
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "4"))
+		assert.Equal(t, 3, merges)
+		takeValue(t, c, "a", "12?34")
+		assert.Equal(t, 3, merges)
+	})
+}
+
+// A key whose last values are still being merged when a Take has the first has the room of one
+// key all the while.
+func TestC56RoomOfAKeyThatIsTakenInPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gates := map[string]chan struct{}{"2?": make(chan struct{}), "4?": make(chan struct{})}
+		c := newJoiner(1, capacityOf(5), slowMerge(gates))
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.Put("a", "2?")) }()
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "3"))
+		go func() { assert.NoError(t, c.Put("a", "4?")) }()
+		synctest.Wait()
+		close(gates["2?"])
+		synctest.Wait()
+		takeValue(t, c, "a", "12?")
+		assert.Equal(t, 1, c.Stats().Weight)
+		c.Done("a")
+		assert.Zero(t, c.Queue().Len())
+		close(gates["4?"])
+		synctest.Wait()
+		assert.Equal(t, 1, c.Stats().Weight)
+		takeValue(t, c, "a", "34?")
+		c.Done("a")
+		requireNothing(t, c)
+	})
+}
+
+func TestC54TakeBatch(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		c := newJoiner(shards)
+		ctx := context.Background()
+		keys := []string{"a", "b", "c", "d", "e"}
+		for _, k := range keys {
+			require.NoError(t, c.Put(k, "1"+k))
+			require.NoError(t, c.Put(k, "2"))
+		}
+		dst := make([]shardq.Pending[string, string], 3)
+		n, err := c.TakeBatch(ctx, nil)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		var got []string
+		for range 2 {
+			n, err := c.TakeBatch(ctx, dst)
+			require.NoError(t, err)
+			for _, p := range dst[:n] {
+				assert.Equal(t, "1"+p.Key+"2", p.Value)
+				got = append(got, p.Key)
+			}
+			c.DoneBatch(dst[:n])
+		}
+		slices.Sort(got)
+		assert.Equal(t, keys, got)
+		requireNothing(t, c)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		n, err = c.TakeBatch(ended, dst)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.Zero(t, n)
+		c.ShutDown()
+		_, err = c.TakeBatch(ctx, dst)
+		assert.ErrorIs(t, err, shardq.ErrShutDown)
+	})
+}
+
+func TestC54ImpossibleKeys(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[any, int]{Merge: func(a, b int) int { return a + b }})
+	nan := any(math.NaN())
+	assert.ErrorIs(t, c.Put(nan, 1), shardq.ErrRejected)
+	assert.ErrorIs(t, c.TryPut(nan, 1), shardq.ErrRejected)
+	assert.ErrorIs(t, c.PutContext(context.Background(), nan, 1), shardq.ErrRejected)
+	assert.ErrorIs(t, c.PutBack(nan, 1), shardq.ErrRejected)
+	assert.ErrorIs(t, c.Retry(nan, 1), shardq.ErrRejected)
+	assert.EqualValues(t, 5, c.Stats().Queue.Rejected)
+	assert.Panics(t, func() { _ = c.Put([]int{1}, 1) })
+	assert.Zero(t, c.Len())
+	require.NoError(t, c.Put(1, 1), "nothing is left locked")
+}
+
+func TestC54OptionsAreChecked(t *testing.T) {
+	_, err := shardq.NewCoalescer(shardq.CoalescerOptions[int, int]{
+		Queue: shardq.Options[int]{Shards: -1, Capacity: 1}, Capacity: -1,
+	})
+	for _, fault := range []string{"Merge is nil", "CoalescerOptions.Capacity is -1", "Queue.Capacity is 1", "Shards is -1"} {
+		assert.ErrorContains(t, err, fault)
+	}
+	assert.Panics(t, func() { shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{}) })
+}
+
+func TestC55ValueThatIsPutBackComesFirst(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		c := newJoiner(shards)
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Put("a", "2"))
+		require.NoError(t, c.PutBack("a", "1"))
+		require.NoError(t, c.Put("a", "3"))
+		takeValue(t, c, "a", "123")
+		require.NoError(t, c.PutBack("a", "123"))
+		takeValue(t, c, "a", "123")
+		c.Done("a")
+		requireNothing(t, c)
+		assert.Zero(t, c.Stats().Queue.Misused)
+	})
+}
+
+func TestC55BatchTakesAllOfAKey(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Put("a", "2"))
+	require.NoError(t, c.PutBack("a", "1"))
+	dst := make([]shardq.Pending[string, string], 2)
+	n, err := c.TakeBatch(context.Background(), dst)
+	require.NoError(t, err)
+	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "12"}}, dst[:n])
+	c.DoneBatch(dst[:n])
+	requireNothing(t, c)
+}
+
+func TestC55RetryWaitsForItsDelay(t *testing.T) {
+	forEachClock(t, func(t *testing.T, shards int, line timeline) {
+		c := newJoiner(shards, func(o *shardq.CoalescerOptions[string, string]) { o.Queue.Clock = line.clock })
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Retry("a", "1"))
+		assert.Zero(t, c.Queue().Len())
+		assert.Equal(t, 1, c.Queue().NumRequeues("a"))
+		line.pass(time.Second)
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Retry("a", "1"))
+		require.NoError(t, c.Put("a", "2")) // comes at once, and the value before it
+		takeValue(t, c, "a", "12")
+		c.Done("a")
+		assert.Zero(t, c.Queue().NumRequeues("a"))
+		line.pass(time.Second) // the end of the delay finds no value
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		require.NoError(t, c.Put("b", "3"))
+		for range 2 {
+			if k, _, err := c.Take(ctx); err == nil {
+				assert.Equal(t, "b", k)
+				c.Done(k)
+				cancel()
+			}
+		}
+	})
+}
+
+// What came while the value was with the worker does not wait for the delay of a retry.
+func TestC55RetryBesideANewValue(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Put("a", "2"))
+	require.NoError(t, c.Retry("a", "1"))
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+}
+
+// A new value ends the wait for a retry: the delay does not go on, to end that of the next
+// retry before its time.
+func TestC55RetryThatWasOvertaken(t *testing.T) {
+	fake := clock.NewFake(time.Unix(0, 0))
+	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		o.Queue.Clock, o.Queue.RateLimiter = fake, limiter.NewExponential[string](time.Second, time.Hour)
+	})
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Retry("a", "1")) // in a second
+	require.NoError(t, c.Put("a", "2"))   // no: now
+	takeValue(t, c, "a", "12")
+	fake.Step(time.Second)
+	require.NoError(t, c.Retry("a", "12")) // in two
+	fake.Step(2*time.Second - 1)
+	require.Zero(t, c.Queue().Len(), "it is not yet time")
+	fake.Step(1)
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+	requireNothing(t, c)
+}
+
+func TestC55ValueIsNotTakenBackAfterShutdown(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	c.ShutDown()
+	assert.ErrorIs(t, c.PutBack("a", "1"), shardq.ErrShutDown)
+	assert.ErrorIs(t, c.Retry("a", "1"), shardq.ErrShutDown)
+	assert.Equal(t, 1, c.Stats().Queue.Processing)
+	c.Done("a")
+	requireNothing(t, c)
+}
+
+func TestC56CapacityOfKeys(t *testing.T) {
+	c := newJoiner(1, capacityOf(2))
+	require.NoError(t, c.TryPut("a", "1"))
+	require.NoError(t, c.TryPut("b", "1"))
+	assert.ErrorIs(t, c.TryPut("c", "1"), shardq.ErrFull)
+	require.NoError(t, c.TryPut("a", "2"), "the key has its room")
+	require.NoError(t, c.Put("c", "1"))
+	assert.EqualValues(t, 1, c.Stats().Exceeded)
+	takeValue(t, c, "a", "12")
+	assert.ErrorIs(t, c.TryPut("d", "1"), shardq.ErrFull)
+	takeValue(t, c, "b", "1")
+	require.NoError(t, c.TryPut("d", "1"))
+	assert.Equal(t, 2, c.Stats().Weight)
+	require.NoError(t, c.PutBack("a", "12"), "what is given back needs no room")
+	assert.Equal(t, 3, c.Stats().Weight)
+}
+
+func TestC56CapacityOfWeight(t *testing.T) {
+	c := newJoiner(1, capacityOf(5), weighed)
+	require.NoError(t, c.TryPut("a", "12"))
+	require.NoError(t, c.TryPut("a", "34"))
+	assert.Equal(t, 4, c.Stats().Weight)
+	assert.ErrorIs(t, c.TryPut("a", "56"), shardq.ErrFull)
+	assert.ErrorIs(t, c.TryPut("b", "56"), shardq.ErrFull)
+	require.NoError(t, c.TryPut("b", "5"))
+	takeValue(t, c, "a", "1234")
+	assert.Equal(t, 1, c.Stats().Weight)
+	takeValue(t, c, "b", "5")
+	require.NoError(t, c.TryPut("c", "more than five"), "nothing else is pending")
+	require.NoError(t, c.Put("a", ""), "a weight of 0 counts as 1")
+	assert.Equal(t, len("more than five")+1, c.Stats().Weight)
+}
+
+// The room of a value that was merged is that of its weight then.
+func TestC56MergedValueWeighsLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newJoiner(1, capacityOf(5), weighed, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(_, next string) string { return next }
+		})
+		require.NoError(t, c.TryPut("a", "123"))
+		waiting := make(chan error, 1)
+		go func() { waiting <- c.PutContext(context.Background(), "b", "4567") }()
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "1"))
+		synctest.Wait()
+		require.NoError(t, <-waiting, "the others weigh one now")
+		assert.Equal(t, 5, c.Stats().Weight)
+	})
+}
+
+func TestC56PutContextWaitsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newJoiner(1, capacityOf(1))
+		require.NoError(t, c.Put("first", "1"))
+		ctx, cancel := context.WithCancel(context.Background())
+		errs := make([]error, 4)
+		for i, key := range []string{"a", "b", "c", "d"} {
+			go func() { errs[i] = c.PutContext(ctx, key, "1") }()
+			synctest.Wait()
+		}
+		assert.ErrorIs(t, c.TryPut("e", "1"), shardq.ErrFull)
+		for _, key := range []string{"first", "a", "b"} {
+			takeValue(t, c, key, "1")
+			c.Done(key)
+			synctest.Wait()
+		}
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, []error{nil, nil, nil, context.Canceled}, errs)
+		assert.ErrorIs(t, c.PutContext(ctx, "c", "2"), context.Canceled)
+		go func() { errs[0] = c.PutContext(context.Background(), "d", "1") }()
+		synctest.Wait()
+		c.ShutDown()
+		synctest.Wait()
+		assert.ErrorIs(t, errs[0], shardq.ErrShutDown)
+		takeValue(t, c, "c", "1")
+		c.Done("c")
+		requireNothing(t, c)
+	})
+}
+
+// Who waits for room for a key whose value comes meanwhile, needs it no more.
+func TestC56KeyComesWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newJoiner(1, capacityOf(1))
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.PutContext(context.Background(), "b", "2")) }()
+		synctest.Wait()
+		require.NoError(t, c.Put("b", "1"))
+		takeValue(t, c, "a", "1")
+		synctest.Wait()
+		assert.Equal(t, 1, c.Stats().Weight, "b waits while it has a value")
+		takeValue(t, c, "b", "1")
+		synctest.Wait()
+		c.Done("b")
+		takeValue(t, c, "b", "2")
+		c.Done("a")
+		c.Done("b")
+		requireNothing(t, c)
+	})
+}
+
+func TestC57ShutDownHandsOutWhatIsPending(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Retry("a", "1"))
+	require.NoError(t, c.Put("b", "1"))
+	assert.False(t, c.ShuttingDown())
+	c.ShutDown()
+	c.ShutDown()
+	assert.True(t, c.ShuttingDown())
+	assert.ErrorIs(t, c.Put("c", "1"), shardq.ErrShutDown)
+	assert.ErrorIs(t, c.TryPut("c", "1"), shardq.ErrShutDown)
+	assert.ErrorIs(t, c.PutContext(context.Background(), "c", "1"), shardq.ErrShutDown)
+	takeValue(t, c, "b", "1")
+	takeValue(t, c, "a", "1")
+	c.Done("a")
+	c.Done("b")
+	_, _, err := c.Take(context.Background())
+	assert.ErrorIs(t, err, shardq.ErrShutDown)
+	requireNothing(t, c)
+}
+
+func TestC57DrainReturnsWhatItDrops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, waiting := range []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting} {
+			c := newJoiner(1)
+			require.NoError(t, c.Put("a", "1"))
+			takeValue(t, c, "a", "1")
+			require.NoError(t, c.Retry("a", "1"))
+			require.NoError(t, c.Put("b", "1"))
+			var taken []string
+			go func() {
+				for {
+					k, v, err := c.Take(context.Background())
+					if err != nil {
+						return
+					}
+					taken = append(taken, k+v)
+					c.Done(k)
+				}
+			}()
+			dropped, err := c.Drain(context.Background(), shardq.DrainOptions{Waiting: waiting})
+			require.NoError(t, err)
+			synctest.Wait()
+			if waiting == shardq.DropWaiting {
+				assert.Equal(t, []string{"b1"}, taken)
+				assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "1"}}, dropped)
+			} else {
+				assert.Equal(t, []string{"b1", "a1"}, taken)
+				assert.Empty(t, dropped)
+			}
+			assert.ErrorIs(t, c.Put("c", "1"), shardq.ErrShutDown)
+			requireNothing(t, c)
+		}
+	})
+}
+
+func TestC57DrainGivesUp(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Retry("a", "1"))
+	require.NoError(t, c.Put("b", "2"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dropped, err := c.Drain(ctx, shardq.DrainOptions{})
+	var left *shardq.DrainError[string]
+	require.True(t, errors.As(err, &left))
+	assert.Equal(t, 1, left.Ready)
+	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "1"}}, dropped)
+	takeValue(t, c, "b", "2")
+	c.Done("b")
+	requireNothing(t, c)
+	assert.Panics(t, func() { _, _ = c.Drain(ctx, shardq.DrainOptions{Waiting: 99}) })
+}
+
+// A value that waits for its retry, and has company by now, comes with that: a Drain that drops
+// the delay does not drop the value.
+func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
+	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Retry("a", "1"))
+	require.NoError(t, c.Put("a", "2"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dropped, err := c.Drain(ctx, shardq.DrainOptions{})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, dropped)
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+	requireNothing(t, c)
+}
+
+// A shutdown does not wait for a Put under way, whose value is not lost by it.
+func TestC57ShutDownBesideAPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(a, b string) string { <-gate; return a + b }
+		})
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.Put("a", "2")) }()
+		synctest.Wait()
+		c.ShutDown()
+		var drained bool
+		go func() {
+			dropped, err := c.Drain(context.Background(), shardq.DrainOptions{})
+			assert.NoError(t, err)
+			assert.Empty(t, dropped)
+			drained = true
+		}()
+		ctx, cancel := context.WithCancel(context.Background())
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := c.Drain(ctx, shardq.DrainOptions{})
+			gaveUp <- err
+		}()
+		synctest.Wait()
+		cancel()
+		assert.ErrorIs(t, <-gaveUp, context.Canceled)
+		close(gate)
+		synctest.Wait()
+		assert.False(t, drained)
+		takeValue(t, c, "a", "12")
+		c.Done("a")
+		synctest.Wait()
+		assert.True(t, drained)
+	})
+}
+
+func TestC17C54PanickingMerge(t *testing.T) {
+	for _, size := range []int{1, 4} {
+		c := newJoiner(1, capacityOf(10), weighed)
+		require.NoError(t, c.Put("a", "1"))
+		assert.Panics(t, func() { _ = c.Put("a", "!") })
+		assert.Equal(t, 1, c.Stats().Weight, "it was not taken in")
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Put("a", "!"))
+		require.NoError(t, c.Put("a", "2"))
+		require.NoError(t, c.PutBack("a", "1"))
+		require.NoError(t, c.Put("b", "3"))
+		dst := make([]shardq.Pending[string, string], size)
+		assert.Panics(t, func() { _, _ = c.TakeBatch(context.Background(), dst) })
+		assert.Equal(t, 4, c.Stats().Weight, "nothing was taken")
+		assert.Zero(t, c.Stats().Queue.Processing)
+		var got []string
+		for c.Queue().Len() > 0 {
+			n, err := c.TakeBatch(context.Background(), dst)
+			require.NoError(t, err)
+			for _, p := range dst[:n] {
+				got = append(got, p.Key+p.Value)
+			}
+			c.DoneBatch(dst[:n])
+		}
+		slices.Sort(got)
+		assert.Equal(t, []string{"a!2", "a1", "b3"}, got)
+		requireNothing(t, c)
+	}
+}
+
+// After a shutdown, too, the values that cannot be merged are handed out, one by one.
+func TestC17C57PanickingMergeAfterShutdown(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		c := newJoiner(2)
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Put("a", "!"))
+		require.NoError(t, c.PutBack("a", "1"))
+		c.ShutDown()
+		dst := make([]shardq.Pending[string, string], 2)
+		next := func() (string, error) {
+			if batch {
+				n, err := c.TakeBatch(context.Background(), dst)
+				return strings.Repeat(dst[0].Key+dst[0].Value, n), err
+			}
+			k, v, err := c.Take(context.Background())
+			return k + v, err
+		}
+		assert.Panics(t, func() { _, _ = next() })
+		for _, want := range []string{"a1", "a!"} {
+			got, err := next()
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+			if batch {
+				c.DoneBatch(dst[:1])
+			} else {
+				c.Done("a")
+			}
+		}
+		_, err := next()
+		assert.ErrorIs(t, err, shardq.ErrShutDown)
+		dropped, err := c.Drain(context.Background(), shardq.DrainOptions{})
+		assert.NoError(t, err)
+		assert.Empty(t, dropped)
+		requireNothing(t, c)
+	}
+}
+
+func TestC17C54MergeThatEndsItsGoroutine(t *testing.T) {
+	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		o.Merge = func(a, b string) string {
+			if b == "end" {
+				runtime.Goexit()
+			}
+			return a + b
+		}
+	})
+	require.NoError(t, c.Put("a", "1"))
+	var producer sync.WaitGroup
+	producer.Go(func() { _ = c.Put("a", "end") })
+	producer.Wait()
+	require.NoError(t, c.Put("a", "2"))
+	takeValue(t, c, "a", "12")
+	c.Done("a")
+	requireNothing(t, c)
+}
+
+// User code may use the coalescer: no lock is held.
+func TestC17C54UserCodeMayUseTheCoalescer(t *testing.T) {
+	var c *shardq.Coalescer[string, string]
+	inside := 0
+	use := func() {
+		if inside++; inside == 1 {
+			assert.NoError(t, c.Put("a", "nested"))
+			assert.NoError(t, c.Put("other", "value"))
+			_ = c.Stats()
+			k, _, err := c.Take(context.Background())
+			assert.NoError(t, err)
+			c.Done(k)
+		}
+		inside--
+	}
+	c = newJoiner(1, weighed, func(o *shardq.CoalescerOptions[string, string]) {
+		o.Capacity = 1000
+		o.Merge = func(a, b string) string { use(); return a + b }
+		o.Weight = func(v string) int { use(); return len(v) }
+	})
+	require.NoError(t, c.Put("b", "1"))
+	require.NoError(t, c.Put("a", "2"))
+	require.NoError(t, c.Put("a", "3"))
+	c.ShutDown()
+	for {
+		k, _, err := c.Take(context.Background())
+		if err != nil {
+			break
+		}
+		c.Done(k)
+	}
+	requireNothing(t, c)
+}
+
+func TestC17C54PanickingHashAndLimiter(t *testing.T) {
+	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		o.Queue.Hash = func(key string) uint64 {
+			if key == "!" {
+				panic("on purpose")
+			}
+			return 1
+		}
+		o.Queue.RateLimiter = panickingLimiter{}
+	})
+	assert.Panics(t, func() { _ = c.Put("!", "1") })
+	assert.Zero(t, c.Len())
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	assert.Panics(t, func() { _ = c.Retry("a", "1") })
+	assert.Zero(t, c.Len(), "the value is the caller's")
+	assert.Panics(t, func() { c.Done("a") })
+	assert.Zero(t, c.Stats().Queue.Processing)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	assert.Panics(t, func() { c.DoneBatch([]shardq.Pending[string, string]{{Key: "a"}}) })
+	assert.Zero(t, c.Stats().Queue.Processing)
+}
+
+type panickingLimiter struct{}
+
+func (panickingLimiter) When(string) time.Duration { panic("on purpose") }
+func (panickingLimiter) Forget(string)             { panic("on purpose") }
+func (panickingLimiter) NumRequeues(string) int    { return 0 }
+
+func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Capacity: 1000, Merge: func(a, b int) int { return a + b }, Weight: func(int) int { return 1 },
+	})
+	ctx := context.Background()
+	dst := make([]shardq.Pending[string, int], 8)
+	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	cycle := func() {
+		for range 3 {
+			for _, key := range keys {
+				_ = c.TryPut(key, 1)
+			}
+		}
+		for left := 8; left > 4; left-- {
+			k, _, _ := c.Take(ctx)
+			c.Done(k)
+		}
+		for left := 4; left > 0; {
+			n, _ := c.TakeBatch(ctx, dst)
+			c.DoneBatch(dst[:n])
+			left -= n
+		}
+	}
+	cycle()
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, cycle), 1.0, "a buffer now and then")
+}
+
+// The memory of a burst is given back when it is taken, whatever its size.
+func TestC8C54MemoryReturnsAfterABurst(t *testing.T) {
+	ctx := context.Background()
+	for _, keys := range []int{2_000, 200_000} {
+		c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+			Queue: shardq.Options[int]{Shards: 1}, Merge: func(a, b int) int { return a + b },
+		})
+		before := heap()
+		for range 2 {
+			for key := range keys {
+				require.NoError(t, c.Put(key, 1))
+			}
+			for range keys {
+				key, _, err := c.Take(ctx)
+				require.NoError(t, err)
+				c.Done(key)
+			}
+		}
+		allowed := 128 << 10 * min(runtime.GOMAXPROCS(0), 8) // 64 stripes, 16 small entries and a small map each
+		assert.Less(t, heap()-before, int64(allowed))
+		runtime.KeepAlive(c)
+	}
+}
+
+// What was taken is the worker's alone.
+func TestC7C54NothingRefersToATakenValue(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, *payload]{Merge: func(_, next *payload) *payload { return next }})
+	requireCollectedValues(t, c)
+}
+
+// requireCollectedValues sends values through, and requires that the collector finds them.
+func requireCollectedValues(t *testing.T, c *shardq.Coalescer[int, *payload]) {
+	t.Helper()
+	var all []weak.Pointer[payload]
+	put := func(key int) {
+		value := new(payload)
+		all = append(all, weak.Make(value))
+		require.NoError(t, c.Put(key, value))
+	}
+	for key := range 100 {
+		put(key)
+		put(key)
+	}
+	for range 100 {
+		key, value, err := c.Take(context.Background())
+		require.NoError(t, err)
+		put(key)
+		require.NoError(t, c.PutBack(key, value))
+	}
+	for range 100 {
+		key, _, err := c.Take(context.Background())
+		require.NoError(t, err)
+		c.Done(key)
+	}
+	runtime.GC()
+	runtime.GC()
+	for i := range all {
+		require.Nil(t, all[i].Value(), "value %d is still referred to", i)
+	}
+	runtime.KeepAlive(c)
+}

@@ -1,0 +1,21 @@
+package shard
+
+// Again asks for one more run of an item in processing, and reports whether it is. Unlike
+// an Add it does so also after a shutdown began: the item's Done is owed, so drains wait for
+// it, and somebody is there to take what that makes ready.
+func (s *Set[T]) Again(item T) (inProcessing bool) {
+	hash := s.hash(item)
+	sh := s.shardOf(item, hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id, _ := sh.find(item, uint32(hash))
+	if id == 0 {
+		return false
+	}
+	e := sh.table.at(id)
+	if p := e.phase(); p != processing && p != dirty {
+		return false
+	}
+	sh.apply(id, e)
+	return true
+}

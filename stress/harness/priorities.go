@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"math"
+
+	"github.com/shardq/shardq"
+)
+
+// Priorities (C45). Ordered keys have each their own, one of a few, so that the order of
+// those that share shard and level can be seen from outside, and so can what
+// GetWithPriority says of them; free keys have any.
+
+const (
+	lowestPriority = -1
+	fewPriorities  = 3
+)
+
+// priorityOf returns the priority of an ordered key. Where adds may ask for room it is 0, for
+// those cannot ask for any.
+func (p Plan) priorityOf(key int) int {
+	if !p.Mix.Has(Priorities) || p.Mix.Has(Room) || classOf(key) != ordered {
+		return 0
+	}
+	return lowestPriority + key/4/mostGroups%fewPriorities
+}
+
+// lowerLevelEvery is the option of half of the plans with priorities.
+func (p Plan) lowerLevelEvery() int {
+	if !p.Mix.Has(Priorities) || p.Seed%2 == 0 {
+		return 0
+	}
+	return 3
+}
+
+func (a *actor) anyPriority() int {
+	return [...]int{0, 0, 1, 2, -1, 100, -100, 17, math.MaxInt, math.MinInt, 3000, a.roll(1000)}[a.roll(12)]
+}
+
+// addAtPriority adds a key at once. It reports false if that came to nothing.
+func (a *actor) addAtPriority(key int) bool {
+	o := shardq.AddOptions{Priority: a.plan.priorityOf(key)}
+	if classOf(key) == free {
+		o.Priority = a.anyPriority()
+	}
+	return a.addWith(key, o)
+}
+
+// getInTurn is Get, or GetWithPriority.
+func (a *actor) getInTurn() (key int, shutdown bool) {
+	if !a.has(Priorities) || a.chance(2) {
+		return a.queue.Get()
+	}
+	key, priority, shutdown := a.queue.getWithPriority()
+	switch {
+	case shutdown && priority != 0:
+		a.violated.report("C45", -1, "at the shutdown, GetWithPriority says %d", priority)
+	case !shutdown && key >= 0 && key < a.plan.Keys && a.ledger != nil && classOf(key) == ordered && priority != a.plan.priorityOf(key):
+		a.violated.report("C45", key, "key %d was handed out with priority %d, and added with %d", key, priority, a.plan.priorityOf(key))
+	}
+	return key, shutdown
+}

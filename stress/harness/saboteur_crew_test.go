@@ -1,0 +1,138 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// Faults of running workers: what they tell a handler, and what they make of its answer.
+const (
+	takesFailureForSuccess fault = iota + 2000
+	tellsOfNoFailure
+	tellsOfFailureTwice
+	givesUpInSecret
+	givesUpTooSoon
+	runReturnsEarly
+	runFails
+	handlesTwice
+	handlesOthersToo
+)
+
+// NewWorkers makes workers with the fault.
+func (q *sabotaged) NewWorkers(o shardq.WorkerOptions[int]) (staff, error) {
+	handle, onError, onGiveUp := o.Handle, o.OnError, o.OnGiveUp
+	if handle == nil { // batches come to the same
+		all := o.HandleBatch
+		handle = func(ctx context.Context, item int) error { return all(ctx, []int{item})[0] }
+		o.HandleBatch, o.BatchSize = nil, 0
+	}
+	o.Handle = handle
+	switch q.fault {
+	case takesFailureForSuccess:
+		o.Handle = func(ctx context.Context, item int) error {
+			if err := handle(ctx, item); err == nil || !q.every(20) {
+				return err
+			}
+			return nil
+		}
+	case tellsOfNoFailure:
+		o.OnError = func(f shardq.Failure[int]) {
+			if !q.every(5) {
+				onError(f)
+			}
+		}
+	case tellsOfFailureTwice:
+		o.OnError = func(f shardq.Failure[int]) { onError(f); onError(f) }
+	case givesUpInSecret:
+		o.OnGiveUp = func(f shardq.Failure[int]) {
+			if !q.every(2) {
+				onGiveUp(f)
+			}
+		}
+	case givesUpTooSoon:
+		o.MaxAttempts = 1
+	case handlesTwice:
+		o.Handle = func(ctx context.Context, item int) error {
+			if q.every(100) {
+				_ = handle(ctx, item)
+			}
+			return handle(ctx, item)
+		}
+	case handlesOthersToo:
+		o.Handle = func(ctx context.Context, item int) error {
+			if q.every(100) {
+				item ^= 4
+			}
+			return handle(ctx, item)
+		}
+	}
+	w, err := shardq.NewWorkers(q.Queue, o)
+	return &sabotagedWorkers{w, q}, err
+}
+
+type sabotagedWorkers struct {
+	*shardq.Workers[int]
+	queue *sabotaged
+}
+
+func (w *sabotagedWorkers) Run(ctx context.Context) error {
+	switch w.queue.fault {
+	case runReturnsEarly:
+		ended := make(chan error, 1)
+		go func() { ended <- w.Workers.Run(ctx) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	case runFails:
+		return errors.Join(w.Workers.Run(ctx), ctx.Err())
+	}
+	return w.Workers.Run(ctx)
+}
+
+func TestEveryFaultOfWorkersIsFound(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		fault   fault
+		mix     Ingredients
+		clauses []string // any of these
+	}{
+		{"a failure is taken for a success", takesFailureForSuccess, Workers, []string{"C50"}},
+		{"failures are not told of", tellsOfNoFailure, Workers, []string{"C50"}},
+		{"failures are told of twice", tellsOfFailureTwice, Workers | Deaths, []string{"C50"}},
+		{"items are given up in secret", givesUpInSecret, Workers, []string{"C50"}},
+		{"items are given up too soon", givesUpTooSoon, Workers, []string{"C50"}},
+		{"Run returns early", runReturnsEarly, Workers, []string{"C49"}},
+		{"Run returns an error", runFails, Workers, []string{"C49"}},
+		{"an item is handled twice", handlesTwice, Workers, []string{"C3", "C15"}},
+		{"another item is handled", handlesOthersToo, Workers, []string{"C1", "C2", "C19", "C50"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			convictOf(t, test.fault, test.mix, Drain, test.clauses)
+		})
+	}
+}
+
+// TestWorkersTakePartInSomeRounds: a third of those that may have them.
+func TestWorkersTakePartInSomeRounds(t *testing.T) {
+	rounds := 0
+	for seed := range uint64(300) {
+		p := Draw(seed, anything, Shardq().Features)
+		if p.Mix.Has(Workers) {
+			rounds++
+			require.Zero(t, p.Mix&unfitForWorkers)
+			require.NotEqual(t, Small, p.Ending)
+		}
+		features := Shardq().Features
+		features.Workers = false
+		require.False(t, Draw(seed, anything, features).Mix.Has(Workers))
+	}
+	require.Greater(t, rounds, 30)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+// A stamp is a value that was put: the n-th of its producer.
+type stamp struct{ producer, n int }
+
+// A value is all that was merged into it, in order.
+type value = []stamp
+
+// A target is what is tried: a Coalescer, or one that is spoiled.
+type target = coalescer
+
+// A plan is what a seed makes of a round.
+type plan struct {
+	seed                     uint64
+	shards, keys             int
+	producers, puts, workers int
+	batch                    int
+	capacity                 int
+	weighed                  bool
+	bounded                  bool // everybody asks for room
+	panics                   uint64
+	retries                  bool
+	closeAfter               int64 // puts, or never before the end
+	ending                   int   // ShutDown, or Drain with a policy
+}
+
+func newPlan(seed uint64) plan {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	p := plan{
+		seed:      seed,
+		shards:    1 << dice.IntN(4),
+		keys:      1 << dice.IntN(7),
+		producers: 1 + dice.IntN(6),
+		puts:      1 + dice.IntN(600),
+		workers:   1 + dice.IntN(4),
+		batch:     1 + dice.IntN(8),
+		weighed:   dice.IntN(2) == 0,
+		retries:   dice.IntN(2) == 0,
+		ending:    dice.IntN(4),
+	}
+	if dice.IntN(2) == 0 {
+		p.capacity = 1 + dice.IntN(20)
+		p.bounded = dice.IntN(2) == 0
+	}
+	p.retries = p.retries && !p.bounded
+	if dice.IntN(2) == 0 {
+		p.panics = 2 + dice.Uint64N(60)
+	}
+	p.closeAfter = int64(p.producers*p.puts) + 1
+	if dice.IntN(2) == 0 {
+		p.closeAfter = dice.Int64N(p.closeAfter)
+	}
+	return p
+}
+
+// options returns those of the coalescer; merge is the round's.
+func (p plan) options(merge func(pending, next value) value) shardq.CoalescerOptions[int, value] {
+	o := shardq.CoalescerOptions[int, value]{
+		Queue: shardq.Options[int]{
+			Shards:      p.shards,
+			RateLimiter: limiter.NewExponential[int](time.Millisecond, 4*time.Millisecond),
+		},
+		Merge:    merge,
+		Capacity: p.capacity,
+	}
+	if p.weighed {
+		o.Weight = func(v value) int { return len(v) }
+	}
+	return o
+}

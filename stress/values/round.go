@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// A round is a plan that is being played.
+type round struct {
+	plan
+	target target
+	merges atomic.Uint64
+	begun  atomic.Int64 // puts
+	close  sync.Once
+	keys   []account
+	tally  tally
+
+	mu      sync.Mutex // guards the fields below
+	faults  []error
+	dropped []shardq.Pending[int, value]
+}
+
+// An account is what is known of a key.
+type account struct {
+	holder atomic.Int32 // workers who have the key
+	came   value        // all that was dealt with; whoever has the key writes it
+
+	mu  sync.Mutex // guards the fields below
+	put value      // all that was taken in
+}
+
+// A tally counts what a round has done.
+type tally struct{ accepted, refused, takes, returned, panics, dropped uint64 }
+
+func (t *tally) add(u tally) {
+	t.accepted += u.accepted
+	t.refused += u.refused
+	t.takes += u.takes
+	t.returned += u.returned
+	t.panics += u.panics
+	t.dropped += u.dropped
+}
+
+func count(n *uint64) { atomic.AddUint64(n, 1) }
+
+// errMerge is what Merge panics with.
+var errMerge = errors.New("merge panics on purpose")
+
+// hangs is how long a round may take. Nothing is measured by it.
+const hangs = time.Minute
+
+// play plays the round of a seed, and returns all that was wrong.
+func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) target) (tally, error) {
+	r := &round{plan: newPlan(seed)}
+	r.keys = make([]account, r.plan.keys)
+	r.target = newTarget(r.options(r.merge))
+	watchdog := time.AfterFunc(hangs, func() { panic(fmt.Sprintf("seed %d: the round hangs", seed)) })
+	defer watchdog.Stop()
+	var producers, workers sync.WaitGroup
+	for i := range r.workers {
+		workers.Go(func() { r.work(i) })
+	}
+	for i := range r.producers {
+		producers.Go(func() { r.produce(i) })
+	}
+	producers.Wait()
+	r.end()
+	workers.Wait()
+	r.settle()
+	return r.tally, errors.Join(r.faults...)
+}
+
+func (r *round) fault(format string, arguments ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.faults) < 10 {
+		r.faults = append(r.faults, fmt.Errorf(format, arguments...))
+	}
+}
+
+// merge makes a new value, so that the detector sees who else has the old ones.
+func (r *round) merge(pending, next value) value {
+	if n := r.merges.Add(1); r.panics > 0 && n%r.panics == 0 {
+		panic(errMerge)
+	}
+	return append(append(make(value, 0, len(pending)+len(next)), pending...), next...)
+}
+
+// guarded calls do, and reports whether it returned.
+func (r *round) guarded(do func()) (returned bool) {
+	defer func() {
+		if cause := recover(); cause == errMerge {
+			count(&r.tally.panics)
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	do()
+	return true
+}
+
+func (r *round) produce(producer int) {
+	dice := rand.New(rand.NewPCG(r.seed, uint64(producer+1)))
+	for n := range r.puts {
+		if r.begun.Add(1) == r.closeAfter {
+			r.end()
+		}
+		key := dice.IntN(len(r.keys))
+		one := stamp{producer, n}
+		var err error
+		if r.guarded(func() { err = r.putOne(dice, key, value{one}) }) && err == nil {
+			count(&r.tally.accepted)
+			r.keys[key].mu.Lock()
+			r.keys[key].put = append(r.keys[key].put, one)
+			r.keys[key].mu.Unlock()
+		} else {
+			count(&r.tally.refused)
+		}
+	}
+}
+
+func (r *round) putOne(dice *rand.Rand, key int, v value) error {
+	switch way := dice.IntN(4); {
+	case way == 0:
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(2000))*time.Microsecond)
+		defer cancel()
+		return r.target.PutContext(ctx, key, v)
+	case way == 1 || r.bounded:
+		return r.target.TryPut(key, v)
+	default:
+		return r.target.Put(key, v)
+	}
+}
+
+func (r *round) work(worker int) {
+	dice := rand.New(rand.NewPCG(r.seed, uint64(worker+1000)))
+	dst := make([]shardq.Pending[int, value], r.batch)
+	for {
+		n, err := r.take(dice, dst)
+		if errors.Is(err, shardq.ErrShutDown) {
+			return
+		}
+		for i := range dst[:n] {
+			count(&r.tally.takes)
+			if r.keys[dst[i].Key].holder.Add(1) != 1 {
+				r.fault("two workers have key %d", dst[i].Key)
+			}
+		}
+		r.deal(dice, dst[:n])
+		if r.bounded {
+			r.look()
+		}
+	}
+}
+
+// take takes one key, or some, or gives up, as the dice will have it.
+func (r *round) take(dice *rand.Rand, dst []shardq.Pending[int, value]) (n int, err error) {
+	ctx := context.Background()
+	if dice.IntN(8) == 0 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(dice.IntN(200))*time.Microsecond)
+		defer cancel()
+		ctx = short
+	}
+	r.guarded(func() {
+		if dice.IntN(2) == 0 {
+			n, err = r.target.TakeBatch(ctx, dst)
+			return
+		}
+		if dst[0].Key, dst[0].Value, err = r.target.Take(ctx); err == nil {
+			n = 1
+		}
+	})
+	return n, err
+}
+
+// deal ends the processing of what was taken, in one way or another.
+func (r *round) deal(dice *rand.Rand, taken []shardq.Pending[int, value]) {
+	var done []shardq.Pending[int, value]
+	for _, p := range taken {
+		if r.retries && dice.IntN(4) == 0 && r.giveBack(dice, p) {
+			continue
+		}
+		r.keys[p.Key].came = append(r.keys[p.Key].came, p.Value...)
+		r.keys[p.Key].holder.Add(-1)
+		done = append(done, p)
+	}
+	if len(done) == 1 {
+		r.target.Done(done[0].Key)
+		return
+	}
+	r.target.DoneBatch(done)
+}
+
+// giveBack reports whether the value was taken back.
+func (r *round) giveBack(dice *rand.Rand, p shardq.Pending[int, value]) bool {
+	r.keys[p.Key].holder.Add(-1)
+	back := r.target.PutBack
+	if dice.IntN(2) == 0 {
+		back = r.target.Retry
+	}
+	if err := back(p.Key, p.Value); err != nil {
+		if !errors.Is(err, shardq.ErrShutDown) {
+			r.fault("a value is not taken back: %v", err)
+		}
+		r.keys[p.Key].holder.Add(1)
+		return false
+	}
+	count(&r.tally.returned)
+	return true
+}
+
+// look checks the bound where all ask for room.
+func (r *round) look() {
+	if stats := r.target.Stats(); r.capacity > 0 && stats.Weight > r.capacity {
+		r.fault("%d are pending, with a capacity of %d", stats.Weight, r.capacity)
+	}
+}
+
+// end ends the coalescer, once.
+func (r *round) end() {
+	r.close.Do(func() {
+		if r.ending == 3 {
+			r.target.ShutDown()
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		dropped, err := r.target.Drain(ctx, shardq.DrainOptions{Waiting: shardq.WaitingPolicy(r.ending)})
+		r.drop(dropped)
+		if err != nil {
+			r.target.ShutDown() // or workers would wait for another Drain
+		}
+	})
+}
+
+// drop books what a drain has dropped. No worker has it, but one may have an older value of
+// the key: that is booked when all have left.
+func (r *round) drop(dropped []shardq.Pending[int, value]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropped = append(r.dropped, dropped...)
+}

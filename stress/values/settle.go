@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"github.com/shardq/shardq"
+)
+
+// settle checks the books when all have left.
+func (r *round) settle() {
+	dropped, err := r.target.Drain(context.Background(), shardq.DrainOptions{})
+	if err != nil {
+		r.fault("a drain at the end: %v", err)
+	}
+	r.drop(dropped)
+	for _, p := range r.dropped {
+		r.tally.dropped++
+		r.keys[p.Key].came = append(r.keys[p.Key].came, p.Value...)
+	}
+	for key := range r.keys {
+		r.checkKey(key)
+	}
+	if s := r.target.Stats(); s.Keys != 0 || s.Weight != 0 || s.Queue.Held != 0 || s.Queue.Misused != 0 {
+		r.fault("at the end %+v", s)
+	}
+	if s := r.target.Stats(); r.bounded && s.Exceeded != 0 {
+		r.fault("the capacity was exceeded %d times, though all asked for room", s.Exceeded)
+	}
+}
+
+// checkKey compares what came of a key with what was put.
+func (r *round) checkKey(key int) {
+	missing := map[stamp]bool{}
+	for _, s := range r.keys[key].put {
+		missing[s] = true
+	}
+	last := map[int]int{}
+	for _, s := range r.keys[key].came {
+		if !missing[s] {
+			r.fault("key %d: %v came twice, or was refused", key, s)
+		}
+		delete(missing, s)
+		if n, known := last[s.producer]; known && n > s.n {
+			r.fault("key %d: %v came after the %d-th of its producer", key, s, n)
+		}
+		last[s.producer] = s.n
+	}
+	for s := range missing {
+		r.fault("key %d: %v is lost", key, s)
+	}
+}

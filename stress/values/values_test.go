@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// TestC54ConservationUnderLoad plays some rounds.
+func TestC54ConservationUnderLoad(t *testing.T) {
+	rounds := uint64(300)
+	if testing.Short() {
+		rounds = 60
+	}
+	var sum tally
+	for seed := range rounds {
+		one, err := play(seed, newCoalescer)
+		require.NoError(t, err, "seed %d", seed)
+		sum.add(one)
+	}
+	for what, n := range map[string]uint64{
+		"taken in": sum.accepted, "refused": sum.refused, "taken": sum.takes,
+		"given back": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
+	} {
+		assert.NotZero(t, n, "nothing was %s", what)
+	}
+	t.Logf("%+v", sum)
+}
+
+// A saboteur has one fault.
+type saboteur struct{ target }
+
+// saboteurs are convicted by some round, or the program proves nothing.
+var saboteurs = map[string]func(target) target{
+	"loses a value":          func(t target) target { return &loser{saboteur: saboteur{t}} },
+	"puts a value twice":     func(t target) target { return &doubler{saboteur{t}} },
+	"takes in what it fails": func(t target) target { return &failer{saboteur{t}} },
+	"puts back behind":       func(t target) target { return &behind{saboteur{t}} },
+	"done while taken":       func(t target) target { return &early{saboteur{t}} },
+	"forgets what it drops":  func(t target) target { return &dropper{saboteur{t}} },
+	"asks for no room":       func(t target) target { return &crowd{saboteur{t}} },
+}
+
+type loser struct {
+	saboteur
+}
+
+func (s *loser) Take(ctx context.Context) (int, value, error) {
+	key, v, err := s.target.Take(ctx)
+	if len(v) > 2 {
+		v = v[1:]
+	}
+	return key, v, err
+}
+
+type doubler struct{ saboteur }
+
+func (s *doubler) Put(key int, v value) error {
+	if v[0].n%32 == 31 {
+		_ = s.target.Put(key, v)
+	}
+	return s.target.Put(key, v)
+}
+
+type failer struct{ saboteur }
+
+func (s *failer) TryPut(key int, v value) error {
+	if err := s.target.TryPut(key, v); err != nil {
+		return err
+	}
+	if v[0].n%32 == 31 {
+		return shardq.ErrFull
+	}
+	return nil
+}
+
+type behind struct{ saboteur }
+
+func (s *behind) PutBack(key int, v value) error {
+	if err := s.target.Put(key, v); err != nil {
+		return err
+	}
+	s.target.Done(key)
+	return nil
+}
+
+type early struct{ saboteur }
+
+func (s *early) Take(ctx context.Context) (int, value, error) {
+	key, v, err := s.target.Take(ctx)
+	if err == nil {
+		s.target.Done(key)
+	}
+	return key, v, err
+}
+
+type dropper struct{ saboteur }
+
+func (s *dropper) Drain(ctx context.Context, o shardq.DrainOptions) ([]shardq.Pending[int, value], error) {
+	_, err := s.target.Drain(ctx, o)
+	return nil, err
+}
+
+type crowd struct{ saboteur }
+
+func (s *crowd) TryPut(key int, v value) error { return s.target.Put(key, v) }
+
+// TestSaboteursAreConvicted: each fault is found in one of some hundred rounds.
+func TestSaboteursAreConvicted(t *testing.T) {
+	for name, spoil := range saboteurs {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(500) {
+				_, err := play(seed, func(o shardq.CoalescerOptions[int, value]) target { return spoil(newCoalescer(o)) })
+				if err != nil {
+					t.Logf("seed %d: %v", seed, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}

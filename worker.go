@@ -1,0 +1,115 @@
+package shardq
+
+import (
+	"context"
+	"runtime/pprof"
+)
+
+// A worker is one of the goroutines of [Workers], or several one after the other: if user
+// code calls runtime.Goexit, the next one goes on in its place.
+type worker[T comparable] struct {
+	*Workers[T]
+	// stays ends when the worker is to leave, or all are.
+	stays context.Context
+	leave context.CancelFunc
+	batch batch[T] // of HandleBatch
+}
+
+func newWorker[T comparable](all *Workers[T]) *worker[T] {
+	w := &worker[T]{Workers: all}
+	w.stays, w.leave = context.WithCancel(all.context)
+	return w
+}
+
+// live is the life of the goroutine.
+func (w *worker[T]) live() {
+	through, told := false, false
+	defer func() {
+		switch r := recover(); {
+		case r != nil:
+			w.fail(panicError(r))
+		case !through:
+			go w.live() // runtime.Goexit ends this goroutine
+			return
+		}
+		w.leave()
+		w.hasLeft(w, told)
+	}()
+	if w.options.Labels {
+		pprof.SetGoroutineLabels(w.stays)
+	}
+	told = w.work()
+	through = true
+}
+
+// work goes on until the worker is to leave. It returns whether that is because the queue
+// is shut down and nothing is ready.
+func (w *worker[T]) work() (told bool) {
+	err := error(nil)
+	for err == nil {
+		err = w.turn(w.stays)
+		if err != nil && w.hasToStay(err) {
+			err = w.turn(w.context)
+		}
+	}
+	return err == ErrShutDown
+}
+
+// hasToStay reports whether a worker that was asked to leave has to stay. Once a shutdown
+// has begun, all others may have been told that nothing is ready, and have left, while this
+// one had an item that was to become ready again at its Done: a drain would wait for it for
+// ever. If none has begun, whoever stays comes by after that Done.
+func (w *worker[T]) hasToStay(err error) bool {
+	return err != ErrShutDown && w.queue.ShuttingDown()
+}
+
+// turn takes what is ready, processes it, and settles it; or returns why there is nothing.
+func (w *worker[T]) turn(ctx context.Context) error {
+	if w.options.HandleBatch != nil {
+		return w.turnOfBatch(ctx)
+	}
+	item, priority, err := w.queue.shards.GetContextWithPriority(ctx)
+	if err == nil {
+		w.process(item, priority)
+	}
+	return err
+}
+
+// process gives the item to the handler, and settles what came of it, also if the handler
+// ends the goroutine.
+func (w *worker[T]) process(item T, priority int) {
+	result := outcome{err: ErrGoexit} // unless attempt returns
+	defer func() {
+		result.priority = priority
+		w.finish(item, result)
+	}()
+	result = w.attempt(item)
+}
+
+// attempt calls the handler.
+func (w *worker[T]) attempt(item T) (result outcome) {
+	returned := false
+	defer func() {
+		if !returned {
+			result = outcomeOfPanic(recover())
+		}
+	}()
+	result = outcomeOf(w.handle(item))
+	returned = true
+	return result
+}
+
+func (w *worker[T]) handle(item T) error {
+	if w.options.Timeout == 0 {
+		return w.options.Handle(w.context, item)
+	}
+	ctx, release := context.WithTimeout(w.context, w.options.Timeout)
+	defer release()
+	return w.options.Handle(ctx, item)
+}
+
+// finish settles an item, and says its Done, whatever happens.
+func (w *worker[T]) finish(item T, result outcome) {
+	defer w.queue.Done(item)
+	w.settle(item, result)
+}

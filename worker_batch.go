@@ -1,0 +1,91 @@
+package shardq
+
+import (
+	"context"
+	"fmt"
+)
+
+// A batch is what a worker with a HandleBatch works on, kept from turn to turn.
+type batch[T comparable] struct {
+	items      []T
+	priorities []int
+	// lent is what the handler is given: it may write to that, and the items that are to
+	// be Done must stay those that were taken.
+	lent     []T
+	outcomes []outcome
+}
+
+func (w *worker[T]) turnOfBatch(ctx context.Context) error {
+	b := &w.batch
+	if b.items == nil {
+		size := w.options.BatchSize
+		b.items, b.lent, b.outcomes = make([]T, size), make([]T, size), make([]outcome, size)
+		b.priorities = make([]int, size)
+	}
+	n, err := w.queue.shards.GetBatchWithPriorities(ctx, b.items, b.priorities)
+	if err == nil {
+		w.processBatch(n)
+	}
+	return err
+}
+
+// processBatch gives the first n items to the handler, and settles what came of each.
+func (w *worker[T]) processBatch(n int) {
+	items, outcomes := w.batch.items[:n], w.batch.outcomes[:n]
+	defer func() {
+		clear(items) // nothing of the queue's refers to an item after its Done
+		clear(outcomes)
+	}()
+	defer w.queue.DoneBatch(items)
+	defer forEach(n, func(i int) {
+		outcomes[i].priority = w.batch.priorities[i]
+		w.settle(items[i], outcomes[i])
+	})
+	setAll(outcomes, outcome{err: ErrGoexit}) // unless attemptBatch returns
+	w.attemptBatch(items, outcomes)
+}
+
+// attemptBatch calls the handler.
+func (w *worker[T]) attemptBatch(items []T, outcomes []outcome) {
+	lent := w.batch.lent[:len(items)]
+	copy(lent, items)
+	returned := false
+	defer func() {
+		clear(lent)
+		if !returned {
+			setAll(outcomes, outcomeOfPanic(recover()))
+		}
+	}()
+	readAnswer(w.handleBatch(lent), outcomes)
+	returned = true
+}
+
+func (w *worker[T]) handleBatch(items []T) []error {
+	if w.options.Timeout == 0 {
+		return w.options.HandleBatch(w.context, items)
+	}
+	ctx, release := context.WithTimeout(w.context, w.options.Timeout)
+	defer release()
+	return w.options.HandleBatch(ctx, items)
+}
+
+// readAnswer reads what a handler returned for a batch.
+func readAnswer(errs []error, outcomes []outcome) {
+	switch {
+	case errs == nil:
+		clear(outcomes)
+	case len(errs) != len(outcomes):
+		setAll(outcomes, outcome{err: fmt.Errorf(
+			"shardq: HandleBatch returned %d errors for %d items: want as many, or nil", len(errs), len(outcomes))})
+	default:
+		for i, err := range errs {
+			outcomes[i] = outcomeOf(err)
+		}
+	}
+}
+
+func setAll(outcomes []outcome, to outcome) {
+	for i := range outcomes {
+		outcomes[i] = to
+	}
+}

@@ -1,0 +1,295 @@
+package shardq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Run works the queue off with so many goroutines, until ctx ends or the queue is shut
+// down and nothing is ready, and then returns nil. It blocks until all of them have left.
+//
+// handle is called with each item, by one goroutine at a time for any one item. What it
+// returns decides:
+//
+//   - nil: the item is through. Its history in the limiter is forgotten.
+//   - [RequeueAfter]: the item is through for now, and is added again after a delay.
+//   - [Permanent]: the item is given up.
+//   - any other error, a panic, or a runtime.Goexit: the item comes again after the delay
+//     that the queue's limiter has for it, as by [Queue.AddRateLimited].
+//
+// An item that comes again has the priority with which it came. In each case it is then
+// Done. A panic or a Goexit of handle ends neither the
+// program nor a worker. When ctx ends, so does the context that handle has; workers
+// finish what they have in hand, and what is queued stays queued.
+//
+// It is [NewWorkers] with Workers and Handle alone: see [WorkerOptions] for reports of
+// failures, a bound of attempts, timeouts, batches and drains, and [Workers.Run] for what
+// Run does when the user's limiter, clock or hash function panics. An error says that
+// workers is less than 1, or that handle is nil. It allocates nothing per item.
+func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context.Context, item T) error) error {
+	w, err := NewWorkers(q, WorkerOptions[T]{Workers: workers, Handle: handle})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// Workers process the items of a queue. They are made by [NewWorkers], and run once, by
+// [Workers.Run]. A queue may have several Workers, beside others who call Get. All methods
+// are safe for concurrent use, and may be called by the handler and the hooks, but for Run.
+type Workers[T comparable] struct {
+	queue   *Queue[T]
+	options WorkerOptions[T]
+
+	mu        sync.Mutex
+	state     workersState
+	wanted    int          // how many workers there are to be
+	staying   []*worker[T] // those who were not asked to leave
+	present   int          // all who have not left
+	fault     *PanicError  // what Run is to panic with
+	uncertain []T          // see retry
+
+	// Set when Run begins.
+	context context.Context // the handlers' context; its end is the end for all
+	stop    context.CancelFunc
+	left    chan struct{} // closed when closing and all have left
+}
+
+type workersState int
+
+const (
+	notRun  workersState = iota
+	running              // and whoever is wanted is hired
+	closing              // nobody is hired any more
+	ended
+)
+
+// NewWorkers returns workers for a queue, or an error that lists every fault of the
+// options. It starts nothing.
+func NewWorkers[T comparable](q *Queue[T], options WorkerOptions[T]) (*Workers[T], error) {
+	if err := errors.Join(options.validate(), queueOrFault(q)); err != nil {
+		return nil, err
+	}
+	if options.Drain != nil {
+		drain := *options.Drain // it may change before it is needed
+		options.Drain = &drain
+	}
+	return &Workers[T]{queue: q, options: options, wanted: options.Workers, left: make(chan struct{})}, nil
+}
+
+func queueOrFault[T comparable](q *Queue[T]) error {
+	if q == nil {
+		return errors.New("shardq: NewWorkers was called without a queue")
+	}
+	return nil
+}
+
+// Run starts the workers and blocks until all of them have left. It can be called once:
+// while it runs, and after it has ended, it returns an error at once.
+//
+// When ctx ends, and there is no WorkerOptions.Drain, the handlers' contexts end, too;
+// workers finish what they have in hand and leave, and Run returns nil. The queue stays
+// open, with what is in it: other Workers may go on with it.
+//
+// When ctx ends, and there is a WorkerOptions.Drain, the handlers' contexts live on, and
+// the queue is drained, as by [Queue.Drain], while the workers go on. Items that this drops
+// are told to OnGiveUp, one after the other, with an error that wraps [ErrShutDown], and
+// forgotten by the limiter. If DrainTimeout is over before all is done, or somebody calls
+// ShutDown, the handlers' contexts end, workers finish what they have in hand and leave,
+// and Run returns the [*DrainError] that names what was left then. With no workers, nobody
+// drains: see [Workers.Resize].
+//
+// If the queue is shut down by somebody else, workers leave when nothing is ready, as
+// [Queue.Get] says it, and Run returns nil when the last one has left. Without workers
+// nobody sees it: Run goes on until ctx ends, or Resize brings a worker.
+//
+// A handler that does not return when its context ends keeps Run from returning.
+//
+// A panic of a hook, or of what the queue was given (its limiter, clock, hash function or
+// hooks), has nobody to be reported to: the item is settled as if the hook had returned,
+// the handlers' contexts end, all workers leave as without a Drain, and Run panics with a
+// [*PanicError] in its caller's goroutine. If it was the limiter that panicked when it was
+// asked for a delay, the item is added without one. A hash function that panics in Done
+// leaves its item in processing, where [Queue.Snapshot] shows it. A runtime.Goexit in a
+// hook is the same as its return.
+func (w *Workers[T]) Run(ctx context.Context) (err error) {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	defer w.end()
+	select {
+	case <-w.left:
+		return nil
+	case <-w.context.Done(): // without a drain, or after a fault
+		return nil
+	case <-ctx.Done():
+	}
+	if w.options.Drain == nil {
+		return nil
+	}
+	return w.drain()
+}
+
+// begin hires the first workers.
+func (w *Workers[T]) begin(ctx context.Context) error {
+	inner := ctx
+	if w.options.Drain != nil {
+		inner = context.WithoutCancel(ctx) // a drain goes on after the end of ctx
+	}
+	inner, stop := context.WithCancel(w.options.labeled(inner, w.queue.name))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.state {
+	case notRun:
+		w.context, w.stop, w.state = inner, stop, running
+		w.hire()
+		return nil
+	case ended:
+		stop()
+		return errors.New("shardq: Workers.Run has ended, and cannot be called again: make others with NewWorkers")
+	default:
+		stop()
+		return errors.New("shardq: Workers.Run was called while it runs")
+	}
+}
+
+// drain drains the queue while the workers go on.
+func (w *Workers[T]) drain() error {
+	ctx := w.context
+	if w.options.DrainTimeout > 0 {
+		limited, release := context.WithTimeout(ctx, w.options.DrainTimeout)
+		defer release()
+		ctx = limited
+	}
+	dropped, err := w.queue.Drain(ctx, *w.options.Drain)
+	w.stop() // whoever still has an item has it beyond the drain
+	w.apart(func() { w.reportDropped(dropped) })
+	return err
+}
+
+// apart runs what calls hooks outside of a worker in a goroutine of its own, so that it ends that
+// alone if it panics or ends its goroutine.
+func (w *Workers[T]) apart(do func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() {
+			if r := recover(); r != nil {
+				w.fail(panicError(r))
+			}
+		}()
+		do()
+	}()
+	<-over
+}
+
+// end lets all workers leave, waits for them, and lets a fault of theirs go on in the caller.
+func (w *Workers[T]) end() {
+	w.stop()
+	w.hireNobody()
+	<-w.left
+	w.mu.Lock()
+	w.state = ended
+	fault := w.fault
+	w.mu.Unlock()
+	if fault != nil {
+		panic(fault)
+	}
+}
+
+func (w *Workers[T]) hireNobody() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state == running {
+		w.state = closing
+		w.noteWhetherAllHaveLeft()
+	}
+}
+
+// hasLeft is called by each worker, last of all. Told says that the queue is shut down and
+// has nothing ready.
+func (w *Workers[T]) hasLeft(one *worker[T], told bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.present--
+	w.staying = slices.DeleteFunc(w.staying, func(other *worker[T]) bool { return other == one })
+	if told && w.state == running {
+		w.state = closing // others would only be told the same
+	}
+	w.noteWhetherAllHaveLeft()
+}
+
+// noteWhetherAllHaveLeft is to be called under the lock, whenever that may have come about.
+// Once it has, nobody can be there again.
+func (w *Workers[T]) noteWhetherAllHaveLeft() {
+	if w.state == closing && w.present == 0 {
+		close(w.left)
+	}
+}
+
+// fail ends everything on account of a panic that no handler is to blame for.
+func (w *Workers[T]) fail(fault *PanicError) {
+	w.mu.Lock()
+	if w.fault == nil {
+		w.fault = fault
+	}
+	w.mu.Unlock()
+	w.stop()
+}
+
+// Len returns how many workers there are: those that Run has started and that have not
+// left. It counts those who finish an item before they leave after a Resize. Before Run,
+// and after its end, it is 0.
+func (w *Workers[T]) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.present
+}
+
+// Resize changes the number of workers to n: it starts workers, or asks some to leave.
+// Those who sleep leave at once, those who have an item in hand when it is settled; Resize
+// does not wait for them. With 0, Run goes on without workers until a later Resize.
+//
+// Before Run it changes how many Run starts. Once workers leave because the queue is shut
+// down, or Run has ended, it has no effect. Once a shutdown has begun, it ends no worker:
+// others may have left already, and nobody would be there for an item that becomes ready
+// at the Done of the last.
+//
+// A negative n panics.
+func (w *Workers[T]) Resize(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("shardq: Workers.Resize was called with %d: want 0 or more", n))
+	}
+	for _, leaving := range w.resize(n) {
+		leaving.leave() // ends a context, which is not to be done under a lock
+	}
+}
+
+func (w *Workers[T]) resize(n int) (leaving []*worker[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = n
+	if w.state != running {
+		return nil
+	}
+	w.hire()
+	if len(w.staying) > n {
+		leaving = append(leaving, w.staying[n:]...)
+		clear(w.staying[n:])
+		w.staying = w.staying[:n]
+	}
+	return leaving
+}
+
+// hire starts workers until there are as many as wanted. The caller has the lock.
+func (w *Workers[T]) hire() {
+	for len(w.staying) < w.wanted {
+		one := newWorker(w)
+		w.staying = append(w.staying, one)
+		w.present++
+		go one.live()
+	}
+}
