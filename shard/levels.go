@@ -88,7 +88,7 @@ func (sh *shard[T]) needLevels() *levels {
 func (sh *shard[T]) levelsTired() bool {
 	l := sh.levels
 	l.emptied++
-	few := len(l.byPriority) <= 3 && sh.table.runs.Cells() <= 16 && l.waits.cells.Cells() <= 16
+	few := len(l.byPriority) <= mostIdleLevels && sh.table.runs.Cells() <= 16 && l.waits.cells.Cells() <= 16
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 

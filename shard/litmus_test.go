@@ -53,6 +53,8 @@ import (
 //	             a drain that waits for the item is told            TestLitmusCancelAgainstDrain
 //	drain.go     an AddAfter in flight is run, awaited or returned  TestLitmusAddAfterAgainstDrain
 //	             the first to close does it for all                 TestLitmusDrainsAgainstEachOther
+//	priority.go  the only ready item rises: its bit stays on        TestRaiseKeepsTheBit
+//	urgency.go   a class that was taken off is put on again         TestClassComesBack
 //	admit.go     the answer is what was done                        TestLitmusTryAddAgainstShutDown
 //	internal/room leave, then look for a line; join, then look       TestLitmusRoom
 //	             who is let in while its context ends has the room  TestLitmusRoomPassedOn

@@ -23,7 +23,7 @@ const (
 // What priorities may keep: a board for each 64 shards, and a few levels in each shard.
 const (
 	bytesPerBoard  = 8 << 10
-	bytesPerLevels = 768
+	bytesPerLevels = 3 << 9
 )
 
 // tidalAdds is how many adds there are in the tides of each shard, and so about how often
