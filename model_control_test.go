@@ -56,6 +56,9 @@ func (m *modelQueue[T]) wait(item T, deadline, within time.Duration) {
 	if limit, limited := m.limits[item]; limited {
 		deadline = min(deadline, limit)
 	}
+	if _, waits := m.waiting[item]; !waits && m.phase[item] == "" {
+		m.stamp(item, m.now)
+	}
 	m.waiting[item] = deadline
 }
 

@@ -70,7 +70,7 @@ func (p *playing[T]) checkRow(row shardq.ItemInfo[T]) {
 			want.Deadline = row.Deadline // beyond what a Time in this distance can say
 		}
 	}
-	if p.setup.ages.kept && want.State != shardq.Waiting {
+	if p.setup.ages.kept {
 		since, known := m.age.since[item]
 		if want.Since = row.Since; known {
 			want.Since = p.began.Add(since)

@@ -212,6 +212,7 @@ func (m *modelQueue[T]) done(item T) {
 	switch m.phase[item] {
 	case "processing":
 		delete(m.phase, item)
+		m.stamp(item, m.now) // if it waits
 	case "dirty":
 		m.phase[item] = "ready"
 		m.queue(tie[T]{item})

@@ -131,7 +131,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 		sh.mu.Unlock()
 		return false
 	}
-	deadline := sh.wait(item, hash, f)
+	deadline := sh.wait(item, hash, at, f)
 	sh.wheel.filed(at, s.driver.count())
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {
@@ -142,7 +142,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 }
 
 // wait files the item's timer and returns its deadline.
-func (sh *shard[T]) wait(item T, hash uint32, f filing) (deadline uint64) {
+func (sh *shard[T]) wait(item T, hash uint32, at reading, f filing) (deadline uint64) {
 	id, e := sh.entryFor(item, hash)
 	if e.waiting() {
 		sh.wishToWait(id, f.priority)
@@ -150,6 +150,9 @@ func (sh *shard[T]) wait(item T, hash uint32, f filing) (deadline uint64) {
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.setWaiting(true)
+	if sh.set.ages && e.phase() == idle {
+		*sh.table.since.At(id) = at.now
+	}
 	sh.beginWish(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
 }

@@ -52,7 +52,9 @@ func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
 		if sh.set.ages {
 			sh.end(id, e)
 		}
-		if !e.waiting() {
+		if e.waiting() {
+			sh.stamp(id)
+		} else {
 			sh.forget(id, p)
 		}
 		outcome.quiet = sh.settles()

@@ -44,7 +44,7 @@ type Info[T comparable] struct {
 	// Dirty: the item is in processing, and will be ready once more after that.
 	Dirty bool
 	// Since is when the item came into its state, to the tick; zero if the queue keeps
-	// no ages, or the state is Waiting.
+	// no ages. An item that waits may have been given another deadline since.
 	Since time.Time
 	// Deadline is when the delay of the item ends; zero if it does not wait. An item
 	// that is ready or in processing may wait at the same time.
@@ -175,7 +175,7 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 	if sh.levels != nil {
 		i.Priority = sh.priorityOf(id, e)
 	}
-	if sh.set.ages && i.State != Waiting {
+	if sh.set.ages {
 		i.Since = sh.set.time.at(*sh.table.since.At(id))
 	}
 	return i
