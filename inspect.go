@@ -31,8 +31,8 @@ type Snapshot[T comparable] struct {
 	Stats Stats
 	// Processing, Ready and Waiting are some of the items: the longest in their state
 	// first, and of those that wait the next to be ready first. Of those that are ready,
-	// each shard's next are looked at: where there are priorities, the longest may be below
-	// them.
+	// each shard's next are looked at: where there are priorities or groups, the longest may
+	// be behind them.
 	Processing, Ready, Waiting []ItemInfo[T]
 }
 
@@ -69,7 +69,8 @@ func (q *Queue[T]) withAttempts(rows []ItemInfo[T]) []ItemInfo[T] {
 // what it shows of a shard was so at one moment, and an item that changes its state
 // meanwhile may be shown late, but not twice.
 //
-// Within a shard, ready items come in the order in which they will be handed out, those in
+// Within a shard, ready items come in the order in which they will be handed out (where
+// there are groups, the items of one after those of another), those in
 // processing the longest first, with [Options].Ages, and those that wait in the order of
 // their deadlines.
 func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
@@ -82,3 +83,10 @@ func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
 		}
 	}
 }
+
+// GroupInfo is what a queue knows of a group of items.
+type GroupInfo = shard.GroupInfo
+
+// Groups returns an iterator over the groups that have items, in no order: see
+// [Options].Group. It goes from shard to shard as [Queue.All] does.
+func (q *Queue[T]) Groups() iter.Seq[GroupInfo] { return q.shards.Groups() }

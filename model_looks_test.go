@@ -58,6 +58,9 @@ func (p *playing[T]) checkRow(row shardq.ItemInfo[T]) {
 		Item: item, State: shardq.Waiting, Shard: row.Shard,
 		Attempts: p.limiter.numRequeues(item, m.now),
 	}
+	if p.setup.routing == "group" {
+		want.Group = p.universe.group(item)
+	}
 	switch m.phase[item] {
 	case "ready":
 		want.State = shardq.Ready

@@ -97,8 +97,12 @@ func (u *universe[T]) start(t failer, s setup) player {
 	if s.routing == "hash" {
 		options.Hash = func(item T) uint64 { return uint64(u.number[item] % hashes) }
 	}
+	if s.routing == "group" {
+		options.Group = u.group
+	}
 	options.RateLimiter, p.limiter = newLimiters[T](s.limiter, p.clock)
 	p.model = newModelQueue(s.shards, s.tick, s.cancelDelayOnAdd, u.lines(s))
+	p.model.grouped = s.routing == "group"
 	p.model.realTime = s.clock != "fake"
 	p.model.room.capacity, p.model.room.marks = s.capacity, s.marks
 	p.queue = shardq.Must(options)
@@ -127,15 +131,18 @@ func (p *playing[T]) control(options *shardq.Options[T]) {
 	}
 }
 
-// hashes is how many different ones a Hash returns.
+// hashes is how many different ones a Hash returns, and a Group likewise.
 const hashes = 3
+
+// group returns the group of an item.
+func (u *universe[T]) group(item T) string { return fmt.Sprint(u.number[item] % hashes) }
 
 // lines returns what modelQueue wants to know of an item's line.
 func (u *universe[T]) lines(s setup) func(item T) int {
 	switch {
-	case s.shards == 1:
+	case s.shards == 1 && s.routing != "group":
 		return func(T) int { return 0 }
-	case s.routing == "hash":
+	case s.routing == "hash" || s.routing == "group":
 		return func(item T) int { return u.number[item] % hashes }
 	default:
 		return func(item T) int { return u.number[item] }

@@ -68,7 +68,7 @@ var (
 		{'n', time.Nanosecond}, {'m', time.Millisecond}, {'7', 7 * time.Millisecond}, {'s', time.Second},
 	}
 	cancelChoices  = []choice[bool]{{'k', false}, {'c', true}} // keep or cancel the delay
-	routingChoices = []choice[string]{{'d', "default"}, {'h', "hash"}, {'s', "stable"}}
+	routingChoices = []choice[string]{{'d', "default"}, {'h', "hash"}, {'s', "stable"}, {'g', "group"}}
 	limiterChoices = []choice[limiterKind]{
 		{'d', defaultLimiter}, {'e', exponentialLimiter}, {'f', fastSlowLimiter}, {'b', bucketLimiter},
 		{'x', maxOfLimiter}, {'w', maxWaitLimiter}, {'o', backoffLimiter}, {'i', expiringLimiter},

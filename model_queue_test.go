@@ -14,10 +14,11 @@ import (
 //
 // It does not know the order between shards, and need not: items are in lines, those of
 // a line come in their order, and which line comes next is for the queue to choose. One
-// shard is one line; with Options.Hash the items of one hash are a line; otherwise each
+// shard is one line; with Options.Hash the items of one hash are a line, and with Options.Group those of a group; otherwise each
 // item is a line of its own.
 type modelQueue[T comparable] struct {
 	lineOf           func(item T) int
+	grouped          bool // then a line is a group
 	tick             time.Duration
 	cancelDelayOnAdd bool
 
@@ -287,7 +288,22 @@ func (m *modelQueue[T]) statsNow() shardq.Stats {
 	stats.Processing = len(m.phase) - stats.Ready // the dirty ones are, too
 	stats.Waiting = len(m.waiting)
 	stats.Held = m.held()
+	if m.grouped {
+		stats.Groups = m.groups()
+	}
 	return stats
+}
+
+// groups returns of how many groups there are items.
+func (m *modelQueue[T]) groups() int {
+	found := map[int]bool{}
+	for item := range m.phase {
+		found[m.lineOf(item)] = true
+	}
+	for item := range m.waiting {
+		found[m.lineOf(item)] = true
+	}
+	return len(found)
 }
 
 // earliest returns the first deadline, and whether there is one.

@@ -14,6 +14,9 @@ import (
 // MaxShards is the largest number of shards that a queue can have.
 const MaxShards = shard.MaxShards
 
+// MaxGroupWeight is the greatest weight of a group. See [Options].GroupWeight.
+const MaxGroupWeight = shard.MaxWeight
+
 // DefaultTick is the resolution of delays when [Options].Tick is zero.
 const DefaultTick = time.Millisecond
 
@@ -58,6 +61,31 @@ type Options[T comparable] struct {
 	// arrays and structs of them. Whoever chooses the items can then choose
 	// their shard. Default: false, each queue has a seed of its own.
 	StableRouting bool
+
+	// Group maps an item to its group, such as a tenant. Ready items are then handed out in
+	// turns among the groups, whatever their numbers: one after the other, as much of each
+	// as its GroupWeight says, the items of a group by their priorities and then in their
+	// order. So an item of a group with i others ready waits, with one shard, while at most
+	// (i/weight+1) × W are handed out, where W is what the groups that have something ready weigh together; with more
+	// shards, at most eight times as many.
+	//
+	// All items of a group are in one shard, which follows from the group: so Hash must be
+	// nil, and StableRouting is by the group's name. What one group alone can get through
+	// is what one shard can. A group costs about 100 bytes while it has items, and nothing
+	// afterwards. Equal items must have equal groups. Group is called once in most calls
+	// that take an item, with no lock held. Default: none, and all items are alike.
+	Group func(item T) string
+
+	// GroupLimit is how many items of one group may be in processing at once, in all of the
+	// queue. What is ready beyond that is held back: it counts as ready, and in Len, and
+	// comes to the end of the line when a Done makes room. A Get waits for it also after a
+	// shutdown began. Default: 0, no bound.
+	GroupLimit int
+
+	// GroupWeight returns how many items of a group are handed out in its turn: less than 1
+	// counts as 1, and more than [MaxGroupWeight] as that. It is called in each call that
+	// adds an item, with no lock held; what it said last counts. Default: 1 for each.
+	GroupWeight func(group string) int
 
 	// LowerLevelEvery lets one of so many Gets pass by the higher priorities, and hand out
 	// an item of the priority that has gone without longest: so the lower ones always get
@@ -158,7 +186,7 @@ func (o Options[T]) withDefaults() Options[T] {
 
 // route returns the function that routes items, or nil for the queue's own hash.
 func (o Options[T]) route() func(item T) uint64 {
-	if !o.StableRouting {
+	if !o.StableRouting || o.Group != nil {
 		return o.Hash
 	}
 	route, _ := shard.StableRoute[T]() // validated
@@ -212,6 +240,18 @@ func (o Options[T]) validate() error {
 	if o.Hash != nil && o.StableRouting {
 		fault("Options.Hash and Options.StableRouting are both set: want at most one")
 	}
+	if o.Hash != nil && o.Group != nil {
+		fault("Options.Hash and Options.Group are both set: want at most one, for an item's shard follows from its group")
+	}
+	if o.GroupLimit < 0 {
+		fault("Options.GroupLimit is %d: want 0 (no bound) or more", o.GroupLimit)
+	}
+	if o.Group == nil && o.GroupLimit > 0 {
+		fault("Options.GroupLimit is %d: want 0 without Group", o.GroupLimit)
+	}
+	if o.Group == nil && o.GroupWeight != nil {
+		fault("Options.GroupWeight is set: want Group with it")
+	}
 	if o.LowerLevelEvery < 0 || o.LowerLevelEvery > math.MaxInt32 {
 		fault("Options.LowerLevelEvery is %d: want 0 (never) to %d", o.LowerLevelEvery, math.MaxInt32)
 	}
@@ -224,7 +264,7 @@ func (o Options[T]) validate() error {
 	if o.OnStuck != nil && o.StuckAfter <= 0 {
 		fault("Options.StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
 	}
-	if o.StableRouting {
+	if o.StableRouting && o.Group == nil {
 		if _, err := shard.StableRoute[T](); err != nil {
 			fault("Options.StableRouting: %w", err)
 		}

@@ -4,7 +4,8 @@
 //	go run ./mutants                    all of them, some minutes
 //	go run ./mutants -run turn -v       those whose names match, with their commands
 //	go run ./mutants -list              what there is, without a run
-//	go run ./mutants -update FILE       all of them, and the table in FILE renewed
+//	go run ./mutants -update FILE       all of them, and the table in FILE renewed; with
+//	                                    -run, the rows of those that it chooses
 //
 // A mutant is a file in mutants/patches: a patch, and above it what the mistake is,
 // which clauses of docs/semantics.md it breaks, and which test should find it. That
@@ -54,7 +55,7 @@ func parseOptions() (options, error) {
 	flag.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print each mistake and each command")
 	flag.BoolVar(&o.markdown, "markdown", false, "print the results as a table for the documents")
-	flag.StringVar(&o.update, "update", "", "renew the table between the marks in this `file`; takes all mutants")
+	flag.StringVar(&o.update, "update", "", "renew the rows of these mutants in the table between the marks in this `file`")
 	flag.DurationVar(&o.limit, "timeout", 30*time.Second, "how long a check may take, beside five times what it takes without a mutant")
 	flag.IntVar(&o.workers, "workers", 2, "how many mutants are tried at once")
 	flag.Parse()
@@ -69,8 +70,8 @@ func parseOptions() (options, error) {
 		return o, fmt.Errorf("-workers is %d: want at least 1", o.workers)
 	case o.limit < time.Second:
 		return o, fmt.Errorf("-timeout is %v: want at least 1s", o.limit)
-	case o.update != "" && (*pattern != "" || o.list):
-		return o, fmt.Errorf("-update takes all mutants: leave out -run and -list")
+	case o.update != "" && o.list:
+		return o, fmt.Errorf("-update takes results: leave out -list")
 	}
 	return o, nil
 }
@@ -113,27 +114,30 @@ func try(o options, root string, mutants []mutant) error {
 		return err
 	}
 	results := tryAll(o, trees, mutants, took)
-	return conclude(o, results, time.Since(start))
+	all, err := readMutants(filepath.Join(root, "mutants", "patches"), regexp.MustCompile(""))
+	if err != nil {
+		return err
+	}
+	return conclude(o, all, results, time.Since(start))
 }
 
 // conclude prints what is left to print, and returns an error unless all were killed.
-func conclude(o options, results []result, took time.Duration) error {
+func conclude(o options, all []mutant, results []result, took time.Duration) error {
 	killed := 0
 	for _, r := range results {
 		if r.outcome == killedByCheck {
 			killed++
 		}
 	}
-	table := markdown(results, took)
 	if o.markdown {
-		fmt.Print(table)
+		fmt.Print(markdown(results, took))
 	}
 	fmt.Printf("%d of %d killed in %v\n", killed, len(results), took.Round(time.Second))
 	if killed < len(results) {
 		return fmt.Errorf("%d of %d mutants were not killed", len(results)-killed, len(results))
 	}
 	if o.update != "" {
-		return renew(o.update, table)
+		return renew(o.update, all, results, took)
 	}
 	return nil
 }

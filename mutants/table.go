@@ -54,40 +54,58 @@ func (r result) shortReason() string {
 	return r.reason[:longest] + "…"
 }
 
-// markdown returns the table of the documents: a row for each mutant, in the order of
-// the clauses that they break.
+// A row is what the table of the documents has of a mutant.
+type row struct{ mutant, text string }
+
+func (r result) row() row {
+	by := r.outcome.String()
+	if r.outcome == killedByCheck {
+		by = "`" + strings.Join(r.tests, "` `") + "`"
+	}
+	return row{r.title(), fmt.Sprintf("| %s | %s | %s | %s | %s | %.1fs |\n",
+		strings.Join(r.clauses, " "), r.title(), r.mistake, by, r.within(), r.verdict.Seconds())}
+}
+
+// clause returns the number of the first clause that the mutant breaks.
+func (r row) clause() (n int) {
+	fmt.Sscanf(r.text, "| C%d", &n)
+	return n
+}
+
+func (r row) killed() bool { return strings.HasPrefix(strings.Split(r.text, " | ")[3], "`") }
+
+func rowsOf(results []result) (rows []row) {
+	for _, r := range results {
+		rows = append(rows, r.row())
+	}
+	return rows
+}
+
+// markdown returns the table of the documents for the results of one run.
 func markdown(results []result, took time.Duration) string {
-	sorted := slices.Clone(results)
-	slices.SortStableFunc(sorted, func(a, b result) int {
-		return cmp.Compare(number(a.clauses[0]), number(b.clauses[0]))
-	})
+	return tableOf(rowsOf(results), len(results), took)
+}
+
+// tableOf returns the table, a row for each mutant, in the order of the clauses that they break,
+// and says how many of the rows are of the last run.
+func tableOf(rows []row, last int, took time.Duration) string {
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.clause(), b.clause()) })
 	var b strings.Builder
 	killed := 0
-	for _, r := range sorted {
-		if r.outcome == killedByCheck {
+	for _, r := range rows {
+		if r.killed() {
 			killed++
 		}
 	}
-	fmt.Fprintf(&b, "%d of %d killed in %v: `go run ./mutants`, %s, %d processors, %s.\n\n",
-		killed, len(sorted), took.Round(time.Second), runtime.Version(), runtime.NumCPU(), time.Now().Format(time.DateOnly))
+	fmt.Fprintf(&b, "%d of %d killed, each when it was last tried. The last run renewed %d rows in %v: `go run ./mutants`, %s, %d processors, %s.\n\n",
+		killed, len(rows), last, took.Round(time.Second), runtime.Version(), runtime.NumCPU(), time.Now().Format(time.DateOnly))
 	b.WriteString("*In* is how long the first of the tests took to fail, *verdict* how long it was from the patch to the verdict, " +
 		"with compiling.\n\n")
 	b.WriteString("| breaks | mutant | mistake | killed by | in | verdict |\n|---|---|---|---|---:|---:|\n")
-	for _, r := range sorted {
-		by := r.outcome.String()
-		if r.outcome == killedByCheck {
-			by = "`" + strings.Join(r.tests, "` `") + "`"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %.1fs |\n",
-			strings.Join(r.clauses, " "), r.title(), r.mistake, by, r.within(), r.verdict.Seconds())
+	for _, r := range rows {
+		b.WriteString(r.text)
 	}
 	return b.String()
-}
-
-// number returns the number of a clause.
-func number(clause string) (n int) {
-	fmt.Sscanf(clause, "C%d", &n)
-	return n
 }
 
 // The table stands between these marks.
@@ -97,28 +115,45 @@ const (
 )
 
 func checkMarks(file string) error {
-	_, _, err := cutAtMarks(file)
+	_, _, _, err := cutAtMarks(file)
 	return err
 }
 
-func cutAtMarks(file string) (before, after string, err error) {
+func cutAtMarks(file string) (before, table, after string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	before, rest, begins := strings.Cut(string(text), beginMark)
-	_, after, ends := strings.Cut(rest, endMark)
+	table, after, ends := strings.Cut(rest, endMark)
 	if !begins || !ends {
-		return "", "", fmt.Errorf("%s does not have the marks %s and %s", file, strings.TrimSpace(beginMark), endMark)
+		return "", "", "", fmt.Errorf("%s does not have the marks %s and %s", file, strings.TrimSpace(beginMark), endMark)
 	}
-	return before, after, nil
+	return before, table, after, nil
 }
 
-// renew puts the table between the marks of a file.
-func renew(file, table string) error {
-	before, after, err := cutAtMarks(file)
+// renew puts the results into the table between the marks of a file. Rows of mutants that are
+// not among them stay as they are, and those of mutants that are no more go.
+func renew(file string, all []mutant, results []result, took time.Duration) error {
+	before, table, after, err := cutAtMarks(file)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(before+beginMark+"\n"+table+"\n"+endMark+after), 0o644)
+	known := map[string]row{}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			name := strings.TrimSpace(cells[2])
+			known[name] = row{name, line}
+		}
+	}
+	for _, r := range rowsOf(results) {
+		known[r.mutant] = r
+	}
+	var rows []row
+	for _, m := range all {
+		if r, ok := known[m.title()]; ok {
+			rows = append(rows, r)
+		}
+	}
+	return os.WriteFile(file, []byte(before+beginMark+"\n"+tableOf(rows, len(results), took)+"\n"+endMark+after), 0o644)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -150,22 +151,29 @@ func TestCopiesAreOfTheModule(t *testing.T) {
 	}
 }
 
-// TestRenew: the table of a document is replaced, and nothing else.
+// TestRenew: the rows of the results are replaced in the table of a document, and nothing else.
 func TestRenew(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.md")
-	require.NoError(t, os.WriteFile(file, []byte("before\n"+beginMark+"old\n"+endMark+"\nafter\n"), 0o600))
-	table := markdown([]result{
-		{mutant: mutant{name: "02-b", clauses: []string{"C10"}, mistake: "B."}, outcome: survived},
-		{mutant: mutant{name: "01-a", clauses: []string{"C9", "C11"}, mistake: "A."}, outcome: killedByCheck,
+	const other, old, gone = "| C10 | c | C. | `TestC` | 9ms | 1.0s |\n", "| C9 | a | Old. | `TestOld` | 9ms | 1.0s |\n", "| C1 | gone | D. | `TestD` | 9ms | 1.0s |\n"
+	require.NoError(t, os.WriteFile(file, []byte("before\n"+beginMark+gone+old+other+endMark+"\nafter\n"), 0o600))
+	all := []mutant{
+		{name: "01-a", clauses: []string{"C9", "C11"}, mistake: "A."},
+		{name: "02-b", clauses: []string{"C10"}, mistake: "B."},
+		{name: "03-c", clauses: []string{"C10"}, mistake: "C."},
+		{name: "04-d", clauses: []string{"C10"}, mistake: "D."}, // was never tried
+	}
+	results := []result{
+		{mutant: all[1], outcome: survived},
+		{mutant: all[0], outcome: killedByCheck,
 			tests: []string{"TestA", "TestB"}, own: 20 * time.Millisecond, verdict: 1500 * time.Millisecond},
-	}, time.Minute)
-	require.NoError(t, renew(file, table))
+	}
+	require.NoError(t, renew(file, all, results, time.Minute))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n1 of 2 killed in 1m0s.*\n`+
-		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 20ms \| 1\.5s \|\n\| C10 \| b \| B\. \| SURVIVED \| – \| 0\.0s \|\n\n`+
-		`<!-- /mutants -->\nafter\n$`, string(text))
+	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n2 of 3 killed, .* renewed 2 rows in 1m0s.*\n`+
+		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 20ms \| 1\.5s \|\n\| C10 \| b \| B\. \| SURVIVED \| – \| 0\.0s \|\n`+
+		regexp.QuoteMeta(other)+`\n<!-- /mutants -->\nafter\n$`, string(text))
 
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o600))
-	require.ErrorContains(t, renew(file, table), "does not have the marks")
+	require.ErrorContains(t, renew(file, all, results, time.Minute), "does not have the marks")
 }

@@ -10,10 +10,9 @@ func (s *Set[T]) Add(item T) {
 		return
 	}
 	s.refresh()
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	sh, to := s.addressOf(item, s.hash(item))
 	sh.mu.Lock()
-	outcome := sh.addLocked(item, uint32(hash), s.cancelDelayOnAdd)
+	outcome := sh.addLocked(item, to, s.cancelDelayOnAdd)
 	inVain := sh.inVain(outcome)
 	sh.mu.Unlock()
 	switch {
@@ -50,14 +49,14 @@ func (s *Set[T]) yield() {
 	}
 }
 
-func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome effect) {
+func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) (outcome effect) {
 	// Read under the lock: a shutdown sets the flag and then passes through every
 	// lock once, so an Add that saw it clear has landed before the drain looks.
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
 		return ignore
 	}
-	id, e := sh.entryFor(item, hash)
+	id, e := sh.entryFor(item, to)
 	if e.waiting() && cancelDelay {
 		return sh.applyInstead(id, e)
 	}
@@ -65,14 +64,20 @@ func (sh *shard[T]) addLocked(item T, hash uint32, cancelDelay bool) (outcome ef
 }
 
 // entryFor returns the item's entry, a new idle one if it has none.
-func (sh *shard[T]) entryFor(item T, hash uint32) (id uint32, e *entry[T]) {
+func (sh *shard[T]) entryFor(item T, to address) (id uint32, e *entry[T]) {
 	sh.needTable()
-	id, p := sh.table.find(hash, item)
+	id, p := sh.table.find(to.hash, item)
 	if id == 0 {
 		if sh.set.room != nil {
 			sh.set.room.Enter(1)
 		}
-		return sh.table.insert(p, item)
+		if id, e = sh.table.insert(p, item); sh.set.group != nil {
+			sh.joinGroup(id, to.tag)
+		}
+		return id, e
+	}
+	if sh.groups != nil {
+		sh.seatAdded(id, to.tag)
 	}
 	return id, sh.table.at(id)
 }

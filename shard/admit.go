@@ -21,8 +21,8 @@ func (s *Set[T]) TryAdd(item T) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	hash := s.hash(item)
-	err := s.admit(s.shardOf(item, hash), item, uint32(hash), false)
+	sh, to := s.addressOf(item, s.hash(item))
+	err := s.admit(sh, item, to, false)
 	s.room.Look()
 	return err
 }
@@ -36,12 +36,11 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
-	err := s.admit(sh, item, uint32(hash), false)
+	sh, to := s.addressOf(item, s.hash(item))
+	err := s.admit(sh, item, to, false)
 	if err == ErrFull {
 		if err = s.room.Wait(ctx, 1); err == nil {
-			err = s.enter(sh, item, uint32(hash))
+			err = s.enter(sh, item, to)
 		} else if err == room.ErrClosed {
 			err = ErrShutDown
 		}
@@ -52,7 +51,7 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 
 // enter adds an item for which there is room, and lets the next in the line come: before
 // anybody looks at the level, whose hook may ask for room itself.
-func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
+func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
 	entered := false
 	defer func() {
 		if !entered { // the clock has panicked
@@ -62,17 +61,17 @@ func (s *Set[T]) enter(sh *shard[T], item T, hash uint32) error {
 	}()
 	s.refresh()
 	entered = true
-	return s.admit(sh, item, hash, true)
+	return s.admit(sh, item, to, true)
 }
 
 // admit adds an item for which there may be room, or is for sure. A look at the room is to
 // follow.
-func (s *Set[T]) admit(sh *shard[T], item T, hash uint32, hasRoom bool) error {
+func (s *Set[T]) admit(sh *shard[T], item T, to address, hasRoom bool) error {
 	if !hasRoom {
 		s.refresh() // otherwise the caller has done so, while it could give the room back
 	}
 	sh.mu.Lock()
-	outcome, err := sh.admitLocked(item, hash, hasRoom)
+	outcome, err := sh.admitLocked(item, to, hasRoom)
 	sh.mu.Unlock()
 	if outcome == enqueue {
 		s.wake()
@@ -80,7 +79,7 @@ func (s *Set[T]) admit(sh *shard[T], item T, hash uint32, hasRoom bool) error {
 	return err
 }
 
-func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effect, err error) {
+func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (outcome effect, err error) {
 	room := sh.set.room
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
@@ -90,11 +89,14 @@ func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effe
 		return ignore, ErrShutDown
 	}
 	sh.needTable()
-	id, p := sh.table.find(hash, item)
+	id, p := sh.table.find(to.hash, item)
 	switch {
 	case id != 0:
 		if hasRoom {
 			room.Leave(1) // the item was added meanwhile, and has its own
+		}
+		if sh.groups != nil {
+			sh.seatAdded(id, to.tag)
 		}
 		e := sh.table.at(id) // not addLocked, which would look at refusing again
 		if e.waiting() && sh.set.cancelDelayOnAdd {
@@ -104,5 +106,9 @@ func (sh *shard[T]) admitLocked(item T, hash uint32, hasRoom bool) (outcome effe
 	case !hasRoom && !room.TryEnter(1):
 		return ignore, ErrFull
 	}
-	return sh.apply(sh.table.insert(p, item)), nil
+	id, e := sh.table.insert(p, item)
+	if sh.set.group != nil {
+		sh.joinGroup(id, to.tag)
+	}
+	return sh.apply(id, e), nil
 }

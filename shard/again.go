@@ -16,6 +16,9 @@ func (s *Set[T]) Again(item T) (inProcessing bool) {
 	if p := e.phase(); p != processing && p != dirty {
 		return false
 	}
+	if sh.groups != nil {
+		sh.seatFor(id)
+	}
 	sh.apply(id, e)
 	return true
 }

@@ -25,6 +25,9 @@ func (s *Set[T]) addSome(items []T) {
 	s.refresh()
 	var d deal
 	d.touched = s.touch(items)
+	if s.group != nil {
+		d.tags = new([batchSize]tag)
+	}
 	for i, item := range items {
 		if s.mayDiffer && s.Reject(item) {
 			continue
@@ -36,7 +39,7 @@ func (s *Set[T]) addSome(items []T) {
 		sh := &s.shards[d.shard]
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
-			outcome := sh.addLocked(items[i], d.hashes[i], s.cancelDelayOnAdd)
+			outcome := sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
 			queued = queued || outcome == enqueue
 			inVain = inVain || sh.inVain(outcome)
 		}
@@ -80,7 +83,7 @@ func (s *Set[T]) doneSome(items []T) (misused []T) {
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			outcome := sh.doneLocked(items[i], d.hashes[i])
-			queued = queued || outcome.effect == enqueue
+			queued = queued || outcome.wakes()
 			quiet = quiet || outcome.quiet
 			if outcome.effect == ignore {
 				ignored |= 1 << i
@@ -143,7 +146,7 @@ func (h hand[T]) part(n, m int) hand[T] {
 func (s *Set[T]) takeSome(h hand[T]) (n int) {
 	s.refresh()
 	defer s.setWatchdog()
-	if s.urgency.Load() != nil {
+	if s.urgency.Load() != nil || s.group != nil {
 		return s.takeOneByOne(h)
 	}
 	if len(s.shards) == 1 {
@@ -167,7 +170,7 @@ func (s *Set[T]) takeSome(h hand[T]) (n int) {
 	return n
 }
 
-// takeOneByOne is takeSome where the shards have priorities: to every item its own look.
+// takeOneByOne is takeSome where there are priorities or groups: to every item its own look.
 func (s *Set[T]) takeOneByOne(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
 		item, priority, ok := s.take()

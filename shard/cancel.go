@@ -27,6 +27,9 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	if quiet {
 		s.drained.settle()
 	}
+	if s.group != nil && was.Ready && s.mayLeave() {
+		s.wake() // for what they waited for may have been held back, and be gone
+	}
 	s.room.Look()
 	return was
 }
@@ -38,6 +41,9 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bo
 	id, p := sh.find(item, hash)
 	if id == 0 {
 		return was, false, false
+	}
+	if sh.groups != nil {
+		sh.seatFor(id)
 	}
 	e := sh.table.at(id)
 	if e.waiting() {

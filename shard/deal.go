@@ -15,6 +15,7 @@ type deal struct {
 	piles   [64]pile
 	// By place: the hash and shard of the item, and the next place of its pile.
 	hashes [batchSize]uint32
+	tags   *[batchSize]tag // nil without groups, or where nothing is added
 	shards [batchSize]uint16
 	behind [batchSize]uint8
 }
@@ -25,11 +26,27 @@ type pile struct{ first, last uint8 }
 // deal puts the item at a place of the batch on its pile. It may call the user's hash.
 func (s *Set[T]) deal(d *deal, place int, item T) {
 	hash := s.hash(item)
-	number := s.shardOf(item, hash).number
+	sh := (*shard[T])(nil)
+	if d.tags == nil {
+		sh = s.shardOf(item, hash)
+	} else {
+		var to address
+		sh, to = s.addressInGroup(item, hash)
+		d.tags[place] = to.tag
+	}
+	number := sh.number
 	d.hashes[place], d.shards[place] = uint32(hash), number
 	p := number % uint16(len(d.piles))
 	d.put(&d.piles[p], uint8(place+1))
 	d.occupied |= 1 << p
+}
+
+// address returns where in its shard the item at a place belongs.
+func (d *deal) address(place int) address {
+	if d.tags == nil {
+		return address{hash: d.hashes[place]}
+	}
+	return address{d.hashes[place], d.tags[place]}
 }
 
 func (d *deal) put(p *pile, place uint8) {

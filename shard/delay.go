@@ -21,18 +21,17 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	sh, to := s.addressOf(item, s.hash(item))
 	now, f := s.time.filing(d)
 	at := s.driver.taken(now)
-	for d.Duration <= 0 || !s.delay(sh, item, uint32(hash), at, f) {
+	for d.Duration <= 0 || !s.delay(sh, item, to, at, f) {
 		// The wheel stands at or after the deadline. As a rule the clock got
 		// there too since it was read.
 		if d.Duration > 0 {
 			at = s.driver.taken(s.time.now())
 		}
 		if at.now >= f.first() {
-			s.addOverdue(sh, item, uint32(hash), at, f)
+			s.addOverdue(sh, item, to, at, f)
 			return
 		}
 		// It did not: it was set back. Then so is the wheel, lest the item
@@ -73,13 +72,13 @@ func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 // addOverdue adds an item whose deadline passed while AddAfter was on its way, or that
 // is to have no delay, unless the policy lets it wait on. Otherwise a deadline that the
 // item had is void: of several, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, hash uint32, at reading, f filing) {
+func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing) {
 	s.refresh()
 	sh.mu.Lock()
-	next, waits := sh.waitOn(item, hash, at, f)
+	next, waits := sh.waitOn(item, to.hash, at, f)
 	outcome := ignore
 	if !waits {
-		if outcome = sh.addAtLocked(item, hash, true, f.priority); outcome != ignore && f.delayed {
+		if outcome = sh.addAtLocked(item, to, true, f.priority); outcome != ignore && f.delayed {
 			sh.rare.fired++
 		}
 	}
@@ -117,7 +116,7 @@ func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint
 
 // delay makes item wait until the deadline. It reports false if that is not after
 // the time of the shard's wheel.
-func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) (ok bool) {
+func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (ok bool) {
 	sh.mu.Lock()
 	if s.closing.refusing.Load() {
 		sh.rare.dropped++
@@ -131,7 +130,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 		sh.mu.Unlock()
 		return false
 	}
-	deadline := sh.wait(item, hash, at, f)
+	deadline := sh.wait(item, to, at, f)
 	sh.wheel.filed(at, s.driver.count())
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {
@@ -142,8 +141,8 @@ func (s *Set[T]) delay(sh *shard[T], item T, hash uint32, at reading, f filing) 
 }
 
 // wait files the item's timer and returns its deadline.
-func (sh *shard[T]) wait(item T, hash uint32, at reading, f filing) (deadline uint64) {
-	id, e := sh.entryFor(item, hash)
+func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
+	id, e := sh.entryFor(item, to)
 	if e.waiting() {
 		sh.wishToWait(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
@@ -184,8 +183,8 @@ func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
 func (sh *shard[T]) waited(id uint32, e *entry[T]) {
 	e.setWaiting(false)
 	sh.wheel.unlimit(id)
-	if sh.levels != nil {
-		sh.levels.waits.set(id, 0)
+	if sh.table.wishes != nil {
+		sh.table.wishes.setWait(id, 0)
 	}
 }
 
@@ -193,8 +192,11 @@ func (sh *shard[T]) waited(id uint32, e *entry[T]) {
 // ended.
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
+	if sh.groups != nil {
+		sh.seatFor(id)
+	}
 	sh.rare.fired++
-	if sh.levels != nil {
+	if sh.table.wishes != nil {
 		sh.applyWaited(id, e)
 		return
 	}

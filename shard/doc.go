@@ -12,6 +12,7 @@
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd   → admit.go → internal/room → as Add
+//	Group    → address.go → groups.go seats it → ring.go and fair.go say whose turn it is
 //	Priority → priority.go → levels.go beside fifo.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
 //

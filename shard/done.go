@@ -10,7 +10,7 @@ func (s *Set[T]) Done(item T) {
 	sh.mu.Lock()
 	outcome := sh.doneLocked(item, uint32(hash))
 	sh.mu.Unlock()
-	if outcome.effect == enqueue {
+	if outcome.wakes() {
 		s.wake()
 	}
 	if outcome.quiet {
@@ -26,15 +26,23 @@ func (s *Set[T]) Done(item T) {
 
 type doneOutcome struct {
 	effect effect
+	// freed says that a group that was held back is not any more.
+	freed bool
 	// quiet says that a drain waits for the shard and need not any more.
 	quiet bool
 }
+
+// wakes reports whether there is something for a sleeper.
+func (o doneOutcome) wakes() bool { return o.effect == enqueue || o.freed }
 
 func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
 	id, p := sh.find(item, hash)
 	if id == 0 {
 		sh.rare.misused++
 		return doneOutcome{effect: ignore}
+	}
+	if sh.groups != nil {
+		sh.seatFor(id)
 	}
 	e := sh.table.at(id)
 	outcome.effect = e.step(finished)
@@ -46,11 +54,17 @@ func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
 		if sh.set.ages {
 			sh.end(id, e)
 		}
+		if sh.groups != nil {
+			outcome.freed = sh.endInGroup()
+		}
 		sh.push(id, e)
 	case retire:
 		sh.processing--
 		if sh.set.ages {
 			sh.end(id, e)
+		}
+		if sh.groups != nil {
+			outcome.freed = sh.endInGroup()
 		}
 		if e.waiting() {
 			sh.stamp(id)
@@ -76,13 +90,16 @@ func (sh *shard[T]) forget(id uint32, p position) {
 	if sh.set.room != nil {
 		sh.set.room.Leave(1)
 	}
+	if sh.groups != nil {
+		sh.leaveGroup(id)
+	}
 	sh.table.remove(id, p)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
-		sh.table, sh.wheel = nil, nil
+		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropLevels()
 	} else if sh.levels != nil && sh.table.live == 0 && sh.levelsTired() {
-		sh.table.runs = nil
+		sh.table.wishes = nil
 		sh.dropLevels()
 	}
 }

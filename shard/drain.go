@@ -63,7 +63,7 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 }
 
 // quiet reports whether nothing in the shard is ready or in processing.
-func (sh *shard[T]) quiet() bool { return sh.fifo.length == 0 && sh.processing == 0 }
+func (sh *shard[T]) quiet() bool { return sh.ready() == 0 && sh.processing == 0 }
 
 // settles reports, when an item was forgotten, that the shard owes a drain its quiescence
 // and has reached it. That happens once: a closed shard that is quiet has no items.

@@ -42,11 +42,15 @@ func (s *slab[T]) part(f *fifo, id uint32, e *entry[T]) {
 func (sh *shard[T]) push(id uint32, e *entry[T]) {
 	sh.stamp(id)
 	if l := sh.levels; l != nil {
-		sh.file(l.of(sh.table.run(id)), id, e)
+		sh.file(l.of(sh.table.wishes.run(id)), id, e)
 		return
 	}
 	if sh.fifo.head == 0 {
-		sh.set.markReady(sh.number)
+		if sh.groups == nil { // here, for becameReady is not inlined
+			sh.set.markReady(sh.number)
+		} else {
+			sh.becameReady()
+		}
 	}
 	sh.table.join(&sh.fifo, id, e)
 }
@@ -54,11 +58,11 @@ func (sh *shard[T]) push(id uint32, e *entry[T]) {
 // pull takes an entry out of the FIFO, or of its level.
 func (sh *shard[T]) pull(id uint32, e *entry[T]) {
 	if l := sh.levels; l != nil {
-		sh.leave(l.of(sh.table.run(id)), id, e)
+		sh.leave(l.of(sh.table.wishes.run(id)), id, e)
 		return
 	}
 	sh.table.part(&sh.fifo, id, e)
 	if sh.fifo.head == 0 {
-		sh.set.markEmpty(sh.number)
+		sh.becameEmpty()
 	}
 }

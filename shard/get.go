@@ -52,6 +52,9 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 // take hands out an item, and its priority, if one is ready.
 func (s *Set[T]) take() (item T, priority int, ok bool) {
 	s.refresh()
+	if s.group != nil {
+		return s.takeFairly()
+	}
 	if len(s.shards) == 1 {
 		sh := &s.shards[0]
 		sh.mu.Lock()
@@ -98,7 +101,11 @@ func (sh *shard[T]) takeLocked() (item T, ok bool) {
 	e := sh.table.at(id)
 	sh.fifo.length--
 	if sh.fifo.head = e.next; sh.fifo.head == 0 && (sh.levels == nil || !sh.serveNext()) {
-		sh.set.markEmpty(sh.number)
+		if sh.groups == nil { // as in push
+			sh.set.markEmpty(sh.number)
+		} else {
+			sh.becameEmpty()
+		}
 	}
 	e.step(taken)
 	if sh.set.ages {

@@ -57,12 +57,14 @@ type Info[T comparable] struct {
 	Attempts int
 	// Shard is the number of the item's shard.
 	Shard int
+	// Group is the item's group, if the queue has groups.
+	Group string
 }
 
 // Items returns an iterator over the items in a state. It goes from shard to shard, and
 // copies what it wants of one while it holds the lock: what it shows of a shard was so at
 // one moment, and nobody waits for the loop. Within a shard, ready items come in their
-// order, and those in processing the longest first if the queue keeps ages.
+// order (those of a group, if there are groups, and one group after the other), and those in processing the longest first if the queue keeps ages.
 func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
 	return func(yield func(Info[T]) bool) {
 		var rows []Info[T]
@@ -145,12 +147,13 @@ func (sh *shard[T]) listLocked(rows []Info[T], state State, limit int) []Info[T]
 	if sh.table == nil {
 		return rows
 	}
-	add := func(id uint32) bool {
-		rows = append(rows, sh.info(id))
-		limit--
-		return limit != 0
-	}
+	one := func(id uint32) { rows = append(rows, sh.info(id)) }
+	add := atMost(limit, one)
 	switch {
+	case state == Ready && sh.groups != nil && limit > 0:
+		for _, id := range sh.firstGroups(limit) {
+			sh.walkGroup(id, atMost(limit, one))
+		}
 	case state == Ready:
 		sh.walkReady(add)
 	case state == Waiting && sh.wheel != nil:
@@ -165,6 +168,15 @@ func (sh *shard[T]) listLocked(rows []Info[T], state State, limit int) []Info[T]
 	return rows
 }
 
+// atMost returns a visit that goes on until it has come by so many times; 0 is no bound.
+func atMost(limit int, visit func(id uint32)) func(id uint32) (on bool) {
+	return func(id uint32) bool {
+		visit(id)
+		limit--
+		return limit != 0
+	}
+}
+
 // info copies what there is to know of an entry.
 func (sh *shard[T]) info(id uint32) Info[T] {
 	e := sh.table.at(id)
@@ -172,8 +184,11 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 	if e.waiting() {
 		i.Deadline = sh.set.time.at(sh.due(id))
 	}
-	if sh.levels != nil {
+	if sh.table.wishes != nil {
 		i.Priority = sh.priorityOf(id, e)
+	}
+	if sh.groups != nil {
+		i.Group = sh.groups.names.at(sh.groupOf(id)).item
 	}
 	if sh.set.ages {
 		i.Since = sh.set.time.at(*sh.table.since.At(id))
@@ -197,16 +212,33 @@ func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
 	return true
 }
 
-// walkReady visits the ready items, the highest level first.
+// walkReady visits the ready items, those of one group after those of another.
 func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
-	if !sh.table.walk(&sh.fifo, visit) || sh.levels == nil {
+	if sh.groups == nil {
+		sh.table.walkLevels(&sh.fifo, sh.levels, visit)
 		return
 	}
-	for _, v := range sh.levels.inOrder() {
-		if !sh.table.walk(&v.list, visit) {
+	for id := range sh.groups.inOrder() {
+		if !sh.walkGroup(id, visit) {
 			return
 		}
 	}
+}
+
+// walkLevels visits what is ready in a FIFO and in levels, the highest first.
+func (s *slab[T]) walkLevels(f *fifo, l *levels, visit func(id uint32) bool) (on bool) {
+	if !s.walk(f, visit) {
+		return false
+	}
+	if l == nil {
+		return true
+	}
+	for _, v := range l.inOrder() {
+		if !s.walk(&v.list, visit) {
+			return false
+		}
+	}
+	return true
 }
 
 // walkProcessing visits the items in processing, wherever they are. Without the list that
@@ -244,27 +276,26 @@ func (sh *shard[T]) waiters(limit int) (ids []uint32) {
 		case limit == 0:
 			return ids
 		case len(ids) >= limit || n >= all:
-			return sh.firstDue(ids, limit)
+			return firstBy(ids, limit, sh.due)
 		}
 	}
 }
 
-// firstDue returns the first so many of the timers, in their order. It changes ids. A slot
-// of the wheel may have handed over very many: what is later than enough others is passed
-// by, so that few are sorted.
-func (sh *shard[T]) firstDue(ids []uint32, limit int) []uint32 {
+// firstBy returns the first so many by a key, in their order. There may be very many: what
+// comes after enough others is passed by, so that few are sorted. It changes ids.
+func firstBy(ids []uint32, limit int, key func(id uint32) uint64) []uint32 {
 	first, bound := ids[:0], uint64(never)
 	cut := func() {
-		slices.SortStableFunc(first, func(a, b uint32) int { return cmp.Compare(sh.due(a), sh.due(b)) })
+		slices.SortStableFunc(first, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
 		first = first[:min(limit, len(first))]
 	}
 	for _, id := range ids {
-		if sh.due(id) >= bound {
+		if key(id) >= bound {
 			continue
 		}
 		if first = append(first, id); len(first) == 2*limit {
 			cut()
-			bound = sh.due(first[limit-1])
+			bound = key(first[limit-1])
 		}
 	}
 	cut()

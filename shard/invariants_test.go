@@ -236,6 +236,7 @@ func checkSet[T comparable](t failer, s *Set[T]) {
 	for i := range s.shards {
 		checkShard(t, &s.shards[i])
 	}
+	checkHeldBack(t, s)
 	if state := s.driver.baton.Load(); state != resting && state != stopped {
 		t.Fatalf("the baton is left in state %d", state)
 	}
@@ -257,7 +258,11 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 		checkItem(t, sh, id, e)
 	}
 	checkFIFO(t, sh, counts[ready])
-	checkLevels(t, sh)
+	if sh.groups == nil {
+		checkLevels(t, sh)
+	} else {
+		checkGroups(t, sh)
+	}
 	if n := counts[processing] + counts[dirty]; n != int(sh.processing) {
 		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing)
 	}
@@ -303,7 +308,11 @@ func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 	if len(sh.set.shards) == 1 {
 		return // it has no ready bit
 	}
-	if bit := sh.set.readyBits[sh.number/64].Load()>>(sh.number%64)&1 == 1; bit != (ready > 0) {
+	servable := ready > 0
+	if sh.groups != nil {
+		servable = sh.groups.turn != 0
+	}
+	if bit := sh.set.readyBits[sh.number/64].Load()>>(sh.number%64)&1 == 1; bit != servable {
 		t.Fatalf("shard %d: the ready bit is %v with %d ready items", sh.number, bit, ready)
 	}
 }
@@ -319,6 +328,19 @@ func allReady[T comparable](t failer, s *Set[T]) (items []T) {
 
 // readyItems returns the items of a shard's FIFO, in order.
 func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
+	t.Helper()
+	if sh.groups == nil {
+		return seatedItems(t, sh)
+	}
+	for id := range sh.groups.inOrder() {
+		sh.seat(id)
+		items = append(items, seatedItems(t, sh)...)
+	}
+	return items
+}
+
+// seatedItems returns the ready items of the group that is seated, if there are groups.
+func seatedItems[T comparable](t failer, sh *shard[T]) (items []T) {
 	t.Helper()
 	items = itemsOf(t, sh, &sh.fifo)
 	if sh.levels != nil {

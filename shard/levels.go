@@ -3,8 +3,6 @@ package shard
 import (
 	"cmp"
 	"slices"
-
-	"github.com/shardq/shardq/internal/chunked"
 )
 
 // Priorities within a shard. What is ready lies in a FIFO for each priority: a level. The
@@ -58,8 +56,6 @@ type levels struct {
 	takes uint32
 	// emptied counts how often the shard came to hold nothing.
 	emptied uint32
-	// waits has the priorities of what items wait for.
-	waits waitWishes
 }
 
 // mostIdleLevels is how many levels may be remembered that have nothing. There may be as
@@ -69,6 +65,10 @@ const mostIdleLevels = 8
 // needLevels makes sure that the shard has levels. What it has had so far has priority 0.
 func (sh *shard[T]) needLevels() *levels {
 	if sh.levels == nil {
+		sh.needTable()
+		if sh.table.wishes == nil {
+			sh.table.wishes = &wishes{}
+		}
 		zero := newLevel(0)
 		sh.levels = &levels{
 			served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: sh.set.lowerEvery > 0,
@@ -76,11 +76,15 @@ func (sh *shard[T]) needLevels() *levels {
 		if sh.fifo.head != 0 {
 			sh.levels.rank(zero)
 		}
-		sh.needTable()
-		sh.table.runs = &chunked.Array[int]{}
 		sh.set.needUrgency()
 	}
 	return sh.levels
+}
+
+// needWishes makes sure that the shard has wishes, and levels to grant them.
+func (sh *shard[T]) needWishes() *wishes {
+	sh.needLevels()
+	return sh.table.wishes
 }
 
 // levelsTired is called when the shard has come to hold nothing, and reports whether it
@@ -88,7 +92,7 @@ func (sh *shard[T]) needLevels() *levels {
 func (sh *shard[T]) levelsTired() bool {
 	l := sh.levels
 	l.emptied++
-	few := len(l.byPriority) <= mostIdleLevels && sh.table.runs.Cells() <= 16 && l.waits.cells.Cells() <= 16
+	few := len(l.byPriority) <= mostIdleLevels && sh.table.wishes.few()
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 
@@ -151,6 +155,14 @@ func (l *levels) serve(v *level) {
 
 // ready returns the number of ready items.
 func (sh *shard[T]) ready() int32 {
+	if sh.groups == nil {
+		return sh.readyHere()
+	}
+	return sh.readyHere() + sh.groups.elsewhere
+}
+
+// readyHere returns how many there are in the shard's FIFO and levels.
+func (sh *shard[T]) readyHere() int32 {
 	if sh.levels == nil {
 		return sh.fifo.length
 	}
@@ -162,7 +174,7 @@ func (sh *shard[T]) file(v *level, id uint32, e *entry[T]) {
 	l := sh.levels
 	switch {
 	case sh.fifo.head == 0:
-		sh.set.markReady(sh.number)
+		sh.becameReady()
 		l.serve(v)
 		l.rank(v)
 		sh.announce(v.class)
@@ -212,7 +224,7 @@ func (sh *shard[T]) priorityTaken() int {
 // takeRanked is takeLocked where lower levels are served now and then.
 func (sh *shard[T]) takeRanked() (item T, ok bool) {
 	l := sh.levels
-	if l.takes++; len(sh.set.shards) == 1 && l.takes%sh.set.lowerEvery == 0 {
+	if l.takes++; (len(sh.set.shards) == 1 || sh.groups != nil) && l.takes%sh.set.lowerEvery == 0 {
 		return sh.takePassedOver()
 	}
 	return sh.takeFrom(l.served)
@@ -264,7 +276,7 @@ func (sh *shard[T]) leave(v *level, id uint32, e *entry[T]) {
 	if v == l.served {
 		sh.table.part(&sh.fifo, id, e)
 		if sh.fifo.head == 0 && !sh.serveNext() {
-			sh.set.markEmpty(sh.number)
+			sh.becameEmpty()
 		}
 		return
 	}

@@ -62,14 +62,14 @@ func checkWishes[T comparable](t failer, sh *shard[T]) {
 	ids := idsOf(t, sh)
 	for priority, list := range lists {
 		for id := list.head; id != 0; id = sh.table.at(id).next {
-			if run := sh.table.run(id); run != priority {
+			if run := sh.table.wishes.run(id); run != priority {
 				t.Fatalf("shard %d: entry %d is in level %d, but %d is wished", sh.number, id, priority, run)
 			}
 		}
 	}
-	for id := range uint32(l.waits.cells.Cells()) {
-		if _, live := ids[id]; l.waits.of(id) != 0 && (!live || !sh.table.at(id).waiting()) {
-			t.Fatalf("shard %d: entry %d does not wait, but %d is wished", sh.number, id, l.waits.of(id))
+	for id := range uint32(sh.table.wishes.waits.Cells()) {
+		if _, live := ids[id]; sh.table.wishes.wait(id) != 0 && (!live || !sh.table.at(id).waiting()) {
+			t.Fatalf("shard %d: entry %d does not wait, but %d is wished", sh.number, id, sh.table.wishes.wait(id))
 		}
 	}
 }

@@ -199,7 +199,7 @@ func TestAddAfterInFlightAtDrain(t *testing.T) {
 	}
 	soon(d.closing.begun.Load) // a drain that has passed by
 	sh.wheel = newWheel(now)
-	sh.wait(1, uint32(d.hash(1)), reading{now: now}, f)
+	sh.wait(1, address{hash: uint32(d.hash(1))}, reading{now: now}, f)
 	sh.mu.Unlock()
 	d.work()
 	<-drained

@@ -59,11 +59,11 @@ func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() >
 // closed; a nil cancel never is. It returns how many items that was.
 func (s *Set[T]) await(cancel <-chan struct{}, h hand[T]) (n int, shutdown, canceled bool) {
 	for {
-		closed := s.closing.complete.Load() // before the look: see closing
+		closed := s.mayLeave() // before the look: see closing
 		if n := s.takeSome(h); n > 0 {
 			return n, false, false
 		}
-		if closed {
+		if closed && s.mayLeave() { // or somebody has taken the last that is not held back
 			return 0, true, false
 		}
 		switch s.park(cancel) {
@@ -103,7 +103,7 @@ const (
 func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	s.lot.parked.Add(1)
 	defer s.lot.parked.Add(-1)
-	if s.anyReady() || s.closing.complete.Load() {
+	if s.anyReady() || s.mayLeave() {
 		return withdrawn
 	}
 	if cancel == nil { // a plain receive is cheaper than a select
@@ -123,7 +123,7 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 // After a shutdown each searcher wakes the next: a broadcast, one by one.
 func (s *Set[T]) passOn() {
 	s.lot.searching.Store(false)
-	if s.anyReady() || s.closing.complete.Load() {
+	if s.anyReady() || s.mayLeave() {
 		s.wake()
 	}
 }

@@ -12,10 +12,9 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 		return
 	}
 	s.refresh()
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	sh, to := s.addressOf(item, s.hash(item))
 	sh.mu.Lock()
-	outcome := sh.addAtLocked(item, uint32(hash), s.cancelDelayOnAdd, priority)
+	outcome := sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
 	inVain := sh.inVain(outcome)
 	sh.mu.Unlock()
 	switch {
@@ -28,18 +27,18 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 }
 
 // addAtLocked is addLocked of an item that is to have a priority at least.
-func (sh *shard[T]) addAtLocked(item T, hash uint32, cancelDelay bool, priority int) (outcome effect) {
-	if sh.levels == nil && priority == 0 {
-		return sh.addLocked(item, hash, cancelDelay)
+func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority int) (outcome effect) {
+	if priority == 0 {
+		return sh.addLocked(item, to, cancelDelay)
 	}
 	if sh.set.closing.refusing.Load() { // as in addLocked
 		sh.rare.dropped++
 		return ignore
 	}
-	sh.needLevels()
-	id, e := sh.entryFor(item, hash)
+	id, e := sh.entryFor(item, to)
+	sh.needLevels() // of its group, which is seated now
 	if e.waiting() && cancelDelay {
-		priority = max(priority, sh.levels.waits.of(id)) // for the add that waited is served, too
+		priority = max(priority, sh.table.wishes.wait(id)) // for the add that waited is served, too
 		sh.stopWaiting(id, e)
 	}
 	return sh.applyAt(id, e, priority)
@@ -47,20 +46,29 @@ func (sh *shard[T]) addAtLocked(item T, hash uint32, cancelDelay bool, priority 
 
 // applyInstead adds an item whose delay ends thereby, unless it becomes ready by that.
 func (sh *shard[T]) applyInstead(id uint32, e *entry[T]) (outcome effect) {
-	if sh.levels == nil {
+	if sh.table.wishes == nil {
 		sh.stopWaiting(id, e)
 		return sh.apply(id, e)
 	}
-	priority := max(0, sh.levels.waits.of(id))
+	priority := max(0, sh.table.wishes.wait(id))
 	sh.stopWaiting(id, e)
-	return sh.applyAt(id, e, priority)
+	return sh.applyWith(id, e, priority)
 }
 
 // applyWaited adds an item whose delay has ended, with the priority that it waited with.
 func (sh *shard[T]) applyWaited(id uint32, e *entry[T]) {
-	priority := sh.levels.waits.of(id)
+	priority := sh.table.wishes.wait(id)
 	sh.waited(id, e)
-	sh.applyAt(id, e, priority)
+	sh.applyWith(id, e, priority)
+}
+
+// applyWith is apply of an add that asks for a priority.
+func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) (outcome effect) {
+	if sh.levels == nil && priority == 0 {
+		return sh.apply(id, e)
+	}
+	sh.needLevels()
+	return sh.applyAt(id, e, priority)
 }
 
 // applyAt is apply, with levels.
@@ -69,16 +77,16 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) (outcome effec
 	switch outcome {
 	case enqueue:
 		sh.count.added++
-		sh.table.setRun(id, priority)
+		sh.table.wishes.setRun(id, priority)
 		sh.file(sh.levels.of(priority), id, e)
 		sh.stamp(id)
 	case mark:
 		sh.count.added++
-		sh.table.setRun(id, priority)
+		sh.table.wishes.setRun(id, priority)
 	case merge:
 		sh.count.merged++
 		sh.fruitless++
-		if priority > sh.table.run(id) {
+		if priority > sh.table.wishes.run(id) {
 			sh.raise(id, e, priority)
 		}
 	}
@@ -87,11 +95,11 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) (outcome effec
 
 // raise gives a higher priority to an item that is ready or dirty.
 func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
-	l, before := sh.levels, sh.table.run(id)
-	sh.table.setRun(id, priority)
+	l, before := sh.levels, sh.table.wishes.run(id)
+	sh.table.wishes.setRun(id, priority)
 	switch {
 	case e.phase() != ready:
-	case sh.ready() == 1:
+	case sh.readyHere() == 1:
 		// It stays where it is. Were it taken out and put back, the shard's ready bit
 		// would go out for a moment, in which a consumer could fall asleep beside it.
 		l.unrank(l.served)
@@ -101,21 +109,6 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	default:
 		sh.leave(l.of(before), id, e)
 		sh.file(l.of(priority), id, e)
-	}
-}
-
-// wishToWait raises the priority with which an item waits on.
-func (sh *shard[T]) wishToWait(id uint32, priority int) {
-	if sh.levels != nil || priority != 0 {
-		l := sh.needLevels()
-		l.waits.set(id, max(priority, l.waits.of(id)))
-	}
-}
-
-// beginWish sets the priority with which an item begins to wait.
-func (sh *shard[T]) beginWish(id uint32, priority int) {
-	if sh.levels != nil || priority != 0 {
-		sh.needLevels().waits.set(id, priority)
 	}
 }
 

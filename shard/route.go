@@ -19,10 +19,17 @@ func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.seed, item) }
 // hash: a poor route makes shards uneven, never slow.
 func (s *Set[T]) shardOf(item T, hash uint64) *shard[T] {
 	if s.route != nil {
-		// Spread what may be small numbers: Fibonacci hashing (Knuth, The Art of
-		// Computer Programming, volume 3, 6.4).
-		hash = s.route(item) * 0x9e3779b97f4a7c15
+		return s.shardAt(s.route(item))
 	}
+	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
+	return &s.shards[number]
+}
+
+// shardAt returns the shard for what a route function says.
+func (s *Set[T]) shardAt(route uint64) *shard[T] {
+	// Spread what may be small numbers: Fibonacci hashing (Knuth, The Art of
+	// Computer Programming, volume 3, 6.4).
+	hash := route * 0x9e3779b97f4a7c15
 	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
 	return &s.shards[number]
 }

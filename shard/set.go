@@ -33,6 +33,14 @@ type Config[T comparable] struct {
 	Tick             time.Duration
 	Route            func(item T) uint64
 	CancelDelayOnAdd bool
+	// Group returns the group of an item, which takes the place of Route; nil if there are
+	// none. StableRouting says that its shard be the same in every process.
+	Group         func(item T) string
+	StableRouting bool
+	// GroupWeight returns how much a group is handed out in its turn; nil is 1 each.
+	GroupWeight func(group string) int
+	// GroupLimit is how many items of a group may be in processing; 0 is no bound.
+	GroupLimit int
 	// LowerLevelEvery lets every so manieth Get pass by the higher levels; 0 none.
 	LowerLevelEvery int
 	// Ages asks for stamps: since when each item is ready, or in processing.
@@ -55,6 +63,13 @@ type Config[T comparable] struct {
 type Set[T comparable] struct {
 	seed  maphash.Seed
 	route func(item T) uint64
+	// group is nil if there are no groups; see there.
+	group       func(item T) string
+	groupRoute  func(group string) uint64
+	groupWeight func(group string) int
+	groupLimit  int32
+	// heldBack counts the groups that are held back: see ring.
+	heldBack atomic.Int32
 	// mayDiffer says that some values of T are not equal to themselves.
 	mayDiffer bool
 	// strings says where the strings within an item lie: see touch.
@@ -126,19 +141,18 @@ type shard[T comparable] struct {
 	// while there have been none.
 	wheel *wheel
 
-	rare rareCounters
 	// next is the tick at which the wheel wants to be advanced, never if it is
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
 	set  *Set[T]
 	// levels has what is ready beside fifo; nil while all priorities are 0.
 	levels *levels
+	// groups has what is ready of other groups than the one that is seated; nil
+	// while there are none.
+	groups *groups
 
-	_ [shardPadding]byte
+	rare rareCounters // last, since it is touched seldom: see the test of the layout
 }
-
-// shardPadding fills a shard up to two cache lines.
-const shardPadding = 8
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
@@ -158,6 +172,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		time: newTimebase(config.Clock, config.Tick),
 		lot:  newLot(),
 	}
+	s.initGroups(config)
 	s.drained.init()
 	s.waited.init()
 	s.watchdog.next.Store(never)

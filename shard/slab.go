@@ -16,9 +16,10 @@ type slab[T comparable] struct {
 	cells  chunked.Array[entry[T]]
 	// since has the stamps of the entries, if there are any: see pulse.
 	since *chunked.Array[uint64]
-	// runs has the priorities of the entries, where they are not 0, if there are any: see
-	// levels.
-	runs *chunked.Array[int]
+	// groups has the groups of the entries, by their ids, if there are any.
+	groups *chunked.Array[uint32]
+	// wishes has the priorities of the entries; nil while all are 0.
+	wishes *wishes
 }
 
 // space keeps the books of one chunk.
@@ -73,9 +74,11 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 		if s.since != nil {
 			s.since.Drop(int(c))
 		}
-		if s.runs != nil && s.runs.Lookup(uint32(c)*chunked.ChunkCells) != nil {
-			s.runs.Clear(int(c)) // for the next one who gets its memory
-			s.runs.Drop(int(c))
+		if s.groups != nil && s.groups.Lookup(uint32(c)*chunked.ChunkCells) != nil {
+			s.groups.Drop(int(c))
+		}
+		if s.wishes != nil {
+			s.wishes.dropRuns(c)
 		}
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)

@@ -27,6 +27,10 @@ type Stats struct {
 	// what a capacity bounds. Those of them that are neither ready nor in processing
 	// wait; of those that wait, some may be ready or in processing as well.
 	Held int
+	// Groups is the number of groups that have items, and HeldBack how many of them have
+	// something ready and as much in processing as the limit allows. What is held back is
+	// counted as ready, though a Get does not return it yet.
+	Groups, HeldBack int
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor marked to run again. Delays that ended count when they end.
 	Added uint64
@@ -61,7 +65,7 @@ func (s *Set[T]) Stats() Stats {
 
 // newStats returns what is counted without a lock.
 func (s *Set[T]) newStats() Stats {
-	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded()}
+	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded(), HeldBack: int(s.heldBack.Load())}
 }
 
 func (sh *shard[T]) addLockedTo(stats *Stats) {
@@ -69,6 +73,9 @@ func (sh *shard[T]) addLockedTo(stats *Stats) {
 	stats.Processing += int(sh.processing)
 	if sh.table != nil {
 		stats.Held += int(sh.table.live)
+	}
+	if sh.groups != nil {
+		stats.Groups += int(sh.groups.names.live)
 	}
 	if sh.wheel != nil {
 		stats.Waiting += sh.wheel.Len()
@@ -84,8 +91,11 @@ func (sh *shard[T]) addLockedTo(stats *Stats) {
 // Len returns the number of ready items. It looks only at shards that have some;
 // its cost grows with their number.
 func (s *Set[T]) Len() int {
-	if len(s.shards) == 1 {
+	switch {
+	case len(s.shards) == 1:
 		return s.shards[0].length()
+	case s.group != nil: // a shard may have something ready that is held back
+		return s.Stats().Ready
 	}
 	n := 0
 	for word := range s.readyBits {

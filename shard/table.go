@@ -18,11 +18,7 @@ type table[T comparable] struct {
 	inFlight fifo
 	// told is the last of those that the watchdog has told of; 0 if there is none.
 	told uint32
-	_    [tablePadding]byte
 }
-
-// tablePadding keeps the tables of two shards off each other's cache lines.
-const tablePadding = 8
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
 // empty slot that proves that there is none.

@@ -78,7 +78,7 @@ func newReadyBits(shards int) []atomic.Uint64 {
 // was called; if not, each shard was empty at some moment since then.
 func (s *Set[T]) anyReady() bool {
 	if len(s.shards) == 1 {
-		return s.shards[0].length() > 0
+		return s.shards[0].servable()
 	}
 	for i := range s.readyBits {
 		if s.readyBits[i].Load() != 0 {
@@ -86,6 +86,16 @@ func (s *Set[T]) anyReady() bool {
 		}
 	}
 	return false
+}
+
+// servable reports whether a Get would return something.
+func (sh *shard[T]) servable() bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.groups != nil {
+		return sh.groups.turn != 0
+	}
+	return sh.fifo.head != 0
 }
 
 // markReady and markEmpty keep a shard's ready bit. A single shard needs none: to

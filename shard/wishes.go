@@ -3,55 +3,85 @@ package shard
 import "github.com/shardq/shardq/internal/chunked"
 
 // What priority an item is to have is a wish of those who add it: the greatest counts, and
-// is granted by the run that serves them. It is kept in columns of their own, by entry, that
-// have memory where a wish is not 0.
+// is granted by the run that serves them. Wishes are kept in columns of their own, by entry,
+// that have memory where a wish is not 0.
+type wishes struct {
+	// runs has the priorities of the runs to come.
+	runs chunked.Array[int]
+	// waits has those with which items wait.
+	waits chunked.Array[int]
+}
 
 // run returns the priority of the run to come, of an entry that is ready or dirty. Of
 // others it says nothing.
-func (s *slab[T]) run(id uint32) int {
-	if cell := s.runs.Lookup(id); cell != nil {
+func (w *wishes) run(id uint32) int {
+	if cell := w.runs.Lookup(id); cell != nil {
 		return *cell
 	}
 	return 0
 }
 
-func (s *slab[T]) setRun(id uint32, priority int) {
-	if cell := s.runs.Lookup(id); cell != nil {
+func (w *wishes) setRun(id uint32, priority int) {
+	if cell := w.runs.Lookup(id); cell != nil {
 		*cell = priority
 	} else if priority != 0 {
-		*s.runs.Extend(id) = priority
+		*w.runs.Extend(id) = priority
 	}
 }
 
-// waits has the priorities of what items wait for, where they are not 0.
-type waitWishes struct{ cells chunked.Array[int] }
+// dropRuns gives back the memory for the entries of a chunk, of which none is in use.
+func (w *wishes) dropRuns(chunk int32) {
+	if w.runs.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
+		w.runs.Clear(int(chunk)) // for the next one who gets its memory
+		w.runs.Drop(int(chunk))
+	}
+}
 
-func (w *waitWishes) of(id uint32) int {
-	if cell := w.cells.Lookup(id); cell != nil {
+// wait returns the priority with which an entry waits.
+func (w *wishes) wait(id uint32) int {
+	if cell := w.waits.Lookup(id); cell != nil {
 		return *cell
 	}
 	return 0
 }
 
-func (w *waitWishes) set(id uint32, priority int) {
-	switch before := w.of(id); {
+func (w *wishes) setWait(id uint32, priority int) {
+	switch before := w.wait(id); {
 	case before == 0 && priority != 0:
-		*w.cells.Hold(id) = priority
+		*w.waits.Hold(id) = priority
 	case before != 0:
-		*w.cells.At(id) = priority
+		*w.waits.At(id) = priority
 		if priority == 0 {
-			w.cells.Release(id)
+			w.waits.Release(id)
 		}
 	}
 }
+
+// few reports whether little memory is held.
+func (w *wishes) few() bool { return w.runs.Cells() <= 16 && w.waits.Cells() <= 16 }
 
 // priorityOf returns what is wished for an item.
 func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	switch e.phase() {
 	case idle:
-		return sh.levels.waits.of(id)
+		return sh.table.wishes.wait(id)
 	case processing:
 		return 0
 	}
-	return sh.table.run(id)
+	return sh.table.wishes.run(id)
+}
+
+// wishToWait raises the priority with which an item waits on.
+func (sh *shard[T]) wishToWait(id uint32, priority int) {
+	if sh.table.wishes != nil || priority != 0 {
+		w := sh.needWishes()
+		w.setWait(id, max(priority, w.wait(id)))
+	}
+}
+
+// beginWish sets the priority with which an item begins to wait.
+func (sh *shard[T]) beginWish(id uint32, priority int) {
+	if sh.table.wishes != nil || priority != 0 {
+		sh.needWishes().setWait(id, priority)
+	}
 }

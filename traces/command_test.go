@@ -53,6 +53,7 @@ func verbs() map[string]verb {
 		"len":           {"len", parseNothing, (*player).len},
 		"name":          {"name", parseNothing, (*player).name},
 		"state":         {"state", parseNothing, nil}, // looked at from outside: see replay
+		"groups":        {"groups", parseNothing, (*player).groups},
 		"snapshot":      {"snapshot LIMIT", parseSnapshot, (*player).snapshot},
 		"all":           {"all processing|ready|waiting", parseAll, (*player).all},
 		"timers":        {"timers", parseNothing, (*player).timers},

@@ -38,6 +38,19 @@ func (p *player) all(c *command) string {
 	return ""
 }
 
+// groups shows Groups, by their names.
+func (p *player) groups(*command) string {
+	infos := slices.SortedFunc(p.queue.groups(), func(a, b shardq.GroupInfo) int { return cmp.Compare(a.Group, b.Group) })
+	for _, g := range infos {
+		line := fmt.Sprintf("%s: held %d, ready %d, processing %d, weight %d", g.Group, g.Held, g.Ready, g.Processing, g.Weight)
+		if g.HeldBack {
+			line += ", held back"
+		}
+		p.below = append(p.below, line)
+	}
+	return ""
+}
+
 // describe writes rows, those in a row together of which the same is known.
 func (p *player) describe(rows []shardq.ItemInfo[string]) (lines []string) {
 	var names []string

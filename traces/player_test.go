@@ -145,6 +145,11 @@ func (p *player) checkOrder() {
 func (p *player) finish() {
 	clear(p.userCode.broken)
 	p.queue.end()
+	if p.scenario.settings.groups { // or somebody may wait for what is held back
+		for _, item := range p.scenario.items {
+			p.queue.cancel(item)
+		}
+	}
 	p.endLoops()
 	synctest.Wait()
 }

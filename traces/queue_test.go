@@ -38,6 +38,7 @@ type namedQueue interface {
 	shutDownWithDrain()
 	drain(ctx context.Context, options shardq.DrainOptions) (dropped []string, err error)
 	snapshot(limit int) shardq.Snapshot[string]
+	groups() iter.Seq[shardq.GroupInfo]
 	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]]
 	shuttingDown() bool
 	len() int
@@ -209,6 +210,8 @@ func (q typed[T]) snapshot(limit int) shardq.Snapshot[string] {
 	}
 }
 
+func (q typed[T]) groups() iter.Seq[shardq.GroupInfo] { return q.queue.Groups() }
+
 func (q typed[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
 	return renamed(q.kind, q.queue.All(state))
 }
@@ -232,6 +235,13 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 	}
 	if s.stuckAfter > 0 {
 		options.OnStuck = func(row shardq.ItemInfo[T]) { m.stuck(rename(k, row)) }
+	}
+	if s.groups {
+		options.Group = func(item T) string { return groupOf(k.name(item)) }
+		options.GroupLimit = s.groupLimit
+	}
+	if s.groupWeights != nil {
+		options.GroupWeight = func(group string) int { return s.groupWeights[group] }
 	}
 	if m.route != nil {
 		options.Hash = func(item T) uint64 { return m.route(k.name(item)) }

@@ -48,6 +48,9 @@ func (s *scenario) ordered() bool {
 	if slices.Equal(s.settings.shards, []int{1}) {
 		return true
 	}
+	if s.settings.groups {
+		return !slices.ContainsFunc(s.items, func(item string) bool { return groupOf(item) != groupOf(s.items[0]) })
+	}
 	for _, group := range s.groups {
 		if group != s.groups[s.items[0]] {
 			return false

@@ -20,6 +20,9 @@ type settings struct {
 	limiter          string
 	capacity         int
 	lowerLevelEvery  int
+	groups           bool
+	groupLimit       int
+	groupWeights     map[string]int
 	hasWatermarks    bool
 	low, high        int
 	ages             bool
@@ -46,6 +49,9 @@ const withUsage = `want one of
 	with CancelDelayOnAdd
 	with capacity NUMBER
 	with lower-level-every NUMBER
+	with groups
+	with group-limit NUMBER
+	with group-weight GROUP NUMBER
 	with watermarks LOW HIGH
 	with ages
 	with stuck-after DURATION`
@@ -67,6 +73,14 @@ func (s *settings) with(text string) error {
 		return s.withNumbers(value, &s.capacity)
 	case "lower-level-every":
 		return s.withNumbers(value, &s.lowerLevelEvery)
+	case "groups":
+		s.groups = true
+		return nil
+	case "group-limit":
+		s.groups = true
+		return s.withNumbers(value, &s.groupLimit)
+	case "group-weight":
+		return s.withGroupWeight(value)
 	case "watermarks":
 		s.hasWatermarks = true
 		return s.withNumbers(value, &s.low, &s.high)
@@ -85,6 +99,22 @@ func (s *settings) with(text string) error {
 	}
 	return fmt.Errorf("no setting %q: %s", what, withUsage)
 }
+
+func (s *settings) withGroupWeight(text string) error {
+	group, number, _ := strings.Cut(text, " ")
+	weight := 0
+	if err := s.withNumbers(number, &weight); err != nil {
+		return err
+	}
+	if s.groups = true; s.groupWeights == nil {
+		s.groupWeights = map[string]int{}
+	}
+	s.groupWeights[group] = weight
+	return nil
+}
+
+// groupOf returns the group of an item, by its name: the letters with which that begins.
+func groupOf(name string) string { return strings.TrimRight(name, "0123456789") }
 
 func (s *settings) withShards(words []string) error {
 	s.shards = nil

@@ -182,7 +182,7 @@ func counts(stats shardq.Stats) string {
 	}{
 		{"added", stats.Added}, {"merged", stats.Merged}, {"fired", stats.Fired},
 		{"dropped", stats.Dropped}, {"rejected", stats.Rejected}, {"misused", stats.Misused},
-		{"canceled", stats.Canceled}, {"exceeded", stats.Exceeded},
+		{"canceled", stats.Canceled}, {"exceeded", stats.Exceeded}, {"groups", uint64(stats.Groups)}, {"held back", uint64(stats.HeldBack)},
 	} {
 		if counter.value > 0 {
 			words = append(words, fmt.Sprintf("%s %d", counter.name, counter.value))

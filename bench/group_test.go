@@ -1,0 +1,123 @@
+package bench_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/workload"
+)
+
+// A tenanted item belongs to a tenant.
+type tenanted struct {
+	tenant string
+	object int
+}
+
+func tenantOf(item tenanted) string { return item.tenant }
+
+// BenchmarkGroups measures the cycle of an item, Add, Get and Done, in one goroutine, over 1k
+// items, by how many groups they are of, beside a queue without groups; in a queue that is
+// empty otherwise, and beside 10k items of the same groups that are ready.
+func BenchmarkGroups(b *testing.B) {
+	for _, shards := range []int{1, 32} {
+		for _, ready := range []int{0, 10_000} {
+			for _, groups := range []int{0, 1, 10, 1000} {
+				b.Run(fmt.Sprintf("shards=%d/ready=%d/groups=%d", shards, ready, groups), func(b *testing.B) {
+					options := shardq.Options[tenanted]{Shards: shards}
+					if groups > 0 {
+						options.Group, options.GroupLimit = tenantOf, 4
+					}
+					q := shardq.Must(options)
+					defer q.ShutDown()
+					items := workload.Shuffled(tenantedItems(1000, max(1, groups)))
+					for _, item := range tenantedItems(1000+ready, max(1, groups))[1000:] {
+						q.Add(item)
+					}
+					b.ReportAllocs()
+					for n := 0; b.Loop(); n++ {
+						q.Add(items[n%len(items)])
+						item, _ := q.Get()
+						q.Done(item)
+						if ready > 0 { // what comes is one of the others
+							q.Add(item)
+							item, _ = q.Get()
+							q.Done(item)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func tenantedItems(n, groups int) (items []tenanted) {
+	names := workload.Strings(groups)
+	for i := range n {
+		items = append(items, tenanted{names[i%groups], i})
+	}
+	return items
+}
+
+// BenchmarkFlood measures how many items of others are handed out between the add of a tenant's
+// one item and its Get: a worker for each processor, ten tenants of which one always has 100k
+// items ready, and one item at a time of the others, which a worker adds now and then.
+func BenchmarkFlood(b *testing.B) {
+	for _, shards := range []int{1, 32} {
+		for _, fair := range []bool{false, true} {
+			b.Run(fmt.Sprintf("shards=%d/groups=%v", shards, fair), func(b *testing.B) {
+				passed := flood(shards, fair, b.N)
+				for name, place := range map[string]int{"p50": len(passed) / 2, "p99": len(passed) * 99 / 100, "max": len(passed) - 1} {
+					b.ReportMetric(float64(passed[place]), name+"-before")
+				}
+			})
+		}
+	}
+}
+
+// flood returns the numbers of items that went before those of the small tenants, n times, in
+// order.
+func flood(shards int, fair bool, n int) (passed []int64) {
+	options := shardq.Options[tenanted]{Shards: shards}
+	if fair {
+		options.Group = tenantOf
+	}
+	q := shardq.Must(options)
+	const big = "a tenant who has it all"
+	for i := range 100_000 {
+		q.Add(tenanted{big, i})
+	}
+	small := workload.Strings(9)
+	var handed, since atomic.Int64 // since is how many had been handed out at the add; 0: none is under way
+	var workers sync.WaitGroup
+	work := func() {
+		for turn := 1; ; turn++ {
+			item, shutdown := q.Get()
+			if shutdown {
+				return
+			}
+			if item.tenant != big {
+				if passed = append(passed, handed.Load()-since.Swap(0)); len(passed) == n { // there is one at a time
+					q.ShutDown()
+				}
+			} else {
+				handed.Add(1)
+				q.Add(item) // the flood goes on
+				if turn%100 == 0 && since.CompareAndSwap(0, handed.Load()) {
+					q.Add(tenanted{small[turn/100%len(small)], 0})
+				}
+			}
+			q.Done(item)
+		}
+	}
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(work)
+	}
+	workers.Wait()
+	slices.Sort(passed)
+	return passed
+}

@@ -1,0 +1,55 @@
+package shard
+
+import (
+	"hash/maphash"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// An address says where in its shard an item that is added belongs.
+type address struct {
+	hash uint32
+	tag
+}
+
+// A tag says which group an item belongs to, if there are groups.
+type tag struct {
+	group     string
+	groupHash uint32
+	weight    int32
+}
+
+// initGroups sees to it that the shard of an item follows from its group, if there are groups.
+func (s *Set[T]) initGroups(config Config[T]) {
+	if s.group = config.Group; s.group == nil {
+		return
+	}
+	s.groupWeight, s.groupLimit = config.GroupWeight, int32(min(config.GroupLimit, math.MaxInt32))
+	s.groupRoute = func(group string) uint64 { return maphash.String(s.seed, group) }
+	if config.StableRouting {
+		s.groupRoute = xxhash.Sum64String
+	}
+	s.route = func(item T) uint64 { return s.groupRoute(s.group(item)) }
+}
+
+// addressOf returns an item's shard, and its address there. It may call the user's
+// functions.
+func (s *Set[T]) addressOf(item T, hash uint64) (*shard[T], address) {
+	if s.group != nil {
+		return s.addressInGroup(item, hash)
+	}
+	return s.shardOf(item, hash), address{hash: uint32(hash)}
+}
+
+func (s *Set[T]) addressInGroup(item T, hash uint64) (*shard[T], address) {
+	group, weight := s.group(item), 1
+	if s.groupWeight != nil {
+		weight = min(max(1, s.groupWeight(group)), MaxWeight)
+	}
+	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), int32(weight)}}
+}
+
+// hashOfGroup returns the hash by which a shard finds a group: as with items, one that nobody
+// outside can predict.
+func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }

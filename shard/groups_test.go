@@ -1,0 +1,349 @@
+package shard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// checkGroups fails the test unless all that the groups of a shard keep twice agrees. It
+// seats one after the other, which changes nothing that can be seen.
+func checkGroups[T comparable](t failer, sh *shard[T]) {
+	t.Helper()
+	g := sh.groups
+	checkTable(t, g.names, sh.set.hashOfGroup)
+	of, in := map[uint32][]uint32{}, map[uint32]int32{}
+	for id := range idsOf(t, sh) {
+		group := sh.groupOf(id)
+		of[group] = append(of[group], id)
+		if p := sh.table.at(id).phase(); p == processing || p == dirty {
+			in[group]++
+		}
+	}
+	ids := slices.Collect(g.names.ids())
+	if len(of) != len(ids) {
+		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
+	}
+	elsewhere, weights := int32(0), int32(0)
+	round := ringOf(t, sh)
+	for _, id := range ids {
+		sh.seat(id)
+		checkLevels(t, sh)
+		state, name := g.at(id), g.names.at(id).item
+		if int(state.items) != len(of[id]) || state.processing != in[id] {
+			t.Fatalf("group %q: %d items, %d in processing, but its counts are %+v", name, len(of[id]), in[id], state)
+		}
+		place := inRing
+		switch {
+		case sh.readyHere() == 0:
+			place = nothingReady
+		case sh.set.full(state):
+			place = heldBack
+		}
+		if state.place != place || slices.Contains(round, id) != (place == inRing) {
+			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, sh.readyHere(), place, state)
+		}
+		if place == inRing {
+			weights += state.weight
+		}
+		elsewhere += sh.readyHere()
+	}
+	if sh.seatNobody(); g.elsewhere != elsewhere || g.weights != weights {
+		t.Fatalf("shard %d: %d items are ready and the ring weighs %d, but the counts are %d and %d",
+			sh.number, elsewhere, weights, g.elsewhere, g.weights)
+	}
+}
+
+// seatNobody leaves the shard without a seated group, so that everything is elsewhere.
+func (sh *shard[T]) seatNobody() {
+	if g := sh.groups; g.seated != 0 {
+		state := g.at(g.seated)
+		g.elsewhere += sh.readyHere()
+		state.fifo, state.levels = sh.fifo, sh.levels
+		sh.fifo, sh.levels, g.seated = fifo{}, nil, 0
+	}
+}
+
+// ringOf returns the groups in the ring, from the one whose turn it is.
+func ringOf[T comparable](t failer, sh *shard[T]) (ids []uint32) {
+	t.Helper()
+	g := sh.groups
+	for id := g.turn; id != 0; {
+		ids = append(ids, id)
+		next := g.at(id).next
+		if g.at(next).previous != id || len(ids) > int(g.names.live) {
+			t.Fatalf("shard %d: the ring is broken at %v", sh.number, ids)
+		}
+		if id = next; id == g.turn {
+			break
+		}
+	}
+	return ids
+}
+
+func checkHeldBack[T comparable](t failer, s *Set[T]) {
+	t.Helper()
+	held := int32(0)
+	for i := range s.shards {
+		if g := s.shards[i].groups; g != nil {
+			for id := range g.names.ids() {
+				if g.at(id).place == heldBack {
+					held++
+				}
+			}
+		}
+	}
+	if held != s.heldBack.Load() {
+		t.Fatalf("%d groups are held back, but the count is %d", held, s.heldBack.Load())
+	}
+}
+
+// A fairModel is what one shard with groups has to do, with slices and maps.
+type fairModel struct {
+	limit  int
+	groups map[string]*fairGroup
+	// ring has the groups that may be served, the one whose turn it is first.
+	ring []string
+	// phase and wishes are by item.
+	phase  map[int]phase
+	wishes map[int]int
+}
+
+type fairGroup struct {
+	weight, served, processing int
+	levels                     map[int][]int
+}
+
+func (g *fairGroup) ready() (n int) {
+	for _, items := range g.levels {
+		n += len(items)
+	}
+	return n
+}
+
+func groupOfItem(item int) string { return fmt.Sprint("group ", item%5) }
+
+func (m *fairModel) of(item int) *fairGroup {
+	name := groupOfItem(item)
+	if m.groups[name] == nil {
+		m.groups[name] = &fairGroup{weight: 1, levels: map[int][]int{}}
+	}
+	return m.groups[name]
+}
+
+func (m *fairModel) full(g *fairGroup) bool { return m.limit > 0 && g.processing >= m.limit }
+
+func (m *fairModel) push(item, priority int) {
+	g := m.of(item)
+	first := g.ready() == 0
+	g.levels[priority] = append(g.levels[priority], item)
+	m.phase[item], m.wishes[item] = ready, priority
+	if first && !m.full(g) {
+		m.ring = append(m.ring, groupOfItem(item))
+	}
+}
+
+func (m *fairModel) pull(item int) {
+	g, name := m.of(item), groupOfItem(item)
+	level := g.levels[m.wishes[item]]
+	g.levels[m.wishes[item]] = slices.DeleteFunc(level, func(i int) bool { return i == item })
+	if g.ready() == 0 {
+		m.leave(name)
+	}
+}
+
+func (m *fairModel) leave(name string) {
+	m.groups[name].served = 0
+	m.ring = slices.DeleteFunc(m.ring, func(other string) bool { return other == name })
+}
+
+func (m *fairModel) add(item, priority int) {
+	switch m.phase[item] {
+	case idle:
+		m.push(item, priority)
+	case processing:
+		m.phase[item], m.wishes[item] = dirty, priority
+	case dirty:
+		m.wishes[item] = max(m.wishes[item], priority)
+	case ready:
+		if priority > m.wishes[item] {
+			g, before := m.of(item), m.wishes[item]
+			g.levels[before] = slices.DeleteFunc(g.levels[before], func(i int) bool { return i == item })
+			g.levels[priority] = append(g.levels[priority], item)
+			m.wishes[item] = priority
+		}
+	}
+}
+
+func (m *fairModel) get() (item, priority int) {
+	name := m.ring[0]
+	g := m.groups[name]
+	priority = -1 << 62
+	for p, items := range g.levels {
+		if len(items) > 0 {
+			priority = max(priority, p)
+		}
+	}
+	item = g.levels[priority][0]
+	g.levels[priority] = g.levels[priority][1:]
+	m.phase[item] = processing
+	g.processing++
+	g.served++
+	switch {
+	case g.ready() == 0 || m.full(g):
+		m.leave(name)
+	case g.served >= g.weight:
+		g.served = 0
+		m.ring = append(m.ring[1:], name)
+	}
+	return item, priority
+}
+
+func (m *fairModel) done(item int) {
+	g := m.of(item)
+	was := m.full(g)
+	g.processing--
+	if was && !m.full(g) && g.ready() > 0 {
+		m.ring = append(m.ring, groupOfItem(item))
+	}
+	again := m.phase[item] == dirty
+	m.phase[item] = idle
+	if again {
+		m.push(item, m.wishes[item])
+	}
+}
+
+// TestGroupsAgainstModel: one shard with groups hands out exactly what the model says.
+func TestGroupsAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &fairModel{
+			limit:  rapid.IntRange(0, 3).Draw(rt, "limit"),
+			groups: map[string]*fairGroup{}, phase: map[int]phase{}, wishes: map[int]int{},
+		}
+		fake := clock.NewFake(start)
+		weights := map[string]int{}
+		s := newTestSet(rt, Config[int]{
+			Clock: fake, Group: groupOfItem, GroupLimit: m.limit,
+			GroupWeight: func(group string) int { return weights[group] },
+		})
+		items, priorities := rapid.IntRange(0, 29), rapid.IntRange(-1, 2)
+		if rapid.Bool().Draw(rt, "all alike") {
+			priorities = rapid.Just(0)
+		}
+		delayed := map[time.Time][2]int{} // of one tick at most one, for the order would be free
+		inProcessing := func() []int {
+			return slices.Sorted(func(yield func(int) bool) {
+				for item, p := range m.phase {
+					if (p == processing || p == dirty) && !yield(item) {
+						return
+					}
+				}
+			})
+		}
+		weigh := func(item int) { // as each add does
+			m.of(item).weight = max(1, weights[groupOfItem(item)])
+		}
+		for range 4 {
+			rt.Repeat(map[string]func(*rapid.T){
+				"": func(rt *rapid.T) {
+					checkSet(rt, s)
+					ready := 0
+					for _, g := range m.groups {
+						ready += g.ready()
+					}
+					if s.Len() != ready {
+						rt.Fatalf("Len is %d, and %d items are ready", s.Len(), ready)
+					}
+				},
+				"add": func(rt *rapid.T) {
+					item, priority := items.Draw(rt, "item"), priorities.Draw(rt, "priority")
+					weights[groupOfItem(item)] = rapid.IntRange(0, 4).Draw(rt, "weight")
+					s.AddWith(item, Delay{Priority: priority})
+					weigh(item)
+					m.add(item, priority)
+				},
+				"delay": func(rt *rapid.T) {
+					item, priority := items.Draw(rt, "item"), priorities.Draw(rt, "priority")
+					d := time.Duration(rapid.IntRange(1, 5).Draw(rt, "ticks")) * time.Millisecond
+					at := fake.Now().Add(d)
+					for _, other := range delayed {
+						if other[0] == item {
+							return
+						}
+					}
+					if _, taken := delayed[at]; taken {
+						return
+					}
+					s.AddWith(item, Delay{Duration: d, Priority: priority})
+					weigh(item)
+					delayed[at] = [2]int{item, priority}
+				},
+				"pass": func(rt *rapid.T) {
+					fake.Step(time.Millisecond)
+					if one, ok := delayed[fake.Now()]; ok {
+						delete(delayed, fake.Now())
+						m.add(one[0], one[1])
+					}
+				},
+				"get": func(rt *rapid.T) {
+					if len(m.ring) == 0 {
+						if item, _, ok := s.take(); ok {
+							rt.Fatalf("item %d was handed out, and nothing may be", item)
+						}
+						return
+					}
+					want, wantPriority := m.get()
+					item, priority, ok := s.take()
+					if !ok || item != want || priority != wantPriority {
+						rt.Fatalf("item %d of priority %d was handed out (%v), not %d of %d", item, priority, ok, want, wantPriority)
+					}
+				},
+				"done": func(rt *rapid.T) {
+					if in := inProcessing(); len(in) > 0 {
+						item := rapid.SampledFrom(in).Draw(rt, "done")
+						s.Done(item)
+						m.done(item)
+					}
+				},
+				"cancel": func(rt *rapid.T) {
+					item := items.Draw(rt, "item")
+					s.Cancel(item)
+					maps.DeleteFunc(delayed, func(_ time.Time, one [2]int) bool { return one[0] == item })
+					switch m.phase[item] {
+					case ready:
+						m.pull(item)
+						m.phase[item] = idle
+					case dirty:
+						m.phase[item] = processing
+					}
+				},
+			})
+		}
+		s.ShutDown()
+		for len(m.ring) > 0 || len(inProcessing()) > 0 {
+			if len(m.ring) > 0 {
+				want, _ := m.get()
+				if item, shutdown := s.Get(); item != want || shutdown {
+					rt.Fatalf("after the shutdown, Get returned %d, %v, not %d", item, shutdown, want)
+				}
+				continue
+			}
+			in := inProcessing()[0]
+			s.Done(in)
+			m.done(in)
+		}
+		if _, shutdown := s.Get(); !shutdown {
+			rt.Fatal("nothing is left, and Get does not say so")
+		}
+		checkSet(rt, s)
+		if sh := &s.shards[0]; sh.groups != nil && sh.groups.names.live != 0 {
+			rt.Fatalf("%d groups are left", sh.groups.names.live)
+		}
+	})
+}

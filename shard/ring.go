@@ -1,0 +1,130 @@
+package shard
+
+// The groups of a shard from which something may be handed out stand in a ring and take turns:
+// each is handed out as much as it weighs, and then it is the next one's turn. Who comes
+// anew comes last.
+//
+// A group that has something ready is out of the ring while as much of it is in processing
+// as the limit allows: it is held back. While a set holds a group back, there is
+// something for its consumers to wait for, also after a shutdown.
+type ring struct {
+	// turn is the group whose turn it is; 0 if the ring is empty.
+	turn uint32
+	// weights is what the groups in the ring weigh together.
+	weights int32
+	// left is how much the round will still hand out: see fair.
+	left int32
+	// taken is the priority of the item that was handed out last.
+	taken int
+}
+
+// A ringPlace says whether a group takes part.
+type ringPlace uint8
+
+const (
+	// nothingReady: it is not in the ring, for it has nothing.
+	nothingReady ringPlace = iota
+	// inRing: it has something, and may be served.
+	inRing
+	// heldBack: it has something, and is at its limit.
+	heldBack
+)
+
+// becameReady is called when something becomes ready in a FIFO that was empty: that of the
+// shard, or of the group that is seated.
+func (sh *shard[T]) becameReady() {
+	if sh.groups == nil {
+		sh.set.markReady(sh.number)
+		return
+	}
+	state := sh.groups.at(sh.groups.seated)
+	if sh.set.full(state) {
+		state.place = heldBack
+		sh.set.heldBack.Add(1)
+	} else {
+		sh.enterRing(sh.groups.seated, state)
+	}
+}
+
+// becameEmpty is called when nothing is ready any more in that FIFO.
+func (sh *shard[T]) becameEmpty() {
+	if sh.groups == nil {
+		sh.set.markEmpty(sh.number)
+		return
+	}
+	state := sh.groups.at(sh.groups.seated)
+	if state.place == heldBack {
+		state.place = nothingReady
+		sh.set.heldBack.Add(-1)
+	} else {
+		sh.leaveRing(sh.groups.seated, state)
+	}
+}
+
+// enterRing puts a group behind all others.
+func (sh *shard[T]) enterRing(id uint32, state *group) {
+	g := sh.groups
+	state.place = inRing
+	g.weights += state.weight
+	if g.turn == 0 {
+		g.turn, state.next, state.previous = id, id, id
+		sh.set.markReady(sh.number)
+		return
+	}
+	first := g.at(g.turn)
+	state.next, state.previous = g.turn, first.previous
+	g.at(first.previous).next = id
+	first.previous = id
+}
+
+func (sh *shard[T]) leaveRing(id uint32, state *group) {
+	g := sh.groups
+	state.place, state.served = nothingReady, 0
+	g.weights -= state.weight
+	if state.next == id {
+		g.turn = 0
+		sh.set.markEmpty(sh.number)
+		return
+	}
+	g.at(state.previous).next = state.next
+	g.at(state.next).previous = state.previous
+	if g.turn == id {
+		g.turn = state.next
+	}
+}
+
+// weigh sets the weight of a group.
+func (g *groups) weigh(state *group, weight int32) {
+	if state.place == inRing {
+		g.weights += weight - state.weight
+	}
+	state.weight = weight
+}
+
+// full reports whether as much of a group is in processing as may be.
+func (s *Set[T]) full(state *group) bool {
+	return s.groupLimit > 0 && state.processing >= s.groupLimit
+}
+
+// hold takes a group that is full out of the ring, if it has something ready.
+func (sh *shard[T]) hold(id uint32, state *group) {
+	if state.place == inRing && sh.set.full(state) {
+		sh.leaveRing(id, state)
+		state.place = heldBack
+		sh.set.heldBack.Add(1)
+	}
+}
+
+// endInGroup notes that the processing of an item of the seated group is over, and reports
+// whether the group comes back into the ring by that.
+func (sh *shard[T]) endInGroup() (freed bool) {
+	id := sh.groups.seated
+	state := sh.groups.at(id)
+	state.processing--
+	if state.place != heldBack || sh.set.full(state) {
+		return false
+	}
+	sh.enterRing(id, state) // before the count falls: see mayLeave
+	sh.set.heldBack.Add(-1)
+	return true
+}
