@@ -219,7 +219,7 @@ func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected
 	}
-	return c.putBack(key, value, nil)
+	return c.putBack(key, value, 0)
 }
 
 // Retry is [Coalescer.PutBack] after a failure: key is ready again after the delay that
@@ -233,7 +233,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 		return ErrShutDown // before the limiter counts a failure
 	}
 	delay := c.queue.limiter.When(key) // first, for it may panic
-	return c.putBack(key, value, &delay)
+	return c.putBack(key, value, delay)
 }
 
 // Queue returns the queue of keys, to look at: its Len counts the keys that a Take would

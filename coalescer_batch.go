@@ -55,19 +55,22 @@ func (c *Coalescer[K, V]) claimBatch(keys []K, dst []Pending[K, V]) (n int) {
 	return n
 }
 
-// doneBatch ends the processing of keys.
+// doneBatch ends the processing of keys, and their histories.
 func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
+	defer c.endBatch(taken) // also if the limiter panics
+	for i := range taken {
+		c.queue.Forget(taken[i].Key)
+	}
+}
+
+// endBatch ends the processing of keys.
+func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V]) {
 	keys := c.buffer(len(taken))
+	defer c.release(keys, len(taken))
 	for i := range taken {
 		(*keys)[i] = taken[i].Key
 	}
-	defer func() { // also if the limiter panics
-		defer c.release(keys, len(taken))
-		c.queue.DoneBatch(*keys)
-	}()
-	for _, key := range *keys {
-		c.queue.Forget(key)
-	}
+	c.queue.DoneBatch(*keys)
 }
 
 // buffer returns space for n keys.

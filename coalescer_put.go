@@ -246,31 +246,44 @@ func (c *Coalescer[K, V]) leaveLocked(s *coalescerStripe[K, V]) {
 	c.room.Look()
 }
 
-// putBack puts a value before all others of its key, and ends the processing. Without a
-// delay the key is ready at once.
-func (c *Coalescer[K, V]) putBack(key K, value V, delay *time.Duration) error {
+// putBack lays a value back, and ends the processing.
+func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) (err error) {
 	p := c.newPutter(key, value)
-	s, weight := p.stripe, p.weight
+	defer func() {
+		if err == nil { // also if the clock panics: the value is in
+			c.queue.Done(key)
+		}
+	}()
+	if !p.layBack(delay) {
+		return ErrShutDown
+	}
+	return nil
+}
+
+// layBack puts the value of a key in processing before all others of the key, which is ready
+// when that is over and the delay has passed. Once a shutdown has begun, it reports false and
+// does nothing.
+func (p *putter[K, V]) layBack(delay time.Duration) bool {
+	c, s, weight := p.c, p.stripe, p.weight
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return ErrShutDown
+		return false
 	}
-	defer c.queue.Done(key) // also if the clock panics: the value is in
-	e := s.entries[key]
+	e := s.entries[p.key]
 	if e == nil {
-		e = s.insertLocked(key)
+		e = s.insertLocked(p.key)
 	} else if c.weigh == nil {
 		weight = 0 // the key has its room
 	}
 	c.room.Enter(weight)
-	e.prependPart(value, weight)
+	e.prependPart(p.value, weight)
 	s.passing++
-	if delay == nil || e.queued { // what came since is not to wait
-		c.releaseLocked(s, key, e)
-		return nil
+	if delay <= 0 || e.queued { // what came since is not to wait
+		c.releaseLocked(s, p.key, e)
+		return true
 	}
 	s.mu.Unlock()
-	c.addKeyAfter(s, key, *delay)
-	return nil
+	c.addKeyAfter(s, p.key, delay)
+	return true
 }

@@ -119,7 +119,8 @@
 // # Values
 //
 // A [Coalescer] is a queue of keys with a value for each, into which all that is put for the
-// key merges: a worker takes a key together with all that came for it.
+// key merges: a worker takes a key together with all that came for it. [Coalescer.Run] and
+// [NewCoalescerWorkers] run such workers.
 //
 // # Misuse
 //

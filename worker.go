@@ -7,7 +7,7 @@ import (
 
 // A worker is one of the goroutines of [Workers], or several one after the other: if user
 // code calls runtime.Goexit, the next one goes on in its place.
-type worker[T comparable] struct {
+type worker[T any] struct {
 	*Workers[T]
 	// stays ends when the worker is to leave, or all are.
 	stays context.Context
@@ -15,7 +15,7 @@ type worker[T comparable] struct {
 	batch batch[T] // of HandleBatch
 }
 
-func newWorker[T comparable](all *Workers[T]) *worker[T] {
+func newWorker[T any](all *Workers[T]) *worker[T] {
 	w := &worker[T]{Workers: all}
 	w.stays, w.leave = context.WithCancel(all.context)
 	return w
@@ -60,7 +60,7 @@ func (w *worker[T]) work() (told bool) {
 // one had an item that was to become ready again at its Done: a drain would wait for it for
 // ever. If none has begun, whoever stays comes by after that Done.
 func (w *worker[T]) hasToStay(err error) bool {
-	return err != ErrShutDown && w.queue.ShuttingDown()
+	return err != ErrShutDown && w.source.shuttingDown()
 }
 
 // turn takes what is ready, processes it, and settles it; or returns why there is nothing.
@@ -68,7 +68,7 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	item, priority, err := w.queue.shards.GetContextWithPriority(ctx)
+	item, priority, err := w.source.take(ctx)
 	if err == nil {
 		w.process(item, priority)
 	}
@@ -80,6 +80,10 @@ func (w *worker[T]) turn(ctx context.Context) error {
 func (w *worker[T]) process(item T, priority int) {
 	result := outcome{err: ErrGoexit} // unless attempt returns
 	defer func() {
+		if result.err == nil {
+			w.source.succeeded(item)
+			return
+		}
 		result.priority = priority
 		w.finish(item, result)
 	}()
@@ -108,8 +112,8 @@ func (w *worker[T]) handle(item T) error {
 	return w.options.Handle(ctx, item)
 }
 
-// finish settles an item, and says its Done, whatever happens.
+// finish settles an item that did not succeed, and says its Done, whatever happens.
 func (w *worker[T]) finish(item T, result outcome) {
-	defer w.queue.Done(item)
+	defer w.source.done(item)
 	w.settle(item, result)
 }

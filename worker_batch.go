@@ -6,7 +6,7 @@ import (
 )
 
 // A batch is what a worker with a HandleBatch works on, kept from turn to turn.
-type batch[T comparable] struct {
+type batch[T any] struct {
 	items      []T
 	priorities []int
 	// lent is what the handler is given: it may write to that, and the items that are to
@@ -22,7 +22,7 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 		b.items, b.lent, b.outcomes = make([]T, size), make([]T, size), make([]outcome, size)
 		b.priorities = make([]int, size)
 	}
-	n, err := w.queue.shards.GetBatchWithPriorities(ctx, b.items, b.priorities)
+	n, err := w.source.takeBatch(ctx, b.items, b.priorities)
 	if err == nil {
 		w.processBatch(n)
 	}
@@ -36,7 +36,7 @@ func (w *worker[T]) processBatch(n int) {
 		clear(items) // nothing of the queue's refers to an item after its Done
 		clear(outcomes)
 	}()
-	defer w.queue.DoneBatch(items)
+	defer w.source.doneBatch(items)
 	defer forEach(n, func(i int) {
 		outcomes[i].priority = w.batch.priorities[i]
 		w.settle(items[i], outcomes[i])

@@ -8,7 +8,7 @@ import (
 )
 
 // A Failure is what the hooks of [WorkerOptions] are told.
-type Failure[T comparable] struct {
+type Failure[T any] struct {
 	// Queue is the Name of the queue.
 	Queue string
 	// Item is what failed.

@@ -19,12 +19,12 @@ import (
 // end of the attempt and the item's Done, with no lock held, by several workers at once.
 // They may use the queue and the Workers; the item waits for them. See [Workers.Run] for
 // hooks that panic.
-type WorkerOptions[T comparable] struct {
+type WorkerOptions[T any] struct {
 	// Workers is how many goroutines Run starts with: 1 or more. See [Workers.Resize].
 	Workers int
 
 	// Handle processes an item. What it returns decides what becomes of the item: see
-	// [Queue.Run]. Either Handle or HandleBatch is to be set.
+	// [Queue.Run], and [Coalescer.Run] for its values. Either Handle or HandleBatch is to be set.
 	Handle func(ctx context.Context, item T) error
 
 	// HandleBatch processes 1 to BatchSize items, which are as [Queue.GetBatch] returns
@@ -50,7 +50,8 @@ type WorkerOptions[T comparable] struct {
 
 	// OnError is told of each failed attempt, also of the one by which an item is given
 	// up, with the error that the handler returned, a [*PanicError], or [ErrGoexit].
-	// A [RequeueAfter] is no failure. Default: nobody is told.
+	// A [RequeueAfter] is no failure. The value of a Coalescer is to be looked at, not
+	// kept: it goes back afterwards. Default: nobody is told.
 	OnError func(Failure[T])
 
 	// OnGiveUp is told of each item that will not be tried again: what failed by

@@ -43,24 +43,23 @@ func outcomeOfPanic(recovered any) outcome {
 func (w *Workers[T]) settle(item T, result outcome) {
 	switch {
 	case result.err == nil:
-		w.queue.Forget(item)
+		w.source.forget(item)
 	case result.requeue:
 		w.requeue(item, result)
 	default:
-		w.failed(w.failure(item, result.err), result)
+		w.failed(w.failure(item, result), result)
 	}
 }
 
-// requeue adds an item that is through for now.
+// requeue has an item again that is through for now.
 func (w *Workers[T]) requeue(item T, result outcome) {
-	added := w.unlessTooLate(item, func() {
-		w.queue.Forget(item)
-		w.queue.AddWith(item, AddOptions{After: result.delay, Priority: result.priority})
-	})
-	if !added {
-		failure := w.failure(item, result.err)
-		w.giveUp(tooLateFor(failure))
+	after := func() time.Duration {
+		w.source.forget(item)
+		return result.delay
 	}
+	w.source.giveBack(item, result.priority, after, func() {
+		w.giveUp(tooLateFor(w.failure(item, result)))
+	})
 }
 
 // failed tells of a failure, and then decides what becomes of the item, also if OnError
@@ -78,76 +77,46 @@ func (w *Workers[T]) decide(f Failure[T], result outcome) {
 		w.giveUp(f)
 		return
 	}
-	again := AddOptions{RateLimited: true, Priority: result.priority}
-	if !w.unlessTooLate(f.Item, func() { w.queue.AddWith(f.Item, again) }) {
-		w.giveUp(tooLateFor(f))
-	}
+	backOff := func() time.Duration { return w.source.backOff(f.Item) }
+	w.source.giveBack(f.Item, result.priority, backOff, func() { w.giveUp(tooLateFor(f)) })
 }
 
-// unlessTooLate adds an item again, and reports whether it will surely come. No shutdown
-// that began meanwhile can drop it unseen: if there is none before and none after, the add
-// was not dropped. If there is one after, it may have been, or taken in and then dropped,
-// as one that waits.
-func (w *Workers[T]) unlessTooLate(item T, add func()) bool {
-	if w.queue.ShuttingDown() {
-		return false
-	}
-	w.addOrElse(item, add)
-	if !w.queue.ShuttingDown() {
-		return true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.uncertain = append(w.uncertain, item)
-	return false
-}
-
-// addOrElse adds an item. If the user's code that has a say in when it comes panics, the
-// item comes at once: it must not be lost beside the panic.
-func (w *Workers[T]) addOrElse(item T, add func()) {
-	added := false
+// failure says how often the item was tried. If the limiter panics, the item comes again: it
+// must not be lost beside the panic.
+func (w *Workers[T]) failure(item T, result outcome) Failure[T] {
+	f := Failure[T]{Queue: w.source.name(), Item: item, Err: result.err}
+	counted := false
 	defer func() {
-		if !added {
-			w.queue.Add(item)
+		if !counted {
+			w.source.giveBack(item, result.priority, atOnce, func() { w.giveUp(tooLateFor(f)) })
 		}
 	}()
-	add()
-	added = true
-}
-
-// failure says how often the item was tried. If the limiter panics, the item comes again.
-func (w *Workers[T]) failure(item T, err error) Failure[T] {
-	f := Failure[T]{Queue: w.queue.name, Item: item, Err: err}
-	w.addOrElse(item, func() { f.Attempt = w.queue.NumRequeues(item) + 1 })
+	f.Attempt = w.source.failures(item) + 1
+	counted = true
 	return f
 }
 
-func tooLateFor[T comparable](f Failure[T]) Failure[T] {
+func atOnce() time.Duration { return 0 }
+
+func tooLateFor[T any](f Failure[T]) Failure[T] {
 	f.Err = &tooLate{f.Err}
 	return f
 }
 
 // giveUp tells of an item that is given up, and forgets it.
 func (w *Workers[T]) giveUp(f Failure[T]) {
-	defer w.queue.Forget(f.Item)
+	defer w.source.forget(f.Item)
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)
 	}
 }
 
-// reportDropped tells of what a drain dropped, but of what was told of already when it was
-// requeued.
+// reportDropped tells of what a drain dropped.
 func (w *Workers[T]) reportDropped(items []T) {
-	told := map[T]bool{}
-	w.mu.Lock()
-	for _, item := range w.uncertain {
-		told[item] = true
-	}
-	w.mu.Unlock()
 	forEach(len(items), func(i int) {
-		if item := items[i]; !told[item] {
-			w.giveUp(Failure[T]{Queue: w.queue.name, Item: item, Err: errWaited, Attempt: w.queue.NumRequeues(item)})
-		}
+		f := Failure[T]{Queue: w.source.name(), Item: items[i], Err: errWaited}
+		defer func() { w.giveUp(f) }() // also if the limiter panics
+		f.Attempt = w.source.failures(items[i])
 	})
 }
 

@@ -37,20 +37,20 @@ func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context
 	return w.Run(ctx)
 }
 
-// Workers process the items of a queue. They are made by [NewWorkers], and run once, by
-// [Workers.Run]. A queue may have several Workers, beside others who call Get. All methods
-// are safe for concurrent use, and may be called by the handler and the hooks, but for Run.
-type Workers[T comparable] struct {
-	queue   *Queue[T]
+// Workers process the items of a queue, or the values of a [Coalescer]. They are made by
+// [NewWorkers] or [NewCoalescerWorkers], and run once, by [Workers.Run]. A queue may have
+// several Workers, beside others who call Get. All methods are safe for concurrent use, and
+// may be called by the handler and the hooks, but for Run.
+type Workers[T any] struct {
+	source  workerSource[T]
 	options WorkerOptions[T]
 
-	mu        sync.Mutex
-	state     workersState
-	wanted    int          // how many workers there are to be
-	staying   []*worker[T] // those who were not asked to leave
-	present   int          // all who have not left
-	fault     *PanicError  // what Run is to panic with
-	uncertain []T          // see retry
+	mu      sync.Mutex
+	state   workersState
+	wanted  int          // how many workers there are to be
+	staying []*worker[T] // those who were not asked to leave
+	present int          // all who have not left
+	fault   *PanicError  // what Run is to panic with
 
 	// Set when Run begins.
 	context context.Context // the handlers' context; its end is the end for all
@@ -70,21 +70,24 @@ const (
 // NewWorkers returns workers for a queue, or an error that lists every fault of the
 // options. It starts nothing.
 func NewWorkers[T comparable](q *Queue[T], options WorkerOptions[T]) (*Workers[T], error) {
-	if err := errors.Join(options.validate(), queueOrFault(q)); err != nil {
+	var fault error
+	if q == nil {
+		fault = errors.New("shardq: NewWorkers was called without a queue")
+	}
+	return newWorkers(&queueSource[T]{queue: q}, options, fault)
+}
+
+// newWorkers returns workers, or an error that has the faults of the options, and the one that
+// is given.
+func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault error) (*Workers[T], error) {
+	if err := errors.Join(options.validate(), fault); err != nil {
 		return nil, err
 	}
 	if options.Drain != nil {
 		drain := *options.Drain // it may change before it is needed
 		options.Drain = &drain
 	}
-	return &Workers[T]{queue: q, options: options, wanted: options.Workers, left: make(chan struct{})}, nil
-}
-
-func queueOrFault[T comparable](q *Queue[T]) error {
-	if q == nil {
-		return errors.New("shardq: NewWorkers was called without a queue")
-	}
-	return nil
+	return &Workers[T]{source: source, options: options, wanted: options.Workers, left: make(chan struct{})}, nil
 }
 
 // Run starts the workers and blocks until all of them have left. It can be called once:
@@ -139,7 +142,7 @@ func (w *Workers[T]) begin(ctx context.Context) error {
 	if w.options.Drain != nil {
 		inner = context.WithoutCancel(ctx) // a drain goes on after the end of ctx
 	}
-	inner, stop := context.WithCancel(w.options.labeled(inner, w.queue.name))
+	inner, stop := context.WithCancel(w.options.labeled(inner, w.source.name()))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch w.state {
@@ -164,7 +167,7 @@ func (w *Workers[T]) drain() error {
 		defer release()
 		ctx = limited
 	}
-	dropped, err := w.queue.Drain(ctx, *w.options.Drain)
+	dropped, err := w.source.drain(ctx, *w.options.Drain)
 	w.stop() // whoever still has an item has it beyond the drain
 	w.apart(func() { w.reportDropped(dropped) })
 	return err

@@ -10,15 +10,18 @@ import (
 
 func newTestProgress(size int64) *progress {
 	start := time.Now().Add(-time.Second)
-	return &progress{start: start, size: size, pending: newPending(100, start)}
+	return &progress{start: start, size: size, pending: func() int { return 0 }}
 }
+
+// keys returns a number of pending keys.
+func keys(n int) func() int { return func() int { return n } }
 
 func TestConsolePrintsLinesWhenPiped(t *testing.T) {
 	var out bytes.Buffer
 	p := newTestProgress(100)
 	p.events.Store(1_234_567)
 	p.retries.Store(3)
-	p.pending.add("a")
+	p.pending = keys(1)
 	newConsole(&out).update(p)
 	require.Regexp(t, `^ingest: 1\.2M events, \S+/s, 0 writes, 1 keys pending, 3 retries\n$`, out.String())
 }
@@ -31,17 +34,14 @@ func TestConsoleShowsABarOnATerminal(t *testing.T) {
 	c.update(p)
 	require.Contains(t, out.String(), "50%")
 	require.Contains(t, out.String(), "reading, 0 events")
-	for _, key := range []string{"a", "b", "c", "d"} {
-		p.pending.add(key)
-	}
+	p.pending = keys(4)
 	p.startDrain()
-	p.pending.take("a")
-	p.pending.settle(1)
+	p.pending = keys(3)
 	out.Reset()
 	c.update(p)
 	require.Contains(t, out.String(), "25%", "the drain has a bar of its own")
 	require.Contains(t, out.String(), "draining, 3 keys to go")
-	p.pending.settle(3)
+	p.pending = keys(0)
 	c.update(p)
 	require.NotContains(t, out.String(), "100%", "a full bar would be shown no more")
 }

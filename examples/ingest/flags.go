@@ -20,7 +20,6 @@ type config struct {
 	format     string // empty: chosen by the names of the input
 	key        string
 	database   string // empty: a temporary file
-	engine     string
 	readers    int
 	workers    int
 	shards     int
@@ -77,11 +76,10 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.format, "format", "", "`format` of the input: "+strings.Join(formatNames(), ", ")+" (default by the file's name)")
 	flags.StringVar(&c.key, "key", "", "which `part` of a record is its key; see below")
 	flags.StringVar(&c.database, "db", "", "SQLite database `file` to add to or create (default a temporary one, removed at the end)")
-	flags.StringVar(&c.engine, "engine", engineShardq, "work queue: "+engineShardq+", or "+engineHeap+" for the classic one-lock design")
 	flags.IntVar(&c.readers, "readers", runtime.GOMAXPROCS(0), "goroutines that read")
-	flags.IntVar(&c.workers, "workers", 4, "goroutines that take keys from the queue")
+	flags.IntVar(&c.workers, "workers", 4, "goroutines that take keys and write them")
 	flags.IntVar(&c.shards, "shards", 0, "shards of the queue (default by the number of processors)")
-	flags.IntVar(&c.maxPending, "max-pending", 1_000_000, "keys that may have unwritten events before reading pauses")
+	flags.IntVar(&c.maxPending, "max-pending", 1_000_000, "keys that may wait to be written before reading pauses")
 	flags.Float64Var(&c.fail, "fail", 0, "`share` of the writes to make fail, 0 to 1")
 	flags.IntVar(&c.attempts, "attempts", 50, "failures of a key in a row after which its value is given up, 0 for never")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choice that -fail makes")
@@ -125,9 +123,6 @@ func (c config) validate() error {
 	}
 	require(c.format == "" || slices.Contains(formatNames(), c.format),
 		"-format %q: want one of %s", c.format, strings.Join(formatNames(), ", "))
-	require(c.engine == engineShardq || c.engine == engineHeap,
-		"-engine %q: want %s or %s", c.engine, engineShardq, engineHeap)
-	require(c.engine != engineHeap || c.shards == 0, "-shards has no meaning with -engine %s: it has one lock", engineHeap)
 	require(c.shards >= 0 && c.shards <= shardq.MaxShards, "-shards %d: want 1 to %d, or 0 for the default", c.shards, shardq.MaxShards)
 	require(c.readers > 0, "-readers %d: want at least 1", c.readers)
 	require(c.workers > 0, "-workers %d: want at least 1", c.workers)

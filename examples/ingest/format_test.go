@@ -117,8 +117,16 @@ func TestFormatsFindKeysAndMalformedRecords(t *testing.T) {
 			bad: []string{
 				`in:2: bare " in non-quoted-field`,
 				`in:4: extraneous or missing " in quoted-field`,
-				`in:6: extraneous or missing " in quoted-field`,
+				"in:6: the file ends inside a quoted field of the record that begins here",
 			},
+		},
+		{
+			name: "csv that ends in a quoted field", format: "csv", text: "a\n\n\"b,c\nd\n", keys: []string{"a"},
+			bad: []string{"in:3: the file ends inside a quoted field of the record that begins here"},
+		},
+		{
+			name: "csv that ends behind a misplaced quote", format: "csv", text: "a\n\"b\"c", keys: []string{"a"},
+			bad: []string{`in:2: extraneous or missing " in quoted-field`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

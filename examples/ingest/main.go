@@ -1,14 +1,13 @@
 // Command ingest counts the keys of a stream into a SQLite database, written
 // behind and coalesced per key by a work queue.
 //
-//	readers --merge--> pending values --Add(key)--> queue --Get--> workers --> committer --> SQLite
+//	main -> pipeline: read -> Put -> shardq.Coalescer -> shardq.Workers -> write -> SQLite
 //
-// Every event adds one to the pending value of its key, and its key to the
-// queue. However many events a key gets before a worker reaches it, they are one
-// write. A key is Done only after the commit that holds its value, so two writes
-// of one key are never under way at once, and what arrives meanwhile makes one
-// further write. A write that fails is merged back and comes again, later each
-// time.
+// Every event adds one to the pending value of its key. However many events a key
+// gets before a worker reaches it, they are one write. Workers write a batch of keys
+// in one transaction; two writes of one key are never under way at once, and what
+// arrives meanwhile makes one further write. A write that fails goes back and comes
+// again, later each time.
 //
 // At the end the program reads the database anew and compares it with what the
 // readers counted, per key and to the last event; see [tally].

@@ -2,24 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 )
 
 // A pipeline is one run of the program.
 type pipeline struct {
-	*stage
-	input input
-	sink  *sink
-}
-
-// stage is what the two halves of the pipeline share.
-type stage struct {
 	config   config
 	console  *console
-	queue    engine
-	pending  *pending
+	input    input
+	events   *events
+	sink     *sink
 	progress *progress
 }
 
@@ -33,18 +26,16 @@ func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, e
 	if err := keepApart(input, config.database); err != nil {
 		return nil, err
 	}
+	events, err := newEvents(config)
+	if err != nil {
+		return nil, err
+	}
 	sink, err := openSink(config.database, input.name)
 	if err != nil {
 		return nil, err
 	}
-	queue, err := newEngine(config)
-	if err != nil {
-		return nil, errors.Join(err, sink.close())
-	}
-	start := time.Now()
-	pending := newPending(config.maxPending, start)
-	progress := &progress{start: start, size: input.size, pending: pending}
-	return &pipeline{&stage{config, console, queue, pending, progress}, input, sink}, nil
+	progress := &progress{start: time.Now(), size: input.size, pending: events.Len}
+	return &pipeline{config, console, input, events, sink, progress}, nil
 }
 
 // run does the work: it reads until the end of the input or of ctx, which stop
@@ -74,19 +65,21 @@ func (p *pipeline) announce() {
 	}
 }
 
-// work runs the two halves, one after the other's end.
+// work reads and writes side by side.
 func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
 	defer p.console.show(p.progress)()
-	writing := &writing{stage: p.stage, sink: p.sink}
-	writing.start()
-	reading := &reading{stage: p.stage, input: p.input, complaints: complaints}
 	report := report{pipeline: p}
+	writing := newWriting(p)
+	if report.failure = writing.start(); report.failure != nil {
+		return report
+	}
+	reading := &reading{pipeline: p, complaints: complaints}
 	report.read = reading.run(ctx)
 	report.stopped = context.Cause(ctx) // a signal from here on changes nothing
 	report.malformed, report.broken = complaints.counts()
 	p.progress.startDrain()
-	report.written = writing.finish()
-	report.elapsed = time.Since(p.pending.start)
+	report.written = writing.finish(report.read.events)
+	report.elapsed = time.Since(p.progress.start)
 	return report
 }
 

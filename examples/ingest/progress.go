@@ -12,8 +12,8 @@ import (
 // progress counts what has been done so far. It is safe for concurrent use.
 type progress struct {
 	start   time.Time
-	size    int64 // of the input in bytes, 0 if that is not known
-	pending *pending
+	size    int64        // of the input in bytes, 0 if that is not known
+	pending func() int   // keys
 	bytes   atomic.Int64 // read
 	events  atomic.Int64
 	writes  atomic.Int64
@@ -22,10 +22,10 @@ type progress struct {
 	drain   atomic.Int64 // keys that were pending when reading ended; 0 before
 }
 
-// sampleDepth notes the queue's length. The readers call it after each piece and
-// the committer before each transaction, when the queue is longest.
-func (p *progress) sampleDepth(queue engine) {
-	now := int64(queue.Len())
+// sampleDepth notes how many keys are ready. The readers call it after each piece
+// and the workers before each transaction, when there are most.
+func (p *progress) sampleDepth(events *events) {
+	now := int64(events.Queue().Len())
 	for {
 		most := p.depth.Load()
 		if now <= most || p.depth.CompareAndSwap(most, now) {
@@ -35,13 +35,13 @@ func (p *progress) sampleDepth(queue engine) {
 }
 
 // startDrain notes that reading is over.
-func (p *progress) startDrain() { p.drain.Store(max(1, p.pending.keys())) }
+func (p *progress) startDrain() { p.drain.Store(max(1, int64(p.pending()))) }
 
 // share tells how much is done of how much, 0 if that is not known: bytes while
 // reading, and then keys.
 func (p *progress) share() (done, total int64, draining bool) {
 	if total := p.drain.Load(); total > 0 {
-		return total - p.pending.keys(), total, true
+		return total - int64(p.pending()), total, true
 	}
 	return p.bytes.Load(), p.size, false
 }
@@ -51,7 +51,7 @@ func (p *progress) line() string {
 	rate := float64(p.events.Load()) / time.Since(p.start).Seconds()
 	text := fmt.Sprintf("%s events, %s/s, %s writes, %s keys pending",
 		short(float64(p.events.Load())), short(rate),
-		short(float64(p.writes.Load())), short(float64(p.pending.keys())))
+		short(float64(p.writes.Load())), short(float64(int64(p.pending()))))
 	if retries := p.retries.Load(); retries > 0 {
 		text += fmt.Sprintf(", %s retries", short(float64(retries)))
 	}
@@ -61,7 +61,7 @@ func (p *progress) line() string {
 // brief tells of it in less, for beside a bar.
 func (p *progress) brief() string {
 	if p.drain.Load() > 0 {
-		return fmt.Sprintf("draining, %s keys to go", short(float64(p.pending.keys())))
+		return fmt.Sprintf("draining, %s keys to go", short(float64(int64(p.pending()))))
 	}
 	rate := float64(p.events.Load()) / time.Since(p.start).Seconds()
 	return fmt.Sprintf("reading, %s events, %s/s", short(float64(p.events.Load())), short(rate))

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// reading is the first part of the pipeline: from the input to the queue.
+// reading is the first part of the pipeline: from the input to the coalescer.
 type reading struct {
-	*stage
-	input      input
+	*pipeline
 	complaints *complaints
 }
 
@@ -82,44 +82,57 @@ func (r *reading) fetchFile(ctx context.Context, file file, pieces chan<- piece)
 // parse parses pieces until there are no more, or ctx ends, and returns the tally
 // of their events. A piece that is begun is also finished.
 func (r *reading) parse(ctx context.Context, pieces <-chan piece) tally {
-	reader := reader{pending: r.pending, queue: r.queue, complaints: r.complaints}
-	for {
-		r.pending.waitForRoom(ctx)
-		if ctx.Err() != nil {
-			return reader.tally
-		}
+	reader := reader{complaints: r.complaints, start: r.progress.start, found: map[string]*value{}}
+	for ctx.Err() == nil {
 		select {
 		case piece, more := <-pieces:
 			if !more {
 				return reader.tally
 			}
-			r.parsePiece(piece, &reader)
+			r.parsePiece(ctx, piece, &reader)
 		case <-ctx.Done():
+		}
+	}
+	return reader.tally
+}
+
+func (r *reading) parsePiece(ctx context.Context, piece piece, reader *reader) {
+	before := reader.tally.events
+	piece.parser.parse(piece, reader)
+	r.progress.events.Add(int64(reader.tally.events - before))
+	r.put(ctx, reader.found)
+	clear(reader.found)
+	r.progress.sampleDepth(r.events)
+}
+
+// put puts what was found in a piece. Where there is no room it waits; but what was
+// read is written, also if reading ends meanwhile.
+func (r *reading) put(ctx context.Context, found map[string]*value) {
+	for key, v := range found {
+		if r.events.PutContext(ctx, key, *v) != nil {
+			_ = r.events.Put(key, *v) // nobody shuts it down before the readers have ended
 		}
 	}
 }
 
-func (r *reading) parsePiece(piece piece, reader *reader) {
-	before := reader.tally.events
-	piece.parser.parse(piece, reader)
-	r.progress.events.Add(int64(reader.tally.events - before))
-	r.progress.sampleDepth(r.queue)
-}
-
-// A reader takes up what one goroutine finds.
+// A reader takes up what one goroutine finds. The events of a piece are added up
+// here first: for a key that comes often, that is one Put for many.
 type reader struct {
-	pending    *pending
-	queue      engine
 	complaints *complaints
+	start      time.Time
+	found      map[string]*value
 	tally      tally
 }
 
 // event tallies the event before anything else sees it, so that the tally is
 // evidence against the whole of the pipeline.
 func (r *reader) event(key []byte) {
-	hash := hashKey(key)
-	r.tally.add(1, hash)
-	r.queue.Add(r.pending.merge(key, hash))
+	r.tally.add(1, hashKey(key))
+	if known := r.found[string(key)]; known != nil { // does not allocate
+		known.count++
+		return
+	}
+	r.found[string(key)] = &value{count: 1, first: time.Since(r.start)}
 }
 
 func (r *reader) malformed(bad malformed) bool { return r.complaints.malformed(bad) }

@@ -72,29 +72,41 @@ func (r report) rows() [][2]string {
 		proven = "NOT PROVEN"
 	}
 	return [][2]string{
-		{"engine", r.pipeline.describeEngine()},
+		{"pipeline", r.pipeline.describeCrew()},
 		{"events", count(r.read.events)},
 		{"events per second", count(uint64(float64(r.read.events) / seconds))},
 		{"distinct keys", count(r.proof.keys)},
 		{"sink writes", count(r.written.writes)},
-		{"coalescing factor", fmt.Sprintf("%.2f events per write", float64(stored)/float64(max(1, r.written.writes)))},
+		{"coalescing factor", decimal(float64(stored)/float64(max(1, r.written.writes))) + " events per write"},
 		{"retries", count(r.written.retries)},
 		{"greatest depth", count(uint64(r.pipeline.progress.depth.Load()))},
 		{"event to commit, p50", r.delay(50)},
 		{"event to commit, p99", r.delay(99)},
-		{"event to commit, max", r.written.slowest.Round(10 * time.Microsecond).String()},
+		{"event to commit, max", milliseconds(r.written.slowest)},
 		{"malformed records", count(uint64(r.malformed))},
 		{"files cut short", count(uint64(r.broken))},
 		{"failed for good", count(r.written.lost.events)},
-		{"time", r.elapsed.Round(time.Millisecond).String()},
+		{"time", milliseconds(r.elapsed)},
 		{"checksum", fmt.Sprintf("%016x read, %016x stored", r.read.checksum, r.proof.stored.checksum)},
 		{"proof", proven},
 	}
 }
 
 func (r report) delay(percentile float64) string {
-	nanoseconds := r.written.delays.ValueAtPercentile(percentile)
-	return time.Duration(nanoseconds).Round(10 * time.Microsecond).String()
+	atMost := time.Duration(r.written.delays.ValueAtPercentile(percentile))
+	return milliseconds(min(atMost, r.written.slowest)) // the histogram rounds up
 }
 
-func count(n uint64) string { return humanize.Comma(int64(n)) }
+// describeCrew tells how many goroutines there were, and shards if that was asked for.
+func (p *pipeline) describeCrew() string {
+	crew := fmt.Sprintf("%d readers, %d workers", p.config.readers, p.config.workers)
+	if p.config.shards > 0 {
+		crew += fmt.Sprintf(", %d shards", p.config.shards)
+	}
+	return crew
+}
+
+// The numbers of the report: whole ones, others, and times.
+func count(n uint64) string               { return humanize.Comma(int64(n)) }
+func decimal(x float64) string            { return humanize.FormatFloat("#,###.##", x) }
+func milliseconds(d time.Duration) string { return decimal(d.Seconds()*1e3) + " ms" }

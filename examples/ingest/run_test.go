@@ -59,11 +59,11 @@ func repeated(n int) (string, map[string]int) {
 func TestRunCountsEveryEvent(t *testing.T) {
 	text, counts := repeated(500)
 	for _, flags := range [][]string{
-		{"-engine", "shardq"},
-		{"-engine", "shardq", "-shards", "1", "-workers", "1", "-readers", "1"},
-		{"-engine", "heap"},
+		{},
+		{"-shards", "1", "-workers", "1", "-readers", "1"},
 		{"-fail", "0.5", "-seed", "7"},
-		{"-fail", "0.5", "-engine", "heap", "-workers", "16", "-readers", "8"},
+		{"-fail", "0.5", "-workers", "16", "-readers", "8"},
+		{"-fail", "0.5", "-max-pending", "2"},
 		{"-max-pending", "1"},
 	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
@@ -225,10 +225,10 @@ func TestRunRefusesBeforeWorkStarts(t *testing.T) {
 		{[]string{"-workers", "many"}, []string{`invalid value "many" for flag -workers`}},
 		{[]string{"file.go"}, []string{`unexpected argument "file.go": name an input with -input`}},
 		{
-			[]string{"-format", "xml", "-engine", "steam", "-readers", "0", "-workers", "-1", "-shards", "-1", "-max-pending", "0", "-fail", "NaN", "-attempts", "-1", "-duration", "-1s"},
-			[]string{`-format "xml"`, `-engine "steam"`, "-readers 0", "-workers -1", "-shards -1", "-max-pending 0", "-fail NaN", "-attempts -1", "-duration -1s"},
+			[]string{"-format", "xml", "-readers", "0", "-workers", "-1", "-shards", "-1", "-max-pending", "0", "-fail", "NaN", "-attempts", "-1", "-duration", "-1s"},
+			[]string{`-format "xml"`, "-readers 0", "-workers -1", "-shards -1", "-max-pending 0", "-fail NaN", "-attempts -1", "-duration -1s"},
 		},
-		{[]string{"-engine", "heap", "-shards", "2"}, []string{"-shards has no meaning with -engine heap"}},
+		{[]string{"-engine", "heap"}, []string{"flag provided but not defined: -engine"}},
 		{[]string{"-fail", "1", "-attempts", "0"}, []string{"would never end"}},
 		{[]string{"-input", lines, "-format", "go", "-key", "x"}, []string{"-key has no meaning with -format go"}},
 		{[]string{"-input", lines, "-format", "ndjson"}, []string{"-format ndjson needs a -key"}},
@@ -277,7 +277,7 @@ func TestRunRefusesForeignTables(t *testing.T) {
 func TestRunPrintsItsUsage(t *testing.T) {
 	result := ingest("", "-h")
 	require.Equal(t, 0, result.code)
-	for _, word := range []string{"Usage", "-engine", "ndjson", "Exit codes"} {
+	for _, word := range []string{"Usage", "-max-pending", "ndjson", "Exit codes"} {
 		require.Contains(t, result.stderr, word)
 	}
 }

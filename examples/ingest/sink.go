@@ -131,7 +131,7 @@ func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // commit writes the batch in one transaction. After an error none of it is
 // written.
-func (s *sink) commit(batch []write) error {
+func (s *sink) commit(batch []row) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (s *sink) commit(batch []write) error {
 	return err
 }
 
-func (s *sink) upsertAll(batch []write) error {
+func (s *sink) upsertAll(batch []row) error {
 	for len(batch) >= rowsPerStatement {
 		if err := s.upsert(s.many, batch[:rowsPerStatement]); err != nil {
 			return err
@@ -165,10 +165,10 @@ func (s *sink) upsertAll(batch []write) error {
 	return nil
 }
 
-func (s *sink) upsert(statement *sql.Stmt, rows []write) error {
+func (s *sink) upsert(statement *sql.Stmt, rows []row) error {
 	s.arguments = s.arguments[:0]
 	for _, row := range rows {
-		s.arguments = append(s.arguments, s.run, row.key, int64(row.count))
+		s.arguments = append(s.arguments, s.run, row.Key, int64(row.Value.count))
 	}
 	_, err := statement.ExecContext(context.Background(), s.arguments...)
 	return err

@@ -68,9 +68,13 @@ func (p csvParser) parse(piece piece, out recorder) {
 	records.FieldsPerRecord = p.fields
 	var key []byte
 	for {
+		begin := records.InputOffset()
 		record, err := records.Read()
 		if err == io.EOF {
 			return
+		}
+		if errors.Is(err, csv.ErrQuote) {
+			err = nameOpenQuote(piece.data, int(begin), err)
 		}
 		if err == nil && p.column < len(record) {
 			key = append(key[:0], record[p.column]...)
@@ -81,8 +85,30 @@ func (p csvParser) parse(piece piece, out recorder) {
 	}
 }
 
+// openQuote is the error of the last record of a file, if it has a quote that is not closed:
+// all that follows is in that record.
+type openQuote struct{ line int } // that the record begins with, from 0
+
+func (openQuote) Error() string {
+	return "the file ends inside a quoted field of the record that begins here"
+}
+
+// nameOpenQuote returns an openQuote if the record that begins there would go on behind a
+// newline at the end of data, and otherwise err.
+func nameOpenQuote(data []byte, begin int, err error) error {
+	record := bytes.TrimLeft(data[begin:], "\r\n") // blank lines are no records
+	before := len(data) - len(record)
+	if csvRecordLength(append(record[:len(record):len(record)], '\n')) > 0 {
+		return err
+	}
+	return openQuote{bytes.Count(data[:before], newline)}
+}
+
 // complaint says what is wrong with the record, or with what stands in its place.
 func (p csvParser) complaint(piece piece, records *csv.Reader, record []string, err error) malformed {
+	if open, is := err.(openQuote); is {
+		return malformed{piece.file, piece.line + open.line, open.Error()}
+	}
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
 		return malformed{piece.file, piece.line + syntax.StartLine - 1, syntax.Err.Error()}

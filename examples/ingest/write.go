@@ -1,42 +1,43 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/shardq/shardq"
 )
 
-// A write is a value on its way into the database.
-type write struct {
-	key string
-	value
-}
-
-// maxBatch bounds the writes of one transaction, and those that wait for it. A
-// larger one makes a write cheaper and an event wait longer.
+// maxBatch bounds the rows of one transaction. A larger one makes a row cheaper and
+// an event wait longer.
 const maxBatch = 4096
 
-// writing is the second part of the pipeline: from the queue to the database.
+// writing is the second part of the pipeline: from the coalescer to the database.
 //
-// Workers take keys and their values from the queue and hand them to one
-// committer, as the database has one writer. While a transaction is under way the
-// next one's writes gather, so it is as large as the load asks for. The keys stay
-// in processing all the time, and the committer calls Done for them.
+// Each worker takes what is there, up to a batch, and writes it in one transaction.
+// The database has one writer, so while one worker is at it, the others have the
+// next batches ready. A row that fails goes back, and comes again with what was read
+// of its key meanwhile.
 type writing struct {
-	*stage
-	sink      *sink
-	writes    chan write
-	workers   sync.WaitGroup
-	committer sync.WaitGroup
+	*pipeline
+	ended chan error         // of the workers
+	stop  context.CancelFunc // ends them, when all is settled
 
-	// The committer's, until it has ended.
+	mu       sync.Mutex // guards the sink and the fields below
+	failures *rand.Rand
+	batch    []row // of the transaction, used again
 	result   written
-	failures int // transactions that failed
+	broken   int // transactions that failed
+	settled  uint64
+	read     uint64 // events, once that is known
+	over     bool   // it is known
 }
 
-// written is what became of the writes.
+// written is what became of the rows.
 type written struct {
 	writes  uint64 // that succeeded
 	retries uint64
@@ -53,147 +54,132 @@ func newDelays() *hdrhistogram.Histogram {
 	return hdrhistogram.New(int64(time.Microsecond), int64(maxDelay), 3)
 }
 
-func (w *writing) start() {
-	w.writes = make(chan write, maxBatch)
+func newWriting(p *pipeline) *writing {
+	w := &writing{pipeline: p, failures: rand.New(rand.NewPCG(p.config.seed, 0))}
 	w.result.delays = newDelays()
-	for range w.config.workers {
-		w.workers.Go(w.work)
-	}
-	w.committer.Go(w.commitAll)
+	return w
 }
 
-// finish waits until every value is in the database or given up, and ends the
-// workers. The readers must have ended. Only then is it time for the queue's
-// drain: a drain drops the keys that wait for a retry.
-func (w *writing) finish() written {
-	w.pending.seal()
-	<-w.pending.settled
-	w.queue.ShutDownWithDrain()
-	w.workers.Wait()
-	close(w.writes)
-	w.committer.Wait()
+// start starts the workers.
+func (w *writing) start() error {
+	workers, err := shardq.NewCoalescerWorkers(w.events, shardq.WorkerOptions[row]{
+		Workers:     w.config.workers,
+		HandleBatch: w.write,
+		BatchSize:   maxBatch,
+		MaxAttempts: w.config.attempts,
+		OnError:     w.failed,
+		OnGiveUp:    w.gaveUp,
+		Drain:       &shardq.DrainOptions{},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.ended = stop, make(chan error, 1)
+	go func() { w.ended <- workers.Run(ctx) }()
+	return nil
+}
+
+// finish waits until all the events that were read are written or given up, and ends
+// the workers. The drain comes only then: while it drains, what fails is given up.
+func (w *writing) finish(read uint64) written {
+	w.mu.Lock()
+	w.read, w.over = read, true
+	w.settleLocked(0)
+	w.mu.Unlock()
+	if err := <-w.ended; err != nil {
+		w.console.notice("%v", err)
+	}
 	return w.result
 }
 
-// work hands the values of keys to the committer until the queue is shut down.
-func (w *writing) work() {
-	for {
-		key, shutdown := w.queue.Get()
-		if shutdown {
-			return
-		}
-		if value, ok := w.pending.take(key); ok {
-			w.writes <- write{key, value}
+// settleLocked counts events that are written or given up.
+func (w *writing) settleLocked(events uint64) {
+	w.settled += events
+	if w.over && w.settled == w.read {
+		w.stop()
+	}
+}
+
+var errOnPurpose = errors.New("-fail: this write fails on purpose")
+
+// write writes the rows in one transaction, but for those that are to fail.
+func (w *writing) write(_ context.Context, rows []row) []error {
+	w.progress.sampleDepth(w.events)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	errs := w.chooseFailures(rows)
+	if err := w.sink.commit(w.batch); err != nil {
+		w.complain(err)
+		return all(len(rows), err)
+	}
+	now := time.Since(w.progress.start)
+	for _, r := range w.batch {
+		w.succeeded(r.Value, now)
+	}
+	w.progress.writes.Add(int64(len(w.batch)))
+	return errs
+}
+
+// chooseFailures makes the batch of those rows that are not to fail, and returns the
+// errors of all, or nil if none is to fail.
+func (w *writing) chooseFailures(rows []row) []error {
+	w.batch = w.batch[:0]
+	if w.config.fail == 0 {
+		w.batch = append(w.batch, rows...)
+		return nil
+	}
+	errs := make([]error, len(rows))
+	for i, r := range rows {
+		if w.failures.Float64() < w.config.fail {
+			errs[i] = errOnPurpose
 		} else {
-			w.queue.Done(key)
+			w.batch = append(w.batch, r)
 		}
 	}
+	return errs
 }
 
-// commitAll commits batch after batch until there are no more writes.
-func (w *writing) commitAll() {
-	failures := rand.New(rand.NewPCG(w.config.seed, 0))
-	batch := make([]write, 0, maxBatch)
-	for {
-		batch = w.gather(batch[:0])
-		if len(batch) == 0 {
-			return
-		}
-		w.progress.sampleDepth(w.queue)
-		good := chooseFailures(batch, w.config.fail, failures)
-		w.commit(batch, good)
+func all(n int, err error) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = err
 	}
-}
-
-// gather waits for a write, and appends it to batch with those that are there
-// already. The result is empty when there are no more.
-func (w *writing) gather(batch []write) []write {
-	next, more := <-w.writes
-	for more {
-		batch = append(batch, next)
-		if len(batch) == maxBatch {
-			break
-		}
-		select {
-		case next, more = <-w.writes:
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// chooseFailures moves the writes that are to fail to the end of the batch, and
-// returns how many are not.
-func chooseFailures(batch []write, share float64, random *rand.Rand) int {
-	good := len(batch)
-	for i := 0; share > 0 && i < good; {
-		if random.Float64() >= share {
-			i++
-			continue
-		}
-		good--
-		batch[i], batch[good] = batch[good], batch[i]
-	}
-	return good
-}
-
-// commit writes the first good writes of the batch in one transaction, and lets
-// the others fail.
-func (w *writing) commit(batch []write, good int) {
-	if err := w.sink.commit(batch[:good]); err != nil {
-		w.complain(good, err)
-		good = 0
-	}
-	now := time.Since(w.pending.start)
-	for _, done := range batch[:good] {
-		w.succeeded(done, now)
-	}
-	ended := good
-	for _, failed := range batch[good:] {
-		if !w.retry(failed) {
-			ended++
-		}
-	}
-	// After the Dones. A key can be dirty while its value is written, by a
-	// retry that a newer event has overtaken, and then its Done makes it ready.
-	// Were the values settled first, finish could begin the drain before that
-	// Done, the workers could find nothing ready and end, and the drain would
-	// wait for ever for somebody to take the key.
-	w.pending.settle(ended)
-	w.progress.writes.Add(int64(good))
+	return errs
 }
 
 // complain tells of a transaction that failed, and of the first few alone: a
 // full disk fails all of them.
-func (w *writing) complain(writes int, err error) {
-	w.failures++
-	if w.failures <= maxComplaints {
-		w.console.notice("a transaction of %d writes failed, they come again: %v", writes, err)
+func (w *writing) complain(err error) {
+	w.broken++
+	if w.broken <= maxComplaints {
+		w.console.notice("a transaction of %d writes failed, they come again: %v", len(w.batch), err)
 	}
 }
 
-func (w *writing) succeeded(done write, now time.Duration) {
+func (w *writing) succeeded(v value, now time.Duration) {
 	w.result.writes++
-	delay := now - done.first
+	delay := now - v.first
 	w.result.slowest = max(w.result.slowest, delay)
 	_ = w.result.delays.RecordValue(int64(min(delay, maxDelay))) // within its range
-	w.queue.Forget(done.key)
-	w.queue.Done(done.key)
+	w.settleLocked(v.count)
 }
 
-// retry gives the value of a failed write back and its key to the queue, for
-// later. It reports false if the key has failed so often that it is given up.
-func (w *writing) retry(failed write) bool {
-	defer w.queue.Done(failed.key)
-	if w.config.attempts > 0 && w.queue.NumRequeues(failed.key)+1 >= w.config.attempts {
-		w.queue.Forget(failed.key)
-		w.result.lost.add(failed.count, hashKeyString(failed.key))
-		return false
+// failed is told of each write that fails.
+func (w *writing) failed(f shardq.Failure[row]) {
+	if w.config.attempts > 0 && f.Attempt >= w.config.attempts {
+		return // it is given up
 	}
-	w.result.retries++
 	w.progress.retries.Add(1)
-	w.pending.restore(failed.key, failed.value)
-	w.queue.AddRateLimited(failed.key)
-	return true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.result.retries++
+}
+
+// gaveUp is told of each value that nobody writes any more.
+func (w *writing) gaveUp(f shardq.Failure[row]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.result.lost.add(f.Item.Value.count, hashKeyString(f.Item.Key))
+	w.settleLocked(f.Item.Value.count)
 }

@@ -1,102 +1,82 @@
 package main
 
 import (
-	"math/rand/v2"
+	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func numberedWrites(n int) []write {
-	writes := make([]write, n)
-	for i := range writes {
-		writes[i].key = strconv.Itoa(i)
+func numberedRows(n int) []row {
+	rows := make([]row, n)
+	for i := range rows {
+		rows[i] = row{Key: strconv.Itoa(i), Value: value{count: 1}}
 	}
-	return writes
+	return rows
+}
+
+func TestMergeAddsUpAndKeepsTheFirst(t *testing.T) {
+	early, late := value{2, time.Second}, value{3, time.Minute}
+	require.Equal(t, value{5, time.Second}, merge(early, late))
+	require.Equal(t, value{5, time.Second}, merge(late, early))
+}
+
+// failed returns the keys that are chosen to fail.
+func failed(t *testing.T, flags ...string) (keys []string) {
+	t.Helper()
+	p, _ := newTestPipeline(t, "", flags...)
+	defer func() { require.NoError(t, p.sink.close()) }()
+	rows := numberedRows(20_000)
+	w := newWriting(p)
+	errs := w.chooseFailures(rows)
+	for i := range errs {
+		if errs[i] != nil {
+			keys = append(keys, rows[i].Key)
+		}
+	}
+	require.Len(t, w.batch, len(rows)-len(keys), "no row is lost or doubled")
+	return keys
 }
 
 func TestChooseFailuresTakesTheShare(t *testing.T) {
-	const n = 20_000
-	for share, want := range map[float64]int{0: 0, 0.25: n / 4, 1: n} {
-		batch := numberedWrites(n)
-		good := chooseFailures(batch, share, rand.New(rand.NewPCG(1, 0)))
-		require.InDelta(t, want, n-good, n/50)
-		seen := map[string]bool{}
-		for _, w := range batch {
-			seen[w.key] = true
-		}
-		require.Len(t, seen, n, "no write is lost or doubled")
+	for share, want := range map[string]int{"0": 0, "0.25": 5_000, "1": 20_000} {
+		require.InDelta(t, want, len(failed(t, "-fail", share)), 400)
 	}
 }
 
 func TestChooseFailuresIsDecidedByTheSeed(t *testing.T) {
-	failures := func(seed uint64) []write {
-		batch := numberedWrites(100)
-		good := chooseFailures(batch, 0.5, rand.New(rand.NewPCG(seed, 0)))
-		return batch[good:]
-	}
-	require.Equal(t, failures(1), failures(1))
-	require.NotEqual(t, failures(1), failures(2))
+	require.Equal(t, failed(t, "-fail", "0.5"), failed(t, "-fail", "0.5", "-seed", "1"))
+	require.NotEqual(t, failed(t, "-fail", "0.5"), failed(t, "-fail", "0.5", "-seed", "2"))
 }
 
-func TestGatherBoundsABatch(t *testing.T) {
-	w := &writing{writes: make(chan write, 2*maxBatch)}
-	for _, one := range numberedWrites(maxBatch + 2) {
-		w.writes <- one
-	}
-	require.Len(t, w.gather(nil), maxBatch)
-	require.Len(t, w.gather(nil), 2, "what is there, without waiting for more")
-	w.writes <- write{}
-	close(w.writes)
-	require.Len(t, w.gather(nil), 1)
-	require.Empty(t, w.gather(nil), "no more")
+// What was read is written, also if reading ends while there is no room.
+func TestReadersLeaveNothingBehind(t *testing.T) {
+	p, _ := newTestPipeline(t, "", "-max-pending", "1")
+	defer func() { require.NoError(t, p.sink.close()) }()
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	r := &reading{pipeline: p}
+	r.put(ended, map[string]*value{"a": {count: 1}, "b": {count: 2}})
+	require.Equal(t, 2, p.events.Len())
 }
 
-// doneFirst is an engine that sees whether values are settled before their key is
-// done.
-type doneFirst struct {
-	engine
-	t       *testing.T
-	pending *pending
-	done    []string
-}
-
-func (e *doneFirst) Done(key string) {
-	require.False(e.t, isSettled(e.pending))
-	e.done = append(e.done, key)
-}
-
-func (e *doneFirst) Forget(string)          {}
-func (e *doneFirst) NumRequeues(string) int { return 0 }
-
-// A drain that began between the two could wait for a key that nobody takes.
-func TestCommitSettlesAfterDone(t *testing.T) {
-	p, _ := newTestPipeline(t, "", "-attempts", "1")
-	queue := &doneFirst{t: t, pending: p.pending}
-	p.queue = queue
-	var batch []write
-	for _, key := range []string{"good", "given up"} {
-		p.pending.add(key)
-		taken, _ := p.pending.take(key)
-		batch = append(batch, write{key, taken})
-	}
-	p.pending.seal()
-	w := &writing{stage: p.stage, sink: p.sink, result: written{delays: newDelays()}}
-	w.commit(batch, 1)
-	require.Equal(t, []string{"good", "given up"}, queue.done)
-	require.True(t, isSettled(p.pending))
-	require.NoError(t, p.sink.close())
+// What a histogram of three digits says of one delay is a little more than that.
+func TestPercentilesAreNotAboveTheGreatest(t *testing.T) {
+	w := written{delays: newDelays(), slowest: 1_234_567 * time.Microsecond}
+	require.NoError(t, w.delays.RecordValue(int64(w.slowest)))
+	r := report{written: w}
+	require.Greater(t, w.delays.ValueAtPercentile(99), int64(w.slowest))
+	require.Equal(t, "1,234.57 ms", r.delay(99))
+	require.Equal(t, milliseconds(w.slowest), r.delay(50))
 }
 
 func TestCommitWritesAllOfABatchOrNothing(t *testing.T) {
 	path := newDatabase(t)
 	s, err := openSink(path, "test")
 	require.NoError(t, err)
-	batch := numberedWrites(rowsPerStatement*2 + 3)
-	for i := range batch {
-		batch[i].count = 1
-	}
+	batch := numberedRows(rowsPerStatement*2 + 3)
 	require.NoError(t, s.commit(nil))
 	require.NoError(t, s.commit(batch))
 	require.NoError(t, s.commit(batch[:1]))

@@ -1,6 +1,7 @@
 // Values plays seeded random rounds against a Coalescer, and checks that nothing is lost,
 // nothing comes twice, no two workers have one key, and the values of a key come in their
 // order, per producer: whatever retries, panics of Merge, capacities and shutdowns there are.
+// In every other round Workers take the values, whose handlers and hooks fail, panic and exit.
 //
 //	go run -race ./stress/values -duration 60s -seed 1
 //
@@ -29,6 +30,6 @@ func main() {
 		}
 		sum.add(one)
 	}
-	fmt.Printf("%d rounds, %d puts taken in, %d refused, %d takes, %d given back, %d panics, %d dropped by drains: no violation\n",
-		played, sum.accepted, sum.refused, sum.takes, sum.returned, sum.panics, sum.dropped)
+	fmt.Printf("%d rounds, %d puts taken in, %d refused, %d takes, %d given back, %d panics, %d dropped by drains, %d given up, %d ends of Run by a panic: no violation\n",
+		played, sum.accepted, sum.refused, sum.takes, sum.returned, sum.panics, sum.dropped, sum.givenUp, sum.faults)
 }

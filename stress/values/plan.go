@@ -14,6 +14,9 @@ type stamp struct{ producer, n int }
 // A value is all that was merged into it, in order.
 type value = []stamp
 
+// A pair is a key with its value.
+type pair = shardq.Pending[int, value]
+
 // A target is what is tried: a Coalescer, or one that is spoiled.
 type target = coalescer
 
@@ -30,6 +33,8 @@ type plan struct {
 	retries                  bool
 	closeAfter               int64 // puts, or never before the end
 	ending                   int   // ShutDown, or Drain with a policy
+	run                      bool  // Workers take what comes, not a loop
+	maxAttempts              int
 }
 
 func newPlan(seed uint64) plan {
@@ -57,6 +62,9 @@ func newPlan(seed uint64) plan {
 	p.closeAfter = int64(p.producers*p.puts) + 1
 	if dice.IntN(2) == 0 {
 		p.closeAfter = dice.Int64N(p.closeAfter)
+	}
+	if p.run = dice.IntN(2) == 0; p.run {
+		p.maxAttempts = dice.IntN(4)
 	}
 	return p
 }

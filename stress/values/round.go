@@ -21,10 +21,14 @@ type round struct {
 	close  sync.Once
 	keys   []account
 	tally  tally
+	// context is that of the Workers, if there are some, and stop ends it.
+	context context.Context
+	stop    context.CancelFunc
+	handed  atomic.Uint64 // to their handler
 
 	mu      sync.Mutex // guards the fields below
 	faults  []error
-	dropped []shardq.Pending[int, value]
+	dropped []pair
 }
 
 // An account is what is known of a key.
@@ -37,7 +41,7 @@ type account struct {
 }
 
 // A tally counts what a round has done.
-type tally struct{ accepted, refused, takes, returned, panics, dropped uint64 }
+type tally struct{ accepted, refused, takes, returned, panics, dropped, givenUp, faults uint64 }
 
 func (t *tally) add(u tally) {
 	t.accepted += u.accepted
@@ -46,6 +50,8 @@ func (t *tally) add(u tally) {
 	t.returned += u.returned
 	t.panics += u.panics
 	t.dropped += u.dropped
+	t.givenUp += u.givenUp
+	t.faults += u.faults
 }
 
 func count(n *uint64) { atomic.AddUint64(n, 1) }
@@ -58,14 +64,22 @@ const hangs = time.Minute
 
 // play plays the round of a seed, and returns all that was wrong.
 func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) target) (tally, error) {
-	r := &round{plan: newPlan(seed)}
+	r := &round{plan: newPlan(seed), stop: func() {}}
+	if r.run {
+		r.context, r.stop = context.WithCancel(context.Background())
+		defer r.stop()
+	}
 	r.keys = make([]account, r.plan.keys)
 	r.target = newTarget(r.options(r.merge))
 	watchdog := time.AfterFunc(hangs, func() { panic(fmt.Sprintf("seed %d: the round hangs", seed)) })
 	defer watchdog.Stop()
 	var producers, workers sync.WaitGroup
-	for i := range r.workers {
-		workers.Go(func() { r.work(i) })
+	if r.run {
+		workers.Go(r.runWorkers)
+	} else {
+		for i := range r.workers {
+			workers.Go(func() { r.work(i) })
+		}
 	}
 	for i := range r.producers {
 		producers.Go(func() { r.produce(i) })
@@ -141,7 +155,7 @@ func (r *round) putOne(dice *rand.Rand, key int, v value) error {
 
 func (r *round) work(worker int) {
 	dice := rand.New(rand.NewPCG(r.seed, uint64(worker+1000)))
-	dst := make([]shardq.Pending[int, value], r.batch)
+	dst := make([]pair, r.batch)
 	for {
 		n, err := r.take(dice, dst)
 		if errors.Is(err, shardq.ErrShutDown) {
@@ -161,7 +175,7 @@ func (r *round) work(worker int) {
 }
 
 // take takes one key, or some, or gives up, as the dice will have it.
-func (r *round) take(dice *rand.Rand, dst []shardq.Pending[int, value]) (n int, err error) {
+func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
 	ctx := context.Background()
 	if dice.IntN(8) == 0 {
 		short, cancel := context.WithTimeout(ctx, time.Duration(dice.IntN(200))*time.Microsecond)
@@ -181,8 +195,8 @@ func (r *round) take(dice *rand.Rand, dst []shardq.Pending[int, value]) (n int, 
 }
 
 // deal ends the processing of what was taken, in one way or another.
-func (r *round) deal(dice *rand.Rand, taken []shardq.Pending[int, value]) {
-	var done []shardq.Pending[int, value]
+func (r *round) deal(dice *rand.Rand, taken []pair) {
+	var done []pair
 	for _, p := range taken {
 		if r.retries && dice.IntN(4) == 0 && r.giveBack(dice, p) {
 			continue
@@ -199,7 +213,7 @@ func (r *round) deal(dice *rand.Rand, taken []shardq.Pending[int, value]) {
 }
 
 // giveBack reports whether the value was taken back.
-func (r *round) giveBack(dice *rand.Rand, p shardq.Pending[int, value]) bool {
+func (r *round) giveBack(dice *rand.Rand, p pair) bool {
 	r.keys[p.Key].holder.Add(-1)
 	back := r.target.PutBack
 	if dice.IntN(2) == 0 {
@@ -226,6 +240,10 @@ func (r *round) look() {
 // end ends the coalescer, once.
 func (r *round) end() {
 	r.close.Do(func() {
+		if r.run && r.seed%2 == 0 { // they drain it, or leave what there is to settle
+			r.stop()
+			return
+		}
 		if r.ending == 3 {
 			r.target.ShutDown()
 			return
@@ -242,7 +260,7 @@ func (r *round) end() {
 
 // drop books what a drain has dropped. No worker has it, but one may have an older value of
 // the key: that is booked when all have left.
-func (r *round) drop(dropped []shardq.Pending[int, value]) {
+func (r *round) drop(dropped []pair) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropped = append(r.dropped, dropped...)

@@ -11,15 +11,24 @@ type coalescer interface {
 	Put(key int, v value) error
 	TryPut(key int, v value) error
 	PutContext(ctx context.Context, key int, v value) error
-	TakeBatch(ctx context.Context, dst []shardq.Pending[int, value]) (int, error)
+	TakeBatch(ctx context.Context, dst []pair) (int, error)
 	Take(ctx context.Context) (int, value, error)
 	Done(key int)
-	DoneBatch(taken []shardq.Pending[int, value])
+	DoneBatch(taken []pair)
 	PutBack(key int, v value) error
 	Retry(key int, v value) error
 	ShutDown()
-	Drain(ctx context.Context, options shardq.DrainOptions) ([]shardq.Pending[int, value], error)
+	Drain(ctx context.Context, options shardq.DrainOptions) ([]pair, error)
 	Stats() shardq.CoalescerStats
+	NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error)
 }
 
-func newCoalescer(o shardq.CoalescerOptions[int, value]) target { return shardq.MustCoalescer(o) }
+type withWorkers struct{ *shardq.Coalescer[int, value] }
+
+func (c withWorkers) NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error) {
+	return shardq.NewCoalescerWorkers(c.Coalescer, o)
+}
+
+func newCoalescer(o shardq.CoalescerOptions[int, value]) target {
+	return withWorkers{shardq.MustCoalescer(o)}
+}

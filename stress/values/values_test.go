@@ -25,6 +25,7 @@ func TestC54ConservationUnderLoad(t *testing.T) {
 	for what, n := range map[string]uint64{
 		"taken in": sum.accepted, "refused": sum.refused, "taken": sum.takes,
 		"given back": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
+		"given up": sum.givenUp,
 	} {
 		assert.NotZero(t, n, "nothing was %s", what)
 	}
@@ -42,6 +43,7 @@ var saboteurs = map[string]func(target) target{
 	"puts back behind":       func(t target) target { return &behind{saboteur{t}} },
 	"done while taken":       func(t target) target { return &early{saboteur{t}} },
 	"forgets what it drops":  func(t target) target { return &dropper{saboteur{t}} },
+	"workers tell nobody":    func(t target) target { return &silent{saboteur{t}} },
 	"asks for no room":       func(t target) target { return &crowd{saboteur{t}} },
 }
 
@@ -105,15 +107,22 @@ func (s *dropper) Drain(ctx context.Context, o shardq.DrainOptions) ([]shardq.Pe
 	return nil, err
 }
 
+type silent struct{ saboteur }
+
+func (s *silent) NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error) {
+	o.OnGiveUp = nil
+	return s.target.NewWorkers(o)
+}
+
 type crowd struct{ saboteur }
 
 func (s *crowd) TryPut(key int, v value) error { return s.target.Put(key, v) }
 
-// TestSaboteursAreConvicted: each fault is found in one of some hundred rounds.
+// TestSaboteursAreConvicted: each fault is found in one of so many rounds.
 func TestSaboteursAreConvicted(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(500) {
+			for seed := range uint64(2000) {
 				_, err := play(seed, func(o shardq.CoalescerOptions[int, value]) target { return spoil(newCoalescer(o)) })
 				if err != nil {
 					t.Logf("seed %d: %v", seed, err)

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+// A value is what is to be written for one key: how many events it had, and when
+// the first of them came, since the start of the run.
+type value struct {
+	count uint64
+	first time.Duration
+}
+
+// merge returns the value of the events of both.
+func merge(pending, next value) value {
+	return value{pending.count + next.count, min(pending.first, next.first)}
+}
+
+// events are between the readers and the database: for each key, all that was
+// read of it and is not written yet.
+type events = shardq.Coalescer[string, value]
+
+// A row is a key with its value.
+type row = shardq.Pending[string, value]
+
+// A key whose writes keep failing comes back after firstRetry, then after twice
+// that, and so on up to lastRetry. An event of the key that comes meanwhile
+// brings it back at once.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+func newEvents(config config) (*events, error) {
+	return shardq.NewCoalescer(shardq.CoalescerOptions[string, value]{
+		Queue: shardq.Options[string]{
+			Name:        "ingest",
+			Shards:      config.shards,
+			RateLimiter: limiter.NewExponential[string](firstRetry, lastRetry),
+		},
+		Merge:    merge,
+		Capacity: config.maxPending,
+	})
+}

@@ -1,0 +1,59 @@
+package shardq
+
+import (
+	"context"
+	"time"
+)
+
+// A coalescerSource has Workers take from a [Coalescer]. The processing of a key is that of its
+// value, which nobody else has meanwhile, the coalescer neither.
+type coalescerSource[K comparable, V any] struct{ *Coalescer[K, V] }
+
+func (s coalescerSource[K, V]) name() string                  { return s.queue.name }
+func (s coalescerSource[K, V]) done(taken Pending[K, V])      { s.queue.Done(taken.Key) }
+func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V]) { s.endBatch(all) }
+func (s coalescerSource[K, V]) shuttingDown() bool            { return s.queue.ShuttingDown() }
+
+func (s coalescerSource[K, V]) backOff(taken Pending[K, V]) time.Duration {
+	return s.queue.limiter.When(taken.Key)
+}
+
+func (s coalescerSource[K, V]) failures(taken Pending[K, V]) int {
+	return s.queue.limiter.NumRequeues(taken.Key)
+}
+
+func (s coalescerSource[K, V]) forget(taken Pending[K, V]) { s.queue.limiter.Forget(taken.Key) }
+
+func (s coalescerSource[K, V]) succeeded(taken Pending[K, V]) { s.Done(taken.Key) }
+
+// take returns no priority: keys have none.
+func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], priority int, err error) {
+	taken.Key, taken.Value, err = s.Coalescer.take(ctx)
+	return taken, 0, err
+}
+
+func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], _ []int) (n int, err error) {
+	return s.Coalescer.takeBatch(ctx, items)
+}
+
+// giveBack lays the value back, or else it is refused: never both. If the user's code panics
+// before that, the value goes back nevertheless, with as much of what was asked for as is
+// known by then.
+func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], _ int, after func() time.Duration, refused func()) {
+	p := putter[K, V]{s.Coalescer, s.stripeOf(taken.Key), taken.Key, taken.Value, 1}
+	delay := time.Duration(0)
+	defer func() {
+		if !p.layBack(delay) {
+			refused()
+		}
+	}()
+	if p.stripe.isClosed() {
+		return // before the limiter counts a failure
+	}
+	delay = after()
+	p.weight = s.weightOf(taken.Value)
+}
+
+func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
+	return s.Drain(ctx, options)
+}
