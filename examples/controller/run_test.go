@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ func TestRunBringsEveryObjectToItsEnd(t *testing.T) {
 			result := runWhole(t, nil, append(append(small[:len(small):len(small)], flags...), "-db", path)...)
 			require.Equal(t, exitProven, result.code, result.stderr)
 			require.Equal(t, "every object is as it is desired, or was refused", result.row(t, "proof"))
+			require.NotContains(t, result.stderr, "given up", "what a drain drops was settled before")
 			database := reopen(t, path)
 			objects := number(t, database, "SELECT count(*) FROM desired")
 			require.NotZero(t, objects)
@@ -86,6 +88,48 @@ func TestRunPrefersChangesToTheList(t *testing.T) {
 	with, without := median(), median("-no-priorities")
 	require.Less(t, with, 2*latency)
 	require.Greater(t, without, 50*latency)
+}
+
+// More changes than there is time for do not keep the list waiting until they end.
+func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
+	const duration = time.Second
+	listed := 0
+	result := runWith(t, func(c *controller) {
+		start, observe := time.Now(), c.api.observe
+		c.api.observe = func(key Key, now version) error {
+			if key.Tenant == floodingTenant && time.Since(start) < duration {
+				listed++
+			}
+			return observe(key, now)
+		}
+	}, "-objects", "30", "-tenants", "10", "-workers", "1", "-flood", "0", "-fail", "0", "-duration", duration.String())
+	require.Equal(t, exitProven, result.code, result.stderr)
+	share := int(duration / latency / 16) // of the Gets
+	require.Greater(t, listed, share/2)
+	require.Less(t, listed, share*2)
+}
+
+// To be told to come later is no failure, however often.
+func TestRunComesLaterWhenItIsTold(t *testing.T) {
+	const times = 2 * maxAttempts
+	victim, calls := Key{"flood", "object-7"}, []time.Time{}
+	result := runWith(t, func(c *controller) {
+		observe := c.api.observe
+		c.api.observe = func(key Key, now version) error {
+			if key != victim {
+				return observe(key, now)
+			}
+			if calls = append(calls, time.Now()); len(calls) <= times {
+				return throttled{retryAfter}
+			}
+			return observe(key, now)
+		}
+	}, "-objects", "1", "-tenants", "0", "-flood", "0", "-fail", "0")
+	require.Equal(t, exitProven, result.code, result.stderr)
+	require.Equal(t, strconv.Itoa(times), result.row(t, "told to come later"))
+	for i, call := range calls[1:] {
+		require.InDelta(t, retryAfter, call.Sub(calls[i]), float64(2*latency))
+	}
 }
 
 func TestRunEndsEarlyWhenInterrupted(t *testing.T) {
