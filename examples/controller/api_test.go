@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,4 +50,24 @@ func TestAPIRefusesBadSpecsForGood(t *testing.T) {
 			require.EqualValues(t, 7, refused.generation)
 		}
 	})
+}
+
+// What the API loses it loses until it is told to be honest, as it is for the last list.
+func TestAPILosesWritesUntilItIsHonest(t *testing.T) {
+	lost := func(honest bool) (n int) {
+		observed := 0
+		a := &api{observe: func(Key, version) error { observed++; return nil }, fail: 1, calls: map[Key]uint64{}}
+		a.honest.Store(honest)
+		synctest.Test(t, func(t *testing.T) {
+			for range 500 {
+				if strings.HasPrefix(answer(t, a, one), "<nil>") {
+					n++
+				}
+			}
+		})
+		return n - observed
+	}
+	require.NotZero(t, lost(false))
+	require.Zero(t, lost(true))
+	require.True(t, runWith(t, func(*controller) {}, "-objects", "1", "-duration", "0").controller.api.honest.Load())
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,8 +94,12 @@ func TestProofReadsTheDatabaseItself(t *testing.T) {
 
 func TestProofFindsTwoWorkersAtOnce(t *testing.T) {
 	result := runWith(t, func(c *controller) {
+		c.api.fail = 0
 		key := Key{floodingTenant, "object-0"}
-		c.ledger.begin(key) // and never ends
+		var both sync.WaitGroup
+		both.Go(func() { _ = c.reconciler.reconcile(context.Background(), key) })
+		both.Go(func() { _ = c.reconciler.reconcile(context.Background(), key) })
+		both.Wait()
 	}, small...)
 	require.Equal(t, exitFailed, result.code)
 	require.Contains(t, result.stderr, "1 turns began while another worker had the object")
