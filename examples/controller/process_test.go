@@ -67,7 +67,7 @@ func TestSignalEndsTheChangesAndDrains(t *testing.T) {
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	path := newDatabase(t)
 	var stdout bytes.Buffer
-	command, lines := program(t, &stdout, "-objects", "20", "-workers", "1", "-duration", "1h", "-fail", "1", "-db", path)
+	command, lines := program(t, &stdout, "-objects", "10", "-workers", "1", "-duration", "1h", "-fail", "1", "-db", path)
 	await(t, lines, "tenants change theirs")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
 	await(t, lines, "no more changes")
@@ -81,5 +81,5 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 
 	second := runWhole(t, nil, "-objects", "1", "-duration", "0", "-db", path)
 	require.Equal(t, exitProven, second.code, second.stderr)
-	require.Contains(t, second.row(t, "objects"), "280,")
+	require.Contains(t, second.row(t, "objects"), "140,")
 }

@@ -85,7 +85,7 @@ func TestRunGivesUpWhatFailsForEver(t *testing.T) {
 // for the list.
 func TestRunPrefersChangesToTheList(t *testing.T) {
 	median := func(flags ...string) time.Duration {
-		result := runWith(t, func(*controller) {}, append(flags, "-objects", "100", "-workers", "4", "-fail", "0", "-flood", "0", "-duration", "1s")...)
+		result := runWith(t, func(*controller) {}, append(flags, "-objects", "50", "-workers", "4", "-fail", "0", "-flood", "0", "-duration", "1s")...)
 		require.Equal(t, exitProven, result.code, result.stderr)
 		delays := result.controller.ledger.delays[besideList].histogram
 		require.Greater(t, delays.TotalCount(), int64(100))
