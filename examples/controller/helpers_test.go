@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"io"
+	"log"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whole runs are in bubbles of testing/synctest: nobody waits for the seconds of a run, and
+// delays do not depend on the machine.
+
+// small are flags for a run of few objects.
+var small = []string{"-objects", "10", "-tenants", "2", "-flood", "200", "-workers", "4", "-duration", "1s"}
+
+// outcome is what a run of the program left behind.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	controller     *controller // nil after a run of the program as a whole
+}
+
+// row returns the value of the report's row of that name.
+func (o outcome) row(t *testing.T, name string) string {
+	t.Helper()
+	for line := range strings.Lines(o.stdout) {
+		if value, ok := strings.CutPrefix(line, name+"  "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	require.Fail(t, "no such row", "%q in:\n%s", name, o.stdout)
+	return ""
+}
+
+// runWhole runs the program, and calls during beside it.
+func runWhole(t *testing.T, during func(interrupt func()), arguments ...string) (o outcome) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		if during != nil {
+			go during(interrupt)
+		}
+		var stdout, stderr bytes.Buffer
+		o.code = run(ctx, arguments, &stdout, &stderr)
+		o.stdout, o.stderr = stdout.String(), stderr.String()
+	})
+	return o
+}
+
+// runWith runs a controller that prepare may change before.
+func runWith(t *testing.T, prepare func(*controller), arguments ...string) (o outcome) {
+	t.Helper()
+	path := newDatabase(t)
+	synctest.Test(t, func(t *testing.T) {
+		var stdout, stderr bytes.Buffer
+		config, err := parseFlags(append(arguments, "-db", path), io.Discard)
+		require.NoError(t, err)
+		o.controller, err = newController(config, log.New(&stderr, "", 0))
+		require.NoError(t, err)
+		prepare(o.controller)
+		o.code = o.controller.run(t.Context(), &stdout)
+		o.stdout, o.stderr = stdout.String(), stderr.String()
+	})
+	return o
+}
+
+func newDatabase(t *testing.T) string { return filepath.Join(t.TempDir(), "state.db") }
+
+func reopen(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	state, err := openState(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { state.database.Close() })
+	return state.database
+}
+
+// number returns the one number that a query finds.
+func number(t *testing.T, database *sql.DB, query string) (n int) {
+	t.Helper()
+	require.NoError(t, database.QueryRow(query).Scan(&n))
+	return n
+}
