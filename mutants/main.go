@@ -3,6 +3,7 @@
 //
 //	go run ./mutants                    all of them, some minutes
 //	go run ./mutants -run turn -v       those whose names match, with their commands
+//	go run ./mutants -part 3/30         every thirtieth of them, from the third on
 //	go run ./mutants -list              what there is, without a run
 //	go run ./mutants -update FILE       all of them, and the table in FILE renewed; with
 //	                                    -run, the rows of those that it chooses
@@ -34,6 +35,7 @@ import (
 // options are what the command line says.
 type options struct {
 	run      *regexp.Regexp
+	part     part
 	list     bool
 	verbose  bool
 	markdown bool
@@ -52,6 +54,7 @@ func main() {
 func parseOptions() (options, error) {
 	var o options
 	pattern := flag.String("run", "", "only the mutants whose names match this `regexp`")
+	flag.Var(&o.part, "part", "of those, `K/N`: every Nth, from the Kth on")
 	flag.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print each mistake and each command")
 	flag.BoolVar(&o.markdown, "markdown", false, "print the results as a table for the documents")
@@ -89,6 +92,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	mutants = o.part.of(mutants)
 	if o.list {
 		printList(mutants)
 		return nil

@@ -179,3 +179,27 @@ func TestReasons(t *testing.T) {
 		assert.Equal(t, want, (&verdict{output: output}).reason())
 	}
 }
+
+// TestParts: the parts of all mutants are all of them, each once.
+func TestParts(t *testing.T) {
+	all := make([]mutant, 10)
+	for i := range all {
+		all[i].name = fmt.Sprint(i)
+	}
+	seen := map[string]int{}
+	for k := 1; k <= 3; k++ {
+		var p part
+		require.NoError(t, p.Set(fmt.Sprintf("%d/3", k)))
+		for _, m := range p.of(all) {
+			seen[m.name]++
+		}
+	}
+	require.Len(t, seen, 10)
+	for name, times := range seen {
+		require.Equal(t, 1, times, name)
+	}
+	require.Len(t, part{}.of(all), 10)
+	for _, wrong := range []string{"", "3", "0/3", "4/3", "1/0", "1/3x", "a/b", "-1/3"} {
+		require.Error(t, new(part).Set(wrong), wrong)
+	}
+}
