@@ -236,11 +236,9 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	return c.putBack(key, value, delay)
 }
 
-// Queue returns the queue of keys, to look at: its Len counts the keys that a Take would
-// return now, its Stats, Snapshot and All tell of the keys, its NumRequeues of their
-// failures. What changes it, such as Add, Get, Done, Cancel or ShutDown, must not be
-// called: the values would not be where their keys are.
-func (c *Coalescer[K, V]) Queue() *Queue[K] { return c.queue }
+// Queue returns a view of the queue of keys: its Len counts the keys that a Take would
+// return now, its Stats, Snapshot and All tell of the keys, its NumRequeues of their failures.
+func (c *Coalescer[K, V]) Queue() QueueView[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value, also of those that wait for their
 // retry, or for the end of their processing. Under concurrent use it was about right a

@@ -170,7 +170,8 @@ func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 // what a drain waits for.
 func (q *Queue[T]) Done(item T) { q.shards.Done(item) }
 
-// Len returns the number of ready items: those that a Get would return now. Items
+// Len returns the number of ready items: those that a Get would return now, or as soon as
+// their group has come below its [Options].GroupLimit. Items
 // that wait for a delay, that are in processing, or that are dirty are not ready.
 //
 // It asks one shard after the other, and only those that have something ready: under

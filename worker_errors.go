@@ -15,6 +15,12 @@ type Failure[T any] struct {
 	Item T
 	// Err says why. It is never nil.
 	Err error
+	// Final: the item will not be tried again, so that OnGiveUp is told of it. OnError does
+	// not know yet of a shutdown that is about to come between.
+	Final bool
+	// Requeued: nothing has failed; a [RequeueAfter] came too late, for the queue was
+	// shutting down.
+	Requeued bool
 	// Attempt is the number of the attempt, from 1. For an item that a drain dropped while
 	// it waited, it is how many attempts had failed by then, and may be 0.
 	Attempt int

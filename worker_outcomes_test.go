@@ -179,6 +179,7 @@ func TestC50MaxAttempts(t *testing.T) {
 		synctest.Wait()
 		requireFailures(t, s.failed, "a 1: on purpose", "a 2: on purpose", "a 3: on purpose")
 		require.Equal(t, s.failed[2:], s.givenUp)
+		require.Equal(t, []bool{false, false, true}, []bool{s.failed[0].Final, s.failed[1].Final, s.failed[2].Final})
 		q.Add("a") // a new life
 		synctest.Wait()
 		require.Equal(t, 1, s.failed[3].Attempt)
@@ -328,6 +329,11 @@ func TestC50FailureDuringAShutdown(t *testing.T) {
 			requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: "+err.Error())
 			require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
 			require.ErrorIs(t, s.givenUp[0].Err, err)
+			require.True(t, s.givenUp[0].Final)
+			require.Equal(t, err != errOnPurpose, s.givenUp[0].Requeued)
+			for _, f := range s.failed {
+				require.False(t, f.Final || f.Requeued, "nobody could know")
+			}
 			require.Zero(t, q.NumRequeues("a"))
 			require.EqualValues(t, 1, q.Stats().Dropped, "b alone: nothing was added in vain")
 		})

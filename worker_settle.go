@@ -58,13 +58,17 @@ func (w *Workers[T]) requeue(item T, result outcome) {
 		return result.delay
 	}
 	w.source.giveBack(item, result.priority, after, func() {
-		w.giveUp(tooLateFor(w.failure(item, result)))
+		f := tooLateFor(w.failure(item, result))
+		f.Requeued = true
+		w.giveUp(f)
 	})
 }
 
 // failed tells of a failure, and then decides what becomes of the item, also if OnError
 // panics or ends the goroutine.
 func (w *Workers[T]) failed(f Failure[T], result outcome) {
+	exhausted := w.options.MaxAttempts > 0 && f.Attempt >= w.options.MaxAttempts
+	f.Final = result.permanent || exhausted
 	defer w.decide(f, result)
 	if w.options.OnError != nil {
 		w.options.OnError(f)
@@ -72,8 +76,7 @@ func (w *Workers[T]) failed(f Failure[T], result outcome) {
 }
 
 func (w *Workers[T]) decide(f Failure[T], result outcome) {
-	exhausted := w.options.MaxAttempts > 0 && f.Attempt >= w.options.MaxAttempts
-	if result.permanent || exhausted {
+	if f.Final {
 		w.giveUp(f)
 		return
 	}
@@ -106,6 +109,7 @@ func tooLateFor[T any](f Failure[T]) Failure[T] {
 // giveUp tells of an item that is given up, and forgets it.
 func (w *Workers[T]) giveUp(f Failure[T]) {
 	defer w.source.forget(f.Item)
+	f.Final = true
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)
 	}

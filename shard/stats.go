@@ -17,7 +17,7 @@ type rareCounters struct {
 type Stats struct {
 	// Shards is the number of shards.
 	Shards int
-	// Ready is the number of items that a Get would return: what Len returns.
+	// Ready is the number of ready items: what Len returns.
 	Ready int
 	// Waiting is the number of items whose delay is running.
 	Waiting int
