@@ -170,16 +170,15 @@ func (l *ledger) converged(key Key) {
 	})
 }
 
-// failed notes that an attempt failed.
-func (l *ledger) failed(key Key) {
+// retried notes that an attempt failed, and another one follows.
+func (l *ledger) retried(key Key) {
 	l.update(key, func(_ *entry, t *tally) { t.retries++ })
 }
 
 // givenUp notes that the object will not be tried again for what was asked before the turn
-// began. It follows a failed attempt, which is then no retry.
+// began.
 func (l *ledger) givenUp(key Key, refused bool) {
 	l.update(key, func(e *entry, t *tally) {
-		t.retries--
 		if refused {
 			t.refused++
 		} else {

@@ -64,7 +64,9 @@ func (r *reconciler) verdict(err error) error {
 // failed is told of each failed attempt. A panic is one of them: it has cost neither the
 // program nor the worker.
 func (r *reconciler) failed(f shardq.Failure[Key]) {
-	r.ledger.failed(f.Item)
+	if !f.Final {
+		r.ledger.retried(f.Item)
+	}
 	if panicked, ok := errors.AsType[*shardq.PanicError](f.Err); ok {
 		r.tellOnce(&r.panics, "%v: attempt %d panicked: %v", f.Item, f.Attempt, panicked.Value) // its Stack says where
 	}
