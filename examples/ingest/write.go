@@ -167,8 +167,8 @@ func (w *writing) succeeded(v value, now time.Duration) {
 
 // failed is told of each write that fails.
 func (w *writing) failed(f shardq.Failure[row]) {
-	if w.config.attempts > 0 && f.Attempt >= w.config.attempts {
-		return // it is given up
+	if f.Final {
+		return // OnGiveUp is told
 	}
 	w.progress.retries.Add(1)
 	w.mu.Lock()
