@@ -41,8 +41,9 @@ import (
 // in the goroutine of the call that needs them. No method waits for a Merge of another
 // goroutine: what is put while the key's value is being merged is laid beside that, and merged
 // by a later call. If Merge or Weight panics, the panic reaches the caller. A Put whose
-// Merge panics did not take its value in, though Merge may have changed what is pending; a Take whose Merge panics leaves the values
-// where they are, to be taken one by one. No other value is lost by that.
+// Merge panics did not take its value in, though Merge may have changed what is pending; a
+// Take whose Merge panics leaves the values where they are, to be taken one by one. No
+// other value is lost by that.
 //
 // Each pending key costs about a hundred bytes beside key and value; what a burst needed is
 // given back. In steady state nothing is allocated, unless Puts of one key meet.
@@ -59,8 +60,8 @@ type Coalescer[K comparable, V any] struct {
 	buffers sync.Pool // of *[]K
 }
 
-// MaxWeight is the greatest weight that a value of a [Coalescer] can have.
-const MaxWeight = 1 << 40
+// MaxValueWeight is the greatest weight that a value of a [Coalescer] can have.
+const MaxValueWeight = 1 << 40
 
 // CoalescerOptions configure a [Coalescer].
 type CoalescerOptions[K comparable, V any] struct {
@@ -82,9 +83,9 @@ type CoalescerOptions[K comparable, V any] struct {
 	Capacity int
 
 	// Weight returns the weight of a value, such as its bytes. Less than 1 counts as 1, and
-	// more than [MaxWeight] as that. A value that is put needs room for its own weight; when it was merged,
-	// the room of both becomes that of Weight(merged), which may exceed the Capacity if
-	// merged values weigh more than their parts. A value that weighs more than the Capacity
+	// more than [MaxValueWeight] as that. A value that is put needs room for its own weight;
+	// when it was merged, the room of both becomes that of Weight(merged), which may exceed
+	// the Capacity if merged values weigh more than their parts. A value that weighs more than the Capacity
 	// has room when nothing else is pending. Default: keys are counted.
 	Weight func(V) int
 }

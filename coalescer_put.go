@@ -73,7 +73,7 @@ func (c *Coalescer[K, V]) weightOf(value V) int64 {
 	if c.weigh == nil {
 		return 1
 	}
-	return int64(min(max(c.weigh(value), 1), MaxWeight))
+	return int64(min(max(c.weigh(value), 1), MaxValueWeight))
 }
 
 // put takes the value in, if it may.

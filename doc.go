@@ -104,8 +104,8 @@
 // [Queue.GetContext] and [Queue.Items] end with a context. [Queue.AddBatch],
 // [Queue.GetBatch] and [Queue.DoneBatch] deal with many items in one call. With
 // [Queue.AddWith] a delay can be put off, moved or left alone, and [Queue.Cancel] takes adds
-// back. [AddOptions].Priority lets items overtake others, and
-// [Options].Group lets tenants take turns. [Options].Capacity bounds what [Queue.TryAdd] and [Queue.AddContext] take in.
+// back. [AddOptions].Priority lets items overtake others, and [Options].Group lets tenants
+// take turns. [Options].Capacity bounds what [Queue.TryAdd] and [Queue.AddContext] take in.
 // [Queue.Snapshot] and [Queue.All] tell what is in the queue, and [Options].OnStuck of what
 // has been in processing for too long. Who does not use them does not pay for them.
 //

@@ -15,7 +15,7 @@ import (
 const MaxShards = shard.MaxShards
 
 // MaxGroupWeight is the greatest weight of a group. See [Options].GroupWeight.
-const MaxGroupWeight = shard.MaxWeight
+const MaxGroupWeight = shard.MaxGroupWeight
 
 // DefaultTick is the resolution of delays when [Options].Tick is zero.
 const DefaultTick = time.Millisecond
@@ -66,8 +66,8 @@ type Options[T comparable] struct {
 	// turns among the groups, whatever their numbers: one after the other, as much of each
 	// as its GroupWeight says, the items of a group by their priorities and then in their
 	// order. So an item of a group with i others ready waits, with one shard, while at most
-	// (i/weight+1) × W are handed out, where W is what the groups that have something ready weigh together; with more
-	// shards, at most eight times as many.
+	// (i/weight+1) × W are handed out, where W is what the groups that have something ready
+	// weigh together; with more shards, at most eight times as many.
 	//
 	// All items of a group are in one shard, which follows from the group: so Hash must be
 	// nil, and StableRouting is by the group's name. What one group alone can get through
@@ -91,8 +91,9 @@ type Options[T comparable] struct {
 	// an item of the priority that has gone without longest: so the lower ones always get
 	// on, however much comes in above them. With one shard, an item that has i others of
 	// its priority before it, and L priorities in use, is handed out within
-	// (i+1) × L × LowerLevelEvery Gets; with N shards, within 4 × N times as many. Default: 0, priorities are strict, and what is low
-	// may starve. See [AddOptions].Priority.
+	// (i+1) × L × LowerLevelEvery Gets; with N shards, within 4 × N times as many. With
+	// Group, it counts what each group is handed out. Default: 0, priorities are strict,
+	// and what is low may starve. See [AddOptions].Priority.
 	LowerLevelEvery int
 
 	// CancelDelayOnAdd makes an Add of a waiting item cancel its delay, as

@@ -45,7 +45,7 @@ func (s *Set[T]) addressOf(item T, hash uint64) (*shard[T], address) {
 func (s *Set[T]) addressInGroup(item T, hash uint64) (*shard[T], address) {
 	group, weight := s.group(item), 1
 	if s.groupWeight != nil {
-		weight = min(max(1, s.groupWeight(group)), MaxWeight)
+		weight = min(max(1, s.groupWeight(group)), MaxGroupWeight)
 	}
 	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), int32(weight)}}
 }

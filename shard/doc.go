@@ -6,15 +6,17 @@
 //
 // # The way of an item
 //
-//	Add      → route.go → table.go finds or makes the entry → state.go → fifo.go → park.go wakes a consumer
+//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → fifo.go → park.go wakes a consumer
 //	Get      → turn.go picks a shard → fifo.go → state.go → the caller     (park.go while nothing is ready)
 //	Done     → table.go → state.go → forgotten, or back to fifo.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd   → admit.go → internal/room → as Add
 //	Group    → address.go → groups.go seats it → ring.go and fair.go say whose turn it is
-//	Priority → priority.go → levels.go beside fifo.go, and urgency.go beside turn.go
+//	Priority → priority.go → wishes.go notes it → levels.go and heap.go beside fifo.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
+//	Again    → again.go → as an Add of what is in processing, also after a shutdown began
+//	Looks    → info.go, group_info.go, stats.go
 //
 // # What each lock and word protects
 //
@@ -24,8 +26,8 @@
 // (internal/room) and the list of what the watchdog found have mutexes of their own, leaves as
 // well. Between shards there are only atomics: the words of ready bits (turn.go), the
 // parking lot (park.go), the driver's baton (driver.go), the closing flags (shutdown.go),
-// the count of what is held (internal/room), the pulse (ages.go) and the board of priorities
-// (urgency.go).
+// the count of what is held (internal/room), that of the groups held back (ring.go), the pulse
+// (ages.go) and the board of priorities (urgency.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
 // not fire, to driver.go; after one that fires early, to reading.go; after a shutdown

@@ -12,8 +12,8 @@ import "github.com/shardq/shardq/internal/chunked"
 // Groups are found as items are, by a table, and known by their ids: so a group costs
 // memory while it has items, and no longer, and no operation costs more for their number.
 
-// MaxWeight is the greatest weight of a group.
-const MaxWeight = 1 << 20
+// MaxGroupWeight is the greatest weight of a group.
+const MaxGroupWeight = 1 << 20
 
 // A group is what a shard knows of one.
 type group struct {
