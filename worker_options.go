@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// MaxBatchSize is the greatest [WorkerOptions].BatchSize.
+const MaxBatchSize = 1 << 20
+
 // WorkerOptions say how [Workers] process items. [NewWorkers] reads them once.
 //
 // Attempts are counted by the queue's limiter alone: an attempt is the one after as many
@@ -35,7 +38,8 @@ type WorkerOptions[T any] struct {
 	// last is settled.
 	HandleBatch func(ctx context.Context, items []T) []error
 
-	// BatchSize is how many items HandleBatch is given at most: 1 or more.
+	// BatchSize is how many items HandleBatch is given at most: 1 to [MaxBatchSize]. Each
+	// worker has room for as many.
 	BatchSize int
 
 	// Timeout ends the context of an attempt, or of a batch. It is real time, whatever
@@ -100,7 +104,8 @@ func (o WorkerOptions[T]) validate() error {
 	fault(o.Workers < 1, "Workers is %d: want 1 or more", o.Workers)
 	fault(o.Handle == nil && o.HandleBatch == nil, "Handle and HandleBatch are both nil: want one of them")
 	fault(o.Handle != nil && o.HandleBatch != nil, "Handle and HandleBatch are both set: want one of them")
-	fault(o.HandleBatch != nil && o.BatchSize < 1, "BatchSize is %d: want 1 or more with HandleBatch", o.BatchSize)
+	fault(o.HandleBatch != nil && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
+		"BatchSize is %d: want 1 to %d with HandleBatch", o.BatchSize, MaxBatchSize)
 	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no bound) or more", o.MaxAttempts)

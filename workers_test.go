@@ -216,6 +216,10 @@ func TestC49FaultsOfTheOptions(t *testing.T) {
 	for _, text := range []string{"both set", "BatchSize is 0", "Drain.Waiting", "DrainTimeout is -1ns"} {
 		require.ErrorContains(t, err, text)
 	}
+	_, err = shardq.NewWorkers(newQueue[string](1), shardq.WorkerOptions[string]{
+		Workers: 1, HandleBatch: func(context.Context, []string) []error { return nil }, BatchSize: 1<<20 + 1,
+	})
+	require.ErrorContains(t, err, "BatchSize is 1048577: want 1 to 1048576")
 }
 
 // The options are read once.
