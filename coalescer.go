@@ -52,8 +52,9 @@ type Coalescer[K comparable, V any] struct {
 	seed  maphash.Seed
 	merge func(pending, next V) V
 	// weigh is nil if keys are counted.
-	weigh   func(V) int
-	route   func(K) uint64
+	weigh func(V) int
+	// routing calls what the user has given the queue to route keys with; nil if that is nothing.
+	routing func(K)
 	room    *room.Room
 	stripes coalescerStripes[K, V]
 	ending  coalescerEnding
@@ -66,8 +67,8 @@ const MaxValueWeight = 1 << 40
 // CoalescerOptions configure a [Coalescer].
 type CoalescerOptions[K comparable, V any] struct {
 	// Queue configures the queue of keys. Its Capacity must be 0: the coalescer has its
-	// own. Its Hash, if there is one, is called once more for each value that is put. Its
-	// CancelDelayOnAdd is taken to be set: a value that comes while its key waits for a
+	// own. Its Hash, or its Group and GroupWeight, are called once more for each value that
+	// is put. Its CancelDelayOnAdd is taken to be set: a value that comes while its key waits for a
 	// retry ends that.
 	Queue Options[K]
 
@@ -107,12 +108,12 @@ func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalesc
 		return nil, err
 	}
 	c := &Coalescer[K, V]{
-		queue: queue,
-		seed:  maphash.MakeSeed(),
-		merge: options.Merge,
-		weigh: options.Weight,
-		route: options.Queue.Hash,
-		room:  options.newRoom(),
+		queue:   queue,
+		seed:    maphash.MakeSeed(),
+		merge:   options.Merge,
+		weigh:   options.Weight,
+		routing: options.Queue.routing(),
+		room:    options.newRoom(),
 	}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))

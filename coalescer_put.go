@@ -58,8 +58,8 @@ type putter[K comparable, V any] struct {
 
 // newPutter does all that user code has a part in before anything is changed.
 func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
-	if c.route != nil {
-		c.route(key) // if it panics, then better here than when the value is in
+	if c.routing != nil {
+		c.routing(key) // if it panics, then better here than when the value is in
 	}
 	return putter[K, V]{c, c.stripeOf(key), key, value, c.weightOf(value)}
 }

@@ -749,6 +749,21 @@ func TestC17C54PanickingHashAndLimiter(t *testing.T) {
 	assert.Zero(t, c.Stats().Queue.Processing)
 }
 
+// A Group or GroupWeight that panics does so before the value is in.
+func TestC17C54PanickingGroup(t *testing.T) {
+	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		o.Queue.Group = func(key string) string { return key[:1] }
+		o.Queue.GroupWeight = func(group string) int { return map[string]int{"a": 1}[group] / map[string]int{"a": 1}[group] }
+	})
+	for _, key := range []string{"", "b"} {
+		assert.Panics(t, func() { _ = c.Put(key, "1") })
+		assert.Panics(t, func() { _ = c.PutContext(context.Background(), key, "1") })
+		assert.Zero(t, c.Len())
+	}
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+}
+
 type panickingLimiter struct{}
 
 func (panickingLimiter) When(string) time.Duration { panic("on purpose") }

@@ -113,6 +113,56 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 	}
 }
 
+// TestC47RoundOfGroupsThatAreGone: a group of a great weight was in a shard, and is gone. What was left
+// of its turn is nobody's.
+func TestC47RoundOfGroupsThatAreGone(t *testing.T) {
+	weights := map[string]int{}
+	q := shardq.Must(shardq.Options[string]{
+		Shards: 2, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
+	})
+	in := map[int][]string{}
+	for i := range 30 {
+		q.Add(fmt.Sprintf("%d/0", i))
+	}
+	for group := range q.Groups() {
+		in[group.Shard] = append(in[group.Shard], group.Group)
+	}
+	handedOut(q)
+	for home := range 2 {
+		heavy, flood, other := in[home][0], in[home][1], in[1-home][0]
+		weights[heavy] = 5000
+		q.AddBatch(ofTenant(heavy, 3))
+		handedOut(q)
+		q.AddBatch(ofTenant(flood, 100))
+		q.Add(other + "/0")
+		for gets := 1; ; gets++ {
+			item, _ := q.Get()
+			q.Done(item)
+			if tenant(item) == other {
+				break
+			}
+			require.LessOrEqual(t, gets, 8*2)
+		}
+		handedOut(q)
+	}
+}
+
+// TestC47GreatWeights: what all groups of a shard weigh together has room, too.
+func TestC47GreatWeights(t *testing.T) {
+	const groups = 3000
+	q := shardq.Must(shardq.Options[int]{Shards: 1, Group: func(item int) string { return fmt.Sprint(item % groups) },
+		GroupWeight: func(string) int { return shardq.MaxGroupWeight }})
+	for item := range 2 * groups {
+		q.Add(item)
+	}
+	for turn := range groups {
+		for range 2 {
+			item, _ := q.Get()
+			require.Equal(t, turn, item%groups)
+		}
+	}
+}
+
 // fromElsewhere runs f with its frame further down the stack.
 func fromElsewhere(depth int, f func()) {
 	var room [1024]byte
@@ -371,6 +421,26 @@ func TestC48GetWaitsForWhatIsHeldBack(t *testing.T) {
 	}
 }
 
+// TestC48NobodyLeavesEarly: a Get that says that the queue is shut down has seen a moment in which
+// nothing was ready, and nothing held back.
+func TestC48NobodyLeavesEarly(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		for range scaled(20_000, 2_000) {
+			q := shardq.Must(shardq.Options[int]{Shards: shards, Group: func(int) string { return "" }, GroupLimit: 1})
+			q.AddBatch(numbers(6))
+			q.ShutDown()
+			var early atomic.Int32
+			together(4, func(int) {
+				for item, shutdown := q.Get(); !shutdown; item, shutdown = q.Get() {
+					q.Done(item)
+				}
+				early.Add(int32(q.Len()))
+			})
+			require.Zero(t, early.Load(), "items were left when a Get said that nothing is")
+		}
+	})
+}
+
 // TestC48DrainWithOneWhoGets: one goroutine gets all items, and others end them. It must not
 // be told that the queue is shut down while something is held back.
 func TestC48DrainWithOneWhoGets(t *testing.T) {
@@ -419,6 +489,29 @@ func TestC47GroupsThatPanic(t *testing.T) {
 	q.Done(take(t, q))
 	requireCycle(t, q, "c")
 	requireCounts(t, q, 0, 0, 0)
+}
+
+// TestC48WeightAfterAWaitForRoom: who has waited for room asks for the weight anew.
+func TestC48WeightAfterAWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		weight := 1
+		q := shardq.Must(shardq.Options[string]{Group: tenant, Capacity: 1, GroupWeight: func(string) int { return weight }})
+		q.Add("a/0")
+		go func() { _ = q.AddContext(t.Context(), "a/1") }()
+		synctest.Wait()
+		weight = 7
+		q.Add("a/0")
+		q.Add("a/2") // beyond the capacity
+		takeItem(t, q, "a/0")
+		q.Done("a/0")
+		takeItem(t, q, "a/2")
+		q.Done("a/2")
+		synctest.Wait()
+		for info := range q.Groups() {
+			require.Equal(t, 7, info.Weight)
+		}
+		takeItem(t, q, "a/1")
+	})
 }
 
 func TestC47GroupOptions(t *testing.T) {

@@ -43,11 +43,16 @@ func (s *Set[T]) addressOf(item T, hash uint64) (*shard[T], address) {
 }
 
 func (s *Set[T]) addressInGroup(item T, hash uint64) (*shard[T], address) {
-	group, weight := s.group(item), 1
-	if s.groupWeight != nil {
-		weight = min(max(1, s.groupWeight(group)), MaxGroupWeight)
+	group := s.group(item)
+	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), s.weightOf(group)}}
+}
+
+// weightOf asks the user for the weight of a group.
+func (s *Set[T]) weightOf(group string) int32 {
+	if s.groupWeight == nil {
+		return 1
 	}
-	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), int32(weight)}}
+	return int32(min(max(1, s.groupWeight(group)), MaxGroupWeight))
 }
 
 // hashOfGroup returns the hash by which a shard finds a group: as with items, one that nobody

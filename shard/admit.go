@@ -60,6 +60,9 @@ func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
 		s.room.Arrive()
 	}()
 	s.refresh()
+	if s.group != nil {
+		to.weight = s.weightOf(to.group) // it may be another one by now
+	}
 	entered = true
 	return s.admit(sh, item, to, true)
 }

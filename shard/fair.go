@@ -44,6 +44,7 @@ func (sh *shard[T]) takeInTurn() (item T, over, ok bool) {
 	if g == nil || g.turn == 0 {
 		return item, false, false
 	}
+	g.left = min(g.left, g.weights) // it may have been of groups that are gone
 	id := g.turn
 	sh.seat(id)
 	item, _ = sh.takeLocked()
@@ -68,9 +69,10 @@ func (g *groups) serve(state *group) {
 	}
 }
 
-// mayLeave reports whether a shutdown is complete and a consumer that finds nothing ready
-// need not wait for what is held back. If it does not say so, whoever frees that
-// last wakes the sleepers.
+// mayLeave reports whether a shutdown is complete and nothing is held back, so that a consumer
+// that finds nothing ready need not wait. Otherwise whoever frees what is held back last wakes
+// the sleepers.
 func (s *Set[T]) mayLeave() bool {
-	return s.closing.complete.Load() && s.heldBack.Load() == 0
+	_, count := s.heldBack.read()
+	return s.closing.complete.Load() && count == 0
 }

@@ -30,7 +30,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 	if len(of) != len(ids) {
 		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
 	}
-	elsewhere, weights := int32(0), int32(0)
+	elsewhere, weights := int32(0), int64(0)
 	round := ringOf(t, sh)
 	for _, id := range ids {
 		sh.seat(id)
@@ -50,7 +50,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, sh.readyHere(), place, state)
 		}
 		if place == inRing {
-			weights += state.weight
+			weights += int64(state.weight)
 		}
 		elsewhere += sh.readyHere()
 	}
@@ -89,7 +89,7 @@ func ringOf[T comparable](t failer, sh *shard[T]) (ids []uint32) {
 
 func checkHeldBack[T comparable](t failer, s *Set[T]) {
 	t.Helper()
-	held := int32(0)
+	held := uint32(0)
 	for i := range s.shards {
 		if g := s.shards[i].groups; g != nil {
 			for id := range g.names.ids() {
@@ -99,8 +99,8 @@ func checkHeldBack[T comparable](t failer, s *Set[T]) {
 			}
 		}
 	}
-	if held != s.heldBack.Load() {
-		t.Fatalf("%d groups are held back, but the count is %d", held, s.heldBack.Load())
+	if _, count := s.heldBack.read(); held != count {
+		t.Fatalf("%d groups are held back, but the count is %d", held, count)
 	}
 }
 

@@ -60,10 +60,12 @@ func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() >
 func (s *Set[T]) await(cancel <-chan struct{}, h hand[T]) (n int, shutdown, canceled bool) {
 	for {
 		closed := s.mayLeave() // before the look: see closing
+		before, _ := s.heldBack.read()
 		if n := s.takeSome(h); n > 0 {
 			return n, false, false
 		}
-		if closed && s.mayLeave() { // or somebody has taken the last that is not held back
+		// If nothing was held back or freed since, the look has seen all that was ready.
+		if now, held := s.heldBack.read(); closed && held == 0 && now == before {
 			return 0, true, false
 		}
 		switch s.park(cancel) {

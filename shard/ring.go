@@ -1,5 +1,7 @@
 package shard
 
+import "sync/atomic"
+
 // The groups of a shard from which something may be handed out stand in a ring and take turns:
 // each is handed out as much as it weighs, and then it is the next one's turn. Who comes
 // anew comes last.
@@ -11,9 +13,9 @@ type ring struct {
 	// turn is the group whose turn it is; 0 if the ring is empty.
 	turn uint32
 	// weights is what the groups in the ring weigh together.
-	weights int32
+	weights int64
 	// left is how much the round will still hand out: see fair.
-	left int32
+	left int64
 	// taken is the priority of the item that was handed out last.
 	taken int
 }
@@ -40,7 +42,7 @@ func (sh *shard[T]) becameReady() {
 	state := sh.groups.at(sh.groups.seated)
 	if sh.set.full(state) {
 		state.place = heldBack
-		sh.set.heldBack.Add(1)
+		sh.set.heldBack.more()
 	} else {
 		sh.enterRing(sh.groups.seated, state)
 	}
@@ -55,7 +57,7 @@ func (sh *shard[T]) becameEmpty() {
 	state := sh.groups.at(sh.groups.seated)
 	if state.place == heldBack {
 		state.place = nothingReady
-		sh.set.heldBack.Add(-1)
+		sh.set.heldBack.less()
 	} else {
 		sh.leaveRing(sh.groups.seated, state)
 	}
@@ -65,7 +67,7 @@ func (sh *shard[T]) becameEmpty() {
 func (sh *shard[T]) enterRing(id uint32, state *group) {
 	g := sh.groups
 	state.place = inRing
-	g.weights += state.weight
+	g.weights += int64(state.weight)
 	if g.turn == 0 {
 		g.turn, state.next, state.previous = id, id, id
 		sh.set.markReady(sh.number)
@@ -80,7 +82,7 @@ func (sh *shard[T]) enterRing(id uint32, state *group) {
 func (sh *shard[T]) leaveRing(id uint32, state *group) {
 	g := sh.groups
 	state.place, state.served = nothingReady, 0
-	g.weights -= state.weight
+	g.weights -= int64(state.weight)
 	if state.next == id {
 		g.turn = 0
 		sh.set.markEmpty(sh.number)
@@ -96,7 +98,7 @@ func (sh *shard[T]) leaveRing(id uint32, state *group) {
 // weigh sets the weight of a group.
 func (g *groups) weigh(state *group, weight int32) {
 	if state.place == inRing {
-		g.weights += weight - state.weight
+		g.weights += int64(weight) - int64(state.weight)
 	}
 	state.weight = weight
 }
@@ -109,9 +111,9 @@ func (s *Set[T]) full(state *group) bool {
 // hold takes a group that is full out of the ring, if it has something ready.
 func (sh *shard[T]) hold(id uint32, state *group) {
 	if state.place == inRing && sh.set.full(state) {
+		sh.set.heldBack.more() // before the ready bit may go out: see await
 		sh.leaveRing(id, state)
 		state.place = heldBack
-		sh.set.heldBack.Add(1)
 	}
 }
 
@@ -124,7 +126,24 @@ func (sh *shard[T]) endInGroup() (freed bool) {
 	if state.place != heldBack || sh.set.full(state) {
 		return false
 	}
-	sh.enterRing(id, state) // before the count falls: see mayLeave
-	sh.set.heldBack.Add(-1)
+	sh.enterRing(id, state) // which sets the ready bit before the count falls: see await
+	sh.set.heldBack.less()
 	return true
+}
+
+// A tally counts the groups of a set that are held back, and the changes of that count, in one
+// word: whoever reads the same word twice knows that no group was held back or freed
+// between. It is written under the shards' locks, and read without.
+type tally struct{ word atomic.Uint64 }
+
+// oneChange is added for each change, to the half of the word above the count.
+const oneChange = 1 << 32
+
+func (t *tally) more() { t.word.Add(oneChange + 1) }
+func (t *tally) less() { t.word.Add(oneChange - 1) } // the count is not 0
+
+// read returns the word, and the count in it.
+func (t *tally) read() (word uint64, count uint32) {
+	word = t.word.Load()
+	return word, uint32(word)
 }

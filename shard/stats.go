@@ -65,7 +65,8 @@ func (s *Set[T]) Stats() Stats {
 
 // newStats returns what is counted without a lock.
 func (s *Set[T]) newStats() Stats {
-	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded(), HeldBack: int(s.heldBack.Load())}
+	_, held := s.heldBack.read()
+	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded(), HeldBack: int(held)}
 }
 
 func (sh *shard[T]) addLockedTo(stats *Stats) {
