@@ -75,6 +75,21 @@ func (r *round) tides(a *actor) {
 	}
 }
 
+// ebb is the tides of an opening, which may have filled a capacity. The keys of a plan that has
+// few, or groups of them, are in some shards only, and the tides to come do not reach the others.
+func (o opening) ebb() {
+	if o.plan.Ending != Rest || !o.features.Control {
+		return
+	}
+	for range 2 * o.plan.tidalAdds() * o.plan.Shards {
+		if o.violated.stopped.Load() {
+			return
+		}
+		o.add(opAdd, o.first+o.roll(4096), 0)
+		o.end(o.take())
+	}
+}
+
 // checkMemory drops the queue, and sees what that sets free.
 func (r *round) checkMemory() {
 	with := heap()
