@@ -96,7 +96,7 @@ func (q *sabotaged) starve() (int, bool) {
 func (q *sabotaged) Groups() iter.Seq[shardq.GroupInfo] {
 	rows := slices.Collect(q.Queue.Groups())
 	if q.fault == keepsEmptyGroup && q.underLoad() && len(rows) == 0 {
-		return slices.Values([]shardq.GroupInfo{{Group: groupNames[0], Weight: 1}})
+		return slices.Values([]shardq.GroupInfo{{Group: groupNames[0], Held: 1, Weight: 1}}) // as if one waited
 	}
 	if len(rows) > 0 {
 		q.falsify(&rows)
