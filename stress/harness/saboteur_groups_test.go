@@ -16,7 +16,7 @@ import (
 // queue that one goroutine has for itself, and are for the checks under load.
 const (
 	exceedsLimit fault = iota + 3000
-	exceedsLimitAtTimes
+	ignoresLimitUnderLoad
 	keepsPlaces
 	leavesHeldBack
 	neverLeaves
@@ -54,6 +54,8 @@ func (f fault) sabotageGroups(s *Settings[int]) {
 	switch {
 	case f == exceedsLimit && s.GroupLimit > 0:
 		s.GroupLimit++
+	case f == ignoresLimitUnderLoad && underLoad(s.Limiter):
+		s.GroupLimit = 0
 	case f == takesNoTurns:
 		s.Group = func(int) string { return groupNames[0] }
 	case f == weighsAlike, f == weighsAlikeUnderLoad && underLoad(s.Limiter):
@@ -66,14 +68,6 @@ func (f fault) sabotageGroups(s *Settings[int]) {
 			return groupNames[2]
 		}
 	}
-}
-
-// endInSecret now and then ends the processing of what was just handed out.
-func (q *sabotaged) endInSecret(item int, shutdown bool) (int, bool) {
-	if !shutdown && q.underLoad() && q.every(20) {
-		q.Queue.Done(item)
-	}
-	return item, shutdown
 }
 
 // starve hands out what is of one group only when there is nothing else. One goroutine gets.
@@ -143,7 +137,7 @@ func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 		says   string
 	}{
 		{"one more than the limit", exceedsLimit, Groups, "C48", "was handed out"},
-		{"the limit is exceeded at times", exceedsLimitAtTimes, Groups, "C48", "workers have"},
+		{"there is no limit under load", ignoresLimitUnderLoad, Groups | Batches, "C48", "workers have"},
 		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not after"},
 		{"Get leaves what is held back", leavesHeldBack, Groups, "C48", "something held back, Get says shutdown"},
 		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not say that it is shut down"},

@@ -157,8 +157,6 @@ func (q *sabotaged) Get() (int, bool) {
 		if q.ShuttingDown() {
 			return 0, true
 		}
-	case exceedsLimitAtTimes:
-		return q.endInSecret(q.Queue.Get())
 	case starvesAGroup:
 		return q.starve()
 	case neverLeaves:
