@@ -198,28 +198,37 @@ func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, b
 			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it all the time", key, state)
 		}
 		shown[key] = true
+		a.checkGroupOf(row)
 	}
 }
 
-// checkOrderOf: All goes from shard to shard, and in each shows the oldest first; of what is
-// ready the highest priorities, where there are any.
+// checkOrderOf: All goes from shard to shard; of what is ready it shows one group after the
+// other, if there are groups; and then the oldest first, or of what is ready the highest
+// priorities, if there are any.
 func (a *actor) checkOrderOf(rows []shardq.ItemInfo[int]) {
-	inOrder := slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
-		return cmp.Or(cmp.Compare(a.Shard, b.Shard), a.Deadline.Compare(b.Deadline))
-	})
-	switch {
-	case len(rows) == 0:
-	case rows[0].State == shardq.Ready && a.has(Priorities):
-		inOrder = slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
-			return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(b.Priority, a.Priority))
-		})
-	case rows[0].State != shardq.Waiting:
-		inOrder = slices.IsSortedFunc(rows, func(a, b shardq.ItemInfo[int]) int {
-			return cmp.Or(cmp.Compare(a.Shard, b.Shard), a.Since.Compare(b.Since))
-		})
+	place := map[string]int{} // of a group among those that are shown
+	for _, row := range rows {
+		if _, seen := place[row.Group]; !seen && row.State == shardq.Ready {
+			place[row.Group] = len(place)
+		}
 	}
+	inOrder := slices.IsSortedFunc(rows, func(x, y shardq.ItemInfo[int]) int {
+		return cmp.Or(cmp.Compare(x.Shard, y.Shard), cmp.Compare(place[x.Group], place[y.Group]), a.byAge(x, y))
+	})
 	if !inOrder {
 		a.violated.report("C43", -1, "All shows items out of order")
+	}
+}
+
+// byAge compares two items of a shard and a group.
+func (a *actor) byAge(x, y shardq.ItemInfo[int]) int {
+	switch {
+	case x.State == shardq.Waiting:
+		return x.Deadline.Compare(y.Deadline)
+	case x.State == shardq.Ready && a.has(Priorities):
+		return cmp.Compare(y.Priority, x.Priority)
+	default:
+		return x.Since.Compare(y.Since)
 	}
 }
 

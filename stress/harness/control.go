@@ -23,6 +23,7 @@ type Controlled[T comparable] interface {
 	Drain(context.Context, shardq.DrainOptions) ([]T, error)
 	Snapshot(limit int) shardq.Snapshot[T]
 	All(shardq.ItemState) iter.Seq[shardq.ItemInfo[T]]
+	Groups() iter.Seq[shardq.GroupInfo]
 }
 
 // controls is a [Controlled] queue as actors see it: of keys. A plan has what needs it
@@ -40,6 +41,7 @@ type controls interface {
 	drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error)
 	snapshot(limit int) shardq.Snapshot[int]
 	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]]
+	groups() iter.Seq[shardq.GroupInfo]
 	newWorkers(o shardq.WorkerOptions[int]) (staff, error)
 	// spoilControlled adds, in one of five ways, an item that is not equal to itself,
 	// and reports whether the answer, if there is one, says so.
@@ -128,6 +130,8 @@ func (a adapted[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 	}
 }
 
+func (a adapted[T]) groups() iter.Seq[shardq.GroupInfo] { return a.control.Groups() }
+
 func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemInfo[int]) {
 	for _, row := range rows {
 		decoded = append(decoded, infoOf(row, a.codec.decode))
@@ -139,7 +143,7 @@ func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemI
 func infoOf[T comparable](row shardq.ItemInfo[T], decode func(T) int) shardq.ItemInfo[int] {
 	return shardq.ItemInfo[int]{
 		Item: decode(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
-		Deadline: row.Deadline, Priority: row.Priority, Attempts: row.Attempts, Shard: row.Shard,
+		Deadline: row.Deadline, Priority: row.Priority, Attempts: row.Attempts, Shard: row.Shard, Group: row.Group,
 	}
 }
 

@@ -25,6 +25,14 @@
 // and looks inside (ages.go); on a new queue in opening_control.go. In some rounds workers
 // of section K take the place of the consumers (crew.go).
 //
+// In some rounds keys are in fair groups, of section M (groups.go). Then the order is seen
+// within a group and priority, with one shard as well, and checked are the limit at every Get
+// (group_limit.go), the turns where one consumer alone takes from one shard (group_turns.go),
+// and what Groups, All and Stats say of groups, beside everything else and when nothing is left
+// (group_looks.go). A queue of its own with those groups, which one goroutine uses, is asked
+// what it must know exactly: the turns beside a flood, and what is held back, also after a
+// shutdown (group_trial.go).
+//
 // A violation that names a key is shown with the part of that key's history that is
 // wrong by itself (explain.go).
 //
@@ -52,6 +60,9 @@
 //   - by the real clock, that OnStuck is not told too soon (C44) but by the queue's own
 //     stamps, and by a fake clock to a tick and a step;
 //   - panics of OnWatermark and of OnStuck (C17);
+//   - turns of groups (C47) under load with more than one shard, or more than one consumer,
+//     and that none of several consumers is told of a shutdown while something is held back
+//     (C48), but of the few keys that have a history;
 //   - beside workers of section K: the order of what they get, histories, user code that
 //     panics but for handlers (C51), a fake clock, their own drains (C49), and timeouts;
 //   - leaks of less than 1 MiB in a run, and data races in a program that was not

@@ -150,6 +150,7 @@ func (r *round) awaitRest() {
 			breathe()
 		}
 	}
+	r.checkGroupsGone("at rest")
 }
 
 // awaitDelays waits for a fake clock to pass the deadlines of all delays, which nobody

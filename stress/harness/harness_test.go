@@ -190,6 +190,8 @@ func TestMostKept(t *testing.T) {
 		r := &round{plan: Plan{Seed: test.seed, Shards: test.shards}, fresh: 1000}
 		require.Equal(t, 2000+keptConstant+test.cells*bytesPerCell*int64(test.shards), r.mostKept(), "%+v", test)
 	}
+	with := &round{plan: Plan{Seed: 4, Shards: 16, Mix: Groups}, fresh: 1000}
+	require.Equal(t, int64(2000+keptConstant+16*fewestCells*bytesPerGroup), with.mostKept())
 }
 
 func TestDisagreement(t *testing.T) {

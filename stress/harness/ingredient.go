@@ -53,6 +53,8 @@ const (
 	Priorities
 	// Workers: those of NewWorkers, who are resized, in place of loops of Get and Done.
 	Workers
+	// Groups: items in groups that take turns, in most rounds with a limit.
+	Groups
 
 	endOfIngredients
 )
@@ -60,13 +62,14 @@ const (
 // All is every ingredient.
 const All = endOfIngredients - 1
 
-// control is what only a queue with the operations of section I can have.
-const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities
+// control is what only a queue with the operations of section I, and those that came later, can
+// have.
+const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "onlookers",
-	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run",
+	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups",
 }
 
 // Has reports whether all of some ingredients are in the set.

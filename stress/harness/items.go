@@ -169,7 +169,7 @@ type request struct {
 	items    Items
 	clock    clock.Clock
 	cancel   bool
-	group    func(key int) uint64 // nil: the queue's own hash
+	hash     func(key int) uint64 // nil: the queue's own
 	onMisuse func()
 	limiter  *temper       // nil: an even one
 	books    *limiterBooks // nil: none are kept of the limiter
@@ -181,6 +181,9 @@ type request struct {
 	ages        bool
 	lowerEvery  int
 	onStuck     func(shardq.ItemInfo[int]) // nil: nobody is told
+	group       func(key int) string       // nil: there are no groups
+	groupLimit  int
+	groupWeight func(name string) int // nil: they weigh alike
 }
 
 // open makes a queue for the request.
@@ -203,8 +206,12 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
 	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.books, c.decode}
 	r.keep(s.Limiter)
+	if r.hash != nil {
+		s.Hash = func(item T) uint64 { return r.hash(c.decode(item)) }
+	}
 	if r.group != nil {
-		s.Hash = func(item T) uint64 { return r.group(c.decode(item)) }
+		s.Group = func(item T) string { return r.group(c.decode(item)) }
+		s.GroupLimit, s.GroupWeight = r.groupLimit, r.groupWeight
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
 	s.Ages, s.LowerLevelEvery = r.ages, r.lowerEvery

@@ -72,6 +72,9 @@ type ledger struct {
 	inside   atomic.Int64
 	capacity int64 // 0: it is not
 	misuse   bool
+	groupOf  func(key int) uint64
+	inHand   *inHand     // nil if groups have no limit
+	turns    *groupTurns // nil if they cannot be seen
 }
 
 // misused reports whether somebody may end a worker's turn at a key by a Done too many.
@@ -103,6 +106,8 @@ type record struct {
 	// began and landing are the stamps around an ordered key's Add; landing is 0 while
 	// that is under way.
 	began, landing atomic.Int64
+	// awaited is how many Gets there had been when that returned.
+	awaited atomic.Int64
 }
 
 // A delayed or ordered key is claimed by a producer; it can be claimed again once the
@@ -116,6 +121,7 @@ const (
 func newLedger(p Plan, violated *violations) *ledger {
 	l := &ledger{keys: make([]record, p.Keys), time: now, at: stampOf, lateness: &lateness{}, violated: violated}
 	l.misuse = p.Mix.Has(Misuse)
+	l.groupOf, l.inHand, l.turns = p.groupOf, newInHand(p), newGroupTurns(p)
 	if p.Strict {
 		l.capacity = int64(p.Capacity)
 	}
@@ -167,6 +173,8 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
 	}
 	r.served.Store(r.wanted.Load())
+	l.takeInHand(key)
+	l.countTurn(key, r)
 	if classOf(key) == free {
 		l.enter(key)
 	}
@@ -182,6 +190,7 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 // end is called before the Done.
 func (l *ledger) end(key int) {
 	l.leave(key)
+	l.putOutOfHand(key)
 	if !l.keys[key].owned.CompareAndSwap(1, 0) {
 		l.violated.report("C1", key, "key %d was handed out to somebody else before its Done", key)
 	}

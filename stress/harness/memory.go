@@ -26,6 +26,10 @@ const (
 	bytesPerLevels = 3 << 9
 )
 
+// bytesPerGroup is what a cell may keep where there are groups, and each key of the opening has
+// one for itself: a name, its slots in an index, a state, and a number in a column.
+const bytesPerGroup = 200
+
 // tidalAdds is how many adds there are in the tides of each shard, and so about how often
 // it becomes empty.
 func (p Plan) tidalAdds() int {
@@ -39,11 +43,15 @@ func (p Plan) tidalAdds() int {
 // mostKept is what the queue may keep.
 func (r *round) mostKept() int64 {
 	most := 2*r.fresh + keptConstant
-	if cells := patience / r.plan.tidalAdds(); cells > fewestCells {
+	cells := patience / r.plan.tidalAdds()
+	if cells > fewestCells {
 		most += int64(cells * bytesPerCell * r.plan.Shards)
 	}
 	if r.plan.Mix.Has(Priorities) {
 		most += int64((r.plan.Shards+63)/64*bytesPerBoard + r.plan.Shards*bytesPerLevels)
+	}
+	if r.plan.Mix.Has(Groups) {
+		most += int64(cells * bytesPerGroup * r.plan.Shards)
 	}
 	return most
 }
@@ -64,6 +72,21 @@ func (r *round) tides(a *actor) {
 	}
 	for !r.atRest() && !r.violated.stopped.Load() {
 		breathe()
+	}
+}
+
+// ebb is the tides of an opening, which may have filled a capacity. The keys of a plan that has
+// few, or groups of them, are in some shards only, and the tides to come do not reach the others.
+func (o opening) ebb() {
+	if o.plan.Ending != Rest || !o.features.Control {
+		return
+	}
+	for range 2 * o.plan.tidalAdds() * o.plan.Shards {
+		if o.violated.stopped.Load() {
+			return
+		}
+		o.add(opAdd, o.first+o.roll(4096), 0)
+		o.end(o.take())
 	}
 }
 

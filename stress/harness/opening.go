@@ -21,7 +21,7 @@ func (r *round) open() {
 	r.soothed.Store(true)
 	defer r.soothed.Store(false)
 	o := opening{r.newActor(), r.plan.Keys + strangers}
-	for _, check := range []func(){o.asNew, o.lengths, o.contexts, o.delays, o.limits, o.cancels, o.control} {
+	for _, check := range []func(){o.asNew, o.lengths, o.contexts, o.delays, o.limits, o.cancels, o.control, o.ebb} {
 		if check(); r.violated.stopped.Load() {
 			return
 		}

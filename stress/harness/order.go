@@ -10,7 +10,8 @@ import (
 // the Get of a was called.
 //
 // Which keys share a shard is known where there is one shard, and where the plan
-// routes keys by groups: keys of equal hashes share a shard.
+// routes keys by groups: keys of equal hashes share a shard. With fair groups the same
+// is so of keys that share a group.
 
 // order has, for each group, the frontier: the latest stamp at which the Add began of
 // an ordered key whose Get has returned.
@@ -35,7 +36,7 @@ func (o *order) read(into frontiers) frontiers {
 
 // groups is how many groups the plan's keys are in.
 func (p Plan) groups() int {
-	if p.Shards == 1 {
+	if p.Shards == 1 && !p.Mix.Has(Groups) {
 		return 1
 	}
 	return mostGroups

@@ -63,8 +63,8 @@ type Plan struct {
 	Mix        Ingredients
 	// Cancel sets CancelDelayOnAdd.
 	Cancel bool
-	// Grouped routes keys by a hash of the plan's own, so that FIFO per shard can
-	// be seen from outside.
+	// Grouped routes keys by a hash of the plan's own, or by fair groups, so that FIFO
+	// per shard, or group, can be seen from outside.
 	Grouped bool
 	// Ledger says whether a ledger is kept.
 	Ledger bool
@@ -76,6 +76,9 @@ type Plan struct {
 	Waiting shardq.WaitingPolicy
 	// GivesUp: those drains have contexts that end.
 	GivesUp bool
+	// GroupLimit and Weighted are of fair groups: 0 and false without that ingredient.
+	GroupLimit int
+	Weighted   bool
 }
 
 // Limits narrow what Draw may choose.
@@ -115,6 +118,10 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 	}
 	if r.IntN(3) > 0 {
 		p.Mix &^= Workers // which takes the place of other ways to consume
+	}
+	p.GroupLimit, p.Weighted = pick(0, 1, 2, 5), r.IntN(2) == 0
+	if r.IntN(2) > 0 {
+		p.Mix &^= Groups // without which a queue goes other ways
 	}
 	if !p.Ledger && p.Ending != Small {
 		p.Adds *= 4 // they are cheap
@@ -176,6 +183,11 @@ func (p Plan) controlled(features Features) Plan {
 	if !p.Mix.Has(Room) {
 		p.Capacity, p.Strict = 0, false
 	}
+	if p.Mix.Has(Groups) {
+		p.Grouped = true
+	} else {
+		p.GroupLimit, p.Weighted = 0, false
+	}
 	if p.Ending != DrainContext {
 		p.Waiting, p.GivesUp = shardq.DropWaiting, false
 	}
@@ -184,10 +196,11 @@ func (p Plan) controlled(features Features) Plan {
 
 func (p Plan) String() string {
 	return fmt.Sprintf("seed=%d ending=%v shards=%d producers=%d consumers=%d processors=%d "+
-		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t waiting=%d gives-up=%t",
+		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t waiting=%d gives-up=%t "+
+		"group-limit=%d weighted=%t",
 		p.Seed, p.Ending, p.Shards, p.Producers, p.Consumers, p.Processors,
 		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Grouped, p.Ledger,
-		p.Capacity, p.Strict, p.Waiting, p.GivesUp)
+		p.Capacity, p.Strict, p.Waiting, p.GivesUp, p.GroupLimit, p.Weighted)
 }
 
 // ParseEnding reads the name of an ending; "any" is -1.

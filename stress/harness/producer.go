@@ -170,6 +170,7 @@ func (p *producer) addOrdered(key int) {
 		r.use.Store(unused)
 		return
 	}
+	p.ledger.awaitTurn(r)
 	r.landing.Store(now())
 	if p.withdraw(key) {
 		return

@@ -31,6 +31,10 @@ type round struct {
 	crew     *crew    // nil without the ingredient Workers
 	exceeded uint64   // what was taken in beyond the capacity before the actors began
 	tellings tellings // of keys that no actor adds
+	// homes has for each group the number of its shard and 1, once it has been seen;
+	// groupSizes how many keys it has.
+	homes      [mostGroups]atomic.Int32
+	groupSizes [mostGroups]int
 
 	limiterBooks *limiterBooks // nil if none are kept
 	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
@@ -49,6 +53,9 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 		goroutines: runtime.NumGoroutine(),
 	}
 	r.levels = &levels{violated: r.violated}
+	if p.Mix.Has(Groups) {
+		r.groupSizes = p.groupSizes()
+	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
 		r.limiterBooks = &limiterBooks{told: r.ledger.limited}
@@ -103,8 +110,11 @@ func (r *round) request() request {
 	if p.Ending == Small { // there are many queues
 		wanted.onWatermark, wanted.onStuck = nil, nil
 	}
-	if p.Grouped {
-		wanted.group = func(key int) uint64 {
+	switch {
+	case p.Mix.Has(Groups):
+		p.askForGroups(&wanted, hash)
+	case p.Grouped:
+		wanted.hash = func(key int) uint64 {
 			hash.strain()
 			return p.hashOf(key)
 		}
@@ -168,6 +178,7 @@ func (r *round) play(target Target) *account {
 	if r.plan.Ending == Small {
 		return r.smallQueues(target)
 	}
+	r.tryGroups(target)
 	if r.open(); r.violated.stopped.Load() {
 		r.queue.ShutDown()
 		return r.sum()
@@ -219,6 +230,10 @@ func (r *round) start() (stop func()) {
 	if p.Mix.Has(Ages) {
 		a := r.newActor()
 		ways = append(ways, func() { others.Go(func() { a.inspect(ended) }) })
+	}
+	if p.Mix.Has(Groups) {
+		a := r.newActor()
+		ways = append(ways, func() { others.Go(func() { a.inspectGroups(ended) }) })
 	}
 	if r.fake != nil {
 		a := r.newActor()

@@ -222,6 +222,10 @@ func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 			rows = slices.Insert(rows, 0, first)
 		case q.fault == hidesOne:
 			rows = rows[1:]
+		case q.fault == showsItemElsewhere:
+			rows[len(rows)-1].Shard++
+		case q.fault == showsOtherGroup:
+			rows[0].Group = groupNames[(first.Item/4+1)%mostGroups]
 		case q.fault == showsOthers:
 			rows[0].State = shardq.Waiting + shardq.Ready - state
 		case q.fault == showsUnused:

@@ -132,6 +132,9 @@ func (q *sabotaged) GetContext(ctx context.Context) (int, error) {
 	if q.fault == ignoresContexts {
 		ctx = context.Background()
 	}
+	if q.fault == leavesHeldBack && q.ShuttingDown() && q.Queue.Stats().HeldBack > 0 {
+		return 0, shardq.ErrShutDown
+	}
 	return q.Queue.GetContext(ctx)
 }
 
@@ -154,6 +157,11 @@ func (q *sabotaged) Get() (int, bool) {
 		if q.ShuttingDown() {
 			return 0, true
 		}
+	case starvesAGroup:
+		return q.starve()
+	case neverLeaves:
+		item, shutdown := q.Queue.Get()
+		return item, shutdown && q.underLoad()
 	}
 	return q.Queue.Get()
 }
@@ -183,7 +191,9 @@ func (q *sabotaged) Done(item int) {
 		}
 		q.mu.Unlock()
 	}
-	q.Queue.Done(item)
+	if q.fault != keepsPlaces {
+		q.Queue.Done(item)
+	}
 }
 
 // swap now and then takes two and gives the first back, to be last.
@@ -251,6 +261,7 @@ func (q *sabotaged) Stats() shardq.Stats {
 	case countsExcess:
 		s.Exceeded++
 	}
+	q.countGroups(&s)
 	return s
 }
 
@@ -262,6 +273,7 @@ func saboteur(f fault) Target {
 			s.CancelDelayOnAdd = false
 		}
 		f.sabotage(&s)
+		f.sabotageGroups(&s)
 		return &sabotaged{Queue: openShardq(s).(*shardq.Queue[int]), fault: f, limiter: s.Limiter}
 	}
 	return t

@@ -44,7 +44,8 @@ type Settings[T comparable] struct {
 	Hash             func(T) uint64
 	CancelDelayOnAdd bool
 	OnMisuse         func()
-	// The rest is of section I: it is set only for targets that have that.
+	// The rest is of section I and those that came later: it is set only for targets that
+	// have that.
 	Capacity                    int
 	OnWatermark                 func(high bool)
 	HighWatermark, LowWatermark int
@@ -52,6 +53,9 @@ type Settings[T comparable] struct {
 	OnStuck                     func(shardq.ItemInfo[T])
 	StuckAfter                  time.Duration
 	LowerLevelEvery             int
+	Group                       func(T) string
+	GroupLimit                  int
+	GroupWeight                 func(group string) int
 }
 
 // Features are what a target has beyond the method set, and so what a plan may ask
@@ -102,6 +106,7 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		CancelDelayOnAdd: s.CancelDelayOnAdd,
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowerLevelEvery: s.LowerLevelEvery,
+		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
 	}
 	if s.OnWatermark != nil {
 		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }

@@ -1,0 +1,227 @@
+package harness
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+// Faults of fair groups. Those that come at times, or under load, get past what is done to a
+// queue that one goroutine has for itself, and are for the checks under load.
+const (
+	exceedsLimit fault = iota + 3000
+	ignoresLimitUnderLoad
+	keepsPlaces
+	leavesHeldBack
+	neverLeaves
+	takesNoTurns
+	starvesAGroup
+	weighsAlike
+	weighsAlikeUnderLoad
+	mixesGroupsUp
+	showsGroupTwice
+	showsGroupElsewhere
+	showsItemElsewhere
+	showsOtherGroup
+	showsMoreReady
+	showsNotHeldBack
+	showsTooManyInProcessing
+	hidesGroup
+	hidesGroupAtTimes
+	keepsEmptyGroup
+	countsEmptyGroup
+	countsHeldBack
+)
+
+// underLoad reports whether a queue is that of a round: no books are kept of the limiter of one
+// that one goroutine has for itself.
+func underLoad(l limiter.Limiter[int]) bool { return l.(limits[int]).books != nil }
+
+func (q *sabotaged) underLoad() bool { return underLoad(q.limiter) }
+
+// sabotageGroups changes what a queue is asked for.
+func (f fault) sabotageGroups(s *Settings[int]) {
+	if s.Group == nil {
+		return
+	}
+	group := s.Group
+	switch {
+	case f == exceedsLimit && s.GroupLimit > 0:
+		s.GroupLimit++
+	case f == ignoresLimitUnderLoad && underLoad(s.Limiter):
+		s.GroupLimit = 0
+	case f == takesNoTurns:
+		s.Group = func(int) string { return groupNames[0] }
+	case f == weighsAlike, f == weighsAlikeUnderLoad && underLoad(s.Limiter):
+		s.GroupWeight = nil
+	case f == mixesGroupsUp:
+		s.Group = func(item int) string {
+			if name := group(item); name != groupNames[1] || item/32%2 == 0 {
+				return name
+			}
+			return groupNames[2]
+		}
+	}
+}
+
+// starve hands out what is of one group only when there is nothing else. One goroutine gets.
+func (q *sabotaged) starve() (int, bool) {
+	for q.underLoad() && (len(q.held) == 0 || q.Queue.Len() > 0) {
+		item, shutdown := q.Queue.Get()
+		if shutdown || item/4%mostGroups != 1 {
+			return item, shutdown
+		}
+		q.held = append(q.held, item)
+	}
+	if len(q.held) == 0 {
+		return q.Queue.Get()
+	}
+	item := q.held[0]
+	q.held = q.held[1:]
+	return item, false
+}
+
+func (q *sabotaged) Groups() iter.Seq[shardq.GroupInfo] {
+	rows := slices.Collect(q.Queue.Groups())
+	if q.fault == keepsEmptyGroup && q.underLoad() && len(rows) == 0 {
+		return slices.Values([]shardq.GroupInfo{{Group: groupNames[0], Held: 1, Weight: 1}}) // as if one waited
+	}
+	if len(rows) > 0 {
+		q.falsify(&rows)
+	}
+	return slices.Values(rows)
+}
+
+// falsify changes what is shown of the groups that there are.
+func (q *sabotaged) falsify(rows *[]shardq.GroupInfo) {
+	first, loaded := &(*rows)[0], q.underLoad()
+	switch {
+	case q.fault == showsGroupTwice && loaded:
+		*rows = append(*rows, *first)
+	case q.fault == showsGroupElsewhere && loaded && q.every(3):
+		first.Shard++
+	case q.fault == showsMoreReady && loaded:
+		first.Ready += 1000
+	case q.fault == showsNotHeldBack && loaded:
+		first.HeldBack = !first.HeldBack
+	case q.fault == showsTooManyInProcessing && loaded:
+		first.Processing += 10
+	case q.fault == hidesGroup, q.fault == hidesGroupAtTimes && loaded && q.every(2):
+		*rows = (*rows)[1:]
+	}
+}
+
+// countGroups changes what is counted of groups.
+func (q *sabotaged) countGroups(s *shardq.Stats) {
+	switch {
+	case q.fault == countsEmptyGroup && s.Held == 0:
+		s.Groups++
+	case q.fault == countsHeldBack && s.Held == 0 && q.underLoad():
+		s.HeldBack++
+	}
+}
+
+// TestEveryFaultOfGroupsIsFound: each by the check that is for it.
+func TestEveryFaultOfGroupsIsFound(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		fault  fault
+		mix    Ingredients
+		clause string
+		says   string
+	}{
+		{"one more than the limit", exceedsLimit, Groups, "C48", "was handed out"},
+		{"there is no limit under load", ignoresLimitUnderLoad, Groups | Batches, "C48", "workers have"},
+		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not after"},
+		{"Get leaves what is held back", leavesHeldBack, Groups, "C48", "something held back, Get says shutdown"},
+		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not say that it is shut down"},
+		{"groups take no turns", takesNoTurns, Groups, "C47", "beside a flood"},
+		{"weights are ignored", weighsAlike, Groups, "C47", "Groups shows"},
+		{"weights are ignored under load", weighsAlikeUnderLoad, Groups, "C47", "said to weigh something else"},
+		{"some items are in another group", mixesGroupsUp, Groups, "C47", "workers had"},
+		{"a group is shown twice", showsGroupTwice, Groups, "C47", "was shown twice"},
+		{"a group changes its shard", showsGroupElsewhere, Groups, "C47", "was in shard"},
+		{"an item changes its shard", showsItemElsewhere, Groups | Ages, "C47", "was in shard"},
+		{"an item is shown in another group", showsOtherGroup, Groups | Ages, "C47", "was shown in another"},
+		{"a group has more ready than there is", showsMoreReady, Groups, "C47", "this cannot be"},
+		{"what is held back is not shown as that", showsNotHeldBack, Groups, "C48", "held back or not"},
+		{"a group has too many in processing", showsTooManyInProcessing, Groups, "C48", "than the limit"},
+		{"a group is hidden", hidesGroup, Groups, "C47", "Groups does not show"},
+		{"a group is hidden at times", hidesGroupAtTimes, Groups, "C47", "all the time"},
+		{"a group without items is kept", keepsEmptyGroup, Groups, "C47", "with nothing held, there is a group"},
+		{"a group without items is counted", countsEmptyGroup, Groups, "C47", "Stats is wrong"},
+		{"something is held back where nothing is", countsHeldBack, Groups, "C47", "with nothing held, Stats says"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			convict(t, test.fault, test.mix, Drain, func(v Violation) bool {
+				return v.Clause == test.clause && strings.Contains(v.Message, test.says)
+			})
+		})
+	}
+}
+
+// TestStarvedGroupIsFound: under load, where one consumer alone takes keys.
+func TestStarvedGroupIsFound(t *testing.T) {
+	convictInGroups(t, starvesAGroup, "C47", "of group b came with the")
+}
+
+// TestOrderWithinAGroup: it is seen where all groups are in one shard.
+func TestOrderWithinAGroup(t *testing.T) {
+	convictInGroups(t, lastFirst, "C5", "was ready before the Add of another key")
+}
+
+// convictInGroups runs rounds with groups, one shard and one consumer over a queue with a
+// fault, until one of them finds what the test wants.
+func convictInGroups(t *testing.T, f fault, clause, says string) {
+	t.Helper()
+	for seed := uint64(1); seed < 60; seed++ {
+		p := Draw(seed, Limits{Adds: 20_000, Shards: 1, Mix: Groups, Ending: Drain}, Shardq().Features)
+		p.Mix, p.Grouped, p.GroupLimit = Groups, true, 0
+		p.Items, p.Ledger, p.Adds, p.Producers, p.Consumers = intItems, true, 20_000, 8, 1
+		p.Keys, p.Choice = 1000, Uniform
+		for _, v := range p.run(saboteur(f), &watchdog{}).violations {
+			if v.Clause == clause && strings.Contains(v.Message, says) {
+				return
+			}
+		}
+	}
+	require.Fail(t, "nothing was found")
+}
+
+// TestGroupsTakePartInSomeRounds: with every limit, with weights and without, also in one shard.
+func TestGroupsTakePartInSomeRounds(t *testing.T) {
+	limits, weighted, alone := map[int]bool{}, map[bool]bool{}, 0
+	for seed := range uint64(300) {
+		p := Draw(seed, anything, Shardq().Features)
+		if !p.Mix.Has(Groups) {
+			require.Zero(t, p.GroupLimit)
+			require.False(t, p.Weighted)
+			continue
+		}
+		require.True(t, p.Grouped)
+		require.Equal(t, mostGroups, p.groups())
+		limits[p.GroupLimit], weighted[p.Weighted] = true, true
+		if q := Draw(seed, Limits{Adds: 1000, Mix: Groups, Ending: -1}, Shardq().Features); q.countsTurns() {
+			alone++
+		}
+	}
+	require.Equal(t, map[int]bool{0: true, 1: true, 2: true, 5: true}, limits)
+	require.Len(t, weighted, 2)
+	require.Positive(t, alone)
+	require.Zero(t, Draw(1, anything, Features{}).Mix&Groups)
+}
+
+// TestMostGets: an item behind as many others as its group is handed out in a turn comes in the
+// second turn.
+func TestMostGets(t *testing.T) {
+	require.Equal(t, 7, mostGets(0, 1, 7))
+	require.Equal(t, 14, mostGets(1, 1, 7))
+	require.Equal(t, 11, mostGets(2, 3, 7), "rounded down")
+	require.Equal(t, 14, mostGets(3, 3, 7))
+}
