@@ -86,8 +86,8 @@ type CoalescerOptions[K comparable, V any] struct {
 	// Weight returns the weight of a value, such as its bytes. Less than 1 counts as 1, and
 	// more than [MaxValueWeight] as that. A value that is put needs room for its own weight;
 	// when it was merged, the room of both becomes that of Weight(merged), which may exceed
-	// the Capacity if merged values weigh more than their parts. A value that weighs more than the Capacity
-	// has room when nothing else is pending. Default: keys are counted.
+	// the Capacity if merged values weigh more than their parts. A value that weighs more
+	// than the Capacity has room when nothing else is pending. Default: keys are counted.
 	Weight func(V) int
 }
 

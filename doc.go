@@ -34,7 +34,8 @@
 //   - Adds are merged: an item that is queued is queued once, however often it is
 //     added. An item that is added while a worker has it runs once more afterwards,
 //     however often it was added.
-//   - No consumer sleeps in Get while an item is ready.
+//   - No consumer sleeps in Get while an item is ready, and not held back by a
+//     [Options].GroupLimit.
 //   - A delay never ends early, and of several delays of one item the one that ends
 //     first counts.
 //
@@ -83,12 +84,12 @@
 // return at once: they hold the lock of one shard for some tens of nanoseconds, a batch for
 // up to 64 items, and [Queue.Snapshot] and [Queue.All] for as long as they copy items. In
 // steady state they allocate nothing. No user code (the limiter, the clock, the hash
-// function, the hooks, an item's methods) is ever called while a lock is held;
+// function, Group, GroupWeight, the hooks, an item's methods) is ever called while a lock is held;
 // if it panics, the panic reaches the caller and the queue goes on working.
 //
-// A queue starts no goroutine (but now and then one that calls OnStuck). While items
-// wait for delays it has one timer, set for the earliest of them; an idle queue has none. Memory follows the number of
-// items under way and is given back after a burst.
+// A queue starts no goroutine (but now and then one that calls OnStuck). While items wait
+// for delays it has one timer, set for the earliest of them; an idle queue has none. Memory
+// follows the number of items under way and is given back after a burst.
 //
 // # Shutdown
 //

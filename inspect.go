@@ -14,7 +14,7 @@ type ItemInfo[T comparable] = shard.Info[T]
 type ItemState = shard.State
 
 const (
-	// Ready: a Get would return the item.
+	// Ready: a Get would return the item, or will once its group is not held back any more.
 	Ready = shard.Ready
 	// Processing: the item was handed out, and is not Done.
 	Processing = shard.Processing
@@ -88,5 +88,6 @@ func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
 type GroupInfo = shard.GroupInfo
 
 // Groups returns an iterator over the groups that have items, in no order: see
-// [Options].Group. It goes from shard to shard as [Queue.All] does.
+// [Options].Group. It goes from shard to shard as [Queue.All] does, and copies all groups of
+// one while it holds the lock.
 func (q *Queue[T]) Groups() iter.Seq[GroupInfo] { return q.shards.Groups() }

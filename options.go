@@ -58,28 +58,42 @@ type Options[T comparable] struct {
 	// StableRouting routes with an unseeded xxhash of the item's value, so that
 	// an item lands on the shard of the same number in every process with the
 	// same number of shards. T must be made of strings, booleans, integers, and
-	// arrays and structs of them. Whoever chooses the items can then choose
+	// arrays and structs of them, unless there is a Group. Whoever chooses the items can then choose
 	// their shard. Default: false, each queue has a seed of its own.
 	StableRouting bool
 
-	// Group maps an item to its group, such as a tenant. Ready items are then handed out in
-	// turns among the groups, whatever their numbers: one after the other, as much of each
-	// as its GroupWeight says, the items of a group by their priorities and then in their
-	// order. So an item of a group with i others ready waits, with one shard, while at most
-	// (i/weight+1) × W are handed out, where W is what the groups that have something ready
-	// weigh together; with more shards, at most eight times as many.
+	// Group maps an item to its group, such as the tenant that it is of:
+	//
+	//	Group: func(item Key) string { return item.Tenant }
+	//
+	// Ready items are then handed out in turns among the groups, whatever their numbers:
+	// one after the other, as many of each as its GroupWeight says; the items of a group by
+	// their priorities, and then in their order.
+	//
+	// The group must be part of what the item is: equal items must have equal groups, at
+	// any time. If a group is looked up elsewhere and changes, the item is in two shards at
+	// once, may be handed out twice, and its Dones go astray, so that a drain waits for ever.
 	//
 	// All items of a group are in one shard, which follows from the group: so Hash must be
-	// nil, and StableRouting is by the group's name. What one group alone can get through
-	// is what one shard can. A group costs about 100 bytes while it has items, and nothing
-	// afterwards. Equal items must have equal groups. Group is called once in most calls
-	// that take an item, with no lock held. Default: none, and all items are alike.
+	// nil, and StableRouting is by the group's name, with any T. What one group alone can
+	// get through is what one shard can. A group costs about 120 bytes while it has items, or
+	// 500 if priorities are used, and nothing afterwards. Group is called once in most
+	// calls that take an item, with no lock held. Default: none, and all items are alike.
+	//
+	// How long an item waits: one of a group with i others ready comes, with one shard,
+	// within (i/weight+1) × W Gets, where W is what the groups that have something ready
+	// weigh together; with more shards, within eight times as many.
 	Group func(item T) string
 
 	// GroupLimit is how many items of one group may be in processing at once, in all of the
-	// queue. What is ready beyond that is held back: it counts as ready, and in Len, and
-	// comes to the end of the line when a Done makes room. A Get waits for it also after a
-	// shutdown began. Default: 0, no bound.
+	// queue. What is ready beyond that is held back: it is ready, and counts in Len, but no
+	// Get returns it; when a Done makes room, the group comes to the end of the line. To
+	// come to its limit ends a group's turn, so a weight above the limit has no effect.
+	//
+	// A Get waits for what is held back, also after a shutdown began. So a Done that never
+	// comes stops its whole group, if the limit is 1, and then a drain, and every Get after
+	// a shutdown; and whoever gets a second item before the Done of the first may wait for
+	// itself. Default: 0, no bound.
 	GroupLimit int
 
 	// GroupWeight returns how many items of a group are handed out in its turn: less than 1

@@ -16,8 +16,9 @@ import (
 // All methods are safe for concurrent use. All return at once but Get, GetContext,
 // GetBatch, the loop over Items, AddContext, ShutDownWithDrain and Drain: beyond the lock
 // of one shard for some tens of nanoseconds, or a tenth of a millisecond while many delays
-// end, what that may include is said where it applies. Adding or ending an item whose dynamic value cannot be compared, such as a slice in an any, panics in
-// the caller's goroutine, before anything is locked or changed.
+// end, what that may include is said where it applies. Adding or ending an item whose
+// dynamic value cannot be compared, such as a slice in an any, panics in the caller's
+// goroutine, before anything is locked or changed.
 type Queue[T comparable] struct {
 	name    string
 	shards  *shard.Set[T]
@@ -123,11 +124,12 @@ var (
 // Get returns the next ready item and takes it into processing: no other Get returns
 // it until its Done, which the caller now owes.
 //
-// While nothing is ready, Get blocks. Sleeping costs no processor time; whoever makes
-// an item ready wakes a sleeper, and as many sleepers wake as there are items to take.
+// While nothing is ready, or all of that is held back by an [Options].GroupLimit, Get
+// blocks. Sleeping costs no processor time; whoever makes an item ready wakes a sleeper, and
+// as many sleepers wake as there are items to take.
 //
-// After a shutdown has begun, Get goes on returning what is ready. Whenever nothing
-// is, it returns the zero T and true, at once, to every caller; a later Get may still
+// After a shutdown has begun, Get goes on returning what is ready, and waiting for what is
+// held back. Whenever there is neither, it returns the zero T and true, at once, to every caller; a later Get may still
 // return an item, one that was dirty and is Done by then. Shutdown is never true
 // together with an item. A zero T with a shutdown of false is an item like any other.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.shards.Get() }

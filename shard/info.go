@@ -15,7 +15,7 @@ import (
 type State uint8
 
 const (
-	// Ready: a Get would return the item.
+	// Ready: a Get would return the item, unless it is held back.
 	Ready State = iota + 1
 	// Processing: the item was handed out, and is not Done.
 	Processing
