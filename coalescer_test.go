@@ -753,7 +753,12 @@ func TestC17C54PanickingHashAndLimiter(t *testing.T) {
 func TestC17C54PanickingGroup(t *testing.T) {
 	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
 		o.Queue.Group = func(key string) string { return key[:1] }
-		o.Queue.GroupWeight = func(group string) int { return map[string]int{"a": 1}[group] / map[string]int{"a": 1}[group] }
+		o.Queue.GroupWeight = func(group string) int {
+			if group == "b" {
+				panic("on purpose")
+			}
+			return 1
+		}
 	})
 	for _, key := range []string{"", "b"} {
 		assert.Panics(t, func() { _ = c.Put(key, "1") })
