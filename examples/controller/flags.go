@@ -11,6 +11,7 @@ import (
 // config is what the flags say, checked.
 type config struct {
 	duration     time.Duration
+	patience     time.Duration
 	tenants      int
 	objects      int
 	workers      int
@@ -37,8 +38,8 @@ hang until their timeout, some panic, and some are acknowledged and lost. One sp
 hundred is refused for good, whatever -fail says.
 
 Exit codes: 0 at the end every object is as desired, or was refused, also after an
-interrupt; 1 it is not; 2 a flag or the database is unusable and nothing was done. A second
-interrupt stops the program at once.
+interrupt; 1 it is not, or the -patience was over before; 2 a flag or the database is
+unusable and nothing was done; 130 a second interrupt stopped the program at once.
 `
 
 // parseFlags returns the configuration, [flag.ErrHelp], or an error that names every fault.
@@ -47,6 +48,7 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // or else an error is followed by the whole usage
 	flags.DurationVar(&c.duration, "duration", 8*time.Second, "how long the tenants go on changing their objects")
+	flags.DurationVar(&c.patience, "patience", 15*time.Second, "how long it may take afterwards until every object is settled; then comes the drain, of 10s at most")
 	flags.IntVar(&c.tenants, "tenants", 4, "tenants that change an object now and then, beside the one that floods")
 	flags.IntVar(&c.objects, "objects", 500, "objects of each tenant; the one that floods has ten times as many")
 	flags.IntVar(&c.workers, "workers", 16, "goroutines that reconcile")
@@ -81,6 +83,7 @@ func (c config) validate() error {
 		}
 	}
 	require(c.duration >= 0, "-duration %v: want 0 or more", c.duration)
+	require(c.patience >= 0, "-patience %v: want 0 or more", c.patience)
 	require(c.tenants >= 0, "-tenants %d: want 0 or more", c.tenants)
 	require(c.objects > 0, "-objects %d: want at least 1", c.objects)
 	require(c.workers > 0, "-workers %d: want at least 1", c.workers)

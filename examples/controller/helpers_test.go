@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"io"
 	"log"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,13 +43,13 @@ func (o outcome) row(t *testing.T, name string) string {
 func runWhole(t *testing.T, during func(interrupt func()), arguments ...string) (o outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		defer interrupt()
+		signals := make(chan os.Signal, 1)
 		if during != nil {
-			go during(interrupt)
+			go during(func() { signals <- os.Interrupt })
 		}
 		var stdout, stderr bytes.Buffer
-		o.code = run(ctx, arguments, &stdout, &stderr)
+		o.code = run(arguments, signals, &stdout, &stderr)
+		synctest.Wait() // the queue tells of what hangs in a goroutine that no run waits for
 		o.stdout, o.stderr = stdout.String(), stderr.String()
 	})
 	return o
@@ -67,6 +67,7 @@ func runWith(t *testing.T, prepare func(*controller), arguments ...string) (o ou
 		require.NoError(t, err)
 		prepare(o.controller)
 		o.code = o.controller.run(t.Context(), &stdout)
+		synctest.Wait() // the queue tells of what hangs in a goroutine that no run waits for
 		o.stdout, o.stderr = stdout.String(), stderr.String()
 	})
 	return o

@@ -111,6 +111,16 @@ func (l *ledger) rest() <-chan struct{} {
 	return rest
 }
 
+// unsettled returns how many objects have a demand that is neither served nor given up.
+func (l *ledger) unsettled() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, open := range l.open {
+		n += open
+	}
+	return n
+}
+
 // list notes that an object is in a list.
 func (l *ledger) list(key Key, cause cause) {
 	l.update(key, func(e *entry, _ *tally) {

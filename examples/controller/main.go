@@ -27,26 +27,21 @@ import (
 
 // The exit codes.
 const (
-	exitProven   = 0 // all is as desired, or was refused, also after an interrupt
-	exitFailed   = 1 // something is not
-	exitUnusable = 2 // a flag or the database: nothing was done
+	exitProven   = 0   // all is as desired, or was refused, also after an interrupt
+	exitFailed   = 1   // something is not, or the patience was over before
+	exitUnusable = 2   // a flag or the database: nothing was done
+	exitAborted  = 130 // a second interrupt
 )
 
 func main() {
-	ctx, interrupt := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		signal.Stop(signals) // the second one ends the program, for nobody catches it
-		interrupt()
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], signals, os.Stdout, os.Stderr))
 }
 
 // run is the whole program: the report goes to stdout, all else to stderr. It returns the
 // exit code.
-func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
+func run(arguments []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
 	notices := log.New(stderr, "controller: ", 0)
 	config, err := parseFlags(arguments, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -69,5 +64,29 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 		notices.Print(err)
 		return exitUnusable
 	}
-	return c.run(ctx, stdout)
+	return supervise(c, signals, stdout)
+}
+
+// supervise runs the controller. The first signal ends the changes, the second everything:
+// it leaves the controller's goroutines to the end of the process.
+func supervise(c *controller, signals <-chan os.Signal, stdout io.Writer) int {
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	finished := make(chan int, 1)
+	go func() { finished <- c.run(ctx, stdout) }()
+	select {
+	case code := <-finished:
+		return code
+	case received := <-signals:
+		c.log.Printf("%v: no more changes; %d objects are waited for, for %v at most; once more stops at once",
+			received, c.ledger.unsettled(), c.config.patience)
+		interrupt()
+	}
+	select {
+	case code := <-finished:
+		return code
+	case received := <-signals:
+		c.log.Printf("%v again: stopped at once, nothing is proven", received)
+		return exitAborted
+	}
 }

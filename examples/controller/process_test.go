@@ -23,11 +23,13 @@ func TestMain(m *testing.M) {
 }
 
 // program starts the program in a process of its own, and returns the lines of its stderr.
+// Interrupts are ignored when it begins, as in what a script starts in the background.
 func program(t *testing.T, stdout io.Writer, arguments ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	command := exec.CommandContext(t.Context(), self, arguments...)
+	arguments = append([]string{"-c", `trap "" INT; exec "$0" "$@"`, self}, arguments...)
+	command := exec.CommandContext(t.Context(), "sh", arguments...)
 	command.Env = append(os.Environ(), "CONTROLLER_RUN_MAIN=1")
 	command.Stdout = stdout
 	stderr, err := command.StderrPipe()
@@ -54,7 +56,7 @@ func TestSignalEndsTheChangesAndDrains(t *testing.T) {
 			command, lines := program(t, &stdout, "-objects", "10", "-duration", "1h", "-fail", "0")
 			await(t, lines, "tenants change theirs")
 			require.NoError(t, command.Process.Signal(signal))
-			await(t, lines, "no more changes")
+			await(t, lines, "once more stops at once")
 			for lines.Scan() {
 			}
 			require.NoError(t, command.Wait(), "exit code 0")
@@ -63,22 +65,37 @@ func TestSignalEndsTheChangesAndDrains(t *testing.T) {
 	}
 }
 
-// What a run that was cut off leaves is taken up by the next one.
-func TestSecondSignalStopsAtOnce(t *testing.T) {
-	path := newDatabase(t)
+// stopAtOnce runs the program, interrupts it twice, and sees how it ends.
+func stopAtOnce(t *testing.T, arguments ...string) {
+	t.Helper()
 	var stdout bytes.Buffer
-	command, lines := program(t, &stdout, "-objects", "10", "-workers", "1", "-duration", "1h", "-fail", "1", "-db", path)
+	command, lines := program(t, &stdout, append(arguments, "-objects", "10", "-duration", "1h", "-patience", "1h", "-fail", "1")...)
 	await(t, lines, "tenants change theirs")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
-	await(t, lines, "no more changes")
+	await(t, lines, "objects are waited for, for 1h0m0s at most; once more stops at once")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
+	await(t, lines, "again: stopped at once")
 	for lines.Scan() {
 	}
 	var failure *exec.ExitError
 	require.ErrorAs(t, command.Wait(), &failure)
-	require.False(t, failure.Exited(), "the signal ended it")
+	require.Equal(t, exitAborted, failure.ExitCode())
 	require.Empty(t, stdout.String())
+}
 
+func TestSecondSignalLeavesNoTemporaryFiles(t *testing.T) {
+	directory := t.TempDir()
+	t.Setenv("TMPDIR", directory)
+	stopAtOnce(t)
+	left, err := os.ReadDir(directory)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// What a run that was cut off leaves is taken up by the next one.
+func TestSecondSignalStopsAtOnce(t *testing.T) {
+	path := newDatabase(t)
+	stopAtOnce(t, "-workers", "1", "-db", path)
 	second := runWhole(t, nil, "-objects", "1", "-duration", "0", "-db", path)
 	require.Equal(t, exitProven, second.code, second.stderr)
 	require.Contains(t, second.row(t, "objects"), "140,")

@@ -24,7 +24,8 @@ const (
 	// any call that is only slow.
 	stuckAfter = 100 * time.Millisecond
 
-	// drainTimeout is how long the drain may take: everything has been settled before.
+	// drainTimeout is how long the drain may take, if the patience was over before
+	// everything was settled. Otherwise there is nothing left to drain.
 	drainTimeout = 10 * time.Second
 )
 
@@ -66,8 +67,8 @@ func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
 		MaxAttempts: maxAttempts,
 		OnError:     c.reconciler.failed,
 		OnGiveUp:    c.reconciler.giveUp,
-		// What is ready when the work ends is looked at; what waits is a resync, which
-		// the list of the next start stands for.
+		// What is ready when the work ends is looked at; what waits is a resync, or failed
+		// until the patience was over: the list of the next start stands for both.
 		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
 		DrainTimeout: drainTimeout,
 	}

@@ -21,6 +21,8 @@ type reconciler struct {
 	ledger *ledger
 	log    *log.Logger
 
+	ending atomic.Bool // no more resyncs
+
 	throttlings, repairs, panics, hangs, exhausted atomic.Int64
 }
 
@@ -44,6 +46,9 @@ func (r *reconciler) reconcile(ctx context.Context, key Key) error {
 		}
 	}
 	r.ledger.converged(key)
+	if r.ending.Load() {
+		return nil
+	}
 	return shardq.RequeueAfter(resyncEvery)
 }
 
@@ -75,7 +80,7 @@ func (r *reconciler) failed(f shardq.Failure[Key]) {
 // giveUp is told of what will not be tried again until it is changed: the dead letters.
 func (r *reconciler) giveUp(f shardq.Failure[Key]) {
 	if errors.Is(f.Err, shardq.ErrShutDown) {
-		return // the next resync of a settled object: see workerOptions
+		return // the drain has dropped it, or it failed meanwhile: see workerOptions
 	}
 	refusal, refused := errors.AsType[*refusal](f.Err)
 	if !refused {

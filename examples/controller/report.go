@@ -72,8 +72,9 @@ func (r report) printCauses(table io.Writer) {
 		besideFlood:   "changes of others beside the flood",
 		besideNothing: "changes of others at other times",
 	} {
-		if delays := r.controller.ledger.delays[cause]; name != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", name, count(delays.histogram.TotalCount()), delays)
+		delays := r.controller.ledger.delays[cause]
+		if n := delays.histogram.TotalCount(); name != "" && n > 0 {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", name, count(n), delays)
 		}
 	}
 	fmt.Fprintln(table)
