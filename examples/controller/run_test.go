@@ -193,7 +193,7 @@ func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 	require.Equal(t, exitProven, result.code, result.stderr)
 	share := int(duration / latency / 16) // of the Gets
 	require.Greater(t, listed, share/2)
-	require.Less(t, listed, share*2)
+	require.Less(t, listed, share*6, "without priorities it is all of them")
 }
 
 // To be told to come later is no failure, however often.
