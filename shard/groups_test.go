@@ -104,6 +104,33 @@ func checkHeldBack[T comparable](t failer, s *Set[T]) {
 	}
 }
 
+// TestHoldCountTellsOfChanges: who reads it twice, around a look, learns whether any group was held
+// back or freed between. A Get that only saw that none is held before and after may have looked
+// while one was: it would leave what is ready.
+func TestHoldCountTellsOfChanges(t *testing.T) {
+	var c holdCount
+	before, count := c.read()
+	if count != 0 || !c.noneSince(before) {
+		t.Fatal("nothing has happened, and a change is told of")
+	}
+	c.more()
+	if _, count := c.read(); count != 1 || c.noneSince(before) {
+		t.Fatalf("one group is held back, but the count is %d", count)
+	}
+	c.less()
+	if now, count := c.read(); count != 0 || c.noneSince(before) || !c.noneSince(now) {
+		t.Fatal("a group was held back and freed, and nobody is told")
+	}
+	for range 1000 {
+		c.more()
+		c.more()
+		c.less()
+	}
+	if _, count := c.read(); count != 1000 {
+		t.Fatalf("1000 groups are held back, but the count is %d", count)
+	}
+}
+
 // A fairModel is what one shard with groups has to do, with slices and maps.
 type fairModel struct {
 	limit  int

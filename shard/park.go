@@ -65,7 +65,7 @@ func (s *Set[T]) await(cancel <-chan struct{}, h hand[T]) (n int, shutdown, canc
 			return n, false, false
 		}
 		// If nothing was held back or freed since, the look has seen all that was ready.
-		if now, held := s.heldBack.read(); closed && held == 0 && now == before {
+		if closed && s.heldBack.noneSince(before) {
 			return 0, true, false
 		}
 		switch s.park(cancel) {

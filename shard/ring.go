@@ -131,19 +131,25 @@ func (sh *shard[T]) endInGroup() (freed bool) {
 	return true
 }
 
-// A tally counts the groups of a set that are held back, and the changes of that count, in one
+// A holdCount counts the groups of a set that are held back, and the changes of that count, in one
 // word: whoever reads the same word twice knows that no group was held back or freed
 // between. It is written under the shards' locks, and read without.
-type tally struct{ word atomic.Uint64 }
+type holdCount struct{ word atomic.Uint64 }
 
 // oneChange is added for each change, to the half of the word above the count.
 const oneChange = 1 << 32
 
-func (t *tally) more() { t.word.Add(oneChange + 1) }
-func (t *tally) less() { t.word.Add(oneChange - 1) } // the count is not 0
+func (c *holdCount) more() { c.word.Add(oneChange + 1) }
+func (c *holdCount) less() { c.word.Add(oneChange - 1) } // the count is not 0
 
 // read returns the word, and the count in it.
-func (t *tally) read() (word uint64, count uint32) {
-	word = t.word.Load()
+func (c *holdCount) read() (word uint64, count uint32) {
+	word = c.word.Load()
 	return word, uint32(word)
+}
+
+// noneSince reports whether no group is held back, and none was since the word was read.
+func (c *holdCount) noneSince(before uint64) bool {
+	word, count := c.read()
+	return count == 0 && word == before
 }

@@ -69,7 +69,7 @@ type Set[T comparable] struct {
 	groupWeight func(group string) int
 	groupLimit  int32
 	// heldBack counts the groups that are held back: see ring.
-	heldBack tally
+	heldBack holdCount
 	// mayDiffer says that some values of T are not equal to themselves.
 	mayDiffer bool
 	// strings says where the strings within an item lie: see touch.
