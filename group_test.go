@@ -131,17 +131,19 @@ func TestC47RoundOfGroupsThatAreGone(t *testing.T) {
 	for home := range 2 {
 		heavy, flood, other := in[home][0], in[home][1], in[1-home][0]
 		weights[heavy] = 5000
-		q.AddBatch(ofTenant(heavy, 3))
+		q.AddBatch(ofTenant(heavy, 50)) // a round or more, so that the next one counts them
 		handedOut(q)
 		q.AddBatch(ofTenant(flood, 100))
-		q.Add(other + "/0")
-		for gets := 1; ; gets++ {
-			item, _ := q.Get()
-			q.Done(item)
-			if tenant(item) == other {
-				break
+		for range 3 { // for the first may find the consumer in its shard
+			q.Add(other + "/0")
+			for gets := 1; ; gets++ {
+				require.LessOrEqual(t, gets, 8*2)
+				item, _ := q.Get()
+				q.Done(item)
+				if tenant(item) == other {
+					break
+				}
 			}
-			require.LessOrEqual(t, gets, 8*2)
 		}
 		handedOut(q)
 	}
