@@ -69,14 +69,37 @@ func (r *round) lastWave(a *actor) {
 
 // drain lets several callers wait for the drain, each of whom sees that it is over.
 func (r *round) drain(callers int) {
-	var all sync.WaitGroup
+	over := make(chan struct{})
+	var watcher, all sync.WaitGroup
+	watcher.Go(func() { r.releaseIfViolated(over) })
 	for range callers {
 		all.Go(func() {
 			r.queue.ShutDownWithDrain()
-			r.checkDrained("C12", "ShutDownWithDrain")
+			if !r.violated.stopped.Load() {
+				r.checkDrained("C12", "ShutDownWithDrain")
+			}
 		})
 	}
 	all.Wait()
+	close(over)
+	watcher.Wait()
+}
+
+// releaseIfViolated ends the drains under way once something was violated: workers that have left,
+// where they should not have, would be waited for in vain.
+func (r *round) releaseIfViolated(over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		if r.violated.stopped.Load() {
+			r.queue.ShutDown()
+			return
+		}
+		breathe()
+	}
 }
 
 // checkDrained is called when a drain returned that nothing cut short.

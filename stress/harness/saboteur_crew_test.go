@@ -115,6 +115,9 @@ func TestEveryFaultOfWorkersIsFound(t *testing.T) {
 		{"another item is handled", handlesOthersToo, Workers, []string{"C1", "C2", "C19", "C50"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.fault == runReturnsEarly && raceDetector {
+				t.Skip("its workers go on while the round is summed up: the fault is a data race by itself")
+			}
 			convictOf(t, test.fault, test.mix, Drain, test.clauses)
 		})
 	}
