@@ -55,6 +55,40 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
+// BenchmarkGroupMemory measures what a queue holds for each of 100k items that are each of a group of
+// its own, beside what it holds for them without groups, with one priority and with seven.
+func BenchmarkGroupMemory(b *testing.B) {
+	const n = 100_000
+	items := tenantedItems(n, n)
+	for _, levels := range []int{1, 7} {
+		b.Run(fmt.Sprintf("levels=%d", levels), func(b *testing.B) {
+			fill := func(group func(tenanted) string) uint64 {
+				q := shardq.Must(shardq.Options[tenanted]{Group: group})
+				before := liveBytes()
+				for i, item := range items {
+					q.AddWith(item, shardq.AddOptions{Priority: i % levels})
+				}
+				held := liveBytes() - before
+				runtime.KeepAlive(q)
+				return held
+			}
+			for b.Loop() {
+				with, without := fill(tenantOf), fill(nil)
+				b.ReportMetric((float64(with)-float64(without))/n, "B/group")
+			}
+		})
+	}
+	runtime.KeepAlive(items)
+}
+
+func liveBytes() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 func tenantedItems(n, groups int) (items []tenanted) {
 	names := workload.Strings(groups)
 	for i := range n {

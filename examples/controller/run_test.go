@@ -177,7 +177,8 @@ func TestRunLimitsTheWorkersOfATenant(t *testing.T) {
 	require.Equal(t, result.controller.config.tenantLimit(), most)
 }
 
-// More changes than there is time for do not keep the list waiting until they end.
+// More changes than there is time for do not keep the list waiting until they end. Without
+// groups, in which the list of each tenant has its turn anyway.
 func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 	const duration = time.Second
 	listed := 0
@@ -189,11 +190,11 @@ func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 			}
 			return observe(key, now)
 		}
-	}, "-objects", "30", "-tenants", "10", "-workers", "1", "-flood", "0", "-fail", "0", "-duration", duration.String())
+	}, "-objects", "30", "-tenants", "10", "-workers", "1", "-flood", "0", "-fail", "0", "-no-groups", "-duration", duration.String())
 	require.Equal(t, exitProven, result.code, result.stderr)
 	share := int(duration / latency / 16) // of the Gets
 	require.Greater(t, listed, share/2)
-	require.Less(t, listed, share*6, "without priorities it is all of them")
+	require.Less(t, listed, share*2, "without priorities it is nearly all of them")
 }
 
 // To be told to come later is no failure, however often.
