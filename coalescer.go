@@ -234,7 +234,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.stripeOf(key).isClosed() {
 		return ErrShutDown // before the limiter counts a failure
 	}
-	delay := c.queue.limiter.When(key) // first, for it may panic
+	delay := c.queue.backOff(key) // first, for it may panic
 	return c.putBack(key, value, delay)
 }
 

@@ -207,3 +207,10 @@ func numbers(n int) []int {
 	}
 	return items
 }
+
+// counts returns the stats without what is looked up or measured.
+func counts(stats shardq.Stats) shardq.Stats {
+	stats.PerShard, stats.Metrics, stats.NextDue = nil, nil, time.Time{}
+	stats.Capacity, stats.Limited, stats.Parked, stats.Workers, stats.ShuttingDown = 0, 0, 0, 0, false
+	return stats
+}

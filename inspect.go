@@ -47,6 +47,8 @@ type Snapshot[T comparable] struct {
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
 	look := q.shards.Look(limit)
+	q.complete(&look.Stats)
+	q.workforce.label(look.Processing)
 	return Snapshot[T]{
 		Time:       now,
 		Stats:      look.Stats,

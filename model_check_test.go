@@ -12,7 +12,7 @@ import (
 func (p *playing[T]) check() {
 	want := p.model.statsNow()
 	p.event().after = want
-	if got := p.queue.Stats(); got != want {
+	if got := counts(p.queue.Stats()); !reflect.DeepEqual(got, want) {
 		p.fatalf("Stats are\n%+v, not\n%+v", got, want)
 	}
 	if got := p.queue.Len(); got != want.Ready {

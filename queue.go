@@ -24,6 +24,9 @@ type Queue[T comparable] struct {
 	shards  *shard.Set[T]
 	limiter limiter.Limiter[T]
 	clock   clock.Clock
+
+	configuration Configuration
+	workforce     workforce[T]
 }
 
 // New returns a queue, or an error that lists every fault of the options.
@@ -40,6 +43,9 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		name:    options.Name,
 		limiter: options.RateLimiter,
 		clock:   options.Clock,
+
+		configuration: options.configuration(),
+
 		shards: shard.New(shard.Config[T]{
 			Shards:           options.Shards,
 			Clock:            options.Clock,
@@ -55,7 +61,8 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			HighWatermark:    options.HighWatermark,
 			LowWatermark:     options.LowWatermark,
 			OnWatermark:      options.watermarkHook(),
-			Ages:             options.Ages || options.OnStuck != nil,
+			Ages:             options.keepsAges(),
+			Metrics:          options.Metrics,
 			StuckAfter:       options.StuckAfter,
 			OnStuck:          options.stuckHook(),
 			OnMisuse:         options.misuseHook(),
@@ -237,9 +244,12 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 		if q.shards.Reject(item) {
 			return // before the limiter would keep something for it
 		}
-		delay = max(delay, q.limiter.When(item))
+		delay = max(delay, q.backOff(item))
 	}
-	q.shards.AddWith(item, shard.Delay{Duration: delay, Policy: options.Policy, MaxWait: options.MaxWait, Priority: options.Priority})
+	q.shards.AddWith(item, shard.Delay{
+		Duration: delay, Policy: options.Policy, MaxWait: options.MaxWait, Priority: options.Priority,
+		Retry: options.RateLimited || options.After != 0,
+	})
 }
 
 // AddRateLimited adds item after the delay that the limiter has for it: it is
@@ -253,7 +263,14 @@ func (q *Queue[T]) AddRateLimited(item T) {
 	if q.shards.Reject(item) {
 		return // before the limiter would keep something for it
 	}
-	q.AddAfter(item, q.limiter.When(item))
+	q.AddAfter(item, q.backOff(item))
+}
+
+// backOff asks the limiter for a delay.
+func (q *Queue[T]) backOff(item T) time.Duration {
+	delay := q.limiter.When(item)
+	q.shards.CountBackOff()
+	return delay
 }
 
 // Cancel takes back all adds of item that no worker has begun to serve, and says which
@@ -308,4 +325,18 @@ type Stats = shard.Stats
 // Stats returns a reading. It locks one shard after the other, each for a moment:
 // every shard's part is consistent in itself, the sum only if the queue is at rest.
 // The cost grows with the number of shards, not with that of items.
-func (q *Queue[T]) Stats() Stats { return q.shards.Stats() }
+func (q *Queue[T]) Stats() Stats {
+	stats := q.shards.Stats()
+	q.complete(&stats)
+	return stats
+}
+
+// complete adds what the shards do not know.
+func (q *Queue[T]) complete(stats *Stats) {
+	stats.Capacity = q.configuration.Capacity
+	stats.Workers = q.workforce.size()
+	stats.Limited = -1
+	if census, ok := q.limiter.(limiter.Census[T]); ok {
+		stats.Limited = census.Len()
+	}
+}

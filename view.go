@@ -34,3 +34,15 @@ func (v QueueView[T]) NumRequeues(item T) int { return v.queue.NumRequeues(item)
 
 // ShuttingDown is [Queue.ShuttingDown].
 func (v QueueView[T]) ShuttingDown() bool { return v.queue.ShuttingDown() }
+
+// Configuration is [Queue.Configuration].
+func (v QueueView[T]) Configuration() Configuration { return v.queue.Configuration() }
+
+// MostRetried is [Queue.MostRetried].
+func (v QueueView[T]) MostRetried(limit int) []Retried[T] { return v.queue.MostRetried(limit) }
+
+// Look is [Queue.Look].
+func (v QueueView[T]) Look(limit int) Snapshot[any] { return v.queue.Look(limit) }
+
+// LookAtRetries is [Queue.LookAtRetries].
+func (v QueueView[T]) LookAtRetries(limit int) []Retried[any] { return v.queue.LookAtRetries(limit) }

@@ -3,6 +3,7 @@ package shardq
 import (
 	"context"
 	"runtime/pprof"
+	"strconv"
 )
 
 // A worker is one of the goroutines of [Workers], or several one after the other: if user
@@ -13,10 +14,14 @@ type worker[T any] struct {
 	stays context.Context
 	leave context.CancelFunc
 	batch batch[T] // of HandleBatch
+	// desk shows what is in hand, if showing.
+	desk    workerDesk[T]
+	showing bool
+	one     [1]T
 }
 
 func newWorker[T any](all *Workers[T]) *worker[T] {
-	w := &worker[T]{Workers: all}
+	w := &worker[T]{Workers: all, desk: all.source.newDesk(), showing: all.source.showing()}
 	w.stays, w.leave = context.WithCancel(all.context)
 	return w
 }
@@ -33,10 +38,11 @@ func (w *worker[T]) live() {
 			return
 		}
 		w.leave()
+		w.desk.clear()
 		w.hasLeft(w, told)
 	}()
 	if w.options.Labels {
-		pprof.SetGoroutineLabels(w.stays)
+		pprof.SetGoroutineLabels(pprof.WithLabels(w.stays, pprof.Labels(workerLabelKey, strconv.Itoa(w.desk.label()))))
 	}
 	told = w.work()
 	through = true
@@ -79,7 +85,14 @@ func (w *worker[T]) turn(ctx context.Context) error {
 // ends the goroutine.
 func (w *worker[T]) process(item T, priority int) {
 	result := outcome{err: ErrGoexit} // unless attempt returns
+	if w.showing {
+		w.one[0] = item
+		w.desk.show(w.one[:])
+	}
 	defer func() {
+		if w.showing {
+			w.showNothing()
+		}
 		if result.err == nil {
 			w.source.succeeded(item)
 			return
@@ -88,6 +101,12 @@ func (w *worker[T]) process(item T, priority int) {
 		w.finish(item, result)
 	}()
 	result = w.attempt(item)
+}
+
+// showNothing is called before what was in hand is Done: somebody else may have it then.
+func (w *worker[T]) showNothing() {
+	clear(w.one[:])
+	w.desk.show(nil)
 }
 
 // attempt calls the handler.

@@ -37,6 +37,10 @@ func (w *worker[T]) processBatch(n int) {
 		clear(outcomes)
 	}()
 	defer w.source.doneBatch(items)
+	if w.showing {
+		w.desk.show(items)
+		defer w.showNothing()
+	}
 	defer forEach(n, func(i int) {
 		outcomes[i].priority = w.batch.priorities[i]
 		w.settle(items[i], outcomes[i])

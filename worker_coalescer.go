@@ -12,10 +12,12 @@ type coalescerSource[K comparable, V any] struct{ *Coalescer[K, V] }
 func (s coalescerSource[K, V]) name() string                  { return s.queue.name }
 func (s coalescerSource[K, V]) done(taken Pending[K, V])      { s.queue.Done(taken.Key) }
 func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V]) { s.endBatch(all) }
+func (s coalescerSource[K, V]) gaveUp()                       { s.queue.shards.GiveUp() }
+func (s coalescerSource[K, V]) showing() bool                 { return s.queue.configuration.Metrics }
 func (s coalescerSource[K, V]) shuttingDown() bool            { return s.queue.ShuttingDown() }
 
 func (s coalescerSource[K, V]) backOff(taken Pending[K, V]) time.Duration {
-	return s.queue.limiter.When(taken.Key)
+	return s.queue.backOff(taken.Key)
 }
 
 func (s coalescerSource[K, V]) failures(taken Pending[K, V]) int {
@@ -25,6 +27,10 @@ func (s coalescerSource[K, V]) failures(taken Pending[K, V]) int {
 func (s coalescerSource[K, V]) forget(taken Pending[K, V]) { s.queue.limiter.Forget(taken.Key) }
 
 func (s coalescerSource[K, V]) succeeded(taken Pending[K, V]) { s.Done(taken.Key) }
+
+func (s coalescerSource[K, V]) newDesk() workerDesk[Pending[K, V]] {
+	return coalescerDesk[K, V]{s.queue.workforce.newDesk()}
+}
 
 // take returns no priority: keys have none.
 func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], priority int, err error) {

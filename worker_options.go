@@ -79,12 +79,16 @@ type WorkerOptions[T any] struct {
 	DrainTimeout time.Duration
 
 	// Labels sets the pprof label "queue" to the queue's name, in the workers' goroutines
-	// and in the context of the handlers: profiles then tell the queues apart.
+	// and in the context of the handlers: profiles then tell the queues apart. In the
+	// goroutines it also sets "worker" to the worker's number: that of [ItemInfo].Worker.
 	Labels bool
 }
 
-// labelKey is the key of the pprof label.
-const labelKey = "queue"
+// The keys of the pprof labels.
+const (
+	labelKey       = "queue"
+	workerLabelKey = "worker"
+)
 
 func (o WorkerOptions[T]) labeled(ctx context.Context, name string) context.Context {
 	if !o.Labels {

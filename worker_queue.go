@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // A queueSource has Workers take from a [Queue].
@@ -18,9 +20,12 @@ type queueSource[T comparable] struct {
 func (s *queueSource[T]) name() string                 { return s.queue.name }
 func (s *queueSource[T]) done(item T)                  { s.queue.Done(item) }
 func (s *queueSource[T]) doneBatch(items []T)          { s.queue.DoneBatch(items) }
-func (s *queueSource[T]) backOff(item T) time.Duration { return s.queue.limiter.When(item) }
+func (s *queueSource[T]) backOff(item T) time.Duration { return s.queue.backOff(item) }
 func (s *queueSource[T]) failures(item T) int          { return s.queue.limiter.NumRequeues(item) }
 func (s *queueSource[T]) forget(item T)                { s.queue.limiter.Forget(item) }
+func (s *queueSource[T]) gaveUp()                      { s.queue.shards.GiveUp() }
+func (s *queueSource[T]) newDesk() workerDesk[T]       { return s.queue.workforce.newDesk() }
+func (s *queueSource[T]) showing() bool                { return s.queue.configuration.Metrics }
 func (s *queueSource[T]) shuttingDown() bool           { return s.queue.ShuttingDown() }
 
 func (s *queueSource[T]) succeeded(item T) {
@@ -63,7 +68,7 @@ func (s *queueSource[T]) addAgain(item T, priority int, after func() time.Durati
 			s.queue.AddWith(item, AddOptions{Priority: priority})
 		}
 	}()
-	s.queue.AddWith(item, AddOptions{After: after(), Priority: priority})
+	s.queue.shards.AddWith(item, shard.Delay{Duration: after(), Priority: priority, Retry: true})
 	added = true
 }
 

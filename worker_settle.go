@@ -109,6 +109,7 @@ func tooLateFor[T any](f Failure[T]) Failure[T] {
 // giveUp tells of an item that is given up, and forgets it.
 func (w *Workers[T]) giveUp(f Failure[T]) {
 	defer w.source.forget(f.Item)
+	w.source.gaveUp()
 	f.Final = true
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)

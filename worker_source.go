@@ -38,9 +38,27 @@ type workerSource[T any] interface {
 	failures(item T) int
 	forget(item T)
 
+	// gaveUp counts an item that is given up.
+	gaveUp()
+
 	// shuttingDown reports whether some worker may have been told of a shutdown.
 	shuttingDown() bool
 
+	// newDesk returns where another worker shows what it has in hand, and showing reports
+	// whether anybody wants to know.
+	newDesk() workerDesk[T]
+	showing() bool
+
 	// drain drains, and returns what nobody was told of when it was dropped.
 	drain(ctx context.Context, options DrainOptions) (dropped []T, err error)
+}
+
+// A workerDesk is a desk that shows what a worker of whatever source has in hand.
+type workerDesk[T any] interface {
+	// label returns the worker's number.
+	label() int
+	// show shows these items, in place of those before.
+	show(items []T)
+	// clear is called when the worker leaves.
+	clear()
 }

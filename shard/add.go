@@ -101,6 +101,9 @@ func (sh *shard[T]) apply(id uint32, e *entry[T]) (outcome effect) {
 		sh.push(id, e)
 	case mark:
 		sh.count.added++
+		if sh.set.measures != nil {
+			sh.noteMark(id)
+		}
 	case merge:
 		sh.count.merged++
 		sh.fruitless++

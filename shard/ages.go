@@ -10,16 +10,19 @@ import "sync/atomic"
 // A reading of the clock for each stamp would take half as long as the whole cycle of an
 // item. So the stamps come from a pulse: the first operation of a tick reads the clock,
 // and the others of that tick find the reading. When the tick is over, the driver says so,
-// for which it wakes once; nobody wakes for it while nothing happens.
+// for which it wakes once; nobody wakes for it while nothing happens. With metrics there are
+// more readings: see crowd.
 
-// A pulse is the present to the tick, for those who cannot read the clock each time.
+// A pulse is the present, for those who cannot read the clock each time.
 type pulse struct {
-	// tick is the last reading.
-	tick atomic.Uint64
-	// live is the same while it is the present, as far as the driver knows, and 0
-	// once it has passed.
-	live atomic.Uint64
-	_    [64 - 16]byte
+	// now is the last reading in nanoseconds: the start of its tick, or, with metrics,
+	// the moment itself.
+	now atomic.Uint64
+	// live is the tick of the reading while that is the present, as far as the driver
+	// knows, and 0 once it has passed.
+	live  atomic.Uint64
+	crowd crowd
+	_     [64 - 16 - 24]byte
 }
 
 // refresh sees to it that the pulse is of the present. It is to be called at the start of
@@ -34,9 +37,16 @@ func (s *Set[T]) refresh() {
 // beat reads the clock for the pulse. Once the driver is gone, each reading is for one
 // operation: nobody would say that it has passed.
 func (s *Set[T]) beat() {
-	now := s.time.now()
-	s.pulse.tick.Store(now)
-	s.pulse.live.Store(now)
+	now := s.time.nanoseconds()
+	tick := now / s.time.tick
+	if s.measures == nil {
+		now = tick * s.time.tick
+	}
+	s.pulse.now.Store(now)
+	if s.measures != nil && !s.pulse.crowd.isDense(tick, s.time.tick) {
+		return // the next operation reads for itself
+	}
+	s.pulse.live.Store(tick)
 	if s.closing.begun.Load() { // look after storing: a shutdown stores after setting begun
 		s.pulse.live.Store(0)
 		return
@@ -54,10 +64,10 @@ func (p *pulse) ends() uint64 {
 	return never
 }
 
-// read is called by the driver when the clock says now, before it makes items ready.
-func (p *pulse) read(now uint64) {
-	p.tick.Store(now)
-	if live := p.live.Load(); live != 0 && live != now { // or the clock was set back
+// read is called by the driver with its reading, before it makes items ready.
+func (p *pulse) read(now, tick uint64) {
+	p.now.Store(now)
+	if live := p.live.Load(); live != 0 && live != tick { // or the clock was set back
 		p.live.CompareAndSwap(live, 0) // unless somebody has read the clock since
 	}
 }
@@ -65,19 +75,30 @@ func (p *pulse) read(now uint64) {
 // stamp notes that the item's state is new.
 func (sh *shard[T]) stamp(id uint32) {
 	if sh.set.ages {
-		*sh.table.since.At(id) = sh.set.pulse.tick.Load()
+		*sh.table.since.At(id) = sh.set.pulse.now.Load()
+		if sh.set.measures != nil {
+			sh.countOperation()
+		}
 	}
 }
 
 // begin notes that an entry was handed out, if the queue keeps ages.
 func (sh *shard[T]) begin(id uint32, e *entry[T]) {
-	sh.stamp(id)
+	now := sh.set.pulse.now.Load()
+	since := sh.table.since.At(id)
+	if sh.set.measures != nil {
+		sh.noteBegin(id, *since, now)
+	}
+	*since = now
 	sh.table.join(&sh.table.inFlight, id, e)
 }
 
 // end notes that an entry's processing is over, if the queue keeps ages.
 func (sh *shard[T]) end(id uint32, e *entry[T]) {
 	t := sh.table
+	if sh.set.measures != nil {
+		sh.noteEnd(e, *t.since.At(id))
+	}
 	if id == t.told {
 		if t.told = 0; id != t.inFlight.head {
 			t.told = e.previous()

@@ -56,6 +56,9 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bo
 		was.Ready = true
 	case unmark:
 		was.Dirty = true
+		if sh.set.measures != nil {
+			sh.noteUnmark(id)
+		}
 	}
 	if was.Any() {
 		sh.rare.canceled++

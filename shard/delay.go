@@ -7,13 +7,16 @@ import "time"
 // Of several delays of one item the one that ends first counts, and adds it once.
 // After a shutdown began, AddAfter drops the item.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
-	s.AddWith(item, Delay{Duration: duration})
+	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }
 
 // AddWith is AddAfter with a say in what becomes of an item that waits already. With a
 // duration of zero or less the policy is asked all the same: KeepEarliest makes it
 // Add, KeepNew cancels the delay, and with the other two the item waits on.
 func (s *Set[T]) AddWith(item T, d Delay) {
+	if s.measures != nil {
+		s.countRetry(item, d)
+	}
 	if d.Duration <= 0 && d.Policy == KeepEarliest {
 		s.addAtPriority(item, d.Priority)
 		return
@@ -47,8 +50,9 @@ type filing struct {
 	// limit is where the wait ends at the latest.
 	limit  uint64
 	policy Policy
-	// delayed tells it from one that asks for no delay.
+	// delayed tells it from one that asks for no delay, and asked is how long that is.
 	delayed  bool
+	asked    time.Duration
 	priority int
 }
 
@@ -56,7 +60,10 @@ type filing struct {
 func (t *timebase) filing(d Delay) (now uint64, f filing) {
 	start := t.nanoseconds()
 	now = start / t.tick
-	f = filing{now, never, d.Policy, d.Duration > 0, d.Priority}
+	f = filing{
+		deadline: now, limit: never, policy: d.Policy,
+		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
+	}
 	if f.delayed {
 		f.deadline = t.after(start, d.Duration)
 	}
@@ -132,6 +139,9 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	}
 	deadline := sh.wait(item, to, at, f)
 	sh.wheel.filed(at, s.driver.count())
+	if s.measures != nil && f.delayed {
+		sh.noteDelay(f.asked)
+	}
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {
 		s.driver.poke()
@@ -150,7 +160,7 @@ func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uin
 	}
 	e.setWaiting(true)
 	if sh.set.ages && e.phase() == idle {
-		*sh.table.since.At(id) = at.now
+		*sh.table.since.At(id) = at.now * sh.set.time.tick
 	}
 	sh.beginWish(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))

@@ -222,7 +222,7 @@ func (d *driver[T]) expireDue() {
 	for more := true; more; {
 		at := d.look()
 		more = false
-		d.set.pulse.read(at.now)
+		d.set.pulse.read(d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
 		}

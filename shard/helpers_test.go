@@ -30,3 +30,9 @@ func newTestSet[T comparable](t failer, config Config[T]) *Set[T] {
 	}
 	return New(config)
 }
+
+// counts returns the stats without what is looked up or measured.
+func counts(stats Stats) Stats {
+	stats.PerShard, stats.Metrics, stats.NextDue, stats.Parked, stats.ShuttingDown = nil, nil, time.Time{}, 0, false
+	return stats
+}

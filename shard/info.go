@@ -59,6 +59,17 @@ type Info[T comparable] struct {
 	Shard int
 	// Group is the item's group, if the queue has groups.
 	Group string
+	// Worker is the number of the worker that has the item, if a Run has it and metrics are kept;
+	// otherwise 0.
+	Worker int
+}
+
+// Any returns i with its item as an any.
+func (i Info[T]) Any() Info[any] {
+	return Info[any]{
+		Item: i.Item, State: i.State, Dirty: i.Dirty, Since: i.Since, Deadline: i.Deadline,
+		Priority: i.Priority, Attempts: i.Attempts, Shard: i.Shard, Group: i.Group, Worker: i.Worker,
+	}
 }
 
 // Items returns an iterator over the items in a state. It goes from shard to shard, and
@@ -95,17 +106,19 @@ type Look[T comparable] struct {
 // so at one moment, and no item is missed that goes from state to state meanwhile.
 func (s *Set[T]) Look(limit int) (l Look[T]) {
 	limit = max(0, min(limit, math.MaxInt32))
-	l.Stats = s.newStats()
+	stats, now := s.newStats()
+	l.Stats = stats
 	for i := range s.shards {
-		l.lookInto(&s.shards[i], limit)
+		l.lookInto(&s.shards[i], limit, now)
 	}
+	s.finish(&l.Stats)
 	l.cut(limit)
 	return l
 }
 
-func (l *Look[T]) lookInto(sh *shard[T], limit int) {
+func (l *Look[T]) lookInto(sh *shard[T], limit int, now uint64) {
 	sh.mu.Lock()
-	sh.addLockedTo(&l.Stats)
+	sh.addLockedTo(&l.Stats, now)
 	if limit > 0 {
 		l.Processing = sh.listLocked(l.Processing, Processing, limit)
 		l.Ready = sh.listLocked(l.Ready, Ready, limit)
@@ -191,7 +204,7 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 		i.Group = sh.groups.names.at(sh.groupOf(id)).item
 	}
 	if sh.set.ages {
-		i.Since = sh.set.time.at(*sh.table.since.At(id))
+		i.Since = sh.set.time.moment(*sh.table.since.At(id))
 	}
 	return i
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestItemNotEqualToItself(t *testing.T) {
 	if want := []told{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
 		t.Errorf("the hook was told %v, not %v", all, want)
 	}
-	if stats, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); stats != want {
+	if stats, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); !reflect.DeepEqual(counts(stats), want) {
 		t.Errorf("%+v", stats)
 	}
 	checkSet(t, s)
@@ -59,7 +60,7 @@ func TestUnhashable(t *testing.T) {
 			t.Errorf("%s does not panic", name)
 		}
 	}
-	if stats := s.Stats(); stats != (Stats{Shards: 3}) || len(*all) > 0 {
+	if stats := counts(s.Stats()); !reflect.DeepEqual(stats, Stats{Shards: 3}) || len(*all) > 0 {
 		t.Errorf("%+v, %v", stats, *all)
 	}
 	s.Add("hashable")

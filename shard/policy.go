@@ -13,6 +13,8 @@ type Delay struct {
 	MaxWait time.Duration
 	// Priority is what the item is to have at least, when it becomes ready: see levels.
 	Priority int
+	// Retry says that this counts as a retry.
+	Retry bool
 }
 
 // A Policy says which of two deadlines counts: that of an item that waits already, or

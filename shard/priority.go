@@ -82,6 +82,9 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) (outcome effec
 		sh.stamp(id)
 	case mark:
 		sh.count.added++
+		if sh.set.measures != nil {
+			sh.noteMark(id)
+		}
 		sh.table.wishes.setRun(id, priority)
 	case merge:
 		sh.count.merged++

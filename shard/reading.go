@@ -12,13 +12,16 @@ package shard
 type reading struct {
 	now  uint64
 	look uint16
+	// nanoseconds is the same, finer; only of the driver's looks.
+	nanoseconds uint64
 }
 
 // look begins a look at the clock. It counts before it reads: who reads the clock after
 // that finds the count.
 func (d *driver[T]) look() reading {
 	count := uint16(d.looks.Add(1))
-	return reading{now: d.set.time.now(), look: count}
+	now := d.set.time.nanoseconds()
+	return reading{now: now / d.set.time.tick, look: count, nanoseconds: now}
 }
 
 // taken returns the reading of who has just read the clock.

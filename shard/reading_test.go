@@ -51,23 +51,23 @@ func TestFiledReadings(t *testing.T) {
 	const drivers = 1000
 	expect := func(look uint16, want uint64) {
 		t.Helper()
-		if got := w.safe(reading{drivers, look}); got != want {
+		if got := w.safe(reading{now: drivers, look: look}); got != want {
 			t.Errorf("in look %d the wheel may go to %d, not %d", look, got, want)
 		}
 	}
 	expect(7, drivers)
-	w.filed(reading{500, 6}, 7) // it read the clock before the look
+	w.filed(reading{now: 500, look: 6}, 7) // it read the clock before the look
 	expect(7, drivers)
-	w.filed(reading{600, 7}, 7)
-	w.filed(reading{500, 7}, 7)
-	w.filed(reading{700, 7}, 7)
-	w.filed(reading{400, 6}, 7)
+	w.filed(reading{now: 600, look: 7}, 7)
+	w.filed(reading{now: 500, look: 7}, 7)
+	w.filed(reading{now: 700, look: 7}, 7)
+	w.filed(reading{now: 400, look: 6}, 7)
 	expect(7, 500)
 	expect(8, drivers) // what was filed before a look began is no matter
-	w.filed(reading{900, 8}, 8)
+	w.filed(reading{now: 900, look: 8}, 8)
 	expect(8, 900)
-	w.filed(reading{2000, 8}, 8)
+	w.filed(reading{now: 2000, look: 8}, 8)
 	expect(8, 900)
-	w.filed(reading{2000, 9}, 9)
+	w.filed(reading{now: 2000, look: 9}, 9)
 	expect(9, drivers)
 }

@@ -45,6 +45,8 @@ type Config[T comparable] struct {
 	LowerLevelEvery int
 	// Ages asks for stamps: since when each item is ready, or in processing.
 	Ages bool
+	// Metrics asks for counts and durations; Ages must be set, too.
+	Metrics bool
 	// OnStuck is told of each item that has been in processing for StuckAfter, once
 	// for each processing. It may be nil; otherwise Ages must be set.
 	StuckAfter time.Duration
@@ -82,6 +84,7 @@ type Set[T comparable] struct {
 	// FIFO, so that whoever sees no bit has seen an empty queue.
 	readyBits []atomic.Uint64
 	rejected  atomic.Uint64
+	givenUp   atomic.Uint64
 	// urgency says where the higher levels are; nil while there are none, or one shard.
 	urgency atomic.Pointer[urgency]
 	// lowerEvery says which of the Gets pass by the higher levels; 0 none.
@@ -100,8 +103,12 @@ type Set[T comparable] struct {
 	time      timebase
 	driver    driver[T]
 	// ages says that stamps are kept: see pulse.
-	ages     bool
-	watchdog watchdog[T]
+	ages bool
+	// measures has what is counted and measured in each shard; nil if nobody wants to know.
+	measures []measures
+	// inFlightAtEnd is what Metrics says of the items in processing once a shutdown has begun.
+	inFlightAtEnd atomic.Pointer[inFlight]
+	watchdog      watchdog[T]
 
 	_     cacheLine
 	pulse pulse
@@ -173,6 +180,9 @@ func New[T comparable](config Config[T]) *Set[T] {
 		lot:  newLot(),
 	}
 	s.initGroups(config)
+	if config.Metrics {
+		s.measures = make([]measures, config.Shards)
+	}
 	s.drained.init()
 	s.waited.init()
 	s.watchdog.next.Store(never)

@@ -39,6 +39,7 @@ func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
 // refuse drops adds from now on, and tells those who wait for room.
 func (s *Set[T]) refuse() {
+	s.noteEndOfUpdates()
 	s.closing.refusing.Store(true)
 	s.room.Close()
 }

@@ -1,6 +1,9 @@
 package shard
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
 // counters count what happens in a shard, under its lock.
 type counters struct {
@@ -49,37 +52,144 @@ type Stats struct {
 	Rejected uint64
 	// Misused counts the Dones of items that were not in processing.
 	Misused uint64
+	// GivenUp counts the items that workers gave up.
+	GivenUp uint64
+	// Capacity is how many items the queue may hold for those who ask for room; 0 is no
+	// bound.
+	Capacity int
+	// Limited is how many items the limiter has a history of failures of; -1 if it does not
+	// say.
+	Limited int
+	// Parked is the number of consumers that sleep until something is ready, and Workers
+	// how many goroutines work in a Run.
+	Parked, Workers int
+	// ShuttingDown: a shutdown has begun.
+	ShuttingDown bool
+	// NextDue is when the next delay ends, to the tick, or not before, if that was canceled
+	// or put off; zero if nothing waits.
+	NextDue time.Time
+	// PerShard has the parts of the shards, by their numbers.
+	PerShard []ShardInfo
+	// Metrics has what is counted and measured beside; nil unless that is asked for.
+	Metrics *Metrics
+}
+
+// ShardInfo is what a queue knows of one of its shards.
+type ShardInfo struct {
+	// Ready, Processing, Waiting and Held are as in [Stats].
+	Ready, Processing, Waiting, Held int
+	// Added counts the adds that asked for a run.
+	Added uint64
+	// OldestReady is for how long the item has been ready that is at the head of the line
+	// (with priorities, of that of the highest), and OldestProcessing for how long the
+	// longest has been in processing, both to the tick; 0 if there is none, or no ages
+	// are kept.
+	OldestReady, OldestProcessing time.Duration
+}
+
+// Skew returns how much the busiest shard was added, divided by the mean of all shards: 1 if
+// all are alike, and as much as there are shards if all goes to one; 0 if nothing was added.
+func (s *Stats) Skew() float64 {
+	busiest := uint64(0)
+	for i := range s.PerShard {
+		busiest = max(busiest, s.PerShard[i].Added)
+	}
+	if s.Added == 0 {
+		return 0
+	}
+	return float64(busiest) * float64(len(s.PerShard)) / float64(s.Added)
+}
+
+// Metrics are what is counted and measured only if it is asked for. The seven series of
+// client-go's workqueue are Depth, Stats.Added, QueueDuration, WorkDuration, Unfinished,
+// LongestRunning, and Retries, with the meanings that they have there.
+type Metrics struct {
+	// Depth is the number of items that are ready, or will be at their Done, for they were
+	// added while they are in processing.
+	Depth int
+	// Dirty is how many of them are in processing.
+	Dirty int
+	// Retries counts the adds that came with a delay or asked for one, also if that was zero
+	// or less, and BackedOff those of them that asked the limiter, for work that failed. Once
+	// a shutdown has begun, neither is counted.
+	Retries, BackedOff uint64
+	// QueueDuration is how long items were asked for before they were handed out: since
+	// the first of the adds that the run serves, including the time behind their own
+	// processing.
+	QueueDuration Histogram
+	// WorkDuration is how long items were in processing, noted at their Done.
+	WorkDuration Histogram
+	// Delay is how long the delays were that were asked for, as far as they were longer than
+	// zero. Of an item that waits already, each call counts.
+	Delay Histogram
+	// Unfinished is for how long the items in processing have been that, together; and
+	// LongestRunning for how long the longest has. Once a shutdown has begun they do not
+	// change any more, as in client-go: see ShardInfo.OldestProcessing.
+	Unfinished, LongestRunning time.Duration
 }
 
 // Stats returns a reading. It locks one shard after the other, briefly.
 func (s *Set[T]) Stats() Stats {
-	stats := s.newStats()
+	stats, now := s.newStats()
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		sh.addLockedTo(&stats)
+		sh.addLockedTo(&stats, now)
 		sh.mu.Unlock()
 	}
+	s.finish(&stats)
 	return stats
 }
 
-// newStats returns what is counted without a lock.
-func (s *Set[T]) newStats() Stats {
+// newStats returns what is counted without a lock, and the present, if ages are kept.
+func (s *Set[T]) newStats() (stats Stats, now uint64) {
 	_, held := s.heldBack.read()
-	return Stats{Shards: len(s.shards), Rejected: s.rejected.Load(), Exceeded: s.room.Exceeded(), HeldBack: int(held)}
+	stats = Stats{
+		Shards:       len(s.shards),
+		Rejected:     s.rejected.Load(),
+		Exceeded:     s.room.Exceeded(),
+		GivenUp:      s.givenUp.Load(),
+		HeldBack:     int(held),
+		Parked:       int(s.lot.parked.Load()),
+		ShuttingDown: s.ShuttingDown(),
+		PerShard:     make([]ShardInfo, 0, len(s.shards)),
+	}
+	if s.ages {
+		now = s.time.nanoseconds()
+	}
+	if s.measures != nil {
+		stats.Metrics = s.newMetrics()
+	}
+	return stats, now
 }
 
-func (sh *shard[T]) addLockedTo(stats *Stats) {
-	stats.Ready += int(sh.ready())
-	stats.Processing += int(sh.processing)
-	if sh.table != nil {
-		stats.Held += int(sh.table.live)
+// finish adds what is known when all shards were looked at.
+func (s *Set[T]) finish(stats *Stats) {
+	first := uint64(never)
+	for i := range s.shards {
+		first = min(first, s.shards[i].next.Load())
 	}
+	if m := stats.Metrics; m != nil {
+		m.Depth = stats.Ready + m.Dirty
+		if end := s.inFlightAtEnd.Load(); end != nil {
+			m.Unfinished, m.LongestRunning = end.together, end.longest
+		}
+	}
+	if stats.Waiting > 0 && first != never {
+		stats.NextDue = s.time.at(first)
+	}
+}
+
+// addLockedTo adds the shard's part to the stats.
+func (sh *shard[T]) addLockedTo(stats *Stats, now uint64) {
+	info := sh.infoLocked(now)
+	stats.PerShard = append(stats.PerShard, info)
+	stats.Ready += info.Ready
+	stats.Processing += info.Processing
+	stats.Held += info.Held
+	stats.Waiting += info.Waiting
 	if sh.groups != nil {
 		stats.Groups += int(sh.groups.names.live)
-	}
-	if sh.wheel != nil {
-		stats.Waiting += sh.wheel.Len()
 	}
 	stats.Added += sh.count.added
 	stats.Merged += sh.count.merged
@@ -87,18 +197,50 @@ func (sh *shard[T]) addLockedTo(stats *Stats) {
 	stats.Dropped += sh.rare.dropped
 	stats.Misused += sh.rare.misused
 	stats.Canceled += sh.rare.canceled
+	if stats.Metrics != nil {
+		sh.addMeasuresTo(stats.Metrics, now)
+	}
 }
+
+func (sh *shard[T]) infoLocked(now uint64) ShardInfo {
+	info := ShardInfo{Ready: int(sh.ready()), Processing: int(sh.processing), Added: sh.count.added}
+	if sh.wheel != nil {
+		info.Waiting = sh.wheel.Len()
+	}
+	if sh.table == nil {
+		return info
+	}
+	info.Held = int(sh.table.live)
+	if sh.set.ages {
+		info.OldestReady = sh.age(sh.fifo.head, now)
+		info.OldestProcessing = sh.age(sh.table.inFlight.head, now)
+	}
+	return info
+}
+
+// age returns for how long an entry has been in its state; 0 if there is none.
+func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
+	if id == 0 {
+		return 0
+	}
+	return elapsed(*sh.table.since.At(id), now)
+}
+
+// GiveUp counts an item that was given up.
+func (s *Set[T]) GiveUp() { s.givenUp.Add(1) }
 
 // Len returns the number of ready items. It looks only at shards that have some;
 // its cost grows with their number.
-func (s *Set[T]) Len() int {
+func (s *Set[T]) Len() (n int) {
 	switch {
 	case len(s.shards) == 1:
 		return s.shards[0].length()
 	case s.group != nil: // a shard may have something ready that is held back
-		return s.Stats().Ready
+		for i := range s.shards {
+			n += s.shards[i].length()
+		}
+		return n
 	}
-	n := 0
 	for word := range s.readyBits {
 		for ready := s.readyBits[word].Load(); ready != 0; ready &= ready - 1 {
 			n += s.shards[word*64+bits.TrailingZeros64(ready)].length()

@@ -76,6 +76,20 @@ func (t *timebase) at(tick uint64) time.Time {
 	if tick <= end/t.tick {
 		end = tick * t.tick
 	}
+	return t.moment(end)
+}
+
+// elapsed returns how long it is from one moment in nanoseconds to another; 0 if that comes
+// first, for the clock was set back.
+func elapsed(from, to uint64) time.Duration {
+	if to <= from {
+		return 0
+	}
+	return time.Duration(min(to-from, math.MaxInt64))
+}
+
+// moment returns the time of a moment in nanoseconds.
+func (t *timebase) moment(end uint64) time.Time {
 	if end < t.middle {
 		return t.origin.Add(-time.Duration(t.middle - end))
 	}

@@ -26,7 +26,9 @@ type lane struct {
 	// gets counts the Gets, and passedOver is the shard whose turn it is for those that
 	// pass by the higher levels: see urgency.
 	gets, passedOver atomic.Uint32
-	_                [52]byte
+	// retries and backedOff count what Metrics calls so.
+	retries, backedOff atomic.Uint64
+	_                  [32]byte
 }
 
 // lane returns a lane for the calling goroutine, by where its stack lies. A worker

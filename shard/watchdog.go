@@ -41,7 +41,7 @@ func (s *Set[T]) watch() {
 	if w.next.Load() != never {
 		return
 	}
-	next := s.pulse.tick.Load() + w.after
+	next := s.pulse.now.Load()/s.time.tick + w.after
 	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
 		// The caller has got items by now. A panic of the clock would take them with
 		// it; the next who comes to the driver sets the timer instead.
@@ -96,7 +96,7 @@ func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
 		id = t.at(t.told).next
 	}
 	for ; id != 0; id = t.at(id).next {
-		since := min(*t.since.At(id), now) // which is before it, if the clock was set back
+		since := min(*t.since.At(id)/sh.set.time.tick, now) // which is before it, if the clock was set back
 		next = since + sh.set.watchdog.after
 		if next > now || len(found) == stepsPerHold {
 			return found, next

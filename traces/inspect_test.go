@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func (p *player) snapshot(c *command) string {
 	for _, rows := range [][]shardq.ItemInfo[string]{s.Processing, s.Ready, s.Waiting} {
 		p.below = append(p.below, p.describe(rows)...)
 	}
-	if !s.Time.Equal(p.time.now()) || s.Stats != p.queue.stats() {
+	if !s.Time.Equal(p.time.now()) || !reflect.DeepEqual(s.Stats, p.queue.stats()) {
 		return "(of another time)"
 	}
 	return ""
