@@ -18,20 +18,20 @@ func TestC33SevenSeries(t *testing.T) {
 
 		q.Add("a")
 		q.Add("a") // merged
-		fake.Advance(30 * time.Microsecond)
+		fake.Step(30 * time.Microsecond)
 		item, _ := q.Get()
 		require.Equal(t, "a", item)
 		require.Equal(t, 30*time.Microsecond, metrics().QueueDuration.Sum)
 		require.EqualValues(t, 1, metrics().QueueDuration.Count)
 		require.Equal(t, 0, metrics().Depth)
 
-		fake.Advance(time.Second)
+		fake.Step(time.Second)
 		q.Add("a") // dirty
 		q.Add("a")
 		require.Equal(t, 1, metrics().Depth)
 		require.Equal(t, 1, metrics().Dirty)
 		require.EqualValues(t, 2, q.Stats().Added)
-		fake.Advance(time.Second)
+		fake.Step(time.Second)
 		require.Equal(t, 2*time.Second, metrics().Unfinished)
 		require.Equal(t, 2*time.Second, metrics().LongestRunning)
 		q.Done("a")
@@ -39,7 +39,7 @@ func TestC33SevenSeries(t *testing.T) {
 		require.Zero(t, metrics().Unfinished)
 		require.Equal(t, 0, metrics().Dirty)
 		require.Equal(t, 1, metrics().Depth)
-		fake.Advance(time.Second)
+		fake.Step(time.Second)
 		_, _ = q.Get()
 		require.Equal(t, 2*time.Second+30*time.Microsecond, metrics().QueueDuration.Sum, "from its Add, not from its Done")
 
@@ -53,11 +53,11 @@ func TestC33SevenSeries(t *testing.T) {
 		require.EqualValues(t, 4, metrics().Retries)
 		require.EqualValues(t, 1, metrics().BackedOff)
 
-		fake.Advance(time.Second)
+		fake.Step(time.Second)
 		q.ShutDown()
 		q.AddAfter("c", 0)
 		q.Add("c")
-		fake.Advance(time.Second)
+		fake.Step(time.Second)
 		require.EqualValues(t, 4, metrics().Retries)
 		require.Equal(t, time.Second, metrics().LongestRunning, "as it was when the shutdown began")
 	}
