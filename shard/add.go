@@ -85,6 +85,9 @@ func (sh *shard[T]) entryFor(item T, to address) (id uint32, e *entry[T]) {
 func (sh *shard[T]) needTable() {
 	if sh.table == nil {
 		sh.table = newTable[T](sh.set.ages)
+		if sh.set.measures != nil {
+			sh.table.since.measures = sh.needMeasures()
+		}
 	}
 }
 
@@ -101,8 +104,8 @@ func (sh *shard[T]) apply(id uint32, e *entry[T]) (outcome effect) {
 		sh.push(id, e)
 	case mark:
 		sh.count.added++
-		if sh.set.measures != nil {
-			sh.noteMark(id)
+		if sh.set.ages {
+			sh.mark(id)
 		}
 	case merge:
 		sh.count.merged++

@@ -1,6 +1,10 @@
 package shard
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
 
 // How the queue knows since when an item is in its state, if it is asked to (Config.Ages):
 // each item gets a stamp when it becomes ready and when it is handed out, in a column of
@@ -13,6 +17,13 @@ import "sync/atomic"
 // for which it wakes once; nobody wakes for it while nothing happens. With metrics there are
 // more readings: see crowd.
 
+// stamps are the moments since when the entries are in their states, by their ids, and what
+// is measured with them; nil if nothing is.
+type stamps struct {
+	chunked.Array[uint64]
+	measures *measures
+}
+
 // A pulse is the present, for those who cannot read the clock each time.
 type pulse struct {
 	// now is the last reading in nanoseconds: the start of its tick, or, with metrics,
@@ -22,7 +33,7 @@ type pulse struct {
 	// knows, and 0 once it has passed.
 	live  atomic.Uint64
 	crowd crowd
-	_     [64 - 16 - 24]byte
+	_     [64 - 16 - 32]byte
 }
 
 // refresh sees to it that the pulse is of the present. It is to be called at the start of
@@ -43,7 +54,7 @@ func (s *Set[T]) beat() {
 		now = tick * s.time.tick
 	}
 	s.pulse.now.Store(now)
-	if s.measures != nil && !s.pulse.crowd.isDense(tick, s.time.tick) {
+	if s.measures != nil && s.pulse.crowd.read(tick) == 0 {
 		return // the next operation reads for itself
 	}
 	s.pulse.live.Store(tick)
@@ -64,6 +75,13 @@ func (p *pulse) ends() uint64 {
 	return never
 }
 
+// pass has the next operation read the clock.
+func (p *pulse) pass() {
+	if p.live.Load() != 0 { // for nobody reads the clock of whom the others are to find the reading
+		p.live.Store(0)
+	}
+}
+
 // read is called by the driver with its reading, before it makes items ready.
 func (p *pulse) read(now, tick uint64) {
 	p.now.Store(now)
@@ -76,18 +94,25 @@ func (p *pulse) read(now, tick uint64) {
 func (sh *shard[T]) stamp(id uint32) {
 	if sh.set.ages {
 		*sh.table.since.At(id) = sh.set.pulse.now.Load()
-		if sh.set.measures != nil {
-			sh.countOperation()
-		}
 	}
 }
 
 // begin notes that an entry was handed out, if the queue keeps ages.
 func (sh *shard[T]) begin(id uint32, e *entry[T]) {
 	now := sh.set.pulse.now.Load()
-	since := sh.table.since.At(id)
-	if sh.set.measures != nil {
-		sh.noteBegin(id, *since, now)
+	stamps := sh.table.since
+	since := stamps.At(id)
+	if m := stamps.measures; m != nil {
+		if asked := *since; m.marks == 0 {
+			m.queue.record(asked, now)
+		} else {
+			m.queue.record(m.askedAt(id, asked), now)
+		}
+		m.begins += now
+		if m.untilReading--; m.untilReading <= 0 {
+			m.untilReading = int32(sh.set.pulse.crowd.interval.Load())
+			sh.set.pulse.pass()
+		}
 	}
 	*since = now
 	sh.table.join(&sh.table.inFlight, id, e)
@@ -96,8 +121,13 @@ func (sh *shard[T]) begin(id uint32, e *entry[T]) {
 // end notes that an entry's processing is over, if the queue keeps ages.
 func (sh *shard[T]) end(id uint32, e *entry[T]) {
 	t := sh.table
-	if sh.set.measures != nil {
-		sh.noteEnd(e, *t.since.At(id))
+	if m := t.since.measures; m != nil {
+		began := *t.since.At(id)
+		m.begins -= began
+		m.work.record(began, sh.set.pulse.now.Load())
+		if e.phase() == ready {
+			m.dirty--
+		}
 	}
 	if id == t.told {
 		if t.told = 0; id != t.inFlight.head {

@@ -56,8 +56,8 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bo
 		was.Ready = true
 	case unmark:
 		was.Dirty = true
-		if sh.set.measures != nil {
-			sh.noteUnmark(id)
+		if sh.set.ages {
+			sh.unmark(id)
 		}
 	}
 	if was.Any() {

@@ -3,60 +3,61 @@ package shard
 import "sync/atomic"
 
 // How a pulse is kept fine enough to measure with, where metrics are kept: as long as few
-// operations come, each reads the clock. When they are many, they read in turns: one of them
-// does, and some of the others find its reading, until the driver says that the tick has passed, or a
-// shard that it has had enough operations since it last said so. Nobody says so while
-// nothing happens.
+// operations come, each reads the clock. When they are many, one of them does, and the others
+// find its reading, until a shard has handed out some items since it last asked for another, or the
+// driver says that the tick has passed. How many items that is follows from how many readings
+// there are: between some sixty and two hundred and fifty in a millisecond, so that they take two or three
+// hundredths of a processor's time.
 //
-// A reading that others find is old: as a rule by as long as a few dozen operations take, and
-// if these stop at once, by a tick and what the timer is late. Both ends of a duration are
+// A reading that others find is old: as a rule by as long as it takes to hand out some items, and
+// if that stops at once, by a tick and what the timer is late. Both ends of a duration are
 // old alike, so the mean of many is right.
 //
 // The alternative was to time one item of so many, each exactly. It needs a mark in the entry
 // of an item, and then the counts, which are exact here, are estimates, and few items are none.
 
-// A crowd tells whether there are too many operations for each to read the clock. The three
-// words are for its own use, and change one after another: what comes of that is a reading
-// more, or less.
+// A crowd tells whether there are too many operations for each to read the clock. Its words
+// change one after another: what comes of that is a reading more, or less.
 type crowd struct {
-	// tick is that in which readings are counted.
+	// interval is how many items a shard hands out for each reading; 0 while each operation
+	// reads.
+	interval atomic.Uint32
+	// tick is that in which readings are counted, and most how many there may be in one.
 	tick     atomic.Uint64
 	readings atomic.Uint32
-	dense    atomic.Bool
+	most     uint32
 }
 
 const (
-	// mostReadings bounds the readings in a millisecond while each operation reads. As
-	// 65 ns is a reading, 512 of them take 3 % of a processor.
-	mostReadings = 512
-	// fewReadings is when the crowd has gone: as many readings in a millisecond, in turns.
-	fewReadings = mostReadings / 2 / operationsPerReading
-	// operationsPerReading is how many operations a shard has for each of its readings, in
-	// turns.
-	operationsPerReading = 64
+	// mostReadings is how many readings there may be in a millisecond before they become
+	// rarer. As one takes about a hundred nanoseconds, that is 2.5 % of a processor.
+	mostReadings = 256
+	// longestInterval bounds how rare they become.
+	longestInterval = 128
 )
 
-// isDense counts a reading in a tick of so many nanoseconds, and reports whether others are to
-// find it.
-func (c *crowd) isDense(tick, nanoseconds uint64) bool {
-	if before := c.tick.Load(); before != tick {
-		n := c.readings.Swap(0)
-		c.tick.Store(tick)
-		few := atLeastOne(fewReadings, nanoseconds)
-		c.dense.Store(before+1 == tick && c.dense.Load() && n > few)
-	}
-	if c.dense.Load() {
-		c.readings.Add(1)
-		return true
-	}
-	if c.readings.Add(1) <= atLeastOne(mostReadings, nanoseconds) {
-		return false
-	}
-	c.dense.Store(true)
-	return true
+// init takes the length of a tick.
+func (c *crowd) init(nanoseconds uint64) {
+	c.most = uint32(min(max(1, mostReadings*float64(nanoseconds)/1e6), 1<<30))
 }
 
-// atLeastOne returns how many there are in a tick if there are so many in a millisecond.
-func atLeastOne(perMillisecond, tick uint64) uint32 {
-	return uint32(max(1, perMillisecond*tick/1e6))
+// read counts a reading in a tick, and returns for how many items it is.
+func (c *crowd) read(tick uint64) (interval uint32) {
+	interval = c.interval.Load()
+	if before := c.tick.Load(); before != tick {
+		c.tick.Store(tick)
+		if n := c.readings.Swap(0); before+1 != tick {
+			interval = 0
+		} else if n < c.most/4 {
+			interval /= 2
+		}
+	} else if c.readings.Load() > c.most {
+		c.readings.Store(0)
+		interval = min(max(1, 2*interval), longestInterval)
+	}
+	c.readings.Add(1)
+	if interval != c.interval.Load() {
+		c.interval.Store(interval)
+	}
+	return interval
 }

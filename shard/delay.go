@@ -140,7 +140,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	deadline := sh.wait(item, to, at, f)
 	sh.wheel.filed(at, s.driver.count())
 	if s.measures != nil && f.delayed {
-		sh.noteDelay(f.asked)
+		sh.measures().delay.record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
 	if deadline < s.driver.armed.Load() {

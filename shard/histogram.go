@@ -131,25 +131,45 @@ func bucketOf(d uint64) int {
 	return i
 }
 
-// pageBuckets is how many buckets a recorder allocates at once: a cache line.
-const pageBuckets = 8
+// pageBuckets is how many buckets a recorder allocates at once: a cache line. And so many
+// pages hold all buckets.
+const (
+	pageBuckets   = 8
+	recorderPages = 43
+)
 
 // A recorder is a histogram that grows. It allocates those buckets only that are used: as a rule some
 // dozens of the three hundred.
 type recorder struct {
+	// zeros counts those of no length, as most are that begin and end by one reading of the
+	// clock.
+	zeros uint64
 	sum   uint64
-	pages [45]*[pageBuckets]uint64
+	pages *[recorderPages]*[pageBuckets]uint64
 }
 
-func (r *recorder) record(d time.Duration) {
-	i := bucketOf(uint64(d))
+// record counts the duration from one moment in nanoseconds to another; none, if that comes
+// first, for the clock was set back.
+func (r *recorder) record(from, to uint64) {
+	if to <= from {
+		r.zeros++
+		return
+	}
+	r.recordLong(to - from)
+}
+
+func (r *recorder) recordLong(d uint64) {
+	i := bucketOf(min(d, math.MaxInt64))
+	if r.pages == nil {
+		r.pages = new([recorderPages]*[pageBuckets]uint64)
+	}
 	page := r.pages[i/pageBuckets]
 	if page == nil {
 		page = new([pageBuckets]uint64)
 		r.pages[i/pageBuckets] = page
 	}
 	page[i%pageBuckets]++
-	r.sum += uint64(d)
+	r.sum += d
 }
 
 func newHistogram() Histogram { return Histogram{counts: make([]uint64, len(bucketBounds))} }
@@ -157,6 +177,11 @@ func newHistogram() Histogram { return Histogram{counts: make([]uint64, len(buck
 // addTo adds what was recorded to a histogram.
 func (r *recorder) addTo(h *Histogram) {
 	h.Sum += time.Duration(r.sum)
+	h.Count += r.zeros
+	h.counts[0] += r.zeros
+	if r.pages == nil {
+		return
+	}
 	for p, page := range r.pages {
 		if page == nil {
 			continue

@@ -13,53 +13,51 @@ import (
 // when it is ready; unless it was added while it was in processing: then it is counted from
 // there, as client-go does it, and that moment stands in a column of its own.
 type measures struct {
-	// dirty counts the items that are to run once more after their processing.
-	dirty int
-	// marked has the moments at which items were added while they were in processing, by
-	// their ids, until they are handed out; marks counts them.
-	marked chunked.Array[uint64]
-	marks  int
 	// begins is the sum of the moments at which the items in processing were handed out,
 	// modulo its range.
-	begins uint64
-	// operations counts those since the shard said that the pulse has passed.
-	operations int
-	// recorders is nil until there is something to record.
-	recorders *recorders
+	begins      uint64
+	queue, work recorder
+	// marks counts the items that marked has.
+	marks int32
+	// untilReading is how many items are handed out before the next reading of the clock.
+	untilReading int32
+	// dirty counts the items that are to run once more after their processing.
+	dirty int
+	delay recorder
+	// marked has the moments at which items were added while they were in processing, by
+	// their ids, until they are handed out.
+	marked chunked.Array[uint64]
 }
 
-type recorders struct{ queue, work, delay recorder }
+func (sh *shard[T]) measures() *measures { return sh.set.measures[sh.number] }
 
-// of returns the measures of the shard, with recorders.
-func (sh *shard[T]) recorders() *recorders {
-	m := sh.measures()
-	if m.recorders == nil {
-		m.recorders = &recorders{}
+// needMeasures returns the shard's measures, which outlive its table.
+func (sh *shard[T]) needMeasures() *measures {
+	if sh.measures() == nil {
+		sh.set.measures[sh.number] = &measures{}
 	}
-	return m.recorders
+	return sh.measures()
 }
 
-func (sh *shard[T]) measures() *measures { return &sh.set.measures[sh.number] }
-
-// noteMark is called when an item was added while it is in processing.
-func (sh *shard[T]) noteMark(id uint32) {
-	m := sh.measures()
-	m.dirty++
-	m.marks++
-	*m.marked.Hold(id) = sh.set.pulse.now.Load()
+// mark is called when an item was added while it is in processing.
+func (sh *shard[T]) mark(id uint32) {
+	if m := sh.table.since.measures; m != nil {
+		m.dirty++
+		m.marks++
+		*m.marked.Hold(id) = sh.set.pulse.now.Load()
+	}
 }
 
-// noteUnmark is called when that was taken back.
-func (sh *shard[T]) noteUnmark(id uint32) {
-	sh.measures().dirty--
-	sh.measures().unmark(id)
+// unmark is called when that was taken back.
+func (sh *shard[T]) unmark(id uint32) {
+	if m := sh.table.since.measures; m != nil {
+		m.dirty--
+		m.unmark(id)
+	}
 }
 
 // unmark returns the moment at which an item was marked; 0 if it was not.
 func (m *measures) unmark(id uint32) (at uint64) {
-	if m.marks == 0 {
-		return 0
-	}
 	cell := m.marked.Lookup(id)
 	if cell == nil || *cell == 0 {
 		return 0
@@ -70,40 +68,13 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// noteBegin is called when an item is handed out that was ready since a moment.
-func (sh *shard[T]) noteBegin(id uint32, since, now uint64) {
-	m := sh.measures()
-	if asked := m.unmark(id); asked != 0 {
-		since = asked
+// askedAt returns since when an item that is handed out was asked for: since it was marked, or
+// else since it is ready.
+func (m *measures) askedAt(id uint32, ready uint64) uint64 {
+	if marked := m.unmark(id); marked != 0 {
+		return marked
 	}
-	m.begins += now
-	sh.recorders().queue.record(elapsed(since, now))
-	sh.countOperation()
-}
-
-// noteEnd is called when an item's processing that began at a moment is over.
-func (sh *shard[T]) noteEnd(e *entry[T], since uint64) {
-	m := sh.measures()
-	m.begins -= since
-	if e.phase() == ready {
-		m.dirty--
-	}
-	sh.recorders().work.record(elapsed(since, sh.set.pulse.now.Load()))
-	sh.countOperation()
-}
-
-// noteDelay is called when an item is to wait.
-func (sh *shard[T]) noteDelay(asked time.Duration) { sh.recorders().delay.record(asked) }
-
-// countOperation has the clock read again after so many operations.
-func (sh *shard[T]) countOperation() {
-	m := sh.measures()
-	if m.operations++; m.operations >= operationsPerReading {
-		m.operations = 0
-		if sh.set.pulse.live.Load() != 0 {
-			sh.set.pulse.live.Store(0)
-		}
-	}
+	return ready
 }
 
 // countRetry counts an add that comes with a delay or asks for one. As in client-go, it does
@@ -135,12 +106,13 @@ func (s *Set[T]) newMetrics() *Metrics {
 // addMeasuresTo adds the shard's part to the metrics.
 func (sh *shard[T]) addMeasuresTo(metrics *Metrics, now uint64) {
 	m := sh.measures()
-	metrics.Dirty += m.dirty
-	if r := m.recorders; r != nil {
-		r.queue.addTo(&metrics.QueueDuration)
-		r.work.addTo(&metrics.WorkDuration)
-		r.delay.addTo(&metrics.Delay)
+	if m == nil {
+		return
 	}
+	metrics.Dirty += m.dirty
+	m.queue.addTo(&metrics.QueueDuration)
+	m.work.addTo(&metrics.WorkDuration)
+	m.delay.addTo(&metrics.Delay)
 	together, longest := sh.inFlight(now)
 	metrics.Unfinished += together
 	metrics.LongestRunning = max(metrics.LongestRunning, longest)

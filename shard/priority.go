@@ -82,8 +82,8 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) (outcome effec
 		sh.stamp(id)
 	case mark:
 		sh.count.added++
-		if sh.set.measures != nil {
-			sh.noteMark(id)
+		if sh.set.ages {
+			sh.mark(id)
 		}
 		sh.table.wishes.setRun(id, priority)
 	case merge:

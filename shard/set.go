@@ -104,8 +104,9 @@ type Set[T comparable] struct {
 	driver    driver[T]
 	// ages says that stamps are kept: see pulse.
 	ages bool
-	// measures has what is counted and measured in each shard; nil if nobody wants to know.
-	measures []measures
+	// measures has what is measured in each shard, once that is used; nil if nobody wants to
+	// know.
+	measures []*measures
 	// inFlightAtEnd is what Metrics says of the items in processing once a shutdown has begun.
 	inFlightAtEnd atomic.Pointer[inFlight]
 	watchdog      watchdog[T]
@@ -181,7 +182,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 	}
 	s.initGroups(config)
 	if config.Metrics {
-		s.measures = make([]measures, config.Shards)
+		s.measures = make([]*measures, config.Shards)
+		s.pulse.crowd.init(s.time.tick)
 	}
 	s.drained.init()
 	s.waited.init()

@@ -15,7 +15,7 @@ type slab[T comparable] struct {
 	spaces []space
 	cells  chunked.Array[entry[T]]
 	// since has the stamps of the entries, if there are any: see pulse.
-	since *chunked.Array[uint64]
+	since *stamps
 	// groups has the groups of the entries, by their ids, if there are any.
 	groups *chunked.Array[uint32]
 	// wishes has the priorities of the entries; nil while all are 0.

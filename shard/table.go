@@ -1,7 +1,5 @@
 package shard
 
-import "github.com/shardq/shardq/internal/chunked"
-
 // table is a shard's memory of items: an index of hashes over a slab of entries.
 // One table with a phase in each entry stands for client-go's dirty set,
 // processing set and set of known timers, so that an operation costs one hash and
@@ -98,10 +96,10 @@ func (t *table[T]) tired() bool {
 }
 
 // newTable returns an empty table, which keeps stamps if it is asked to.
-func newTable[T comparable](stamps bool) *table[T] {
+func newTable[T comparable](stamped bool) *table[T] {
 	t := &table[T]{index: newIndex()}
-	if stamps {
-		t.since = &chunked.Array[uint64]{}
+	if stamped {
+		t.since = &stamps{}
 	}
 	return t
 }
