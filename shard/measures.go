@@ -92,7 +92,7 @@ func (sh *shard[T]) noteEnd(e *entry[T], since uint64) {
 	sh.countOperation()
 }
 
-// noteDelay is called when an item is to wait.
+// noteDelay is called when an item is to wait, or was to until now.
 func (sh *shard[T]) noteDelay(asked time.Duration) { sh.recorders().delay.record(asked) }
 
 // countOperation has the clock read again after so many operations.
