@@ -54,6 +54,9 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bo
 	case withdraw:
 		sh.pull(id, e)
 		was.Ready = true
+		if sh.set.ages {
+			sh.forgetMark(id) // for it may have been dirty before
+		}
 	case unmark:
 		was.Dirty = true
 		if sh.set.ages {

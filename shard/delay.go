@@ -89,6 +89,9 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 			sh.rare.fired++
 		}
 	}
+	if s.measures != nil && f.delayed && (waits || outcome != ignore) {
+		sh.needMeasures().delay.record(0, uint64(f.asked))
+	}
 	sh.mu.Unlock()
 	switch {
 	case outcome == enqueue:

@@ -74,6 +74,8 @@ func FuzzSet(f *testing.F) {
 			Shards:           1 + int(flags&3),
 			CancelDelayOnAdd: flags&4 != 0,
 			Tick:             []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
+			Ages:             flags&32 != 0,
+			Metrics:          flags&32 != 0,
 		})
 		for range mostOperations {
 			if len(s) == 0 {

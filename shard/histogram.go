@@ -14,7 +14,8 @@ import (
 // controller-runtime can be had from it exactly. The zero Histogram is empty. It is a
 // reading, and does not change.
 type Histogram struct {
-	// Count is the number of durations, and Sum what they are together.
+	// Count is the number of durations, and Sum what they are together, or
+	// [math.MaxInt64], 292 years, if that is more.
 	Count uint64
 	Sum   time.Duration
 	// counts has the number of durations in each bucket.
@@ -110,7 +111,7 @@ var firstBuckets = makeFirstBuckets()
 const cellsPerBit = 16
 
 func makeFirstBuckets() (first [64 * cellsPerBit]uint16) {
-	for cell := range first {
+	for cell := 1; cell < len(first); cell++ { // the first is that of 0, too
 		bit, fraction := cell/cellsPerBit, cell%cellsPerBit
 		least := math.Ldexp(1+float64(fraction)/cellsPerBit, bit)
 		for float64(bucketBounds[first[cell]]) < least && int(first[cell]) < len(bucketBounds)-1 {
@@ -131,11 +132,11 @@ func bucketOf(d uint64) int {
 	return i
 }
 
-// pageBuckets is how many buckets a recorder allocates at once: a cache line. And so many
-// pages hold all buckets.
+// pageBuckets is how many buckets a recorder allocates at once, a cache line, and recorderPages
+// as many as the buckets want: a test checks that.
 const (
 	pageBuckets   = 8
-	recorderPages = 43
+	recorderPages = 41
 )
 
 // A recorder is a histogram that grows. It allocates those buckets only that are used: as a rule some
@@ -169,14 +170,18 @@ func (r *recorder) recordLong(d uint64) {
 		r.pages[i/pageBuckets] = page
 	}
 	page[i%pageBuckets]++
-	r.sum += d
+	r.sum = boundedSum(r.sum, d)
 }
+
+// boundedSum returns the sum of two that are durations, or the longest duration: delays may
+// be so long that two of them are more.
+func boundedSum(a, b uint64) uint64 { return min(a+b, math.MaxInt64) }
 
 func newHistogram() Histogram { return Histogram{counts: make([]uint64, len(bucketBounds))} }
 
 // addTo adds what was recorded to a histogram.
 func (r *recorder) addTo(h *Histogram) {
-	h.Sum += time.Duration(r.sum)
+	h.Sum = time.Duration(boundedSum(uint64(h.Sum), r.sum))
 	h.Count += r.zeros
 	h.counts[0] += r.zeros
 	if r.pages == nil {

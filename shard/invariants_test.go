@@ -267,6 +267,7 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing)
 	}
 	checkWheel(t, sh, waiting)
+	checkMeasures(t, sh)
 }
 
 // idsOf checks the table of a shard, if it has one, and returns the ids in use.

@@ -56,6 +56,13 @@ func (sh *shard[T]) unmark(id uint32) {
 	}
 }
 
+// forgetMark is called when an item is canceled that is ready.
+func (sh *shard[T]) forgetMark(id uint32) {
+	if m := sh.table.since.measures; m != nil {
+		m.unmark(id)
+	}
+}
+
 // unmark returns the moment at which an item was marked; 0 if it was not.
 func (m *measures) unmark(id uint32) (at uint64) {
 	cell := m.marked.Lookup(id)

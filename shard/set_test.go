@@ -18,7 +18,7 @@ import (
 func TestSetAgainstModel(t *testing.T) {
 	for _, shards := range []int{1, 3, 130} {
 		for _, cancel := range []bool{false, true} {
-			config := Config[int]{Shards: shards, CancelDelayOnAdd: cancel, Ages: cancel}
+			config := Config[int]{Shards: shards, CancelDelayOnAdd: cancel, Ages: cancel, Metrics: cancel}
 			t.Run(fmt.Sprintf("shards=%d,cancel=%v", shards, cancel), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					config := config

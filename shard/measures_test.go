@@ -1,0 +1,252 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// checkMeasures checks that what a shard measures agrees with its entries.
+func checkMeasures[T comparable](t failer, sh *shard[T]) {
+	t.Helper()
+	if sh.set.measures == nil {
+		return
+	}
+	m, marks, dirties, begins := sh.measures(), int32(0), 0, uint64(0)
+	if m == nil {
+		return // nothing was ever added
+	}
+	for id := range idsOf(t, sh) {
+		e := sh.table.at(id)
+		cell := m.marked.Lookup(id)
+		marked := cell != nil && *cell != 0
+		if marked {
+			marks++
+		}
+		switch phase := e.phase(); {
+		case phase == dirty && !marked, (phase == processing || phase == idle) && marked:
+			t.Fatalf("shard %d: item %v in phase %d has a mark: %v", sh.number, e.item, phase, marked)
+		case phase == dirty || phase == processing:
+			begins += *sh.table.since.At(id)
+		}
+		if e.phase() == dirty {
+			dirties++
+		}
+	}
+	if marks != m.marks || dirties != m.dirty || begins != m.begins {
+		t.Fatalf("shard %d: %d marks, %d dirty, begun at %d together, but the counts are %d, %d and %d",
+			sh.number, marks, dirties, begins, m.marks, m.dirty, m.begins)
+	}
+}
+
+// A measuredSet is one with metrics, on a fake clock.
+type measuredSet struct {
+	*testing.T
+	*Set[string]
+	clock *clock.Fake
+}
+
+func newMeasuredSet(t *testing.T) measuredSet {
+	fake := clock.NewFake(start)
+	return measuredSet{t, newTestSet(t, Config[string]{Clock: fake, Ages: true, Metrics: true}), fake}
+}
+
+func (s measuredSet) get(want string) {
+	s.Helper()
+	if item, shutdown := s.Get(); item != want || shutdown {
+		s.Fatalf("Get returned %q, %v, not %q", item, shutdown, want)
+	}
+	checkSet(s, s.Set)
+}
+
+// queued checks how long items were queued, all together.
+func (s measuredSet) queued(want time.Duration) {
+	s.Helper()
+	if got := s.Stats().Metrics.QueueDuration.Sum; got != want {
+		s.Errorf("queued for %v, not %v", got, want)
+	}
+}
+
+// TestC33MarkOfADirtyItem: what was added while it was in processing is counted from
+// there, and the first of several adds counts.
+func TestC33MarkOfADirtyItem(t *testing.T) {
+	s := newMeasuredSet(t)
+	s.Add("a")
+	s.get("a")
+	s.clock.Step(time.Second)
+	s.Add("a")
+	s.clock.Step(time.Second)
+	s.Add("a")
+	s.clock.Step(time.Second)
+	s.Done("a")
+	checkSet(t, s.Set)
+	s.clock.Step(time.Second)
+	s.get("a")
+	s.queued(3 * time.Second)
+}
+
+// TestC33CancelOfADirtyItem: the add that counts is the first after it.
+func TestC33CancelOfADirtyItem(t *testing.T) {
+	s := newMeasuredSet(t)
+	s.Add("a")
+	s.get("a")
+	s.Add("a")
+	s.clock.Step(time.Second)
+	if was := s.Cancel("a"); !was.Dirty {
+		t.Fatalf("%+v", was)
+	}
+	checkSet(t, s.Set)
+	s.clock.Step(time.Second)
+	s.Add("a")
+	s.Done("a")
+	s.clock.Step(time.Second)
+	s.get("a")
+	s.queued(time.Second)
+}
+
+// TestC33CancelAfterADirtyDone: what was dirty, and is canceled once it is ready, leaves no
+// mark: neither for itself nor for another item that gets its place.
+func TestC33CancelAfterADirtyDone(t *testing.T) {
+	for _, next := range []string{"a", "b"} {
+		s := newMeasuredSet(t)
+		s.Add("a")
+		s.get("a")
+		s.Add("a")
+		s.Done("a")
+		if was := s.Cancel("a"); !was.Ready {
+			t.Fatalf("%+v", was)
+		}
+		checkSet(t, s.Set)
+		s.clock.Step(time.Hour)
+		s.Add(next)
+		s.clock.Step(time.Second)
+		s.get(next)
+		s.queued(time.Second)
+		if s.shards[0].measures().marks != 0 {
+			t.Errorf("%d marks are left", s.shards[0].measures().marks)
+		}
+	}
+}
+
+// TestC33BeginsAddUp: for how long all in processing have been that is right, whichever of
+// them ends.
+func TestC33BeginsAddUp(t *testing.T) {
+	s := newMeasuredSet(t)
+	for _, item := range []string{"a", "b", "c"} {
+		s.Add(item)
+		s.get(item)
+		s.clock.Step(time.Second)
+	}
+	expect := func(together, longest time.Duration) {
+		t.Helper()
+		if m := s.Stats().Metrics; m.Unfinished != together || m.LongestRunning != longest {
+			t.Errorf("unfinished for %v, the longest %v, not %v and %v", m.Unfinished, m.LongestRunning, together, longest)
+		}
+	}
+	expect(6*time.Second, 3*time.Second)
+	s.Done("b")
+	expect(4*time.Second, 3*time.Second)
+	s.Done("a")
+	expect(time.Second, time.Second)
+	s.Done("a") // misuse
+	expect(time.Second, time.Second)
+	s.clock.Step(-time.Hour)
+	expect(0, 0)
+	s.Done("c")
+	expect(0, 0)
+	if w := s.Stats().Metrics.WorkDuration; w.Count != 3 || w.Sum != 5*time.Second || w.AtMost(0) != 1 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestC33DelayThatIsOverdue: the delay of an item whose deadline passed while it was on its
+// way counts as others do.
+func TestC33DelayThatIsOverdue(t *testing.T) {
+	c := newMeddlingClock()
+	s := newTestSet(t, Config[string]{Clock: c, Ages: true, Metrics: true})
+	s.AddAfter("first", time.Millisecond)
+	c.at(afterNow, 1, func() { c.Step(time.Hour) }) // when AddAfter has just read the clock
+	s.AddAfter("second", time.Millisecond)
+	if stats := s.Stats(); stats.Fired != 2 || stats.Metrics.Retries != 2 || stats.Metrics.Delay.Count != 2 {
+		t.Errorf("%d fired, %d retries, %d delays", stats.Fired, stats.Metrics.Retries, stats.Metrics.Delay.Count)
+	}
+	s.ShutDown()
+}
+
+// TestC34WithoutMetricsNothingIsKept: no shard has measures, and nobody records.
+func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
+	fake := clock.NewFake(start)
+	for _, ages := range []bool{false, true} {
+		s := newTestSet(t, Config[string]{Shards: 4, Clock: fake, Ages: ages})
+		s.Add("a")
+		s.AddAfter("b", time.Hour)
+		s.CountBackOff()
+		_, _ = s.Get()
+		s.Add("a")
+		s.Done("a")
+		s.Cancel("a")
+		s.ShutDown()
+		if s.measures != nil || s.Stats().Metrics != nil || s.inFlightAtEnd.Load() != nil {
+			t.Errorf("with ages %v: measures %v", ages, s.measures)
+		}
+		for i := range s.lanes {
+			if s.lanes[i].retries.Load()+s.lanes[i].backedOff.Load() > 0 {
+				t.Error("retries were counted")
+			}
+		}
+	}
+}
+
+// TestC34MeasuresAreSmall: what a shard has for its measures, before and after the first
+// items.
+func TestC34MeasuresAreSmall(t *testing.T) {
+	needs64Bits(t)
+	fake := clock.NewFake(start)
+	config := Config[string]{Shards: 16, Clock: fake, Tick: time.Millisecond, Ages: true}
+	without := allocated(func() { newSink = New(config) })
+	config.Metrics = true
+	with := allocated(func() { newSink = New(config) })
+	if most := uint64(16 * 128); with-without > most {
+		t.Errorf("the measures of 16 shards take %d bytes, more than %d", with-without, most)
+	}
+	s := newTestSet(t, config)
+	used := allocated(func() {
+		for i := range s.measures {
+			s.measures[i] = &measures{}
+			s.measures[i].queue.record(0, uint64(time.Second))
+			s.measures[i].work.record(0, uint64(time.Second))
+		}
+	})
+	if most := uint64(16 * 1500); used > most {
+		t.Errorf("the recorders of 16 shards take %d bytes, more than %d", used, most)
+	}
+}
+
+// TestC34SteadyStateAllocatesNothing: not even where items are dirty, wait, and are
+// canceled.
+func TestC34SteadyStateAllocatesNothing(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	fake := clock.NewFake(start)
+	s := newTestSet(t, Config[string]{Shards: 4, Clock: fake, Ages: true, Metrics: true})
+	items := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	cycle := func() {
+		for _, item := range items {
+			s.Add(item)
+			got, _ := s.Get()
+			fake.Step(time.Microsecond)
+			s.Add(got)
+			s.Done(got)
+			got, _ = s.Get()
+			s.Done(got)
+			s.AddAfter(item, time.Second)
+			s.Cancel(item)
+		}
+	}
+	cycle()
+	if n := testing.AllocsPerRun(100, cycle); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
