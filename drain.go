@@ -86,13 +86,18 @@ func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T
 	_ = ctx.Done() // a nil context panics before anything is changed
 	dropped, cause := q.shards.Drain(ctx, options.Waiting)
 	if cause == nil {
+		q.logEnd()
 		return dropped, nil
 	}
-	return dropped, q.drainError(cause, options.Limit)
+	left := q.drainError(cause, options.Limit)
+	if q.log != nil {
+		q.log.drainGaveUp(ctx, left.Processing, left.Ready, left.Waiting, cause)
+	}
+	return dropped, left
 }
 
 // drainError looks at what is left.
-func (q *Queue[T]) drainError(cause error, limit int) error {
+func (q *Queue[T]) drainError(cause error, limit int) *DrainError[T] {
 	if limit <= 0 {
 		limit = 100
 	}

@@ -3,6 +3,7 @@ package shardq
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -154,6 +155,17 @@ type Options[T comparable] struct {
 	OnStuck    func(ItemInfo[T])
 	StuckAfter time.Duration
 
+	// Logger is told of what somebody may want to look into, at these levels: Error for an
+	// item that [Workers] give up and for a handler that panics; Warn for misuse, for an item
+	// that is stuck (if there is a StuckAfter, also without OnStuck), and for an attempt
+	// that failed, and for a drain that gave up; Info for watermarks (also without OnWatermark) and for the end of the
+	// queue. Of each of these it is told at most ten at once and then one a second, with the
+	// number of those that were left out as "suppressed". What an item is, it is told only with LogItems, then cut to 200
+	// bytes; the errors of handlers are told as they are. It is called in the goroutine of
+	// the call that it is about, with no lock held. Default: none, and nothing is logged.
+	Logger   *slog.Logger
+	LogItems bool
+
 	// OnMisuse is told of each call that breaks the rules and was ignored, such
 	// as a second Done. It runs in the goroutine of that call, with no lock
 	// held, so it may use the queue. It must be safe for concurrent use.
@@ -210,7 +222,7 @@ func (o Options[T]) withDefaults() Options[T] {
 }
 
 // keepsAges reports whether the queue knows since when an item is in its state.
-func (o Options[T]) keepsAges() bool { return o.Ages || o.Metrics || o.OnStuck != nil }
+func (o Options[T]) keepsAges() bool { return o.Ages || o.Metrics || o.watchesForStuck() }
 
 // route returns the function that routes items, or nil for the queue's own hash.
 func (o Options[T]) route() func(item T) uint64 {
@@ -235,34 +247,57 @@ func (o Options[T]) routing() func(item T) {
 }
 
 // watermarkHook returns OnWatermark as the shards call it, or nil.
-func (o Options[T]) watermarkHook() func(high bool) {
+func (o Options[T]) watermarkHook(log *logbook) func(high bool) {
 	name, hook := o.Name, o.OnWatermark
-	if hook == nil {
+	if !o.watchesWatermarks() {
 		return nil
 	}
-	return func(high bool) { hook(Watermark{Queue: name, High: high}) }
+	return func(high bool) {
+		log.watermark(high)
+		if hook != nil {
+			hook(Watermark{Queue: name, High: high})
+		}
+	}
+}
+
+func (o Options[T]) watchesWatermarks() bool {
+	return o.OnWatermark != nil || o.Logger != nil && o.HighWatermark != 0
+}
+
+func (o Options[T]) watchesForStuck() bool {
+	return o.OnStuck != nil || o.Logger != nil && o.StuckAfter > 0
 }
 
 // stuckHook returns OnStuck as the shards call it, or nil.
-func (o Options[T]) stuckHook() func(ItemInfo[T]) {
-	limiter, hook := o.RateLimiter, o.OnStuck
-	if hook == nil {
+func (o Options[T]) stuckHook(log *logbook) func(ItemInfo[T]) {
+	limiter, clock, hook := o.RateLimiter, o.Clock, o.OnStuck
+	if !o.watchesForStuck() {
 		return nil
 	}
 	return func(i ItemInfo[T]) {
 		i.Attempts = limiter.NumRequeues(i.Item)
-		hook(i)
+		if log != nil {
+			log.stuck(i.Item, clock.Now().Sub(i.Since), i.Attempts)
+		}
+		if hook != nil {
+			hook(i)
+		}
 	}
 }
 
 // misuseHook returns OnMisuse as the shards call it, or nil.
-func (o Options[T]) misuseHook() func(kind shard.Misuse, item T) {
+func (o Options[T]) misuseHook(log *logbook) func(kind shard.Misuse, item T) {
 	name, hook := o.Name, o.OnMisuse
-	if hook == nil {
+	if hook == nil && log == nil {
 		return nil
 	}
 	return func(kind shard.Misuse, item T) {
-		hook(Misuse[T]{Queue: name, Kind: kind, Item: item})
+		if log != nil {
+			log.misuse(kind, item)
+		}
+		if hook != nil {
+			hook(Misuse[T]{Queue: name, Kind: kind, Item: item})
+		}
 	}
 }
 
@@ -299,7 +334,7 @@ func (o Options[T]) validate() error {
 	if o.Capacity < 0 {
 		fault("Options.Capacity is %d: want 0 (no bound) or more", o.Capacity)
 	}
-	if o.OnWatermark != nil && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
+	if o.watchesWatermarks() && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
 		fault("Options.LowWatermark is %d and HighWatermark %d: want 0 <= low < high", o.LowWatermark, o.HighWatermark)
 	}
 	if o.OnStuck != nil && o.StuckAfter <= 0 {

@@ -3,6 +3,7 @@ package shardq
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -27,6 +28,8 @@ type Queue[T comparable] struct {
 
 	configuration Configuration
 	workforce     workforce[T]
+	log           *logbook // nil if there is no logger
+	endLogged     atomic.Bool
 }
 
 // New returns a queue, or an error that lists every fault of the options.
@@ -39,12 +42,14 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		return nil, err
 	}
 	options = options.withDefaults()
+	log := options.newLogbook()
 	return &Queue[T]{
 		name:    options.Name,
 		limiter: options.RateLimiter,
 		clock:   options.Clock,
 
 		configuration: options.configuration(),
+		log:           log,
 
 		shards: shard.New(shard.Config[T]{
 			Shards:           options.Shards,
@@ -60,12 +65,12 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			Capacity:         options.Capacity,
 			HighWatermark:    options.HighWatermark,
 			LowWatermark:     options.LowWatermark,
-			OnWatermark:      options.watermarkHook(),
+			OnWatermark:      options.watermarkHook(log),
 			Ages:             options.keepsAges(),
 			Metrics:          options.Metrics,
 			StuckAfter:       options.StuckAfter,
-			OnStuck:          options.stuckHook(),
-			OnMisuse:         options.misuseHook(),
+			OnStuck:          options.stuckHook(log),
+			OnMisuse:         options.misuseHook(log),
 		}),
 	}, nil
 }
@@ -199,7 +204,17 @@ func (q *Queue[T]) Len() int { return q.shards.Len() }
 //
 // It may be called again: later calls, and those beside the first, return at once,
 // perhaps before the first. Each ends the wait of every ShutDownWithDrain under way.
-func (q *Queue[T]) ShutDown() { q.shards.ShutDown() }
+func (q *Queue[T]) ShutDown() {
+	q.shards.ShutDown()
+	q.logEnd()
+}
+
+// logEnd logs the first end of the queue.
+func (q *Queue[T]) logEnd() {
+	if q.log != nil && q.endLogged.CompareAndSwap(false, true) {
+		q.log.shutDown(q.shards.Stats())
+	}
+}
 
 // ShutDownWithDrain is ShutDown, and then waits until no item is ready and none is in
 // processing, so that all work that was taken in is done. (client-go's waits for
@@ -208,7 +223,10 @@ func (q *Queue[T]) ShutDown() { q.shards.ShutDown() }
 // Workers have to go on with Get and Done meanwhile. A worker must not call it while
 // it owes a Done, or it waits for itself. A ShutDown that comes later ends the wait.
 // It may be called again, also at the same time or after ShutDown; each call waits.
-func (q *Queue[T]) ShutDownWithDrain() { q.shards.ShutDownWithDrain() }
+func (q *Queue[T]) ShutDownWithDrain() {
+	q.shards.ShutDownWithDrain()
+	q.logEnd()
+}
 
 // ShuttingDown reports whether a shutdown has begun. It never becomes false again.
 func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }

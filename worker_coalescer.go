@@ -12,6 +12,8 @@ type coalescerSource[K comparable, V any] struct{ *Coalescer[K, V] }
 func (s coalescerSource[K, V]) name() string                  { return s.queue.name }
 func (s coalescerSource[K, V]) done(taken Pending[K, V])      { s.queue.Done(taken.Key) }
 func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V]) { s.endBatch(all) }
+func (s coalescerSource[K, V]) log() *logbook                 { return s.queue.log }
+func (s coalescerSource[K, V]) key(taken Pending[K, V]) any   { return taken.Key }
 func (s coalescerSource[K, V]) gaveUp()                       { s.queue.shards.GiveUp() }
 func (s coalescerSource[K, V]) showing() bool                 { return s.queue.configuration.Metrics }
 func (s coalescerSource[K, V]) shuttingDown() bool            { return s.queue.ShuttingDown() }

@@ -23,6 +23,8 @@ func (s *queueSource[T]) doneBatch(items []T)          { s.queue.DoneBatch(items
 func (s *queueSource[T]) backOff(item T) time.Duration { return s.queue.backOff(item) }
 func (s *queueSource[T]) failures(item T) int          { return s.queue.limiter.NumRequeues(item) }
 func (s *queueSource[T]) forget(item T)                { s.queue.limiter.Forget(item) }
+func (s *queueSource[T]) log() *logbook                { return s.queue.log }
+func (s *queueSource[T]) key(item T) any               { return item }
 func (s *queueSource[T]) gaveUp()                      { s.queue.shards.GiveUp() }
 func (s *queueSource[T]) newDesk() workerDesk[T]       { return s.queue.workforce.newDesk() }
 func (s *queueSource[T]) showing() bool                { return s.queue.configuration.Metrics }

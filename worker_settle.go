@@ -70,6 +70,9 @@ func (w *Workers[T]) failed(f Failure[T], result outcome) {
 	exhausted := w.options.MaxAttempts > 0 && f.Attempt >= w.options.MaxAttempts
 	f.Final = result.permanent || exhausted
 	defer w.decide(f, result)
+	if log := w.source.log(); log != nil {
+		log.failure(w.context, w.source.key(f.Item), f.Attempt, f.Err)
+	}
 	if w.options.OnError != nil {
 		w.options.OnError(f)
 	}
@@ -111,6 +114,9 @@ func (w *Workers[T]) giveUp(f Failure[T]) {
 	defer w.source.forget(f.Item)
 	w.source.gaveUp()
 	f.Final = true
+	if log := w.source.log(); log != nil {
+		log.givenUp(w.context, w.source.key(f.Item), f.Attempt, f.Err)
+	}
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)
 	}

@@ -41,6 +41,11 @@ type workerSource[T any] interface {
 	// gaveUp counts an item that is given up.
 	gaveUp()
 
+	// log is where failures are logged, or nil.
+	log() *logbook
+	// key is what a log calls an item.
+	key(item T) any
+
 	// shuttingDown reports whether some worker may have been told of a shutdown.
 	shuttingDown() bool
 
