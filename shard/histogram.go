@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"math/bits"
@@ -70,6 +71,46 @@ func (h Histogram) Mean() time.Duration {
 		return 0
 	}
 	return time.Duration(float64(h.Sum) / float64(h.Count))
+}
+
+// MarshalJSON writes the histogram as an object: Count, Sum, Mean, the quantiles P50, P90 and
+// P99, and the Buckets that are not empty, each with AtMost and Count. Durations are in
+// nanoseconds.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	type bucket struct {
+		AtMost time.Duration
+		Count  uint64
+	}
+	written := struct {
+		Count                    uint64
+		Sum, Mean, P50, P90, P99 time.Duration
+		Buckets                  []bucket
+	}{h.Count, h.Sum, h.Mean(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99), []bucket{}}
+	for bound, n := range h.Buckets() {
+		written.Buckets = append(written.Buckets, bucket{bound, n})
+	}
+	return json.Marshal(written)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (h *Histogram) UnmarshalJSON(text []byte) error {
+	var written struct {
+		Count   uint64
+		Sum     time.Duration
+		Buckets []struct {
+			AtMost time.Duration
+			Count  uint64
+		}
+	}
+	if err := json.Unmarshal(text, &written); err != nil {
+		return err
+	}
+	*h = newHistogram()
+	h.Count, h.Sum = written.Count, written.Sum
+	for _, b := range written.Buckets {
+		h.counts[bucketOf(uint64(max(0, b.AtMost)))] += b.Count
+	}
+	return nil
 }
 
 // Since returns what has been counted since an earlier reading of the same histogram.

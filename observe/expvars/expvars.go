@@ -1,0 +1,57 @@
+// Package expvars publishes the stats of queues as variables of package expvar, beside
+// memstats, at /debug/vars. It is apart from package shardq since whoever imports expvar has
+// that page on http.DefaultServeMux.
+//
+// A variable is an object that has a member for each queue, by its name, with what
+// [shardq.Queue.Stats] says:
+//
+//	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
+//
+// As in memstats, the names are those of the fields in Go, and durations are in nanoseconds.
+package expvars
+
+import (
+	"errors"
+	"expvar"
+	"fmt"
+
+	"github.com/shardq/shardq"
+)
+
+// Publish publishes the stats of queues under a name, such as "queues", until the program ends:
+// package expvar knows no way to take a variable back, and so the queues are kept. It returns an error, and
+// publishes nothing, if the name is taken, or if two queues have the same name.
+func Publish(name string, queues ...shardq.Observable) error {
+	if expvar.Get(name) != nil {
+		return fmt.Errorf("expvars: the name %q is published already", name)
+	}
+	stats, err := Func(queues...)
+	if err != nil {
+		return err
+	}
+	expvar.Publish(name, stats)
+	return nil
+}
+
+// Func returns a variable with the stats of queues, for whoever publishes it or has it within
+// an expvar.Map. Each look at it calls Stats of each queue. It returns an error if two queues have
+// the same name.
+func Func(queues ...shardq.Observable) (expvar.Func, error) {
+	named := make(map[string]shardq.Observable, len(queues))
+	for _, queue := range queues {
+		if queue == nil {
+			return nil, errors.New("expvars: a queue is nil")
+		}
+		if named[queue.Name()] != nil {
+			return nil, fmt.Errorf("expvars: two queues have the name %q", queue.Name())
+		}
+		named[queue.Name()] = queue
+	}
+	return func() any {
+		all := make(map[string]shardq.Stats, len(named))
+		for name, queue := range named {
+			all[name] = queue.Stats()
+		}
+		return all
+	}, nil
+}

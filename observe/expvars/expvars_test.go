@@ -1,0 +1,91 @@
+package expvars_test
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/observe/expvars"
+)
+
+func Example() {
+	invoices := shardq.Must(shardq.Options[string]{Name: "invoices", Shards: 2, Metrics: true})
+	if err := expvars.Publish("queues", invoices); err != nil {
+		fmt.Println(err)
+	}
+	invoices.Add("invoice/17")
+	var all map[string]shardq.Stats
+	_ = json.Unmarshal([]byte(expvar.Get("queues").String()), &all)
+	fmt.Println("ready:", all["invoices"].Ready)
+	// Output: ready: 1
+}
+
+// TestThePageHasTheStats as any client of /debug/vars sees them.
+func TestThePageHasTheStats(t *testing.T) {
+	fake := clock.NewFake(time.Unix(0, 0))
+	q := shardq.Must(shardq.Options[string]{Name: "page", Shards: 1, Clock: fake, Metrics: true})
+	plain := shardq.Must(shardq.Options[int]{Name: "plain", Shards: 1})
+	require.NoError(t, expvars.Publish("page", q, plain.View()))
+	q.AddBatch([]string{"a", "b"})
+	_, _ = q.Get()
+	fake.Step(2 * time.Second)
+	q.Done("a")
+	q.AddAfter("c", time.Minute)
+
+	recorder := httptest.NewRecorder()
+	expvar.Handler().ServeHTTP(recorder, httptest.NewRequest("GET", "/debug/vars", nil))
+	var page struct {
+		Page struct {
+			Page struct {
+				Ready, Waiting int
+				NextDue        time.Time
+				PerShard       []struct{ OldestReady time.Duration }
+				Metrics        struct {
+					Retries      int
+					WorkDuration struct {
+						Count                    int
+						Sum, Mean, P50, P90, P99 time.Duration
+						Buckets                  []struct {
+							AtMost time.Duration
+							Count  int
+						}
+					}
+				}
+			}
+			Plain map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &page), recorder.Body)
+	got := page.Page.Page
+	require.Equal(t, 1, got.Ready)
+	require.Equal(t, 1, got.Waiting)
+	require.Equal(t, 1, got.Metrics.Retries)
+	require.True(t, got.NextDue.Equal(time.Unix(62, 0)))
+	require.Equal(t, 2*time.Second, got.PerShard[0].OldestReady)
+	work := got.Metrics.WorkDuration
+	require.Equal(t, 1, work.Count)
+	require.Equal(t, 2*time.Second, work.Sum)
+	require.Equal(t, 2*time.Second, work.Mean)
+	require.Equal(t, []time.Duration{2 * time.Second, 2 * time.Second, 2 * time.Second}, []time.Duration{work.P50, work.P90, work.P99})
+	require.Len(t, work.Buckets, 1)
+	require.Nil(t, page.Page.Plain["Metrics"])
+}
+
+func TestNamesMustDiffer(t *testing.T) {
+	a := shardq.Must(shardq.Options[string]{Name: "same"})
+	_, err := expvars.Func(a, shardq.Must(shardq.Options[int]{Name: "same"}))
+	require.EqualError(t, err, `expvars: two queues have the name "same"`)
+	_, err = expvars.Func(nil)
+	require.Error(t, err)
+	require.Error(t, expvars.Publish("differ", a, a))
+	require.Nil(t, expvar.Get("differ"), "nothing was published")
+	require.NoError(t, expvars.Publish("taken", a))
+	require.EqualError(t, expvars.Publish("taken", a), `expvars: the name "taken" is published already`)
+}
