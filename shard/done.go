@@ -97,6 +97,7 @@ func (sh *shard[T]) forget(id uint32, p position) {
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
+		sh.dropMarks()
 		sh.dropLevels()
 	} else if sh.levels != nil && sh.table.live == 0 && sh.levelsTired() {
 		sh.table.wishes = nil

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"math/bits"
@@ -71,6 +72,11 @@ func (h Histogram) Mean() time.Duration {
 		return 0
 	}
 	return time.Duration(float64(h.Sum) / float64(h.Count))
+}
+
+// String tells the count, the mean, and some quantiles.
+func (h Histogram) String() string {
+	return fmt.Sprintf("%d, mean %v, p50 %v, p90 %v, p99 %v", h.Count, h.Mean(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99))
 }
 
 // MarshalJSON writes the histogram as an object: Count, Sum, Mean, the quantiles P50, P90 and

@@ -75,6 +75,13 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
+// dropMarks gives the column back, of a shard that holds nothing.
+func (sh *shard[T]) dropMarks() {
+	if sh.set.measures != nil && sh.measures() != nil {
+		sh.measures().marked = chunked.Array[uint64]{}
+	}
+}
+
 // askedAt returns since when an item that is handed out was asked for: since it was marked, or
 // else since it is ready.
 func (m *measures) askedAt(id uint32, ready uint64) uint64 {
@@ -131,8 +138,11 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	if sh.processing == 0 {
 		return 0, 0
 	}
-	sum := uint64(sh.processing)*now - sh.measures().begins
-	return max(0, time.Duration(sum)), sh.age(sh.table.inFlight.head, now)
+	// Some may have been handed out since the clock was read: their stamps are of a later
+	// reading, and would be taken off what the others add.
+	now = max(now, sh.set.pulse.now.Load())
+	longest = sh.age(sh.table.inFlight.head, now)
+	return max(longest, time.Duration(uint64(sh.processing)*now-sh.measures().begins)), longest
 }
 
 // inFlight is what Metrics says of the items in processing.
