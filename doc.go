@@ -123,6 +123,17 @@
 // key merges: a worker takes a key together with all that came for it. [Coalescer.Run] and
 // [NewCoalescerWorkers] run such workers.
 //
+// # Watching it run
+//
+// [Queue.Stats] tells what there is, in the whole and by shards, and counts what happened. With
+// [Options].Metrics it also has the seven series of client-go's workqueue, with how long items
+// wait and how long they are worked on. All of it is counted under locks that are held anyway, and
+// read when somebody asks. [Queue.Snapshot], [Queue.All], [Queue.MostRetried] and [Queue.Groups]
+// name the items. Whatever shows a queue takes an [Observable], and so a queue of any type:
+// package observe/debugpage is a live page for a mux, observe/expvars is for /debug/vars, and the
+// modules observe/prometheus and observe/otel are for Prometheus and OpenTelemetry.
+// [Options].Logger is told of what somebody may want to look into.
+//
 // # Misuse
 //
 // A Done of an item that is not processing is ignored, and counted in [Stats]. So is
