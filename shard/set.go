@@ -84,7 +84,6 @@ type Set[T comparable] struct {
 	// FIFO, so that whoever sees no bit has seen an empty queue.
 	readyBits []atomic.Uint64
 	rejected  atomic.Uint64
-	givenUp   atomic.Uint64
 	// urgency says where the higher levels are; nil while there are none, or one shard.
 	urgency atomic.Pointer[urgency]
 	// lowerEvery says which of the Gets pass by the higher levels; 0 none.
@@ -103,13 +102,14 @@ type Set[T comparable] struct {
 	time      timebase
 	driver    driver[T]
 	// ages says that stamps are kept: see pulse.
-	ages bool
+	ages     bool
+	watchdog watchdog[T]
 	// measures has what is measured in each shard, once that is used; nil if nobody wants to
 	// know.
 	measures []*measures
 	// inFlightAtEnd is what Metrics says of the items in processing once a shutdown has begun.
 	inFlightAtEnd atomic.Pointer[inFlight]
-	watchdog      watchdog[T]
+	givenUp       atomic.Uint64
 
 	_     cacheLine
 	pulse pulse
