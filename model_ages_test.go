@@ -12,6 +12,8 @@ type modelAges[T comparable] struct {
 	since map[T]time.Duration
 	// vague says that the clock was set back: from there on nothing is known.
 	vague bool
+	// fine says that stamps are of moments, not of ticks: so they are with metrics.
+	fine bool
 }
 
 // stamp notes that an item has come into its state.
@@ -20,8 +22,13 @@ func (m *modelQueue[T]) stamp(item T, at time.Duration) {
 		delete(m.age.since, item)
 		return
 	}
-	m.age.since[item] = at - (at%m.tick+m.tick)%m.tick
+	if m.age.since[item] = at; !m.age.fine {
+		m.age.since[item] = m.tickOf(at)
+	}
 }
+
+// tickOf returns when the tick began that a moment is in.
+func (m *modelQueue[T]) tickOf(at time.Duration) time.Duration { return at - (at%m.tick+m.tick)%m.tick }
 
 // A stuckReport is what the hook for stuck items was told, and when.
 type stuckReport[T comparable] struct {
@@ -41,6 +48,7 @@ func (p *playing[T]) checkStuck() {
 			continue
 		}
 		since, known := p.model.age.since[r.info.Item]
+		since = p.model.tickOf(since)
 		if p.told[r.info.Item] || known && r.at < plus(plus(since, after), p.model.tick) || r.info.State != shardq.Processing {
 			p.fatalf("the hook was told of %+v, in processing since %v, at %v; told before: %v",
 				r.info, since, r.at, p.told[r.info.Item])

@@ -15,6 +15,8 @@ func (p *playing[T]) check() {
 	if got := counts(p.queue.Stats()); !reflect.DeepEqual(got, want) {
 		p.fatalf("Stats are\n%+v, not\n%+v", got, want)
 	}
+	p.checkParts()
+	p.checkMetrics()
 	if got := p.queue.Len(); got != want.Ready {
 		p.fatalf("Len is %d, not %d", got, want.Ready)
 	}

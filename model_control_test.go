@@ -21,6 +21,7 @@ func (m *modelQueue[T]) addWith(item T, o shardq.AddOptions) {
 		m.stats.Dropped++
 	case o.After > 0:
 		m.enter(item)
+		m.measured.delays = append(m.measured.delays, o.After)
 		deadline := m.deadline(o.After)
 		if waits {
 			deadline = chosen(o.Policy, filed, deadline)
@@ -57,7 +58,7 @@ func (m *modelQueue[T]) wait(item T, deadline, within time.Duration) {
 		deadline = min(deadline, limit)
 	}
 	if _, waits := m.waiting[item]; !waits && m.phase[item] == "" {
-		m.stamp(item, m.now)
+		m.stamp(item, m.tickOf(m.now))
 	}
 	m.waiting[item] = deadline
 }
@@ -69,10 +70,12 @@ func (m *modelQueue[T]) cancel(item T) (was shardq.Canceled) {
 	case "ready":
 		was.Ready = true
 		delete(m.phase, item)
+		delete(m.measured.asked, item)
 		m.withdraw(item)
 	case "dirty":
 		was.Dirty = true
 		m.phase[item] = "processing"
+		delete(m.measured.asked, item)
 	}
 	if was.Any() {
 		m.stats.Canceled++
@@ -179,7 +182,7 @@ func (m *modelQueue[T]) letIn() {
 		if m.cancelDelayOnAdd {
 			m.stopWaiting(w.item)
 		}
-		if m.demand(w.item) {
+		if m.demand(w.item, m.now) {
 			line := m.lineOf(w.item)
 			ties[line] = append(ties[line], w.item)
 			m.stamp(w.item, m.now)
@@ -201,6 +204,7 @@ func (m *modelQueue[T]) lookAtMarks() {
 
 // refuse drops adds from now on, and sends away those who wait for room.
 func (m *modelQueue[T]) refuse() {
+	m.measureEndOfUpdates()
 	m.refusing = true
 	for _, w := range m.room.line {
 		w.end(shardq.ErrShutDown)

@@ -105,6 +105,7 @@ func (u *universe[T]) start(t failer, s setup) player {
 	p.model.grouped = s.routing == "group"
 	p.model.realTime = s.clock != "fake"
 	p.model.room.capacity, p.model.room.marks = s.capacity, s.marks
+	p.model.age.fine = s.ages.metrics
 	p.queue = shardq.Must(options)
 	return p
 }
@@ -112,7 +113,7 @@ func (u *universe[T]) start(t failer, s setup) player {
 // control sets the options that bound the queue, or look at it.
 func (p *playing[T]) control(options *shardq.Options[T]) {
 	s := p.setup
-	options.Capacity, options.Ages = s.capacity, s.ages.kept
+	options.Capacity, options.Ages, options.Metrics = s.capacity, s.ages.kept, s.ages.metrics
 	if s.marks.high > 0 {
 		options.LowWatermark, options.HighWatermark = s.marks.low, s.marks.high
 		options.OnWatermark = func(mark shardq.Watermark) {
@@ -159,6 +160,7 @@ func (p *playing[T]) play(c call) {
 	for i := range times {
 		one := c
 		one.item += i
+		p.model.measureReadings(2 + c.times + len(p.sleepers))
 		p.do(one)
 		if !p.hurried || c.kind != callGetBeside {
 			p.settle()
@@ -353,6 +355,7 @@ func (p *playing[T]) addRateLimited(item T) {
 		p.model.reject(item)
 		return
 	}
+	p.model.countBackOff()
 	p.model.addAfter(item, p.limiter.when(item, p.model.now, p.clock.Now()))
 }
 
@@ -376,7 +379,11 @@ func (p *playing[T]) addWith(item T, o shardq.AddOptions) {
 		p.model.reject(item)
 		return
 	}
+	if o.RateLimited || o.After != 0 {
+		p.model.countRetry(item)
+	}
 	if o.RateLimited {
+		p.model.countBackOff()
 		o.After = max(o.After, p.limiter.when(item, p.model.now, p.clock.Now()))
 	}
 	p.model.addWith(item, o)

@@ -47,10 +47,12 @@ type setup struct {
 // Marks are the low and the high watermark; without the latter there are none.
 type marks struct{ low, high int }
 
-// Ages says whether a queue keeps ages, and after how many ticks an item is stuck, or 0.
+// Ages says whether a queue keeps ages, and after how many ticks an item is stuck, or 0; and
+// whether it keeps metrics.
 type ages struct {
-	kept  bool
-	stuck int
+	kept    bool
+	stuck   int
+	metrics bool
 }
 
 // A choice is a letter of a program and what it stands for.
@@ -81,7 +83,8 @@ var (
 
 	capacityChoices = []choice[int]{{'n', 0}, {'1', 1}, {'2', 2}, {'5', 5}, {'9', 9}}
 	markChoices     = []choice[marks]{{'n', marks{}}, {'1', marks{0, 1}}, {'3', marks{1, 3}}, {'8', marks{4, 8}}}
-	ageChoices      = []choice[ages]{{'n', ages{}}, {'a', ages{kept: true}}, {'1', ages{true, 1}}, {'9', ages{true, 9}}}
+	ageChoices      = []choice[ages]{{'n', ages{}}, {'a', ages{kept: true}}, {'1', ages{true, 1, false}}, {'9', ages{true, 9, false}},
+		{'m', ages{true, 0, true}}, {'M', ages{true, 9, true}}}
 )
 
 // more is a letter behind the setup: the letters of its last three tables follow.

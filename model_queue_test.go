@@ -48,6 +48,8 @@ type modelQueue[T comparable] struct {
 	room  modelRoom[T]
 	drain modelDrains[T]
 	age   modelAges[T]
+
+	measured modelMetrics[T]
 }
 
 type tie[T comparable] []T
@@ -62,6 +64,7 @@ func newModelQueue[T comparable](shards int, tick time.Duration, cancelDelayOnAd
 		waiting:          map[T]time.Duration{},
 		limits:           map[T]time.Duration{},
 		age:              modelAges[T]{since: map[T]time.Duration{}},
+		measured:         newModelMetrics[T](),
 		stats:            shardq.Stats{Shards: shards},
 	}
 }
@@ -83,7 +86,7 @@ func (m *modelQueue[T]) admit(item T) {
 	if m.cancelDelayOnAdd {
 		m.stopWaiting(item)
 	}
-	if m.demand(item) {
+	if m.demand(item, m.now) {
 		m.queue(tie[T]{item})
 		m.stamp(item, m.now)
 	}
@@ -102,15 +105,17 @@ func (m *modelQueue[T]) reject(item T) {
 
 // demand is what an add and the end of a delay have in common. It reports whether the
 // item becomes ready.
-func (m *modelQueue[T]) demand(item T) bool {
+func (m *modelQueue[T]) demand(item T, at time.Duration) bool {
 	switch m.phase[item] {
 	case "":
 		m.stats.Added++
 		m.phase[item] = "ready"
+		m.measured.asked[item] = at
 		return true
 	case "processing":
 		m.stats.Added++
 		m.phase[item] = "dirty"
+		m.measured.asked[item] = at
 	default:
 		m.stats.Merged++
 	}
@@ -124,6 +129,7 @@ func (m *modelQueue[T]) queue(items tie[T]) {
 }
 
 func (m *modelQueue[T]) addAfter(item T, delay time.Duration) {
+	m.countRetry(item)
 	m.addWith(item, shardq.AddOptions{After: delay})
 }
 
@@ -178,7 +184,7 @@ func (m *modelQueue[T]) fire(items []T, at time.Duration) {
 	for _, item := range items {
 		m.stopWaiting(item)
 		m.stats.Fired++
-		if m.demand(item) {
+		if m.demand(item, at) {
 			m.stamp(item, at)
 			line := m.lineOf(item)
 			ties[line] = append(ties[line], item)
@@ -213,9 +219,11 @@ func (m *modelQueue[T]) done(item T) {
 	switch m.phase[item] {
 	case "processing":
 		delete(m.phase, item)
+		m.measureEnd(item)
 		m.stamp(item, m.now) // if it waits
 	case "dirty":
 		m.phase[item] = "ready"
+		m.measureEnd(item)
 		m.queue(tie[T]{item})
 		m.stamp(item, m.now)
 	default:

@@ -203,6 +203,7 @@ func (p *playing[T]) taken(item T, at time.Duration) {
 	p.held = append(p.held, item)
 	p.event().got = append(p.event().got, item)
 	p.model.stamp(item, at)
+	p.model.measureBegin(item, at)
 	delete(p.told, item)
 }
 

@@ -120,6 +120,8 @@ func ways() []way {
 		{"OnWatermark", "yes", shardq.Options[string]{Capacity: 1 << 20, HighWatermark: 1 << 19, OnWatermark: never}, plain},
 		{"Ages", "no", shardq.Options[string]{}, plain},
 		{"Ages", "yes", shardq.Options[string]{Ages: true}, plain},
+		{"Metrics", "no", shardq.Options[string]{}, plain},
+		{"Metrics", "yes", shardq.Options[string]{Metrics: true}, plain},
 		{"OnStuck", "no", shardq.Options[string]{Ages: true}, plain},
 		{"OnStuck", "yes", shardq.Options[string]{StuckAfter: time.Hour, OnStuck: func(shardq.ItemInfo[string]) {}}, plain},
 	}

@@ -18,7 +18,7 @@ const (
 	cases   = 25
 )
 
-var promised = []string{"C33", "C34"}
+var promised []string // those that have no tests yet
 
 var (
 	testName     = regexp.MustCompile(`^(Test|Fuzz|Example)[A-Z]\w*$`)

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -35,7 +36,7 @@ func (p *perItem[T]) Len() (n int) {
 // MostFailed goes through all histories, and locks one stripe after the other. What changes
 // meanwhile may be missed.
 func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
-	most := most[T]{limit: limit}
+	most := newMost[T](limit)
 	now := p.idle.now()
 	for s := range p.used {
 		s.mu.Lock()
@@ -112,7 +113,7 @@ func (m maxOf[T]) Len() (largest int) {
 
 // MostFailed counts for each item the most that a limiter has for it.
 func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
-	most := most[T]{limit: limit}
+	most := newMost[T](limit)
 	seen := make(map[T]struct{})
 	for _, l := range m {
 		for _, f := range mostFailedOf(l, limit) {
@@ -146,6 +147,10 @@ type most[T comparable] struct {
 	rows  []Failed[T]
 	least int // what does not reach it is not among them
 }
+
+// newMost returns one for at most so many. More than there can be items are as many, so that
+// twice as many are a number, too.
+func newMost[T comparable](limit int) most[T] { return most[T]{limit: min(limit, math.MaxInt/2)} }
 
 func (m *most[T]) add(f Failed[T]) {
 	if f.Failures <= m.least || m.limit <= 0 {

@@ -10,8 +10,10 @@ import "sync/atomic"
 // hundredths of a processor's time.
 //
 // A reading that others find is old: as a rule by as long as it takes to hand out some items, and
-// if that stops at once, by a tick and what the timer is late. Both ends of a duration are
-// old alike, so the mean of many is right.
+// if that stops, by a tick and what the timer is late. Both ends of a duration are old alike,
+// so the mean of many is right, if they are long beside the time that an item takes all the
+// way. If they are not, the time of a whole cycle may go to one of its parts: the operation
+// behind a hand-out is the one that reads.
 //
 // The alternative was to time one item of so many, each exactly. It needs a mark in the entry
 // of an item, and then the counts, which are exact here, are estimates, and few items are none.

@@ -207,7 +207,8 @@ func (r *recorder) record(from, to uint64) {
 }
 
 func (r *recorder) recordLong(d uint64) {
-	i := bucketOf(min(d, math.MaxInt64))
+	d = min(d, math.MaxInt64) // for a clock may be set back, and then forward by as much as there is
+	i := bucketOf(d)
 	if r.pages == nil {
 		r.pages = new([recorderPages]*[pageBuckets]uint64)
 	}

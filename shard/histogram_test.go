@@ -227,6 +227,12 @@ func TestHistogramSumDoesNotOverflow(t *testing.T) {
 			t.Errorf("the sum is %d", h.Sum)
 		}
 	}
+	var c recorder
+	c.record(0, 1<<63+1)
+	c.record(0, math.MaxUint64)
+	if h := readingOf(&c); h.Sum != math.MaxInt64 || h.AtMost(1000*time.Second) != 0 {
+		t.Errorf("of what is longer than a duration, the sum is %d", h.Sum)
+	}
 	if h.Count != 11 || h.AtMost(time.Second) != 5 || h.Quantile(1) != math.MaxInt64 {
 		t.Errorf("%+v", h)
 	}

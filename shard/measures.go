@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -128,7 +129,7 @@ func (sh *shard[T]) addMeasuresTo(metrics *Metrics, now uint64) {
 	m.work.addTo(&metrics.WorkDuration)
 	m.delay.addTo(&metrics.Delay)
 	together, longest := sh.inFlight(now)
-	metrics.Unfinished += together
+	metrics.Unfinished = bounded(metrics.Unfinished, together)
 	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
 
@@ -141,8 +142,17 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	// Some may have been handed out since the clock was read: their stamps are of a later
 	// reading, and would be taken off what the others add.
 	now = max(now, sh.set.pulse.now.Load())
+	together = time.Duration(uint64(sh.processing)*now - sh.measures().begins)
 	longest = sh.age(sh.table.inFlight.head, now)
-	return max(longest, time.Duration(uint64(sh.processing)*now-sh.measures().begins)), longest
+	if together < 0 && float64(sh.processing)*float64(longest) >= math.MaxInt64 {
+		together = math.MaxInt64 // a million items in some hours
+	}
+	return max(longest, together), longest // less than 0 if the clock was set back
+}
+
+// bounded returns the sum of two durations, or the longest duration if that is less.
+func bounded(a, b time.Duration) time.Duration {
+	return time.Duration(boundedSum(uint64(a), uint64(b)))
 }
 
 // inFlight is what Metrics says of the items in processing.
@@ -160,7 +170,7 @@ func (s *Set[T]) noteEndOfUpdates() {
 		sh.mu.Lock()
 		together, longest := sh.inFlight(now)
 		sh.mu.Unlock()
-		end.together += together
+		end.together = bounded(end.together, together)
 		end.longest = max(end.longest, longest)
 	}
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -248,5 +249,31 @@ func TestC34SteadyStateAllocatesNothing(t *testing.T) {
 	cycle()
 	if n := testing.AllocsPerRun(100, cycle); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestC33UnfinishedDoesNotOverflow: a million items in processing for some hours are more than
+// there are nanoseconds in a duration. It is the longest duration then, and not one below zero.
+func TestC33UnfinishedDoesNotOverflow(t *testing.T) {
+	const years = 365 * 24 * time.Hour
+	for _, shards := range []int{1, 2} {
+		fake := clock.NewFake(start)
+		s := newTestSet(t, Config[int]{Shards: shards, Clock: fake, Ages: true, Metrics: true, Route: parity})
+		for item := range 2 {
+			s.Add(item)
+			_, _ = s.Get()
+		}
+		fake.Step(140 * years)
+		if got := s.Stats().Metrics.Unfinished; got != 280*years {
+			t.Errorf("2 items for 140 years are %v", got)
+		}
+		fake.Step(10 * years)
+		if got := s.Stats().Metrics.Unfinished; got != math.MaxInt64 {
+			t.Errorf("2 items for 150 years are %v", got)
+		}
+		s.ShutDown()
+		if got := s.Stats().Metrics.Unfinished; got != math.MaxInt64 {
+			t.Errorf("2 items for 150 years are %v after a shutdown", got)
+		}
 	}
 }

@@ -122,8 +122,8 @@ type Metrics struct {
 	// Delay is how long the delays were that were asked for, as far as they were longer than
 	// zero. Of an item that waits already, each call counts.
 	Delay Histogram
-	// Unfinished is for how long the items in processing have been that, together; and
-	// LongestRunning for how long the longest has. Once a shutdown has begun they do not
+	// Unfinished is for how long the items in processing have been that, together, or
+	// [math.MaxInt64], 292 years, if that is more; and LongestRunning for how long the longest has. Once a shutdown has begun they do not
 	// change any more, as in client-go: see ShardInfo.OldestProcessing.
 	Unfinished, LongestRunning time.Duration
 }

@@ -54,6 +54,7 @@ func verbs() map[string]verb {
 		"name":          {"name", parseNothing, (*player).name},
 		"state":         {"state", parseNothing, nil}, // looked at from outside: see replay
 		"groups":        {"groups", parseNothing, (*player).groups},
+		"metrics":       {"metrics", parseNothing, (*player).metrics},
 		"snapshot":      {"snapshot LIMIT", parseSnapshot, (*player).snapshot},
 		"all":           {"all processing|ready|waiting", parseAll, (*player).all},
 		"timers":        {"timers", parseNothing, (*player).timers},

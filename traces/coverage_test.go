@@ -128,7 +128,8 @@ func promisesIn(section, line string) []string {
 	case section == "A. Interface":
 		return firsts("", codeSpan.FindAllStringSubmatch(cell, -1), "")
 	case section == "G. Metrics":
-		return firsts("Stats.", codeSpan.FindAllStringSubmatch(strings.TrimSuffix(cell, "`Stats` field"), -1), "")
+		fields := firsts("Stats.", codeSpan.FindAllStringSubmatch(strings.TrimSuffix(cell, "`Stats` field"), -1), "")
+		return append(fields, clause.FindAllString(cell, 1)...)
 	}
 	return clause.FindAllString(cell, 1)
 }

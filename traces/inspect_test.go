@@ -33,6 +33,21 @@ func (p *player) snapshot(c *command) string {
 	return ""
 }
 
+// metrics shows the seven series of Metrics.
+func (p *player) metrics(*command) string {
+	stats := p.queue.stats()
+	m := stats.Metrics
+	if m == nil {
+		return "none"
+	}
+	p.below = append(p.below,
+		fmt.Sprintf("depth %d, adds %d, retries %d", m.Depth, stats.Added, m.Retries),
+		fmt.Sprintf("queued: %d, together %s", m.QueueDuration.Count, formatDuration(m.QueueDuration.Sum)),
+		fmt.Sprintf("worked: %d, together %s", m.WorkDuration.Count, formatDuration(m.WorkDuration.Sum)),
+		fmt.Sprintf("unfinished for %s, the longest %s", formatDuration(m.Unfinished), formatDuration(m.LongestRunning)))
+	return ""
+}
+
 // all shows All items in a state, likewise.
 func (p *player) all(c *command) string {
 	p.below = append(p.below, p.describe(slices.Collect(p.queue.all(itemStates[c.manner])))...)

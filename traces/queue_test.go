@@ -227,6 +227,7 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		Capacity:         s.capacity,
 		LowerLevelEvery:  s.lowerLevelEvery,
 		Ages:             s.ages,
+		Metrics:          s.metrics,
 		StuckAfter:       s.stuckAfter,
 		OnMisuse:         func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },
 	}

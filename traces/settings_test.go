@@ -26,6 +26,7 @@ type settings struct {
 	hasWatermarks    bool
 	low, high        int
 	ages             bool
+	metrics          bool
 	stuckAfter       time.Duration
 	// together has the items of each line with "together": they share a shard.
 	together [][]string
@@ -54,6 +55,7 @@ const withUsage = `want one of
 	with group-weight GROUP NUMBER
 	with watermarks LOW HIGH
 	with ages
+	with metrics
 	with stuck-after DURATION`
 
 // with takes in what follows the word "with".
@@ -86,6 +88,9 @@ func (s *settings) with(text string) error {
 		return s.withNumbers(value, &s.low, &s.high)
 	case "ages":
 		s.ages = true
+		return nil
+	case "metrics":
+		s.metrics = true
 		return nil
 	case "stuck-after":
 		return withDuration(value, &s.stuckAfter)

@@ -1,0 +1,137 @@
+package limiter
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/shardq/shardq/clock"
+)
+
+func censusOf(t *testing.T, l Limiter[int]) Census[int] {
+	t.Helper()
+	c, ok := l.(Census[int])
+	require.True(t, ok, "%T is no Census", l)
+	return c
+}
+
+func fail(l Limiter[int], item, times int) {
+	for range times {
+		l.When(item)
+	}
+}
+
+// TestCensusOfEachLimiter: all that keep something for each item tell of it alike.
+func TestCensusOfEachLimiter(t *testing.T) {
+	exponential := func() Limiter[int] { return NewExponential[int](ms, sec) }
+	for name, l := range map[string]Limiter[int]{
+		"exponential":    exponential(),
+		"fast and slow":  NewFastSlow[int](ms, sec, 2),
+		"back-off":       NewItemBackoff[int](Backoff{Duration: ms, Factor: 2, Steps: 5}),
+		"max wait":       NewWithMaxWait(exponential(), sec),
+		"longest":        NewMaxOf(exponential(), NewBucket[int](rate.NewLimiter(rate.Inf, 1))),
+		"the same twice": NewMaxOf(exponential(), NewFastSlow[int](ms, sec, 2)),
+		"controller":     DefaultController[int](),
+		"items":          DefaultItemBased[int](),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := censusOf(t, l)
+			require.Zero(t, c.Len())
+			require.Empty(t, c.MostFailed(10))
+			fail(l, 1, 1)
+			fail(l, 2, 5)
+			fail(l, 3, 3)
+			require.Equal(t, 3, c.Len())
+			want := []Failed[int]{{2, 5}, {3, 3}, {1, 1}}
+			require.Empty(t, c.MostFailed(0))
+			for limit := 1; limit <= 4; limit++ {
+				require.Equal(t, want[:min(limit, 3)], c.MostFailed(limit))
+			}
+			require.Equal(t, want, c.MostFailed(math.MaxInt))
+			require.Empty(t, c.MostFailed(-1))
+			require.Empty(t, c.MostFailed(math.MinInt))
+			l.Forget(2)
+			require.Equal(t, want[1:], c.MostFailed(10))
+			require.Equal(t, 2, c.Len())
+		})
+	}
+}
+
+func TestCensusOfABucket(t *testing.T) {
+	l := NewBucket[int](rate.NewLimiter(1, 1))
+	fail(l, 1, 3)
+	require.Zero(t, censusOf(t, l).Len())
+	require.Empty(t, censusOf(t, l).MostFailed(10))
+}
+
+// TestCensusOfMany: of many items, those that failed most often, whichever stripe they are in.
+func TestCensusOfMany(t *testing.T) {
+	l := NewExponential[int](ms, sec)
+	for item := range 1000 {
+		fail(l, item, 1+item*37%1000) // each number once
+	}
+	c := censusOf(t, l)
+	require.Equal(t, 1000, c.Len())
+	for _, limit := range []int{1, 2, 10, 499, 500, 501, 999, 1000, 2000} {
+		rows := c.MostFailed(limit)
+		require.Len(t, rows, min(limit, 1000))
+		for i, row := range rows {
+			require.Equal(t, 1000-i, row.Failures)
+			require.Equal(t, row.Failures, l.NumRequeues(row.Item))
+		}
+	}
+}
+
+// TestCensusLeavesOutWhatHasExpired: it is forgotten, though it may still be counted.
+func TestCensusLeavesOutWhatHasExpired(t *testing.T) {
+	fake := clock.NewFake(start)
+	l := NewExponential[int](ms, ms, Options{Clock: fake, ForgetAfter: time.Hour})
+	fail(l, 1, 3)
+	fake.Step(30 * time.Minute)
+	fail(l, 2, 2)
+	require.Equal(t, []Failed[int]{{1, 3}, {2, 2}}, censusOf(t, l).MostFailed(10))
+	fake.Step(31 * time.Minute)
+	require.Equal(t, []Failed[int]{{2, 2}}, censusOf(t, l).MostFailed(10))
+	fake.Step(time.Hour)
+	require.Empty(t, censusOf(t, l).MostFailed(10))
+	require.LessOrEqual(t, censusOf(t, l).Len(), 2)
+}
+
+// A foreign limiter is no Census.
+type foreign struct{ failures map[int]int }
+
+func (f foreign) When(item int) time.Duration { f.failures[item]++; return 0 }
+func (f foreign) Forget(item int)             { delete(f.failures, item) }
+func (f foreign) NumRequeues(item int) int    { return f.failures[item] }
+
+func TestCensusOfForeignLimiters(t *testing.T) {
+	alone := func() foreign { return foreign{map[int]int{}} }
+	for _, l := range []Limiter[int]{NewWithMaxWait[int](alone(), sec), NewMaxOf[int](alone()), NewMaxOf[int](alone(), alone())} {
+		fail(l, 1, 2)
+		require.Equal(t, -1, censusOf(t, l).Len(), "not known")
+		require.Empty(t, censusOf(t, l).MostFailed(10))
+	}
+	require.Zero(t, censusOf(t, NewMaxOf[int]()).Len())
+	// Beside one that tells, it is asked for its number all the same.
+	stranger := alone()
+	l := NewMaxOf(stranger, NewExponential[int](ms, sec))
+	fail(l, 1, 2)
+	stranger.failures[1] = 7
+	require.Equal(t, 1, censusOf(t, l).Len())
+	require.Equal(t, []Failed[int]{{1, 7}}, censusOf(t, l).MostFailed(10))
+}
+
+// TestCensusOfLimitersThatDiffer: an item counts once, with the most that a limiter has for it.
+func TestCensusOfLimitersThatDiffer(t *testing.T) {
+	a, b := NewExponential[int](ms, sec), NewFastSlow[int](ms, sec, 2)
+	l := NewMaxOf(a, b)
+	fail(l, 1, 2)
+	fail(a, 2, 1)
+	fail(b, 2, 5)
+	fail(b, 3, 1)
+	require.Equal(t, 3, censusOf(t, l).Len(), "the greatest")
+	require.Equal(t, []Failed[int]{{2, 5}, {1, 2}, {3, 1}}, censusOf(t, l).MostFailed(10))
+}
