@@ -93,9 +93,9 @@ func (h *handler) read(q query) (report, error) {
 		if err != nil {
 			return r, err
 		}
-		r.Queues = append(r.Queues, rd.whole(selected))
+		r.Queues, r.whole = append(r.Queues, rd.whole(selected)), true
 	case len(all) == 1:
-		r.Queues = append(r.Queues, rd.whole(all[0]))
+		r.Queues, r.whole = append(r.Queues, rd.whole(all[0])), true
 	default:
 		r.NotShown = max(len(all)-maxQueues, 0)
 		for _, n := range all[:len(all)-r.NotShown] {

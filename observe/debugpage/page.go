@@ -80,7 +80,7 @@ func (h *handler) view(q query, r report) view {
 		Several:    q.hasQueue,
 		SlowReload: h.address(q, func(values url.Values) { values.Set("refresh", "5") }),
 	}
-	if len(r.Queues) == 1 && (r.Queues[0].Detail != nil || q.hasQueue) {
+	if r.whole {
 		v.Queue = h.queueView(q, r.Queues[0])
 		return v
 	}

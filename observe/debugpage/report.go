@@ -21,6 +21,8 @@ type report struct {
 	// NotShown is how many queues there are beyond those in Queues.
 	NotShown int           `json:"notShown"`
 	Queues   []queueReport `json:"queues"`
+	// whole: there is one queue, with its detail, unless reading it panicked.
+	whole bool
 }
 
 // seconds is a duration in the unit of all durations of the schema.

@@ -11,7 +11,7 @@ import (
 // writeText writes a report for a terminal.
 func writeText(w io.Writer, r report) {
 	fmt.Fprintf(w, "%s, %s\n", r.Title, r.Time.Format(time.RFC3339))
-	if len(r.Queues) == 1 && r.Queues[0].Detail != nil {
+	if r.whole && r.Queues[0].Fault == "" {
 		writeQueue(w, r.Queues[0])
 		return
 	}
