@@ -48,7 +48,7 @@ func TestKeysOfAllTypes(t *testing.T) {
 	} {
 		require.Equal(t, shownKey{text: c.want}, showItem(c.item), "%T", c.item)
 	}
-	shown := showItem(nested{At: netip.MustParseAddr("::1"), pair: pair{"t", 1}, any: "x"})
+	shown := showItem(nested{netip.MustParseAddr("::2"), netip.MustParseAddr("::1"), pair{"t", 1}, "x"})
 	require.Contains(t, shown.text, " ::1 {t 1} x}")
 	require.Contains(t, showItem([70]uint8{}).text, " … 6 more]")
 }

@@ -363,6 +363,9 @@ func TestLookingBesideWork(t *testing.T) {
 			q.Done(item)
 		}
 		q.ShutDown()
+		for item, shutdown := q.Get(); !shutdown; item, shutdown = q.Get() {
+			q.Done(item)
+		}
 	}()
 	for looking := true; looking; {
 		select {
