@@ -214,7 +214,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestRowsAreLimited(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i) }})
+	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: newFake(), Group: func(i int) string { return fmt.Sprint(i) }})
 	for i := range 400 {
 		q.Add(i)
 		q.AddRateLimited(i + 1000)

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -137,6 +138,17 @@ func (b *tab) waitFor(expression string) {
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 		require.NoError(b.t, err, "%s\n%s", expression, text)
 	}
+}
+
+// waitForFrames waits until the page was drawn so many times.
+func (b *tab) waitForFrames(n int) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(
+		"new Promise(resolve => { let n = %d; const next = () => n-- > 0 ? requestAnimationFrame(next) : resolve(true); next() })", n),
+		chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err)
 }
 
 // waitForText waits until an element has a text.
