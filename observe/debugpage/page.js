@@ -101,6 +101,7 @@
 
 	// perSecond returns how fast a counter grew over the last few seconds.
 	function perSecond(past, path) {
+		if (!past) return null;
 		const last = past.at(-1);
 		const first = past.find((p) => p.time >= last.time - 10_000);
 		return slope(first, last, path);
@@ -117,7 +118,7 @@
 	}
 
 	function graph(element, past, path, name, ofRate) {
-		const line = points(past, path, ofRate);
+		const line = past ? points(past, path, ofRate) : [];
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
@@ -347,7 +348,9 @@
 		for (const element of all("[data-total]")) setText(element, format(element.dataset.format ?? "count", report[element.dataset.total]));
 		for (const article of all("[data-queue]")) {
 			const queue = queueOf(article, report);
-			if (queue?.detail) showQueue(article, queue, before && queueOf(article, before));
+			if (!queue) continue;
+			showState(article, queue, before && queueOf(article, before));
+			if (queue.detail) showQueue(article, queue);
 		}
 		for (const table of all("table[data-table]")) showTable(table, report);
 		const clock = byId("time");
@@ -355,11 +358,18 @@
 		setText(clock, report.time.slice(11, 19) + " UTC");
 	}
 
-	function showQueue(article, queue, before) {
+	function showState(article, queue, before) {
+		const badge = article.querySelector(".state .badge");
+		if (!badge) return; // reading it panicked from the start
+		setText(badge, queue.state);
+		badge.dataset.state = queue.state;
+		if (before && before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
+	}
+
+	function showQueue(article, queue) {
 		const past = history.get(queue.id);
 		for (const element of all("[data-value]", article)) {
 			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
-			if (element.dataset.format === "state") element.dataset.state = queue.state;
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-graph]", article)) {
@@ -367,8 +377,7 @@
 		}
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
-		showTrend(article.querySelector("[data-trend]"), trend(past, queue.state));
-		if (before && before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
+		showTrend(article.querySelector(".trend"), trend(past, queue.state));
 	}
 
 	function showTrend(element, verdict) {
@@ -383,13 +392,16 @@
 
 	let paused = false, asking = false, timer = 0;
 
+	// look returns a report, or throws an error that says why there is none.
 	async function look() {
 		const address = new URL(location.href);
 		address.hash = "";
 		address.searchParams.set("format", "json");
-		const response = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(Math.max(15_000, 2 * interval)) });
-		if (!response.ok) throw new Error(`${response.status}: ${(await response.text()).trim()}`);
-		const report = await response.json();
+		const bound = AbortSignal.timeout(Math.max(15_000, 2 * interval));
+		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
+		const text = await response.text().catch(() => { throw new Error("no answer"); });
+		if (!response.ok) throw new Error(`${response.status}: ${text.trim()}`);
+		const report = JSON.parse(text);
 		if (report.version !== 1) throw new Error("the page is older than the program: load it again");
 		return report;
 	}
@@ -398,14 +410,15 @@
 		if (asking) return;
 		asking = true;
 		try {
-			show(await look());
-			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
-		} catch (error) {
-			const reason = error.name === "TypeError" || error.name === "TimeoutError" ? "no answer" : error.message;
-			connection("lost", `connection lost (${reason}); trying again. Last seen`);
+			const report = await look().catch((error) => connection("lost", `connection lost (${error.message}); trying again. Last seen`));
+			if (report) {
+				show(report);
+				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
+			}
+		} finally {
+			asking = false;
+			schedule();
 		}
-		asking = false;
-		schedule();
 	}
 
 	function schedule() {

@@ -1,8 +1,8 @@
 package debugpage
 
 const (
-	agesMissing = "Ages are off: since when items are ready or in processing is not known, and which ones are shown is chance. " +
-		"Options.Ages or Options.Metrics switches them on."
+	agesMissing = "Ages are off: since when items are ready or in processing is not known, and which ones are shown " +
+		"is chance. Options.Ages or Options.Metrics switches them on."
 	metricsMissing = "Metrics are off: durations, retries, and what was handed out and done are not known. " +
 		"Options.Metrics switches them on."
 	groupsMissing  = "This queue has no groups. Options.Group makes some."

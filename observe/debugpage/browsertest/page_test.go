@@ -324,18 +324,24 @@ func TestQuantities(t *testing.T) {
 	b.requireNoComplaints()
 }
 
+// A broken queue panics wherever it is asked for something but its name.
+type broken struct{ shardq.Observable }
+
+func (broken) Name() string { return "broken" }
+
 func TestOverview(t *testing.T) {
 	b := newTab(t)
 	first, second := resting(newFake()), shardq.Must(shardq.Options[int]{Name: "second & <last>"})
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{first, second}, Title: "Billing"}))
-	require.Equal(t, []string{"invoices", "second & <last>"}, b.texts("tbody th"))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{broken{}, first, second}, Title: "Billing"}))
+	require.Equal(t, []string{"broken", "invoices", "second & <last>"}, b.texts("tbody th"))
+	require.Equal(t, "unknown", b.text("tbody tr:first-child .badge"))
 	second.Add(1)
-	b.waitFor(`document.querySelectorAll("tbody tr")[1].cells[2].textContent === "1"`)
+	b.waitFor(`document.querySelectorAll("tbody tr")[2].cells[2].textContent === "1"`)
 	b.waitFor(`document.querySelector("tbody svg path.line")?.hasAttribute("d")`)
-	b.run(chromedp.Focus("tbody tr:nth-child(2) a"))
+	b.run(chromedp.Focus("tbody tr:nth-child(3) a"))
 	b.run(chromedp.Evaluate[chromedp.Void](`document.querySelector("thead th:nth-child(3) button").click()`),
 		chromedp.Evaluate[chromedp.Void](`document.querySelector("thead th:nth-child(3) button").click()`))
-	b.waitFor(`document.querySelector("tbody th").textContent === "second & <last>"`)
+	require.Equal(t, []string{"broken", "second & <last>", "invoices"}, b.texts("tbody th"))
 	require.Equal(t, "second & <last>", evaluate[string](b, `document.activeElement.textContent`), "the focus goes with its row")
 	b.run(chromedp.KeyEvent("\r"))
 	b.waitFor(`document.querySelector("h1").textContent === "second & <last>" && document.documentElement.classList.contains("updating")`)

@@ -70,7 +70,7 @@ func invoices(t *testing.T) *shardq.Queue[invoice] {
 		Name: "invoices", Shards: 32, Clock: shifted, Metrics: true, Capacity: 50_000,
 		Group:      func(i invoice) string { return i.tenant },
 		GroupLimit: 6, GroupWeight: func(group string) int { return 1 + len(group)%2 },
-		StuckAfter: 30 * time.Second, OnStuck: func(shardq.ItemInfo[invoice]) {},
+		StuckAfter: 30 * time.Second,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var everybody sync.WaitGroup
