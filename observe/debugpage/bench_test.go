@@ -1,0 +1,58 @@
+package debugpage
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// BenchmarkLook is what one answer costs, beside so many items: three quarters of them ready, the others waiting, but for
+// a thousand in processing.
+func BenchmarkLook(b *testing.B) {
+	for _, kept := range []string{"metrics", "nothing"} {
+		for _, items := range []int{1000, 1_000_000} {
+			h := Handler(filled(items, kept == "metrics"))
+			for _, format := range []string{asHTML, asJSON, asText} {
+				b.Run(fmt.Sprintf("kept=%s/items=%d/format=%s", kept, items, format), func(b *testing.B) {
+					b.ReportAllocs()
+					size := 0
+					for b.Loop() {
+						size = ask(h, request("GET", "?format="+format)).Body.Len()
+					}
+					b.ReportMetric(float64(size)/1000, "kB")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkOverview is what the numbers of many queues cost.
+func BenchmarkOverview(b *testing.B) {
+	var queues []shardq.Observable
+	for i := range 100 {
+		queues = append(queues, shardq.Must(shardq.Options[int]{Name: fmt.Sprint(i), Metrics: true}))
+	}
+	h := Handler(queues...)
+	b.ReportAllocs()
+	for b.Loop() {
+		ask(h, request("GET", "?format=json"))
+	}
+}
+
+func filled(items int, metrics bool) *shardq.Queue[string] {
+	q := shardq.Must(shardq.Options[string]{Name: "filled", Metrics: metrics})
+	for i := range items {
+		key := fmt.Sprintf("tenant-%d/invoice-%d", i%100, i)
+		if i%4 == 0 {
+			q.AddAfter(key, time.Hour+time.Duration(i)*time.Millisecond)
+			continue
+		}
+		q.Add(key)
+	}
+	for range min(1000, items/4) {
+		_, _ = q.Get()
+	}
+	return q
+}

@@ -1,0 +1,112 @@
+package debugpage
+
+import "time"
+
+// A chart shows a histogram.
+type chart struct {
+	// Path is where the histogram is in the report of a queue.
+	Path, Title, Meaning string
+	Histogram            histogram
+}
+
+// charts returns the histograms as they are shown, or nothing if there are none.
+func (d *durations) charts() []chart {
+	if d == nil {
+		return nil
+	}
+	return []chart{
+		{"detail.durations.queue", "In the queue", "from the first add to the Get", d.Queue},
+		{"detail.durations.work", "At work", "from the Get to the Done", d.Work},
+		{"detail.durations.delay", "Delays", "as they were asked for", d.Delay},
+	}
+}
+
+// A bar is one of a chart that is 100 high, and 10 wide for each bar.
+type bar struct {
+	X, Y, Height int
+	Label        string
+}
+
+const barPitch = 10
+
+// Bars returns the bars of the buckets. A bucket that is not empty has a bar that can be seen.
+func (c chart) Bars() []bar {
+	highest := uint64(0)
+	for _, b := range c.Histogram.Buckets {
+		highest = max(highest, b.Count)
+	}
+	bars := make([]bar, len(c.Histogram.Buckets))
+	for i, b := range c.Histogram.Buckets {
+		height := 0
+		if b.Count > 0 {
+			height = max(2, int(100*float64(b.Count)/float64(highest)))
+		}
+		bars[i] = bar{i * barPitch, 100 - height, height, b.label() + ": " + formatCount(b.Count)}
+	}
+	return bars
+}
+
+// Width returns how wide the chart is.
+func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
+
+// Label says in words what the chart shows.
+func (c chart) Label() string {
+	h := c.Histogram
+	if h.Count == 0 {
+		return c.Title + ": nothing yet"
+	}
+	return c.Title + ": " + formatCount(h.Count) + " durations, half of them at most " + h.quantile(h.P50Seconds)
+}
+
+// First and Last are the bounds at the two ends of the chart.
+func (c chart) First() string { return c.bound(0) }
+
+// Last returns the bound at the right end.
+func (c chart) Last() string { return c.bound(len(c.Histogram.Buckets) - 1) }
+
+func (c chart) bound(i int) string {
+	if len(c.Histogram.Buckets) == 0 {
+		return ""
+	}
+	return c.Histogram.Buckets[i].label()
+}
+
+func (b bucket) label() string {
+	if b.AtMostSeconds == nil {
+		return "> " + longestBound
+	}
+	return "≤ " + formatDuration(b.AtMostSeconds.duration())
+}
+
+// longestBound is that of the last bucket that has one, in words.
+var longestBound = formatDuration((1 << highestPower) * time.Second)
+
+// Quantile returns a quantile in words.
+func (h histogram) quantile(q *seconds) string {
+	switch {
+	case h.Count == 0:
+		return unknown
+	case q == nil:
+		return "> " + longestBound
+	}
+	return formatDuration(q.duration())
+}
+
+func (h histogram) mean() string {
+	if h.Count == 0 {
+		return unknown
+	}
+	return formatDuration(h.MeanSeconds.duration())
+}
+
+// P50, P90, P99 and Mean return what a template shows.
+func (h histogram) P50() string { return h.quantile(h.P50Seconds) }
+
+// P90 returns the 90th percentile in words.
+func (h histogram) P90() string { return h.quantile(h.P90Seconds) }
+
+// P99 returns the 99th percentile in words.
+func (h histogram) P99() string { return h.quantile(h.P99Seconds) }
+
+// Mean returns the mean in words.
+func (h histogram) Mean() string { return h.mean() }

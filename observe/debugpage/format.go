@@ -1,0 +1,97 @@
+package debugpage
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// The script formats as these functions do: a test in a browser compares the two.
+
+// formatCount writes a whole number with separators: 1,234,567.
+func formatCount[N int | int64 | uint64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	if n > 0 && int64(n) < 0 {
+		digits = strconv.FormatUint(uint64(n), 10)
+	}
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// formatDuration writes a duration for people, to two digits or more: 1.2 ms, 3 m 05 s. It
+// does not round up.
+func formatDuration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + formatDuration(max(-d, 0)) // of the most negative one, too
+	case d == 0:
+		return "0 s"
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d)
+	case d < time.Millisecond:
+		return withUnit(d, time.Microsecond, "µs")
+	case d < time.Second:
+		return withUnit(d, time.Millisecond, "ms")
+	case d < time.Minute:
+		return withUnit(d, time.Second, "s")
+	case d < time.Hour:
+		return fmt.Sprintf("%d m %02d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%d h %02d m", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%s d %02d h", formatCount(int64(d/day)), d%day/time.Hour)
+}
+
+const day = 24 * time.Hour
+
+func withUnit(d, unit time.Duration, name string) string {
+	if d < 10*unit {
+		return fmt.Sprintf("%d.%d %s", d/unit, d%unit/(unit/10), name)
+	}
+	return fmt.Sprintf("%d %s", d/unit, name)
+}
+
+// formatShare writes a part of the whole as a percentage.
+func formatShare(part float64) string {
+	percent := part * 100
+	switch {
+	case percent == 0 || percent >= 10:
+		return fmt.Sprintf("%d %%", int(percent))
+	case percent < 0.1:
+		return "< 0.1 %"
+	}
+	return fmt.Sprintf("%d.%d %%", int(percent), int(percent*10)%10)
+}
+
+// formatRatio writes a ratio to a tenth.
+func formatRatio(ratio float64) string {
+	tenths := int(ratio * 10)
+	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+// formatShort writes a count in at most four characters, for a small field: 987, 12k, 1.2M. What is more
+// than that is written as far as it goes.
+func formatShort(n uint64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatUint(n, 10)
+	case n < 1_000_000:
+		return shortened(n, 1000, "k")
+	case n < 1_000_000_000:
+		return shortened(n, 1_000_000, "M")
+	}
+	return shortened(n, 1_000_000_000, "G")
+}
+
+func shortened(n, unit uint64, name string) string {
+	if n < 10*unit {
+		return fmt.Sprintf("%d.%d%s", n/unit, n%unit/(unit/10), name)
+	}
+	return strconv.FormatUint(n/unit, 10) + name
+}

@@ -1,0 +1,50 @@
+package debugpage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/shardq/shardq"
+)
+
+// groups returns the groups with most ready, at most as many as there may be rows. It looks at
+// all, and keeps no more than these.
+func (rd reader) groups(n named, has bool, ready int) []group {
+	rows := []group{}
+	if !has {
+		return rows
+	}
+	for _, info := range rd.topGroups(n.queue) {
+		rows = append(rows, group{
+			Group: rd.group(n.name, info.Group), Ready: info.Ready, Share: share(info.Ready, ready),
+			Processing: info.Processing, Held: info.Held, Weight: info.Weight, HeldBack: info.HeldBack, Shard: info.Shard,
+		})
+	}
+	return rows
+}
+
+func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
+	var top []shardq.GroupInfo
+	for info := range queue.Groups() {
+		if len(top) == rd.rows && byReady(top[len(top)-1], info) <= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, info, byReady)
+		top = slices.Insert(top, at, info)
+		top = top[:min(len(top), rd.rows)]
+	}
+	return top
+}
+
+// byReady orders groups with most ready first, then with most in processing, and then by their names.
+func byReady(a, b shardq.GroupInfo) int {
+	return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))
+}
+
+// share returns a part of the whole; of what was read at two times, a part is at most all.
+func share(part, whole int) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(float64(part)/float64(whole), 1)
+}

@@ -1,0 +1,141 @@
+package debugpage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// Handler returns a page about queues, for requests of this machine: see [Local]. It is [New] with
+// nothing but Queues set, and panics if one of them is nil.
+//
+// The handler may be mounted at any path of any mux. All that it serves is at that path,
+// told apart by the query. It is safe for concurrent use, starts no goroutine, and works after
+// the shutdown of a queue, too.
+//
+// An answer about one queue costs an [shardq.Observable].Look of so many rows, and one
+// LookAtRetries and Groups: it grows with the rows, the shards, the groups, and the items that the limiter has a history
+// of, and with the number of items only if the queue keeps no ages. An answer about
+// several queues costs a Stats of each. While a look is under way, workers go on.
+func Handler(queues ...shardq.Observable) http.Handler {
+	handler, err := New(Options{Queues: queues})
+	if err != nil {
+		panic(err.Error())
+	}
+	return handler
+}
+
+// New returns a page as [Handler] does, or an error that lists every fault of the options.
+func New(options Options) (http.Handler, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	return &handler{options.withDefaults()}, nil
+}
+
+type handler struct{ options Options }
+
+// maxQueues is how many queues the overview shows.
+const maxQueues = 1000
+
+// ServeHTTP answers a request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "this page only reads: want GET or HEAD", http.StatusMethodNotAllowed)
+		return
+	case !h.options.Allow(r):
+		http.Error(w, "this page is not for you: by default it is for clients on the same machine, asking for a local host; "+
+			"debugpage.Options.Allow lets others in", http.StatusForbidden)
+		return
+	}
+	query, err := h.options.parse(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	report, err := h.read(query)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	h.write(w, r, query, report)
+}
+
+// secure sets the headers that all answers have.
+func secure(header http.Header) {
+	header.Set("Content-Security-Policy", contentSecurityPolicy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept, User-Agent")
+}
+
+// read reads the queue that is selected, or that is the only one, as a whole, or else the
+// numbers of all.
+func (h *handler) read(q query) (report, error) {
+	start := time.Now()
+	all := nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
+	rd := reader{h.options, q.rows}
+	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
+	switch {
+	case q.hasQueue:
+		selected, err := find(all, q.queue)
+		if err != nil {
+			return r, err
+		}
+		r.Queues, r.whole = append(r.Queues, rd.whole(selected)), true
+	case len(all) == 1:
+		r.Queues, r.whole = append(r.Queues, rd.whole(all[0])), true
+	default:
+		r.NotShown = max(len(all)-maxQueues, 0)
+		for _, n := range all[:len(all)-r.NotShown] {
+			r.Queues = append(r.Queues, rd.overview(n))
+		}
+	}
+	r.TookSeconds = inSeconds(time.Since(start))
+	return r, nil
+}
+
+func find(all []named, id string) (named, error) {
+	for _, n := range all {
+		if n.id == id {
+			return n, nil
+		}
+	}
+	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
+}
+
+// write writes a report in the form that is asked for, all at once.
+func (h *handler) write(w http.ResponseWriter, r *http.Request, q query, report report) {
+	var body bytes.Buffer
+	var err error
+	media := "text/html; charset=utf-8"
+	switch q.format {
+	case asJSON:
+		media = "application/json"
+		err = json.NewEncoder(&body).Encode(report)
+	case asText:
+		media = "text/plain; charset=utf-8"
+		writeText(&body, report)
+	default:
+		err = page.Execute(&body, h.view(q, report))
+	}
+	if err != nil { // there is no such case that we know of
+		http.Error(w, "debugpage: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", fmt.Sprint(body.Len()))
+	if r.Method != http.MethodHead {
+		_, _ = body.WriteTo(w) // an error is the client's, who has gone
+	}
+}

@@ -1,0 +1,126 @@
+package debugpage
+
+import "strings"
+
+// A quantity is what the map of the shards can show of each.
+type quantity struct {
+	// Name is how a request asks for it, and Title what the page calls it.
+	Name, Title string
+	// unit follows a value in words.
+	unit string
+	// shared: the values are parts of the whole.
+	shared bool
+	values func(shardsReport) []uint64
+}
+
+var quantities = []quantity{
+	{"depth", "Depth", "ready", false, func(r shardsReport) []uint64 { return unsigned(r.Ready) }},
+	{"inflight", "In flight", "in processing", false, func(r shardsReport) []uint64 { return unsigned(r.Processing) }},
+	{"waiting", "Waiting", "waiting", false, func(r shardsReport) []uint64 { return unsigned(r.Waiting) }},
+	{"adds", "Share of adds", "of all adds", true, func(r shardsReport) []uint64 { return r.Added }},
+}
+
+func quantityNames() (names []string) {
+	for _, q := range quantities {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+func unsigned(values []int) []uint64 {
+	result := make([]uint64, len(values))
+	for i, v := range values {
+		result[i] = uint64(v)
+	}
+	return result
+}
+
+// A heatMap has a cell for each shard.
+type heatMap struct {
+	Quantity quantity
+	Cells    []heatCell
+	// Summary says in words what the colours do.
+	Summary string
+	// Dense: there are so many that a cell has no room for its text.
+	Dense bool
+}
+
+// A heatCell shows a shard: level is 0 for nothing, and 1 to 9 for something.
+type heatCell struct {
+	Level int
+	Text  string
+	Label string
+}
+
+// denseFrom is how many shards are too many for their values to be read in their cells.
+const denseFrom = 257
+
+func newHeatMap(name string, shards shardsReport) heatMap {
+	m := heatMap{}
+	for _, q := range quantities {
+		if q.Name == name {
+			m.Quantity = q
+		}
+	}
+	values := m.Quantity.values(shards)
+	sum, highest := uint64(0), 0
+	for i, v := range values {
+		sum += v
+		if v > values[highest] {
+			highest = i
+		}
+	}
+	m.Dense = len(values) >= denseFrom
+	for i, v := range values {
+		m.Cells = append(m.Cells, heatCell{
+			Level: m.Quantity.level(v, values[highest], sum, len(values)),
+			Text:  m.Quantity.short(v, sum),
+			Label: "shard " + formatCount(i) + ": " + m.Quantity.inWords(v, sum),
+		})
+	}
+	m.Summary = m.Quantity.summary(values, highest, sum)
+	return m
+}
+
+// level returns how hot a cell is: a part of the highest, or, of what is shared, of twice the mean, so
+// that shards that are all alike are all in the middle.
+func (q quantity) level(v, highest, sum uint64, n int) int {
+	if v == 0 {
+		return 0
+	}
+	scale := float64(highest)
+	if q.shared {
+		scale = 2 * float64(sum) / float64(n)
+	}
+	return min(9, 1+int(8*float64(v)/scale))
+}
+
+func (q quantity) short(v, sum uint64) string {
+	if q.shared {
+		return strings.ReplaceAll(formatShare(ratio(v, sum)), " ", "")
+	}
+	return formatShort(v)
+}
+
+func (q quantity) inWords(v, sum uint64) string {
+	if q.shared {
+		return formatShare(ratio(v, sum)) + " " + q.unit
+	}
+	return formatCount(v) + " " + q.unit
+}
+
+func (q quantity) summary(values []uint64, highest int, sum uint64) string {
+	if sum == 0 {
+		return "All shards: nothing " + q.unit + "."
+	}
+	times := float64(values[highest]) * float64(len(values)) / float64(sum)
+	return "Highest: shard " + formatCount(highest) + ", " + q.inWords(values[highest], sum) +
+		", which is " + formatRatio(times) + " times the mean."
+}
+
+func ratio(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}

@@ -1,0 +1,89 @@
+package debugpage
+
+import (
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+)
+
+// request returns a request of this machine.
+func request(method, query string) *http.Request {
+	r := httptest.NewRequest(method, "/debug/queues"+query, nil)
+	r.RemoteAddr, r.Host = "127.0.0.1:40000", "localhost:6060"
+	return r
+}
+
+// ask returns what a handler answers to a request.
+func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// get returns what a handler answers to a GET that is to succeed.
+func get(t *testing.T, h http.Handler, query string) string {
+	t.Helper()
+	w := ask(h, request("GET", query))
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	return w.Body.String()
+}
+
+// getReport returns the answer as JSON.
+func getReport(t *testing.T, h http.Handler, query string) (r report) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(get(t, h, "?format=json"+query)), &r))
+	return r
+}
+
+func must(t *testing.T, options Options) http.Handler {
+	t.Helper()
+	h, err := New(options)
+	require.NoError(t, err)
+	return h
+}
+
+func newFake() *clock.Fake {
+	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// take takes the next item, and fails where Get would block.
+func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
+	t.Helper()
+	require.NotZero(t, q.Len(), "nothing is ready")
+	item, _ := q.Get()
+	return item
+}
+
+// A broken queue panics wherever it is asked for something but its name.
+type broken struct{ shardq.Observable }
+
+func (broken) Name() string { return "broken" }
+
+// An awkward key has a String method that panics.
+type awkward struct{ n int }
+
+func (a awkward) String() string { panic(a.n) }
+
+// A groupsOnly queue has groups, and nothing else.
+type groupsOnly struct {
+	shardq.Observable
+	infos []shardq.GroupInfo
+}
+
+func (g groupsOnly) Groups() iter.Seq[shardq.GroupInfo] {
+	return func(yield func(shardq.GroupInfo) bool) {
+		for _, info := range g.infos {
+			if !yield(info) {
+				return
+			}
+		}
+	}
+}

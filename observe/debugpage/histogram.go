@@ -1,0 +1,52 @@
+package debugpage
+
+import (
+	"math"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+func newDurations(m *shardq.Metrics) *durations {
+	if m == nil {
+		return nil
+	}
+	return &durations{newHistogram(m.QueueDuration), newHistogram(m.WorkDuration), newHistogram(m.Delay)}
+}
+
+func newHistogram(h shardq.Histogram) histogram {
+	return histogram{
+		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: inSeconds(h.Mean()),
+		P50Seconds: quantile(h, 0.5), P90Seconds: quantile(h, 0.9), P99Seconds: quantile(h, 0.99),
+		Buckets: doublings(h),
+	}
+}
+
+// quantile returns a quantile, or nil if all that is known is that it lies beyond the last bound.
+func quantile(h shardq.Histogram, q float64) *seconds {
+	d := h.Quantile(q)
+	return optional(d, d != math.MaxInt64)
+}
+
+// The bounds of the buckets that are shown are the powers of two of a second in these: they
+// are bounds of [shardq.Histogram], too, so that nothing is in two of them.
+const lowestPower, highestPower = -30, 11
+
+// doublings returns a bucket for each doubling from the first that is not empty to the last.
+func doublings(h shardq.Histogram) []bucket {
+	buckets, before := []bucket{}, uint64(0)
+	add := func(bound *seconds, atMost uint64) {
+		if len(buckets) > 0 || atMost > 0 {
+			buckets = append(buckets, bucket{bound, atMost - before})
+		}
+		before = atMost
+	}
+	for power := lowestPower; power <= highestPower && before < h.Count; power++ {
+		bound := time.Duration(math.Floor(1e9 * math.Exp2(float64(power))))
+		add(optional(bound, true), h.AtMost(bound))
+	}
+	if before < h.Count {
+		add(nil, h.Count)
+	}
+	return buckets
+}

@@ -1,0 +1,143 @@
+package debugpage
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+)
+
+// page is the template of the page. Style and script are part of it, so that nothing else needs a path, and
+// the policy names them by their hashes.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"show": func(format string, value any) string { return formatValue(format, value) },
+}).Parse(pageText))
+
+var contentSecurityPolicy = "default-src 'none'; script-src '" + hashOf(script) + "'; style-src '" + hashOf(style) + "'; " +
+	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// A view is a report as the template wants it.
+type view struct {
+	Report report
+	Style  template.CSS
+	Script template.JS
+	// PollMilliseconds is how often the script asks for news, and Refresh after how many
+	// seconds a browser without it loads the page again.
+	PollMilliseconds int64
+	Refresh          int
+	// Queue is the one that is shown as a whole, or nil.
+	Queue *queueView
+	// Overview is the table of all queues, if none is.
+	Overview table
+	// Several: there is an overview to go back to.
+	Several bool
+	// SlowReload leads to the same page, loaded again every few seconds.
+	SlowReload string
+}
+
+// A queueView is a queue as the template wants it.
+type queueView struct {
+	queueReport
+	Notices    []string
+	Facts      []gauge
+	Counters   counters
+	Rows       []counter
+	Charts     []chart
+	Heat       heatMap
+	Quantities []link
+	Tables     []table
+	Made       []fact
+}
+
+// A link leads to the same page with another query.
+type link struct {
+	Name, Title, To string
+	Current         bool
+}
+
+func (h *handler) view(q query, r report) view {
+	v := view{
+		Report: r, Style: template.CSS(style), Script: template.JS(script),
+		PollMilliseconds: h.options.PollEvery.Milliseconds(), Refresh: q.refresh,
+		Several:    q.hasQueue,
+		SlowReload: h.address(q, func(values url.Values) { values.Set("refresh", "5") }),
+	}
+	if r.whole {
+		v.Queue = h.queueView(q, r.Queues[0])
+		return v
+	}
+	v.Overview = overviewTable(r.Queues)
+	return v
+}
+
+func (h *handler) queueView(q query, r queueReport) *queueView {
+	v := &queueView{queueReport: r}
+	if r.Detail == nil {
+		return v
+	}
+	v.Facts, v.Counters, v.Rows, v.Made = r.Gauges.list(), r.Counters, counterRows, r.Detail.Configuration.facts()
+	v.Charts, v.Tables = r.Detail.Durations.charts(), r.tables()
+	v.Heat = newHeatMap(q.heat, r.Detail.Shards)
+	for _, quantity := range quantities {
+		v.Quantities = append(v.Quantities, link{
+			quantity.Name, quantity.Title,
+			h.address(q, func(values url.Values) { values.Set("shards", quantity.Name) }),
+			quantity.Name == q.heat,
+		})
+	}
+	if !r.Detail.Configuration.Metrics {
+		v.Notices = append(v.Notices, metricsMissing)
+	}
+	return v
+}
+
+// address returns the query of a page that differs from this one in something.
+func (h *handler) address(q query, differ func(url.Values)) string {
+	values := url.Values{}
+	if q.hasQueue {
+		values.Set("queue", q.queue)
+	}
+	if q.rows != h.options.MaxRows {
+		values.Set("rows", strconv.Itoa(q.rows))
+	}
+	if q.heat != quantities[0].Name {
+		values.Set("shards", q.heat)
+	}
+	if q.refresh > 0 {
+		values.Set("refresh", strconv.Itoa(q.refresh))
+	}
+	differ(values)
+	return "?" + values.Encode()
+}
+
+// Address returns the query that selects a queue.
+func (c cell) Address() string { return "?" + url.Values{"queue": {c.Text}}.Encode() }
+
+// Live reports whether a column is of use only while a page updates itself.
+func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
+
+// Numeric reports whether the column is one of numbers.
+func (h heading) Numeric() bool {
+	return h.Format == asCount || h.Format == asDuration || h.Format == asShare || h.Format == asRate || h.Format == asWorker
+}
+
+// Clock returns the time of the report, as short as a page that is open needs it.
+func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }

@@ -1,0 +1,454 @@
+"use strict";
+// Keeps the page up to date: asks for the page's own JSON, and puts that into the elements that name
+// where in it their values are. What it formats it formats as the server does.
+(() => {
+	const root = document.documentElement;
+	const byId = (id) => document.getElementById(id);
+	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+	const interval = Number(root.dataset.poll);
+	const keepMilliseconds = 5 * 60 * 1000;
+	const unknown = "–";
+
+	// at returns what is at a path such as "gauges.ready".
+	const at = (value, path) => path.split(".").reduce((inner, name) => inner?.[name], value);
+
+	// ---- Formats, as in format.go ----
+
+	const grouped = (n) => String(Math.trunc(n)).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+	const twoDigits = (n) => String(n).padStart(2, "0");
+	const withUnit = (n, unit, name) => n < 10 * unit
+		? `${Math.floor(n / unit)}.${Math.floor(n % unit / (unit / 10))} ${name}`
+		: `${Math.floor(n / unit)} ${name}`;
+
+	function duration(seconds) {
+		const n = Math.round(seconds * 1e9);
+		const whole = Math.floor(n / 1e9);
+		if (n < 0) return "-" + duration(-seconds);
+		if (n === 0) return "0 s";
+		if (n < 1e3) return `${n} ns`;
+		if (n < 1e6) return withUnit(n, 1e3, "µs");
+		if (n < 1e9) return withUnit(n, 1e6, "ms");
+		if (n < 60e9) return withUnit(n, 1e9, "s");
+		if (whole < 3600) return `${Math.floor(whole / 60)} m ${twoDigits(whole % 60)} s`;
+		if (whole < 86400) return `${Math.floor(whole / 3600)} h ${twoDigits(Math.floor(whole % 3600 / 60))} m`;
+		return `${grouped(whole / 86400)} d ${twoDigits(Math.floor(whole % 86400 / 3600))} h`;
+	}
+
+	function share(part) {
+		const percent = part * 100;
+		if (percent === 0 || percent >= 10) return `${Math.trunc(percent)} %`;
+		if (percent < 0.1) return "< 0.1 %";
+		return `${Math.trunc(percent)}.${Math.trunc(percent * 10) % 10} %`;
+	}
+
+	const ratio = (r) => { const tenths = Math.trunc(r * 10); return `${Math.trunc(tenths / 10)}.${tenths % 10}`; };
+	const shortUnit = (n, unit, name) => n < 10 * unit
+		? `${Math.floor(n / unit)}.${Math.floor(n % unit / (unit / 10))}${name}` : `${Math.floor(n / unit)}${name}`;
+	function short(n) {
+		if (n < 1e3) return String(n);
+		if (n < 1e6) return shortUnit(n, 1e3, "k");
+		if (n < 1e9) return shortUnit(n, 1e6, "M");
+		return shortUnit(n, 1e9, "G");
+	}
+
+	const rate = (perSecond) => perSecond === null ? unknown
+		: perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
+
+	function format(kind, value) {
+		if (value === null || value === undefined) return unknown;
+		switch (kind) {
+		case "count": return grouped(value);
+		case "duration": return duration(value);
+		case "share": return share(value);
+		case "ratio": return ratio(value);
+		case "yes": return value ? "yes" : "";
+		case "worker": return value === 0 ? unknown : grouped(value);
+		default: return String(value);
+		}
+	}
+
+	// ---- Changing the page no more than is needed: a selection, or the focus, stays ----
+
+	function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
+	function setAttribute(element, name, value) {
+		if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+	}
+	function make(name, properties = {}, ...children) {
+		const element = Object.assign(document.createElement(name), properties);
+		element.append(...children);
+		return element;
+	}
+	function draw(name, attributes, ...children) {
+		const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+		for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+		element.append(...children);
+		return element;
+	}
+	function announce(text) { byId("announcer").textContent = text; }
+
+	// ---- History: the readings of the last minutes, of each queue ----
+
+	const history = new Map();
+
+	function remember(queue, time) {
+		let past = history.get(queue.id) ?? [];
+		const last = past.at(-1);
+		if (last && (queue.counters.added < last.queue.counters.added || time <= last.time)) past = []; // another process
+		past.push({ time, queue: { gauges: queue.gauges, counters: queue.counters } });
+		while (past[0].time < time - keepMilliseconds) past.shift();
+		history.set(queue.id, past);
+	}
+
+	// perSecond returns how fast a counter grew over the last few seconds.
+	function perSecond(past, path) {
+		if (!past) return null;
+		const last = past.at(-1);
+		const first = past.find((p) => p.time >= last.time - 10_000);
+		return slope(first, last, path);
+	}
+	function slope(first, last, path) {
+		const from = at(first.queue, path), to = at(last.queue, path);
+		if (first === last || from === null || to === null || from === undefined) return null;
+		return Math.max(0, to - from) * 1000 / (last.time - first.time);
+	}
+
+	function points(past, path, ofRate) {
+		if (!ofRate) return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
+		return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
+	}
+
+	function graph(element, past, path, name, ofRate) {
+		const line = past ? points(past, path, ofRate) : [];
+		if (line.length < 2) return;
+		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
+		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
+		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
+		const y = (p) => (highest > 0 ? 29 - 28 * p.value / highest : 29).toFixed(2);
+		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
+		let svg = element.firstElementChild;
+		if (!svg) {
+			svg = draw("svg", { viewBox: "0 0 100 30", preserveAspectRatio: "none", role: "img" },
+				draw("path", { class: "area" }), draw("path", { class: "line" }));
+			element.append(svg);
+		}
+		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
+		svg.lastElementChild.setAttribute("d", path2d);
+		const write = ofRate ? rate : grouped;
+		setAttribute(svg, "aria-label", `${name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
+	}
+
+	// trend says whether the queue keeps up: it compares the first third of the last minute with the last.
+	function trend(past, state) {
+		const recent = past.filter((p) => p.time >= past.at(-1).time - 60_000);
+		if (recent.length < 6 || state === "drained") return null;
+		const third = Math.floor(recent.length / 3);
+		const mean = (part) => part.reduce((sum, p) => sum + p.queue.gauges.ready, 0) / part.length;
+		const before = mean(recent.slice(0, third)), after = mean(recent.slice(-third));
+		const span = duration(Math.floor((recent.at(-1).time - recent[0].time) / 1000));
+		const threshold = Math.max(10, before / 10);
+		if (after - before > threshold) return ["warn", `falling behind: ${grouped(after - before)} more ready in ${span}`];
+		if (before - after > threshold) return ["good", `catching up: ${grouped(before - after)} fewer ready in ${span}`];
+		return ["good", after < 1 ? "keeping up: next to nothing is ready" : "keeping up: depth is steady"];
+	}
+
+	// ---- Tables ----
+
+	const orders = new WeakMap(); // of those tables that were sorted by hand
+
+	function prepareTable(table) {
+		for (const head of all("thead th", table)) {
+			if (head.dataset.format === "graph" || head.dataset.format === "rate") continue;
+			const button = make("button", { type: "button", textContent: head.textContent });
+			button.addEventListener("click", () => sortBy(table, head));
+			head.replaceChildren(button);
+		}
+	}
+
+	function sortBy(table, head) {
+		const words = ["key", "text", "queue", "state"].includes(head.dataset.format);
+		const current = head.getAttribute("aria-sort");
+		const direction = current ? (current === "ascending" ? "descending" : "ascending") : (words ? "ascending" : "descending");
+		for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
+		head.setAttribute("aria-sort", direction);
+		orders.set(table, { field: head.dataset.field, sign: direction === "ascending" ? 1 : -1 });
+		if (shown) showTable(table, shown);
+		announce(`sorted by ${head.textContent}, ${direction}`);
+	}
+
+	function inOrder(rows, order) {
+		if (!order) return rows;
+		return [...rows].sort((a, b) => {
+			const x = at(a, order.field) ?? null, y = at(b, order.field) ?? null;
+			if (x === null || y === null) return (x === null) - (y === null); // what is unknown comes last
+			return order.sign * (typeof x === "string" ? (x < y ? -1 : x > y ? 1 : 0) : x - y);
+		});
+	}
+
+	function showTable(table, report) {
+		const path = table.dataset.table;
+		const rows = path === "queues" ? report.queues : at(queueOf(table, report), path);
+		if (!rows) return;
+		const heads = all("thead th", table), body = table.tBodies[0], focused = document.activeElement;
+		const known = new Map([...body.rows].map((row, i) => [row.dataset.id ?? String(i), row]));
+		const wanted = inOrder(rows, orders.get(table)).map((value, i) => {
+			const id = path === "queues" ? value.id : String(i);
+			const row = known.get(id) ?? make("tr");
+			row.dataset.id = id;
+			row.classList.toggle("stuck", value.stuck === true);
+			heads.forEach((head, column) => showCell(row, column, head.dataset, value));
+			return row;
+		});
+		if (wanted.length !== body.rows.length || wanted.some((row, i) => body.rows[i] !== row)) {
+			body.replaceChildren(...wanted);
+			if (body.contains(focused)) focused.focus({ preventScroll: true });
+		}
+		table.parentElement.hidden = rows.length === 0;
+		const empty = table.closest("section").querySelector("[data-empty]");
+		if (empty) empty.hidden = rows.length > 0;
+	}
+
+	function showCell(row, column, { field, format: kind }, value) {
+		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
+		const content = at(value, field);
+		switch (kind) {
+		case "key": return showKey(cell, content, value);
+		case "queue":
+			setAttribute(cell.firstChild, "href", "?" + new URLSearchParams({ queue: content }));
+			return setText(cell.firstChild.firstChild, content);
+		case "state":
+			setAttribute(cell.firstChild, "data-state", content);
+			return setText(cell.firstChild, content);
+		case "text": return setText(cell.firstChild, content);
+		case "share":
+			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
+			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
+			return undefined;
+		case "rate": return setText(cell, rate(perSecond(history.get(value.id), field)));
+		case "graph": return graph(cell, history.get(value.id), field, "Ready", false);
+		default: return setText(cell, format(kind, content));
+		}
+	}
+
+	function makeCell(kind) {
+		switch (kind) {
+		case "key": return make("th", { scope: "row", className: "key" }, make("bdi"));
+		case "queue": return make("th", { scope: "row", className: "key" }, make("a", {}, make("bdi")));
+		case "state": return make("td", {}, make("span", { className: "badge" }));
+		case "text": return make("td", { className: "word" }, make("bdi"));
+		case "yes": return make("td");
+		case "graph": return make("td", { className: "live" });
+		case "rate": return make("td", { className: "number live" });
+		case "share": return make("td", { className: "number share" }, document.createTextNode(""),
+			draw("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+				draw("rect", { class: "rail", width: 100, height: 6 }), draw("rect", { class: "part", width: 0, height: 6 })));
+		default: return make("td", { className: "number" });
+		}
+	}
+
+	function showKey(cell, key, value) {
+		setText(cell.firstChild, key);
+		const notes = [];
+		if (value.keyLength) notes.push(["small", `… ${grouped(value.keyLength)} bytes`]);
+		if (value.stuck) notes.push(["em", "stuck"]);
+		const present = [...cell.children].slice(1);
+		if (present.length === notes.length && notes.every(([name, text], i) => present[i].localName === name && present[i].textContent === text)) return;
+		present.forEach((element) => element.remove());
+		cell.append(...notes.map(([name, text]) => make(name, { textContent: text })));
+	}
+
+	// ---- Charts ----
+
+	const longest = duration(2048);
+	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${duration(bucket.atMostSeconds)}`;
+
+	function showChart(chart, queue) {
+		const h = at(queue, chart.dataset.chart);
+		if (!h) return;
+		const quantile = (q) => h.count === 0 ? unknown : q === null ? `> ${longest}` : duration(q);
+		const part = (name, text) => setText(chart.querySelector(`[data-part="${name}"]`), text);
+		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) part(name, quantile(h[name]));
+		part("mean", h.count === 0 ? unknown : duration(h.meanSeconds));
+		part("count", grouped(h.count));
+		part("first", h.buckets.length ? bound(h.buckets[0]) : "");
+		part("last", h.buckets.length ? bound(h.buckets.at(-1)) : "");
+		const svg = chart.querySelector("svg"), name = chart.dataset.name;
+		setAttribute(svg, "aria-label", h.count === 0 ? `${name}: nothing yet`
+			: `${name}: ${grouped(h.count)} durations, half of them at most ${quantile(h.p50Seconds)}`);
+		setAttribute(svg, "viewBox", `0 0 ${Math.max(1, h.buckets.length) * 10} 100`);
+		const highest = Math.max(0, ...h.buckets.map((b) => b.count));
+		while (svg.childElementCount > h.buckets.length) svg.lastElementChild.remove();
+		h.buckets.forEach((bucket, i) => {
+			const bar = svg.children[i] ?? svg.appendChild(draw("rect", { width: 8 }, draw("title", {})));
+			const height = bucket.count > 0 ? Math.max(2, Math.trunc(100 * bucket.count / highest)) : 0;
+			setAttribute(bar, "x", i * 10);
+			setAttribute(bar, "y", 100 - height);
+			setAttribute(bar, "height", height);
+			setText(bar.firstChild, `${bound(bucket)}: ${grouped(bucket.count)}`);
+		});
+	}
+
+	// ---- The map of the shards, as in heat.go ----
+
+	const quantities = {
+		depth: { field: "ready", unit: "ready" },
+		inflight: { field: "processing", unit: "in processing" },
+		waiting: { field: "waiting", unit: "waiting" },
+		adds: { field: "added", unit: "of all adds", shared: true },
+	};
+
+	function showHeat(map, queue) {
+		const quantity = quantities[map.dataset.heat], values = queue.detail.shards[quantity.field];
+		const sum = values.reduce((a, b) => a + b, 0), highest = Math.max(...values), busiest = values.indexOf(highest);
+		const part = (v) => sum === 0 ? 0 : v / sum;
+		const words = (v) => `${quantity.shared ? share(part(v)) : grouped(v)} ${quantity.unit}`;
+		const scale = quantity.shared ? 2 * sum / values.length : highest;
+		values.forEach((v, i) => {
+			const cell = map.children[i]?.firstElementChild;
+			if (!cell) return;
+			const level = v === 0 ? 0 : Math.min(9, 1 + Math.trunc(8 * v / scale));
+			const label = `shard ${grouped(i)}: ${words(v)}`;
+			setAttribute(cell, "class", `h${level}`);
+			setAttribute(cell, "aria-label", label);
+			setAttribute(cell, "title", label);
+			setText(cell, quantity.shared ? share(part(v)).replaceAll(" ", "") : short(v));
+		});
+		setText(map.parentElement.querySelector("[data-heat-summary]"), sum === 0 ? `All shards: nothing ${quantity.unit}.`
+			: `Highest: shard ${grouped(busiest)}, ${words(highest)}, which is ${ratio(highest * values.length / sum)} times the mean.`);
+	}
+
+	function prepareHeat(map) {
+		for (const link of all("[data-quantity]", map.closest("section"))) {
+			link.addEventListener("click", (event) => {
+				if (!shown || event.ctrlKey || event.metaKey || event.shiftKey) return;
+				event.preventDefault();
+				map.dataset.heat = link.dataset.quantity;
+				for (const other of all("[data-quantity]", map.closest("section"))) other.removeAttribute("aria-current");
+				link.setAttribute("aria-current", "true");
+				window.history.replaceState(null, "", link.getAttribute("href"));
+				showHeat(map, queueOf(map, shown));
+			});
+		}
+	}
+
+	// ---- Everything ----
+
+	let shown = null; // the last report
+
+	const queueOf = (element, report) => {
+		const id = element.closest("[data-queue]")?.dataset.queue;
+		return report.queues.find((queue) => queue.id === id);
+	};
+
+	function show(report) {
+		const time = Date.parse(report.time);
+		for (const queue of report.queues) if (!queue.fault) remember(queue, time);
+		const before = shown;
+		shown = report;
+		root.classList.add("updating");
+		for (const element of all("[data-total]")) setText(element, format(element.dataset.format ?? "count", report[element.dataset.total]));
+		for (const article of all("[data-queue]")) {
+			const queue = queueOf(article, report);
+			if (!queue) continue;
+			showState(article, queue, before && queueOf(article, before));
+			if (queue.detail) showQueue(article, queue);
+		}
+		for (const table of all("table[data-table]")) showTable(table, report);
+		const clock = byId("time");
+		clock.dateTime = report.time;
+		setText(clock, report.time.slice(11, 19) + " UTC");
+	}
+
+	function showState(article, queue, before) {
+		const badge = article.querySelector(".state .badge");
+		if (!badge) return; // reading it panicked from the start
+		setText(badge, queue.state);
+		badge.dataset.state = queue.state;
+		if (before && before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
+	}
+
+	function showQueue(article, queue) {
+		const past = history.get(queue.id);
+		for (const element of all("[data-value]", article)) {
+			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
+		}
+		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
+		for (const element of all("[data-graph]", article)) {
+			graph(element, past, element.dataset.graph, element.dataset.name, element.dataset.of === "rate");
+		}
+		for (const chart of all("[data-chart]", article)) showChart(chart, queue);
+		for (const map of all("[data-heat]", article)) showHeat(map, queue);
+		showTrend(article.querySelector(".trend"), trend(past, queue.state));
+	}
+
+	function showTrend(element, verdict) {
+		if (!element) return;
+		element.hidden = !verdict;
+		if (!verdict) return;
+		element.dataset.trend = verdict[0];
+		setText(element, verdict[1]);
+	}
+
+	// ---- Asking for news, while somebody looks ----
+
+	let paused = false, asking = false, timer = 0;
+
+	// look returns a report, or throws an error that says why there is none.
+	async function look() {
+		const address = new URL(location.href);
+		address.hash = "";
+		address.searchParams.set("format", "json");
+		const bound = AbortSignal.timeout(Math.max(15_000, 2 * interval));
+		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
+		const text = await response.text().catch(() => { throw new Error("no answer"); });
+		if (!response.ok) throw new Error(`${response.status}: ${text.trim()}`);
+		const report = JSON.parse(text);
+		if (report.version !== 1) throw new Error("the page is older than the program: load it again");
+		return report;
+	}
+
+	async function turn() {
+		if (asking) return;
+		asking = true;
+		try {
+			const report = await look().catch((error) => connection("lost", `connection lost (${error.message}); trying again. Last seen`));
+			if (report) {
+				show(report);
+				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
+			}
+		} finally {
+			asking = false;
+			schedule();
+		}
+	}
+
+	function schedule() {
+		clearTimeout(timer);
+		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
+	}
+
+	function connection(state, text) {
+		const element = byId("connection"), before = element.dataset.connection;
+		setText(byId("connection-text"), text);
+		element.dataset.connection = state;
+		if (state === "lost" && before !== "lost") announce("connection lost");
+		if (before === "lost" && state !== "lost") announce("connected again");
+	}
+
+	function addPauseButton() {
+		const button = make("button", { type: "button", textContent: "Pause" });
+		button.addEventListener("click", () => {
+			paused = !paused;
+			setText(button, paused ? "Resume" : "Pause");
+			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
+			announce(paused ? "paused" : "resumed");
+			if (paused) clearTimeout(timer); else turn();
+		});
+		byId("controls").append(button);
+	}
+
+	document.addEventListener("visibilitychange", () => { if (document.hidden) clearTimeout(timer); else if (!paused) turn(); });
+	all("table[data-table]").forEach(prepareTable);
+	all("[data-heat]").forEach(prepareHeat);
+	addPauseButton();
+	turn();
+})();

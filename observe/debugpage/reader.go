@@ -1,0 +1,225 @@
+package debugpage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+const (
+	running      = "running"
+	shuttingDown = "shutting down"
+	drained      = "drained"
+)
+
+// A reader reads queues for a report.
+type reader struct {
+	options Options
+	// rows is how many rows each table has at most.
+	rows int
+}
+
+// overview reads the numbers of a queue.
+func (rd reader) overview(n named) (q queueReport) {
+	q = queueReport{ID: n.id, Name: n.shown}
+	defer q.recoverFault()
+	configuration := n.queue.Configuration()
+	q.readStats(n.queue.Stats(), configuration.Ages, time.Time{})
+	return q
+}
+
+// whole reads all there is to show of a queue.
+func (rd reader) whole(n named) (q queueReport) {
+	q = queueReport{ID: n.id, Name: n.shown}
+	defer q.recoverFault()
+	configuration := n.queue.Configuration()
+	look := n.queue.Look(rd.rows)
+	q.readStats(look.Stats, configuration.Ages, look.Time)
+	items := itemReader{rd, n.name, look.Time, configuration}
+	q.Detail = &detailReport{
+		Durations:     newDurations(look.Stats.Metrics),
+		Processing:    items.list(look.Processing),
+		Ready:         items.list(look.Ready),
+		Waiting:       items.list(look.Waiting),
+		Retried:       rd.retried(n),
+		Groups:        rd.groups(n, configuration.Groups, look.Stats.Ready),
+		Shards:        newShardsReport(look.Stats.PerShard, configuration.Ages),
+		Configuration: newConfiguration(configuration),
+	}
+	return q
+}
+
+// recoverFault notes a panic of what is read: of a queue's limiter, say, or of an
+// Observable that is somebody's own.
+func (q *queueReport) recoverFault() {
+	if recover() != nil {
+		*q = queueReport{ID: q.ID, Name: q.Name, State: "unknown", Fault: "reading this queue panicked"}
+	}
+}
+
+func (q *queueReport) readStats(s shardq.Stats, ages bool, now time.Time) {
+	q.State = stateOf(s)
+	q.Gauges = newGauges(s, ages, now)
+	q.Counters = newCounters(s)
+}
+
+func stateOf(s shardq.Stats) string {
+	switch {
+	case !s.ShuttingDown:
+		return running
+	case s.Held > 0:
+		return shuttingDown
+	}
+	return drained
+}
+
+// newGauges returns the gauges at a time on the queue's clock, or the zero time if that is not
+// known.
+func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
+	oldestReady, oldestProcessing := time.Duration(0), time.Duration(0)
+	for i := range s.PerShard {
+		oldestReady = max(oldestReady, s.PerShard[i].OldestReady)
+		oldestProcessing = max(oldestProcessing, s.PerShard[i].OldestProcessing)
+	}
+	g := gauges{
+		Ready: s.Ready, Processing: s.Processing, Waiting: s.Waiting, Held: s.Held, Capacity: s.Capacity,
+		Groups: s.Groups, HeldBack: s.HeldBack, Parked: s.Parked, Workers: s.Workers,
+		OldestReadySeconds:      optional(oldestReady, ages),
+		OldestProcessingSeconds: optional(oldestProcessing, ages),
+		NextDueSeconds:          optional(max(s.NextDue.Sub(now), 0), !s.NextDue.IsZero() && !now.IsZero()),
+		Skew:                    s.Skew(),
+	}
+	if s.Limited >= 0 {
+		g.Limited = &s.Limited
+	}
+	if m := s.Metrics; m != nil {
+		g.Dirty, g.Depth = &m.Dirty, &m.Depth
+		g.UnfinishedSeconds = optional(m.Unfinished, true)
+	}
+	return g
+}
+
+func newCounters(s shardq.Stats) counters {
+	c := counters{
+		Added: s.Added, Merged: s.Merged, Fired: s.Fired, Dropped: s.Dropped, Canceled: s.Canceled,
+		Exceeded: s.Exceeded, Rejected: s.Rejected, Misused: s.Misused, GivenUp: s.GivenUp,
+	}
+	if m := s.Metrics; m != nil {
+		c.Retries, c.BackedOff = &m.Retries, &m.BackedOff
+		c.HandedOut, c.Done = &m.QueueDuration.Count, &m.WorkDuration.Count
+	}
+	return c
+}
+
+func newShardsReport(shards []shardq.ShardInfo, ages bool) shardsReport {
+	r := shardsReport{
+		Ready: make([]int, len(shards)), Processing: make([]int, len(shards)), Waiting: make([]int, len(shards)),
+		Held: make([]int, len(shards)), Added: make([]uint64, len(shards)),
+	}
+	if ages {
+		r.OldestReadySeconds = make([]seconds, len(shards))
+		r.OldestProcessingSeconds = make([]seconds, len(shards))
+	}
+	for i, s := range shards {
+		r.Ready[i], r.Processing[i], r.Waiting[i], r.Held[i], r.Added[i] = s.Ready, s.Processing, s.Waiting, s.Held, s.Added
+		if ages {
+			r.OldestReadySeconds[i], r.OldestProcessingSeconds[i] = inSeconds(s.OldestReady), inSeconds(s.OldestProcessing)
+		}
+	}
+	return r
+}
+
+// An itemReader reads the items of a queue at a time.
+type itemReader struct {
+	reader
+	queue         string
+	now           time.Time
+	configuration shardq.Configuration
+}
+
+func (rd itemReader) list(infos []shardq.ItemInfo[any]) []item {
+	items := make([]item, len(infos))
+	for i, info := range infos {
+		items[i] = rd.item(info)
+	}
+	return items
+}
+
+func (rd itemReader) item(info shardq.ItemInfo[any]) item {
+	key := rd.key(rd.queue, info.Item)
+	age := max(rd.now.Sub(info.Since), 0)
+	stuckAfter := rd.configuration.StuckAfter
+	i := item{
+		Key: key.text, KeyLength: key.length,
+		AgeSeconds: optional(age, !info.Since.IsZero()),
+		DueSeconds: optional(max(info.Deadline.Sub(rd.now), 0), !info.Deadline.IsZero()),
+		Attempts:   info.Attempts, Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
+		Stuck: info.State == shardq.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
+	}
+	if rd.configuration.Groups {
+		i.Group = rd.group(rd.queue, info.Group)
+	}
+	return i
+}
+
+// key returns an item as it is shown.
+func (rd reader) key(queue string, item any) shownKey {
+	if rd.options.RedactKey == nil {
+		return showItem(item)
+	}
+	return redact(func() string { return rd.options.RedactKey(queue, item) })
+}
+
+// group returns a group's name as it is shown.
+func (rd reader) group(queue, group string) string {
+	if rd.options.RedactGroup == nil {
+		return showText(group).inWords()
+	}
+	return redact(func() string { return rd.options.RedactGroup(queue, group) }).inWords()
+}
+
+func (rd reader) retried(n named) []failure {
+	rows := n.queue.LookAtRetries(rd.rows)
+	failures := make([]failure, len(rows))
+	for i, row := range rows {
+		key := rd.key(n.name, row.Item)
+		failures[i] = failure{Key: key.text, KeyLength: key.length, Failures: row.Failures}
+	}
+	return failures
+}
+
+// A named is a queue with how it is called and found.
+type named struct {
+	queue shardq.Observable
+	// name is the queue's own, and shown what is shown of it.
+	name, shown string
+	// id is the name that selects the queue.
+	id string
+}
+
+// nameAll gives all queues names that select one each: those who have no name of their own, or the
+// name of one before them, get a number.
+func nameAll(queues []shardq.Observable) []named {
+	all, taken := make([]named, len(queues)), make(map[string]bool, len(queues))
+	for i, queue := range queues {
+		name := nameOf(queue)
+		shown := showText(name).inWords()
+		if name == "" {
+			shown = "unnamed"
+		}
+		id := shown
+		for n := 2; taken[id]; n++ {
+			id = fmt.Sprintf("%s #%d", shown, n)
+		}
+		taken[id] = true
+		all[i] = named{queue: queue, name: name, shown: shown, id: id}
+	}
+	return all
+}
+
+// nameOf returns a queue's name, or none if it panics, for it is nil, say: then reading it does, too.
+func nameOf(queue shardq.Observable) (name string) {
+	defer func() { _ = recover() }()
+	return queue.Name()
+}

@@ -1,0 +1,380 @@
+package debugpage
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares what a request is answered with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "go test -update writes it anew")
+}
+
+// eventful returns a queue in which something of everything is going on.
+func eventful(t *testing.T) *shardq.Queue[string] {
+	fake := newFake()
+	q := shardq.Must(shardq.Options[string]{
+		Name: "invoices", Shards: 2, StableRouting: true, Clock: fake, Metrics: true, Capacity: 100,
+		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupLimit: 2, LowerLevelEvery: 10,
+		StuckAfter: time.Minute, OnStuck: func(shardq.ItemInfo[string]) {},
+		RateLimiter: limiter.NewExponential[string](time.Second, time.Minute),
+	})
+	q.Add("acme/1")
+	require.Equal(t, "acme/1", take(t, q))
+	q.Add("acme/1") // dirty
+	fake.Step(90 * time.Second)
+	for i := range 5 {
+		q.Add(fmt.Sprintf("globex/%d", i))
+		fake.Step(1500 * time.Microsecond)
+	}
+	q.Add("globex/0") // merged
+	q.AddWith("initech/\xff", shardq.AddOptions{Priority: 3})
+	take(t, q)
+	take(t, q)
+	fake.Step(40 * time.Millisecond)
+	q.Done("globex/0")
+	q.AddAfter("acme/later", time.Hour)
+	for range 3 {
+		q.AddRateLimited("acme/failing")
+	}
+	q.Cancel("globex/4")
+	q.Done("never handed out")
+	return q
+}
+
+// TestGolden: the forms are what programs and people rely on. A change of a name or a meaning in
+// the JSON is another version of the schema.
+func TestGolden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where the time is known
+		h := must(t, Options{Queues: []shardq.Observable{eventful(t)}})
+		golden(t, "queue.json", indented(t, get(t, h, "?format=json")))
+		golden(t, "queue.txt", get(t, h, "?format=text"))
+
+		h = must(t, Options{Title: "Billing", Queues: []shardq.Observable{
+			eventful(t), shardq.Must(shardq.Options[int]{Name: "plain", Shards: 1}), broken{},
+		}})
+		golden(t, "overview.json", indented(t, get(t, h, "?format=json")))
+		golden(t, "overview.txt", get(t, h, "?format=text"))
+	})
+}
+
+func indented(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, json.Indent(&b, []byte(text), "", "  "))
+	return b.String()
+}
+
+// TestTablesAgreeWithTheReport: the script shows the field that a heading names, the server the
+// value of the column. Both are the same.
+func TestTablesAgreeWithTheReport(t *testing.T) {
+	h := Handler(eventful(t))
+	r := getReport(t, h, "").Queues[0]
+	rows := 0
+	agree := func(fields any, format string, path string, value any) {
+		var generic any
+		text, err := json.Marshal(fields)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &generic))
+		for name := range strings.SplitSeq(path, ".") {
+			values := generic.(map[string]any)
+			require.Contains(t, values, name)
+			generic = values[name]
+		}
+		want, err := json.Marshal(value)
+		require.NoError(t, err)
+		got, err := json.Marshal(generic)
+		require.NoError(t, err)
+		if format != asGraph && format != asRate {
+			require.JSONEq(t, string(want), string(got), path)
+		}
+		rows++
+	}
+	for _, c := range overviewColumns {
+		agree(r, c.Format, c.Field, c.value(r))
+	}
+	for _, c := range append(r.Detail.itemColumns(keyColumn, ageColumn("", true), attemptsColumn, workerColumn, dirtyColumn), dueColumn) {
+		agree(r.Detail.Processing[0], c.Format, c.Field, c.value(r.Detail.Processing[0]))
+	}
+	for _, c := range retriedColumns {
+		agree(r.Detail.Retried[0], c.Format, c.Field, c.value(r.Detail.Retried[0]))
+	}
+	for _, c := range groupColumns {
+		agree(r.Detail.Groups[0], c.Format, c.Field, c.value(r.Detail.Groups[0]))
+	}
+	for _, g := range r.Gauges.list() {
+		agree(r, g.Format, g.Field, g.Value)
+	}
+	for _, c := range counterRows {
+		agree(r.Counters, asCount, c.Field, c.value(r.Counters))
+	}
+	require.Len(t, counterRows, reflect.TypeFor[counters]().NumField(), "each has its row")
+	require.Greater(t, rows, 50)
+}
+
+// TestWithoutMetrics: what is missing is said, with how to switch it on, and the rest is shown.
+func TestWithoutMetrics(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Name: "plain"})
+	q.Add("some item")
+	q.Add("other item")
+	take(t, q)
+	h := Handler(q)
+	for _, format := range []string{asHTML, asText} {
+		body := get(t, h, "?format="+format)
+		for _, want := range []string{metricsMissing, agesMissing, groupsMissing, "some item", "other item"} {
+			require.Contains(t, body, want, format)
+		}
+	}
+	r := getReport(t, h, "").Queues[0]
+	require.Nil(t, r.Detail.Durations)
+	require.Nil(t, r.Counters.Retries)
+	require.Nil(t, r.Gauges.OldestReadySeconds)
+	require.Nil(t, r.Detail.Shards.OldestReadySeconds)
+	require.Len(t, r.Detail.Processing, 1)
+	require.Nil(t, r.Detail.Processing[0].AgeSeconds)
+
+	full := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
+	for _, unwanted := range []string{metricsMissing, agesMissing, groupsMissing} {
+		require.NotContains(t, get(t, full, ""), unwanted)
+	}
+}
+
+func TestAgesWithoutMetrics(t *testing.T) {
+	fake := newFake()
+	q := shardq.Must(shardq.Options[string]{Ages: true, Clock: fake})
+	q.Add("old")
+	fake.Step(185 * time.Second)
+	body := get(t, Handler(q), "")
+	require.Contains(t, body, "3 m 05 s")
+	require.Contains(t, body, metricsMissing)
+	require.NotContains(t, body, agesMissing)
+}
+
+// A silentLimiter does not tell what it knows.
+type silentLimiter struct{ limiter.Limiter[string] }
+
+func TestLimiterThatDoesNotTell(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{RateLimiter: silentLimiter{limiter.NewExponential[string](time.Second, time.Minute)}})
+	q.AddRateLimited("failing")
+	require.Nil(t, getReport(t, Handler(q), "").Queues[0].Gauges.Limited)
+	require.Contains(t, get(t, Handler(q), ""), limiterMissing)
+}
+
+func TestEmptyQueues(t *testing.T) {
+	h := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
+	body := get(t, h, "")
+	for _, want := range []string{"Nothing is in processing.", "Nothing is ready.", "Nothing waits.", "Nothing has failed.", "No group has items.", "unnamed"} {
+		require.Contains(t, body, want)
+	}
+	text := get(t, h, "?format=json")
+	for _, list := range []string{"processing", "ready", "waiting", "retried", "groups"} {
+		require.Contains(t, text, `"`+list+`":[]`, "a list is a list, though it is empty")
+	}
+	require.Contains(t, get(t, Handler(), ""), "There are no queues.")
+	require.Contains(t, get(t, Handler(), "?format=json"), `"queues":[]`)
+}
+
+func TestShutdown(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+	h := Handler(q)
+	state := func() string { return getReport(t, h, "").Queues[0].State }
+	q.Add("last")
+	require.Equal(t, "running", state())
+	q.ShutDown()
+	require.Equal(t, "shutting down", state())
+	require.Contains(t, get(t, h, ""), `data-state="shutting down">shutting down<`)
+	q.Done(take(t, q))
+	require.Equal(t, "drained", state())
+	require.Contains(t, get(t, h, "?format=text"), "q: drained")
+}
+
+func TestRowsAreLimited(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: newFake(), Group: func(i int) string { return fmt.Sprint(i) }})
+	for i := range 400 {
+		q.Add(i)
+		q.AddRateLimited(i + 1000)
+		if i%2 == 0 {
+			take(t, q)
+		}
+	}
+	for query, rows := range map[string]int{"": 60, "&rows=7": 7} {
+		d := getReport(t, must(t, Options{Queues: []shardq.Observable{q}, MaxRows: 60}), query).Queues[0].Detail
+		require.Len(t, d.Processing, rows)
+		require.Len(t, d.Ready, rows)
+		require.Len(t, d.Waiting, rows)
+		require.Len(t, d.Retried, rows)
+		require.Len(t, d.Groups, rows)
+	}
+	require.Len(t, getReport(t, Handler(q), "").Queues[0].Detail.Groups, DefaultMaxRows)
+}
+
+// TestTopGroups: of all groups those with most ready are shown, in order.
+func TestTopGroups(t *testing.T) {
+	queue := groupsOnly{}
+	for i := range 1000 {
+		n := i * 7919 % 1000 // each once, in no order
+		queue.infos = append(queue.infos, shardq.GroupInfo{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
+	}
+	top := reader{Options{}, 3}.topGroups(queue)
+	require.Equal(t, []shardq.GroupInfo{
+		{Group: "999", Ready: 499, Processing: 1}, {Group: "998", Ready: 499}, {Group: "997", Ready: 498, Processing: 1},
+	}, top)
+}
+
+// TestNames: each queue can be selected, also those that share a name or have none.
+func TestNames(t *testing.T) {
+	var queues []shardq.Observable
+	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
+		q := shardq.Must(shardq.Options[int]{Name: name, Shards: i + 1})
+		queues = append(queues, q)
+	}
+	h := Handler(queues...)
+	all := getReport(t, h, "").Queues
+	require.Len(t, all, 7)
+	ids := []string{}
+	for i, q := range all {
+		ids = append(ids, q.ID)
+		require.Nil(t, q.Detail)
+		r := request("GET", "")
+		values := r.URL.Query()
+		values.Set("queue", q.ID)
+		values.Set("format", "json")
+		r.URL.RawQuery = values.Encode()
+		var selected report
+		require.NoError(t, json.Unmarshal(ask(h, r).Body.Bytes(), &selected))
+		require.Equal(t, i+1, selected.Queues[0].Detail.Configuration.Shards)
+	}
+	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
+}
+
+// TestListedQueues: they come and go.
+func TestListedQueues(t *testing.T) {
+	queues := []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "second"})}
+	h := must(t, Options{
+		Queues: []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "first"})},
+		List:   func() []shardq.Observable { return queues },
+	})
+	require.Len(t, getReport(t, h, "").Queues, 2)
+	get(t, h, "?queue=second")
+	queues = nil
+	require.NotNil(t, getReport(t, h, "").Queues[0].Detail, "the only one")
+	require.Equal(t, 400, ask(h, request("GET", "?queue=second")).Code)
+
+	for range maxQueues + 5 {
+		queues = append(queues, nil)
+	}
+	r := getReport(t, h, "")
+	require.Len(t, r.Queues, maxQueues)
+	require.Equal(t, 6, r.NotShown)
+	require.Equal(t, "unknown", r.Queues[1].State, "nil is no queue")
+	require.Contains(t, get(t, h, "?format=text"), "and 6 more")
+}
+
+// TestQueueThatPanics: the others are shown.
+func TestQueueThatPanics(t *testing.T) {
+	h := Handler(broken{}, shardq.Must(shardq.Options[int]{Name: "sound"}))
+	for _, query := range []string{"", "?format=text", "?queue=broken", "?queue=broken&format=text"} {
+		body := get(t, h, query)
+		require.Contains(t, body, "broken")
+		if query != "" {
+			require.Contains(t, body, "reading this queue panicked")
+		}
+	}
+	require.Contains(t, get(t, h, ""), "sound")
+	require.Contains(t, get(t, Handler(broken{}), ""), "reading this queue panicked")
+}
+
+func TestHeat(t *testing.T) {
+	m := newHeatMap("depth", shardsReport{Ready: []int{0, 1, 50, 100}})
+	require.Equal(t, []heatCell{
+		{0, "0", "shard 0: 0 ready"}, {1, "1", "shard 1: 1 ready"}, {5, "50", "shard 2: 50 ready"}, {9, "100", "shard 3: 100 ready"},
+	}, m.Cells)
+	require.Equal(t, "Highest: shard 3, 100 ready, which is 2.6 times the mean.", m.Summary)
+	alike := newHeatMap("adds", shardsReport{Added: []uint64{1000, 1000, 1000, 1000}})
+	require.Equal(t, heatCell{5, "25%", "shard 0: 25 % of all adds"}, alike.Cells[0])
+	require.Equal(t, "All shards: nothing waiting.", newHeatMap("waiting", shardsReport{Waiting: []int{0}}).Summary)
+	require.True(t, newHeatMap("depth", shardsReport{Ready: make([]int, 4096)}).Dense)
+}
+
+// TestHistograms: no duration is lost between the buckets, and what is beyond the last bound is said to be.
+func TestHistograms(t *testing.T) {
+	fake := newFake()
+	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: fake})
+	for i, d := range []time.Duration{1, time.Millisecond, time.Millisecond, time.Second, time.Hour} {
+		q.AddAfter(i, d)
+	}
+	delays := getReport(t, Handler(q), "").Queues[0].Detail.Durations.Delay
+	sum := uint64(0)
+	for _, b := range delays.Buckets {
+		sum += b.Count
+	}
+	require.EqualValues(t, 5, sum)
+	require.EqualValues(t, 5, delays.Count)
+	require.NotZero(t, delays.Buckets[0].Count)
+	require.Nil(t, delays.Buckets[len(delays.Buckets)-1].AtMostSeconds)
+	require.Nil(t, delays.P99Seconds)
+	require.Contains(t, get(t, Handler(q), ""), "&gt; 34 m 08 s")
+}
+
+// TestViews: a view of a queue is as good as the queue.
+func TestViews(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Name: "viewed"})
+	q.Add("item")
+	require.Contains(t, get(t, Handler(q.View()), ""), "item")
+}
+
+// TestLookingBesideWork: looks go beside everything else, also under the race detector.
+func TestLookingBesideWork(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i % 7) }})
+	h := Handler(q)
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		for i := range 2000 {
+			q.Add(i)
+			q.AddAfter(i, time.Hour)
+			q.AddRateLimited(i)
+			item, _ := q.Get()
+			q.Done(item)
+		}
+		q.ShutDown()
+		for item, shutdown := q.Get(); !shutdown; item, shutdown = q.Get() {
+			q.Done(item)
+		}
+	}()
+	for looking := true; looking; {
+		select {
+		case <-worked:
+			looking = false
+		default:
+		}
+		get(t, h, "")
+		get(t, h, "?format=json")
+	}
+	require.Equal(t, "drained", getReport(t, h, "").Queues[0].State)
+}

@@ -1,0 +1,145 @@
+package debugpage
+
+// A table is what the page, and the text form, show in rows.
+type table struct {
+	// Path is where the rows are in the report of a queue, or, for the table of all queues,
+	// "queues".
+	Path, Title string
+	// Note says what is missing, and Empty what no rows mean.
+	Note, Empty string
+	Columns     []heading
+	Rows        []row
+}
+
+// A heading is that of a column.
+type heading struct {
+	Title string
+	// Field is where the value is in a row of the report, and Format how it is shown.
+	Field, Format string
+	// Sort is "ascending" or "descending" if the rows are in that order.
+	Sort string
+}
+
+// A row has a cell for each heading.
+type row struct {
+	Cells []cell
+	Stuck bool
+	// ID tells the row from others where the order may change.
+	ID string
+}
+
+// A cell is a value as it is shown.
+type cell struct {
+	Format, Text string
+	// KeyLength is that of a key that is cut.
+	KeyLength int
+	// Stuck: the item of this key is.
+	Stuck bool
+	// Percent is how long the bar of a share is.
+	Percent int
+}
+
+// The formats of cells. The script knows them, too.
+const (
+	asKey      = "key"
+	asWords    = "text"
+	asCount    = "count"
+	asDuration = "duration"
+	asShare    = "share"
+	asYes      = "yes"
+	asWorker   = "worker"
+	asQueue    = "queue"
+	asState    = "state"
+	asRate     = "rate"
+	asGraph    = "graph"
+	asRatio    = "ratio"
+)
+
+// A column is a heading with what is below it, in a row of type R.
+type column[R any] struct {
+	heading
+	value func(R) any
+}
+
+// newTable returns a table of rows.
+func newTable[R any](t table, columns []column[R], rows []R) table {
+	for _, c := range columns {
+		t.Columns = append(t.Columns, c.heading)
+	}
+	for _, r := range rows {
+		cells := make([]cell, len(columns))
+		for i, c := range columns {
+			cells[i] = newCell(c.Format, c.value(r))
+		}
+		t.Rows = append(t.Rows, newRow(r, cells))
+	}
+	return t
+}
+
+// newRow returns a row with what goes beyond its cells.
+func newRow(of any, cells []cell) row {
+	r := row{Cells: cells}
+	switch of := of.(type) {
+	case item:
+		cells[0].KeyLength, cells[0].Stuck, r.Stuck = of.KeyLength, of.Stuck, of.Stuck
+	case failure:
+		cells[0].KeyLength = of.KeyLength
+	case queueReport:
+		r.ID = of.ID
+	}
+	return r
+}
+
+func newCell(format string, value any) cell {
+	c := cell{Format: format, Text: formatValue(format, value)}
+	if format == asShare {
+		c.Percent = int(value.(float64) * 100)
+	}
+	return c
+}
+
+// unknown is shown in place of what is not known.
+const unknown = "–"
+
+// formatValue writes a value in a format.
+func formatValue(format string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return ""
+	case int:
+		if format == asWorker && v == 0 {
+			return unknown
+		}
+		return formatCount(v)
+	case uint64:
+		return formatCount(v)
+	case float64:
+		if format == asShare {
+			return formatShare(v)
+		}
+		return formatRatio(v)
+	case seconds:
+		return formatDuration(v.duration())
+	case *int:
+		return formatPointer(format, v)
+	case *uint64:
+		return formatPointer(format, v)
+	case *seconds:
+		return formatPointer(format, v)
+	}
+	panic("debugpage: a value of a type that has no format")
+}
+
+func formatPointer[V any](format string, v *V) string {
+	if v == nil {
+		return unknown
+	}
+	return formatValue(format, *v)
+}
