@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
@@ -29,6 +30,8 @@ type Row struct {
 	Queue shardq.Observable
 	// Configuration is the queue's.
 	Configuration shardq.Configuration
+	// Added is when the queue was added.
+	Added time.Time
 
 	failures uint64 // under the roster's lock
 }
@@ -74,6 +77,7 @@ func (row *Row) complete() error {
 	case !utf8.ValidString(row.Name):
 		return fmt.Errorf("the name %q of a queue is not valid UTF-8", row.Name)
 	}
+	row.Added = time.Now()
 	row.Configuration = row.Queue.Configuration()
 	if !row.Configuration.Metrics {
 		return fmt.Errorf("queue %q keeps no metrics: set Options.Metrics", row.Name)

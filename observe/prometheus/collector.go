@@ -115,7 +115,7 @@ func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric)
 			metrics <- f.metric(r, c.labels(f, common, names))
 		}
 	}
-	if c.groups != nil && r.Configuration.Groups {
+	if c.groups != nil {
 		c.collectGroups(r, names, metrics)
 	}
 }
