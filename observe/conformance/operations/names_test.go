@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
@@ -129,7 +129,7 @@ func parse(t *testing.T, expression string) (names []string) {
 
 func selectedName(s *parser.VectorSelector) string {
 	for _, matcher := range s.LabelMatchers {
-		if matcher.Name == labels.MetricName {
+		if matcher.Name == model.MetricNameLabel {
 			return matcher.Value
 		}
 	}
