@@ -51,8 +51,8 @@ func (i *instrument) makeNumber(meter metric.Meter) (metric.Float64Observable, e
 }
 
 var failures = instrument{
-	name: "shardq.scrape.failures", unit: "{failure}",
-	description: "Collections in which the queue could not be read because its clock or its limiter panicked; its other metrics are missing then.",
+	name: "shardq.failed.readings", unit: "{reading}",
+	description: "Readings of the queue that failed because its clock or its limiter panicked; its other metrics are missing then.",
 }
 
 var groupItems = instrument{

@@ -72,7 +72,7 @@ func TestEveryMetric(t *testing.T) {
 	expect("shardq.ended.delays", 2)
 	expect("shardq.backoffs", 2)
 	expect("shardq.give_ups", 0)
-	expect("shardq.scrape.failures", 0)
+	expect("shardq.failed.readings", 0)
 	queue.ShutDown()
 	expect("shardq.shutting_down", 1)
 	expect("shardq.dropped.adds", 2)

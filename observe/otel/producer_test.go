@@ -130,7 +130,7 @@ func TestPanicFailsOneQueue(t *testing.T) {
 	queue, _ := newQueue("q")
 	sound, _ := newQueue("sound")
 	w := newWatch(t, shardqotel.Options{}, broken{queue}, sound)
-	require.Equal(t, 1.0, w.value(t, "shardq.scrape.failures", q))
-	require.Equal(t, 3.0, w.value(t, "shardq.scrape.failures", q))
+	require.Equal(t, 1.0, w.value(t, "shardq.failed.readings", q))
+	require.Equal(t, 3.0, w.value(t, "shardq.failed.readings", q))
 	require.Len(t, points(w.collect(t)["workqueue.depth"]), 1)
 }

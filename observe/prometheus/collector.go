@@ -40,8 +40,8 @@ func NewCollector(options Options, queues ...shardq.Observable) (*Collector, err
 		f.desc = c.newDesc(f.name, f.help, f.labels...)
 		c.families = append(c.families, f)
 	}
-	c.failures = c.newDesc("shardq_scrape_failures_total",
-		"Scrapes in which the queue could not be read because its clock or its limiter panicked; its other series are missing then")
+	c.failures = c.newDesc("shardq_failed_readings_total",
+		"Readings of the queue that failed because its clock or its limiter panicked; its other series are missing then")
 	if options.Groups > 0 {
 		c.groups = c.newDesc("shardq_group_items", "Items of a group by what they are at: ready, processing or waiting", "group", "state")
 	}

@@ -170,12 +170,12 @@ func TestPanicFailsOneQueue(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
 	sound, _ := newQueue("sound")
 	c := newCollector(t, shardqprom.Options{}, q, sound)
-	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_scrape_failures_total", "name=broken"))
+	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_failed_readings_total", "name=broken"))
 	broken.panics = true
 	gather(t, c)
 	families := gather(t, c)
-	require.Equal(t, 2.0, value(t, families, "shardq_scrape_failures_total", "name=broken"))
-	require.Equal(t, 0.0, value(t, families, "shardq_scrape_failures_total", "name=sound"))
+	require.Equal(t, 2.0, value(t, families, "shardq_failed_readings_total", "name=broken"))
+	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total", "name=sound"))
 	require.Len(t, families["workqueue_depth"].GetMetric(), 1)
 	broken.panics = false
 	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)

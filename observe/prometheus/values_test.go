@@ -68,7 +68,7 @@ func TestEverySeries(t *testing.T) {
 	expect("shardq_ended_delays_total", 2)
 	expect("shardq_backoffs_total", 2)
 	expect("shardq_give_ups_total", 0)
-	expect("shardq_scrape_failures_total", 0)
+	expect("shardq_failed_readings_total", 0)
 
 	delays := find(t, gather(t, c)["shardq_delay_seconds"]).Histogram
 	require.EqualValues(t, 5, delays.GetSampleCount())

@@ -85,7 +85,7 @@ var stories = []story{
 		"shardq_parked_consumers 4x120", "shardq_oldest_ready_seconds 0x120", "shardq_oldest_processing_seconds 0x120",
 		"shardq_backoffs_total 0x120", "workqueue_adds_total 0x120", "shardq_give_ups_total 0x120",
 		"shardq_held_items 0x120", "shardq_shutting_down 0x120", "shardq_misused_dones_total 7x120",
-		"shardq_rejected_adds_total 7x120", "shardq_scrape_failures_total 7x120",
+		"shardq_rejected_adds_total 7x120", "shardq_failed_readings_total 7x120",
 	}, nil},
 	{"more comes than goes", []string{"workqueue_depth 1000+50x120", "shardq_shutting_down 0x120"},
 		[]string{"ShardqDepthNotDraining"}},
@@ -125,7 +125,7 @@ var stories = []story{
 	{"it has drained, and is gone", []string{"shardq_shutting_down 0x90 1x20 stale"}, nil},
 	{"Dones are called twice", []string{"shardq_misused_dones_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
 	{"NaN is added", []string{"shardq_rejected_adds_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
-	{"it cannot be read", []string{"shardq_scrape_failures_total 0+1x120"}, []string{"ShardqScrapeFailures"}},
+	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
 }
 
 // TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story

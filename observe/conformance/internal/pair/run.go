@@ -14,8 +14,12 @@ import (
 // Compare plays random sequences, and after each step compares every series that a registry has of
 // client-go's queue with those that a Collector shows of ours.
 func Compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style) {
-	const sequences, steps = 30, 150
-	for seed := range uint64(sequences) {
+	const steps = 150
+	sequences := uint64(30)
+	if testing.Short() {
+		sequences = 6
+	}
+	for seed := range sequences {
 		name := fmt.Sprint("sequence-", seed)
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { compare(t, theirs, style, name, seed, steps) })
