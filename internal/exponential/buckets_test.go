@@ -1,0 +1,60 @@
+package exponential_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/exponential"
+)
+
+// recorded returns the buckets of durations.
+func recorded(durations ...time.Duration) exponential.Buckets {
+	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
+	for _, d := range durations {
+		q.AddAfter(0, d)
+	}
+	return exponential.Of(q.Stats().Metrics.Delay)
+}
+
+func TestEmpty(t *testing.T) {
+	require.Equal(t, exponential.Buckets{}, recorded())
+	require.Equal(t, exponential.Buckets{}, exponential.Of(shardq.Histogram{}))
+}
+
+// TestGaps: buckets between are there, and empty.
+func TestGaps(t *testing.T) {
+	require.Equal(t, exponential.Buckets{First: -8, Counts: []uint64{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}},
+		recorded(time.Second/2, time.Second, time.Second-1, time.Second+1))
+}
+
+// TestDecadesArePutTogether: a bound that is a power of ten of a second does not part a bucket.
+func TestDecadesArePutTogether(t *testing.T) {
+	for decade := time.Microsecond; decade <= 1000*time.Second; decade *= 10 {
+		if decade == time.Second {
+			continue // a bound of both
+		}
+		require.Len(t, recorded(decade, decade+1).Counts, 1, "%v", decade)
+	}
+}
+
+// TestEachDurationIsInItsBucket: above the bound before, and not above its own.
+func TestEachDurationIsInItsBucket(t *testing.T) {
+	for d := time.Duration(1); d <= 2048*time.Second; d = d*17/16 + 1 {
+		b := recorded(d)
+		require.Equal(t, []uint64{1}, b.Counts)
+		upper := math.Exp2(float64(b.First) / 8)
+		require.LessOrEqual(t, d.Seconds(), upper*(1+1e-15))
+		require.Greater(t, d.Seconds(), upper/math.Exp2(1./8)*(1-1e-15))
+	}
+}
+
+// TestTheLongest: all that is beyond the greatest bound is in the bucket that begins there.
+func TestTheLongest(t *testing.T) {
+	require.Equal(t, exponential.Buckets{First: 88, Counts: []uint64{1, 2}},
+		recorded(2048*time.Second, 2048*time.Second+1, math.MaxInt64))
+}

@@ -1,0 +1,76 @@
+package roster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardq/shardq"
+)
+
+// Others is the name under which the groups are added up that are not among the greatest.
+const Others = "other"
+
+// nameBytes is how much of the name of a group is shown.
+const nameBytes = 128
+
+// Groups returns so many groups by the names under which they are shown, those that hold the most, and
+// the sum of all others as [Others]. It is nil if the queue has no groups, or panics when it is
+// asked for them. Names are valid UTF-8 of at most 128 bytes; groups whose names are
+// then alike are added up. It goes through all groups of the queue, and keeps twice as many as
+// are wanted.
+func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
+	if !r.Configuration.Groups {
+		return nil
+	}
+	defer func() {
+		if shown == nil {
+			_ = recover()
+		}
+	}()
+	greatest, rest := greatest(r.Queue, limit)
+	shown = map[string]shardq.GroupInfo{Others: rest}
+	for _, g := range greatest {
+		name := shownName(g.Group)
+		shown[name] = sum(shown[name], g)
+	}
+	return shown
+}
+
+// greatest returns the groups that hold the most items, and the sum of the others.
+func greatest(queue shardq.Observable, limit int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
+	for g := range queue.Groups() {
+		if kept = append(kept, g); len(kept) >= 2*limit {
+			kept, rest = cut(kept, limit, rest)
+		}
+	}
+	return cut(kept, limit, rest)
+}
+
+// cut keeps the greatest groups, and adds the others to the rest.
+func cut(groups []shardq.GroupInfo, limit int, rest shardq.GroupInfo) (kept []shardq.GroupInfo, sums shardq.GroupInfo) {
+	slices.SortFunc(groups, func(a, b shardq.GroupInfo) int {
+		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
+	})
+	n := min(limit, len(groups))
+	for _, g := range groups[n:] {
+		rest = sum(rest, g)
+	}
+	return groups[:n], rest
+}
+
+func sum(a, b shardq.GroupInfo) shardq.GroupInfo {
+	a.Held += b.Held
+	a.Ready += b.Ready
+	a.Processing += b.Processing
+	return a
+}
+
+// shownName returns what is shown of the name of a group.
+func shownName(group string) string {
+	if len(group) > nameBytes {
+		group = strings.TrimRight(group[:nameBytes], string(utf8.RuneError)) // which half a character decodes to
+	}
+	return strings.ToValidUTF8(group, string(utf8.RuneError))
+}

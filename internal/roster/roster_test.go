@@ -1,0 +1,110 @@
+package roster_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/roster"
+)
+
+func newQueue(name string) *shardq.Queue[string] {
+	return shardq.Must(shardq.Options[string]{Name: name, Shards: 1, Metrics: true})
+}
+
+func add(r *roster.Roster, queues ...shardq.Observable) error {
+	return r.Add(roster.NamesOf(queues)...)
+}
+
+func names(r *roster.Roster) (names []string) {
+	for _, reading := range r.Read() {
+		names = append(names, reading.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestAllOrNone(t *testing.T) {
+	var r roster.Roster
+	require.NoError(t, add(&r, newQueue("a")))
+	require.Error(t, add(&r, newQueue("b"), newQueue("a")))
+	require.Error(t, add(&r, newQueue("b"), newQueue("b")))
+	require.Error(t, add(&r, newQueue("b"), nil))
+	require.Equal(t, []string{"a"}, names(&r))
+	require.True(t, r.Remove("a"))
+	require.False(t, r.Remove("a"))
+	require.Empty(t, r.Read())
+}
+
+// TestClosedMeansNothingLeft: a queue that is shut down stays as long as there is something to do.
+func TestClosedMeansNothingLeft(t *testing.T) {
+	var r roster.Roster
+	q := newQueue("a")
+	require.NoError(t, add(&r, q))
+	q.Add("1")
+	q.ShutDown()
+	require.Equal(t, []string{"a"}, names(&r))
+	require.Error(t, add(&r, newQueue("a")))
+	item, _ := q.Get()
+	require.Equal(t, []string{"a"}, names(&r))
+	q.Done(item)
+	require.Empty(t, names(&r))
+}
+
+// A swapped queue lets its row be replaced while it is read.
+type swapped struct {
+	shardq.Observable
+	meanwhile func()
+}
+
+func (s swapped) Stats() shardq.Stats {
+	stats := s.Observable.Stats()
+	s.meanwhile()
+	return stats
+}
+
+// TestReplacedWhileRead: who finds a queue closed does not take out another one that has its name by
+// now. No lock is held while a queue is read, or this would wait for itself.
+func TestReplacedWhileRead(t *testing.T) {
+	var r roster.Roster
+	old := newQueue("a")
+	old.ShutDown()
+	fresh := newQueue("a")
+	once := false
+	require.NoError(t, add(&r, swapped{old, func() {
+		if !once {
+			once = true
+			require.True(t, r.Remove("a"))
+			require.NoError(t, add(&r, fresh))
+		}
+	}}))
+	require.Empty(t, r.Read(), "the old one is closed")
+	require.Equal(t, []string{"a"}, names(&r))
+}
+
+func TestGroupsOfAQueueWithoutGroups(t *testing.T) {
+	var r roster.Roster
+	require.NoError(t, add(&r, newQueue("a")))
+	readings := r.Read()
+	require.Nil(t, readings[0].Groups(3))
+}
+
+// A broken queue panics when it is asked for its groups.
+type broken struct{ shardq.Observable }
+
+func (broken) Configuration() shardq.Configuration {
+	return shardq.Configuration{Metrics: true, Groups: true}
+}
+
+// TestPanicOfGroups: it has none then.
+func TestPanicOfGroups(t *testing.T) {
+	var r roster.Roster
+	require.NoError(t, add(&r, broken{newQueue("a")}))
+	r.Read()[0].Row.Queue = nil // its Groups panics
+	readings := r.Read()
+	require.False(t, readings[0].Read)
+	require.EqualValues(t, 1, readings[0].Failures)
+	require.Nil(t, readings[0].Groups(3))
+}

@@ -1,0 +1,123 @@
+package operations_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/shardq/shardq"
+	shardqotel "github.com/shardq/shardq/observe/otel"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// TestOpenTelemetryHasTheSame: the same series with the same numbers, under names that a
+// translation to Prometheus makes the same.
+func TestOpenTelemetryHasTheSame(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{
+		Name: "q", Metrics: true, Capacity: 2, Group: func(item string) string { return item[:1] }, GroupLimit: 1,
+	})
+	for _, item := range []string{"a1", "a2", "a2", "b1"} {
+		q.Add(item)
+	}
+	q.Get()
+	q.Done("c")
+
+	want := map[string]float64{}
+	for name, f := range scraped(t, q) {
+		want[name] = number(f)
+	}
+	got := map[string]float64{}
+	for _, m := range collected(t, q) {
+		got[translated(m)] = sum(m)
+	}
+	for _, name := range []string{ // of another moment
+		"workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
+		"shardq_oldest_ready_seconds", "shardq_oldest_processing_seconds",
+	} {
+		require.Contains(t, want, name)
+		require.Contains(t, got, name)
+		want[name], got[name] = 0, 0
+	}
+	require.Equal(t, want, got)
+}
+
+func scraped(t *testing.T, q shardq.Observable) map[string]*dto.MetricFamily {
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q)
+	require.NoError(t, err)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(c))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	byName := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		byName[f.GetName()] = f
+	}
+	return byName
+}
+
+// number returns the sum of a family's metrics; of histograms the counts.
+func number(f *dto.MetricFamily) (n float64) {
+	for _, m := range f.GetMetric() {
+		n += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	}
+	return n
+}
+
+func collected(t *testing.T, q shardq.Observable) []metricdata.Metrics {
+	o, err := shardqotel.NewObserver(shardqotel.Options{Groups: 1}, q)
+	require.NoError(t, err)
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(o))
+	_, err = o.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	require.NoError(t, err)
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	var metrics []metricdata.Metrics
+	for _, scope := range all.ScopeMetrics {
+		metrics = append(metrics, scope.Metrics...)
+	}
+	return metrics
+}
+
+// translated returns the name of a metric in Prometheus, by the rules that OpenTelemetry has for that.
+func translated(m metricdata.Metrics) string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	switch m.Unit {
+	case "s":
+		name += "_seconds"
+	case "1":
+		name += "_ratio"
+	}
+	if counts, ok := m.Data.(metricdata.Sum[int64]); ok && counts.IsMonotonic {
+		name += "_total"
+	}
+	return name
+}
+
+// sum returns the sum of a metric's points; of histograms the counts.
+func sum(m metricdata.Metrics) (n float64) {
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		n = sumOf(data.DataPoints)
+	case metricdata.Sum[float64]:
+		n = sumOf(data.DataPoints)
+	case metricdata.Gauge[float64]:
+		n = sumOf(data.DataPoints)
+	case metricdata.ExponentialHistogram[float64]:
+		for _, p := range data.DataPoints {
+			n += float64(p.Count)
+		}
+	}
+	return n
+}
+
+func sumOf[N int64 | float64](points []metricdata.DataPoint[N]) (n float64) {
+	for _, p := range points {
+		n += float64(p.Value)
+	}
+	return n
+}

@@ -1,0 +1,188 @@
+package operations_test
+
+import (
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/stretchr/testify/require"
+)
+
+func readRules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, faults := rulefmt.Parse([]byte(readDocument(t, "alerts", "shardq.rules.yaml")), false,
+		model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	require.Empty(t, faults)
+	rules := map[string]rulefmt.Rule{}
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
+			require.NotContains(t, rules, rule.Alert)
+			rules[rule.Alert] = rule
+		}
+	}
+	require.NotEmpty(t, rules)
+	return rules
+}
+
+// TestRulesAreComplete: each alert has all that an operator needs, and names series that there are.
+func TestRulesAreComplete(t *testing.T) {
+	page := readDocument(t, "operations.md")
+	for name, rule := range readRules(t) {
+		parse(t, rule.Expr)
+		require.NotZero(t, rule.For, name)
+		require.Contains(t, []string{"info", "warning", "critical"}, rule.Labels["severity"], name)
+		require.Contains(t, rule.Annotations["summary"], "{{ $labels.name }}", name)
+		require.NotEmpty(t, rule.Annotations["description"], name)
+		requireSection(t, page, name, rule.Annotations["runbook_url"])
+	}
+}
+
+// requireSection checks that the runbook's address leads to a section that is about the alert.
+func requireSection(t *testing.T, page, alert, address string) {
+	t.Helper()
+	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/operations.md#")
+	require.True(t, ok, address)
+	for section := range strings.SplitSeq(page, "\n## ") {
+		title, text, _ := strings.Cut(section, "\n")
+		if strings.ReplaceAll(strings.ToLower(strings.TrimRight(title, "?")), " ", "-") == anchor {
+			require.Contains(t, text, "`"+alert+"`", "the section %q", title)
+			return
+		}
+	}
+	require.Fail(t, "no such section", address)
+}
+
+// TestAlertsOfThePageExist: those that operations.md names.
+func TestAlertsOfThePageExist(t *testing.T) {
+	rules := readRules(t)
+	named := regexp.MustCompile("`(Shardq\\w+)`").FindAllStringSubmatch(readDocument(t, "operations.md"), -1)
+	require.GreaterOrEqual(t, len(named), len(rules))
+	for _, match := range named {
+		require.Contains(t, rules, match[1])
+	}
+}
+
+// A story is what a queue shows, minute by minute, in the notation of promtool, and which
+// alert it fires two hours later.
+type story struct {
+	name   string
+	series []string
+	fires  []string
+}
+
+var stories = []story{
+	{"nothing happens", []string{
+		"workqueue_depth 0x120", "shardq_ready_items 0x120", "shardq_processing_items 0x120",
+		"shardq_parked_consumers 4x120", "shardq_oldest_ready_seconds 0x120", "shardq_oldest_processing_seconds 0x120",
+		"shardq_backoffs_total 0x120", "workqueue_adds_total 0x120", "shardq_give_ups_total 0x120",
+		"shardq_held_items 0x120", "shardq_shutting_down 0x120", "shardq_misused_dones_total 7x120",
+		"shardq_rejected_adds_total 7x120", "shardq_failed_readings_total 7x120",
+	}, nil},
+	{"more comes than goes", []string{"workqueue_depth 1000+50x120", "shardq_shutting_down 0x120"},
+		[]string{"ShardqDepthNotDraining"}},
+	{"nothing goes at all", []string{"workqueue_depth 500x120", "shardq_shutting_down 0x120"},
+		[]string{"ShardqDepthNotDraining"}},
+	{"a crowd is worked off", []string{"workqueue_depth 100000-50x120", "shardq_shutting_down 0x120"}, nil},
+	{"a few are always there", []string{"workqueue_depth 50x120", "shardq_shutting_down 0x120"}, nil},
+	{"it is late", []string{"shardq_oldest_ready_seconds 0+60x120"}, []string{"ShardqReadyTooLong"}},
+	{"it was late, and is not any more", []string{"shardq_oldest_ready_seconds 0+60x110 0x10"}, nil},
+	{"an item is stuck", []string{"shardq_oldest_processing_seconds 0+60x120"}, []string{"ShardqLongestRunningHigh"}},
+	{"items take nine minutes", []string{"shardq_oldest_processing_seconds 540x120"}, nil},
+	{"most fails", []string{"shardq_backoffs_total 0+60x120", "workqueue_adds_total 0+80x120"}, []string{"ShardqRetryRatioHigh"}},
+	{"some fails", []string{"shardq_backoffs_total 0+60x120", "workqueue_adds_total 0+200x120"}, nil},
+	{"all of very little fails", []string{"shardq_backoffs_total 0+1x120", "workqueue_adds_total 0+1x120"}, nil},
+	{"all is given up", []string{"shardq_give_ups_total 0x115 1+1x5"}, []string{"ShardqGiveUps"}},
+	{"something was given up an hour ago", []string{"shardq_give_ups_total 0x60 1x60"}, nil},
+	{"nobody works", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x120", "shardq_parked_consumers 0x120"},
+		[]string{"ShardqNoConsumer"}},
+	{"somebody came just now", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x118 1x2", "shardq_parked_consumers 0x120"}, nil},
+	{"all are busy, and it is late", []string{
+		"shardq_ready_items 9x120", "shardq_processing_items 4x120", "shardq_parked_consumers 0x120", "shardq_oldest_ready_seconds 90x120",
+	}, []string{"ShardqConsumersSaturated"}},
+	{"all are busy, and it keeps up", []string{
+		"shardq_ready_items 9x120", "shardq_processing_items 4x120", "shardq_parked_consumers 0x120", "shardq_oldest_ready_seconds 0.2x120",
+	}, nil},
+	{"one is idle now and then", []string{
+		"shardq_ready_items 9x120", "shardq_processing_items 4x120", "shardq_parked_consumers 0x110 1 0x9", "shardq_oldest_ready_seconds 90x120",
+	}, nil},
+	{"groups are at their limit beside idle consumers", []string{"shardq_held_back_groups 1x120", "shardq_parked_consumers 2x120"},
+		[]string{"ShardqHeldBack"}},
+	{"groups are at their limit, and all are busy", []string{"shardq_held_back_groups 1x120", "shardq_parked_consumers 0x120"}, nil},
+	{"it is full", []string{"shardq_held_items 95x120", "shardq_capacity_items 100x120"}, []string{"ShardqNearCapacity"}},
+	{"it is half full", []string{"shardq_held_items 50x120", "shardq_capacity_items 100x120"}, nil},
+	{"it has no capacity", []string{"shardq_held_items 1000000x120"}, nil},
+	{"it does not end", []string{"shardq_shutting_down 0x100 1x20"}, []string{"ShardqDrainStuck"}},
+	{"it drains", []string{"shardq_shutting_down 0x115 1x5"}, nil},
+	{"it has drained, and is gone", []string{"shardq_shutting_down 0x90 1x20 stale"}, nil},
+	{"Dones are called twice", []string{"shardq_misused_dones_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
+	{"NaN is added", []string{"shardq_rejected_adds_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
+	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
+}
+
+// TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story
+// for each alert.
+func TestAlertsFire(t *testing.T) {
+	rules := readRules(t)
+	told := map[string]bool{}
+	for _, s := range stories {
+		t.Run(s.name, func(t *testing.T) {
+			play := load(t, s.series)
+			for name, rule := range rules {
+				require.Equal(t, slices.Contains(s.fires, name), play.fires(t, rule), name)
+			}
+		})
+		for _, name := range s.fires {
+			told[name] = true
+		}
+	}
+	require.Len(t, told, len(rules), "a story for each alert")
+}
+
+// A replay is a Prometheus that has scraped a story.
+type replay struct {
+	engine  *promql.Engine
+	storage storage.Queryable
+}
+
+// load scrapes the series of a story, of a queue.
+func load(t *testing.T, series []string) replay {
+	t.Helper()
+	text := "load 1m\n"
+	for _, s := range series {
+		name, values, _ := strings.Cut(s, " ")
+		text += "  " + name + `{name="q", job="program", instance="one"} ` + values + "\n"
+	}
+	return replay{
+		promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery),
+		promqltest.LoadedStorage(t, text),
+	}
+}
+
+// fires reports whether a rule fires at the end: its expression has held for as long as it says.
+func (r replay) fires(t *testing.T, rule rulefmt.Rule) bool {
+	t.Helper()
+	end := time.Unix(0, 0).Add(2 * time.Hour)
+	for at := end.Add(-time.Duration(rule.For)); !at.After(end); at = at.Add(time.Minute) {
+		query, err := r.engine.NewInstantQuery(t.Context(), r.storage, nil, rule.Expr, at)
+		require.NoError(t, err)
+		result := query.Exec(t.Context())
+		require.NoError(t, result.Err)
+		vector, err := result.Vector()
+		require.NoError(t, err)
+		holds := len(vector) > 0
+		query.Close()
+		if !holds {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package shardqotel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	shardqotel "github.com/shardq/shardq/observe/otel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newQueue returns a queue with metrics, on a clock that stands still.
+func newQueue(name string) (*shardq.Queue[string], *clock.Fake) {
+	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
+}
+
+// everything returns a queue that has all there is to observe.
+func everything(name string) (*shardq.Queue[string], *clock.Fake) {
+	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	return shardq.Must(shardq.Options[string]{
+		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
+		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
+	}), fake
+}
+
+// A watch is an Observer that is registered and read by hand.
+type watch struct {
+	*shardqotel.Observer
+	reader *sdkmetric.ManualReader
+	end    func() error
+}
+
+func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Observable) watch {
+	t.Helper()
+	observer, err := shardqotel.NewObserver(options, queues...)
+	require.NoError(t, err)
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
+	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	require.NoError(t, err)
+	return watch{observer, reader, registration.Unregister}
+}
+
+// collect returns what is read, by its names.
+func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, w.reader.Collect(t.Context(), &all))
+	byName := map[string]metricdata.Metrics{}
+	for _, scope := range all.ScopeMetrics {
+		require.Equal(t, shardqotel.Scope, scope.Scope.Name)
+		for _, m := range scope.Metrics {
+			require.NotContains(t, byName, m.Name)
+			byName[m.Name] = m
+		}
+	}
+	return byName
+}
+
+// value returns what is read with these attributes.
+func (w watch) value(t testing.TB, name string, attributes ...attribute.KeyValue) float64 {
+	t.Helper()
+	all := w.collect(t)
+	require.Contains(t, all, name)
+	want := attribute.NewSet(attributes...)
+	values := points(all[name])
+	require.Contains(t, values, want.Equivalent(), "%s %v", name, attributes)
+	return values[want.Equivalent()]
+}
+
+// points returns the numbers of a metric by their attributes.
+func points(m metricdata.Metrics) map[attribute.Distinct]float64 {
+	values := map[attribute.Distinct]float64{}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		addPoints(values, data.DataPoints)
+	case metricdata.Sum[float64]:
+		addPoints(values, data.DataPoints)
+	case metricdata.Gauge[int64]:
+		addPoints(values, data.DataPoints)
+	case metricdata.Gauge[float64]:
+		addPoints(values, data.DataPoints)
+	}
+	return values
+}
+
+func addPoints[N int64 | float64](values map[attribute.Distinct]float64, points []metricdata.DataPoint[N]) {
+	for _, p := range points {
+		values[p.Attributes.Equivalent()] = float64(p.Value)
+	}
+}

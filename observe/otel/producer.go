@@ -1,0 +1,80 @@
+package shardqotel
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/internal/roster"
+)
+
+var _ sdkmetric.Producer = (*Observer)(nil)
+
+// histograms are what the producer tells of each queue.
+var histograms = []struct {
+	name, description string
+	read              func(m *shardq.Metrics) shardq.Histogram
+}{
+	{
+		"workqueue.queue.duration", "How long items were asked for before they were handed out.",
+		func(m *shardq.Metrics) shardq.Histogram { return m.QueueDuration },
+	},
+	{
+		"workqueue.work.duration", "How long items were in processing.",
+		func(m *shardq.Metrics) shardq.Histogram { return m.WorkDuration },
+	},
+	{
+		"shardq.delay", "How long the delays were that were asked for.",
+		func(m *shardq.Metrics) shardq.Histogram { return m.Delay },
+	},
+}
+
+// Produce returns the histograms of all queues. It is for the reader: give the Observer to it by
+// [sdkmetric.WithProducer]. It reads each queue once, as the callback does.
+func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	readings := o.roster.Read()
+	now := time.Now()
+	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
+	for _, h := range histograms {
+		var points []metricdata.ExponentialHistogramDataPoint[float64]
+		for i := range readings {
+			if r := &readings[i]; r.Read {
+				points = append(points, point(r, h.read(r.Stats.Metrics), now))
+			}
+		}
+		if len(points) == 0 {
+			return nil, nil
+		}
+		scope.Metrics = append(scope.Metrics, metricdata.Metrics{
+			Name: h.name, Description: h.description, Unit: "s",
+			Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
+		})
+	}
+	return []metricdata.ScopeMetrics{scope}, nil
+}
+
+// point returns the histogram of a queue. OpenTelemetry numbers a bucket by its lower bound, where we do
+// by its upper.
+func point(r *roster.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+	buckets := exponential.Of(h)
+	var positive metricdata.ExponentialBucket
+	if len(buckets.Counts) > 0 {
+		positive = metricdata.ExponentialBucket{Offset: int32(buckets.First - 1), Counts: buckets.Counts}
+	}
+	return metricdata.ExponentialHistogramDataPoint[float64]{
+		Attributes: attribute.NewSet(nameKey.String(r.Name)),
+		StartTime:  r.Added, Time: now,
+		Count: h.Count, Sum: h.Sum.Seconds(),
+		Scale: exponential.Schema, ZeroCount: buckets.Zero,
+		PositiveBucket: positive,
+	}
+}

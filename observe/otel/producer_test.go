@@ -1,0 +1,136 @@
+package shardqotel_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/shardq/shardq"
+	shardqotel "github.com/shardq/shardq/observe/otel"
+)
+
+// recorded returns the histogram of delays, and of OpenTelemetry's own of the same durations.
+func recorded(t *testing.T, durations ...time.Duration) (ours, theirs metricdata.ExponentialHistogramDataPoint[float64]) {
+	queue, _ := newQueue("q")
+	w := newWatch(t, shardqotel.Options{}, queue)
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithView(sdkmetric.NewView(
+		sdkmetric.Instrument{Name: "*"},
+		sdkmetric.Stream{Aggregation: sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 400, MaxScale: 3}},
+	)))
+	peer, err := provider.Meter("peer").Float64Histogram("peer")
+	require.NoError(t, err)
+	for _, d := range durations {
+		queue.AddAfter("a", d)
+		peer.Record(t.Context(), d.Seconds())
+	}
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	theirs = all.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+	return w.collect(t)["shardq.delay"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0], theirs
+}
+
+// buckets returns those that are not empty, by their numbers.
+func buckets(p metricdata.ExponentialHistogramDataPoint[float64]) map[int32]uint64 {
+	found := map[int32]uint64{}
+	for i, n := range p.PositiveBucket.Counts {
+		if n > 0 {
+			found[p.PositiveBucket.Offset+int32(i)] = n
+		}
+	}
+	return found
+}
+
+// TestHistogramsAgree: whatever is recorded, ours is OpenTelemetry's own.
+func TestHistogramsAgree(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var durations []time.Duration
+		for range 1 + random.IntN(300) {
+			durations = append(durations, time.Duration(math.Exp(random.Float64()*math.Log(2048e9))))
+		}
+		requireSame(t, durations...)
+	}
+}
+
+// TestBoundaries: at each bound of the buckets, what is at it and what is just beside.
+func TestBoundaries(t *testing.T) {
+	for i := -239; i <= 88; i++ {
+		bound := time.Duration(1e9 * math.Exp2(float64(i)/8))
+		requireSame(t, max(1, bound-1), bound)
+		if i < 88 {
+			requireSame(t, bound+1)
+		}
+	}
+}
+
+func requireSame(t *testing.T, durations ...time.Duration) {
+	t.Helper()
+	ours, theirs := recorded(t, durations...)
+	require.Equal(t, theirs.Count, ours.Count)
+	require.InEpsilon(t, theirs.Sum, ours.Sum, 1e-9)
+	require.Equal(t, theirs.Scale, ours.Scale)
+	require.Equal(t, theirs.ZeroCount, ours.ZeroCount)
+	require.Equal(t, buckets(theirs), buckets(ours), "%v", durations)
+}
+
+// TestTheLongest: all that is longer than what a queue tells apart is in the next bucket.
+func TestTheLongest(t *testing.T) {
+	ours, _ := recorded(t, 2048*time.Second, 2048*time.Second+1, 1e6*time.Second)
+	require.Equal(t, map[int32]uint64{87: 1, 88: 2}, buckets(ours))
+}
+
+func TestHistogramsOfAQueue(t *testing.T) {
+	queue, fake := newQueue("q")
+	before := time.Now()
+	w := newWatch(t, shardqotel.Options{}, queue)
+	queue.Add("a")
+	fake.Step(3 * time.Second)
+	queue.Get()
+	fake.Step(5 * time.Second)
+	queue.Done("a")
+	all := w.collect(t)
+	for name, want := range map[string]float64{"workqueue.queue.duration": 3, "workqueue.work.duration": 5, "shardq.delay": 0} {
+		require.Equal(t, "s", all[name].Unit)
+		data := all[name].Data.(metricdata.ExponentialHistogram[float64])
+		require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
+		require.Len(t, data.DataPoints, 1)
+		point := data.DataPoints[0]
+		require.Equal(t, want, point.Sum, name)
+		require.False(t, point.StartTime.Before(before))
+		require.False(t, point.Time.Before(point.StartTime))
+		name, _ := point.Attributes.Value("workqueue.name")
+		require.Equal(t, "q", name.AsString())
+	}
+}
+
+func TestProduceEndsWithItsContext(t *testing.T) {
+	queue, _ := newQueue("q")
+	w := newWatch(t, shardqotel.Options{}, queue)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	_, err := w.Produce(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A broken queue panics when it is read.
+type broken struct{ shardq.Observable }
+
+func (broken) Stats() shardq.Stats { panic("the clock is broken") }
+
+// TestPanicFailsOneQueue: others are shown, and that it failed is counted: by the callback and by the
+// producer.
+func TestPanicFailsOneQueue(t *testing.T) {
+	queue, _ := newQueue("q")
+	sound, _ := newQueue("sound")
+	w := newWatch(t, shardqotel.Options{}, broken{queue}, sound)
+	require.Equal(t, 1.0, w.value(t, "shardq.failed.readings", q))
+	require.Equal(t, 3.0, w.value(t, "shardq.failed.readings", q))
+	require.Len(t, points(w.collect(t)["workqueue.depth"]), 1)
+}
