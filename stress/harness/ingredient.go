@@ -55,6 +55,8 @@ const (
 	Workers
 	// Groups: items in groups that take turns, in most rounds with a limit.
 	Groups
+	// Metrics: metrics, and somebody who asks for them and for the page all the time.
+	Metrics
 
 	endOfIngredients
 )
@@ -64,12 +66,12 @@ const All = endOfIngredients - 1
 
 // control is what only a queue with the operations of section I, and those that came later, can
 // have.
-const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups
+const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups | Metrics
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "onlookers",
-	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups",
+	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups", "metrics",
 }
 
 // Has reports whether all of some ingredients are in the set.

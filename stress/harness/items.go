@@ -96,6 +96,8 @@ type queue interface {
 	spoil(way int)
 	// stats reports false if the queue keeps no counters.
 	stats() (shardq.Stats, bool)
+	// observable is the queue itself, for a page.
+	observable() shardq.Observable
 	// contextual reports whether getContext heeds its context.
 	contextual() bool
 	controls
@@ -156,6 +158,8 @@ func (a adapted[T]) spoil(way int) {
 	}
 }
 
+func (a adapted[T]) observable() shardq.Observable { return a.Typed.(shardq.Observable) }
+
 func (a adapted[T]) stats() (shardq.Stats, bool) {
 	if counted, ok := a.Typed.(Counted); ok {
 		return counted.Stats(), true
@@ -180,6 +184,7 @@ type request struct {
 	onWatermark func(high bool)
 	ages        bool
 	lowerEvery  int
+	metrics     bool
 	onStuck     func(shardq.ItemInfo[int]) // nil: nobody is told
 	group       func(key int) string       // nil: there are no groups
 	groupLimit  int
@@ -214,7 +219,7 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 		s.GroupLimit, s.GroupWeight = r.groupLimit, r.groupWeight
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
-	s.Ages, s.LowerLevelEvery = r.ages, r.lowerEvery
+	s.Ages, s.LowerLevelEvery, s.Metrics = r.ages, r.lowerEvery, r.metrics
 	if r.onStuck != nil {
 		s.StuckAfter = stuckAfter
 		s.OnStuck = func(row shardq.ItemInfo[T]) { r.onStuck(infoOf(row, c.decode)) }

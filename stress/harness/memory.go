@@ -30,6 +30,9 @@ const (
 // one for itself: a name, its slots in an index, a state, and a number in a column.
 const bytesPerGroup = 200
 
+// bytesPerMeasures is what a shard keeps for metrics: the pages of three histograms.
+const bytesPerMeasures = 10 << 10
+
 // tidalAdds is how many adds there are in the tides of each shard, and so about how often
 // it becomes empty.
 func (p Plan) tidalAdds() int {
@@ -52,6 +55,9 @@ func (r *round) mostKept() int64 {
 	}
 	if r.plan.Mix.Has(Groups) {
 		most += int64(cells * bytesPerGroup * r.plan.Shards)
+	}
+	if r.plan.Mix.Has(Metrics) {
+		most += int64(bytesPerMeasures * r.plan.Shards)
 	}
 	return most
 }
@@ -93,7 +99,7 @@ func (o opening) ebb() {
 // checkMemory drops the queue, and sees what that sets free.
 func (r *round) checkMemory() {
 	with := heap()
-	r.queue = nil
+	r.queue, r.page = nil, nil
 	kept := int64(with) - int64(heap())
 	runtime.KeepAlive(r) // and with it the limiter
 	if most := r.mostKept(); kept > most {

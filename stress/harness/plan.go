@@ -161,7 +161,8 @@ func (p Plan) within(limits Limits, features Features) Plan {
 	}
 	if p.Ending == Small {
 		p.Ledger = false
-		p.Mix &^= Steps // one clock would tie all the queues together
+		p.Mix &^= Steps   // one clock would tie all the queues together
+		p.Mix &^= Metrics // which take memory, and nobody looks
 	}
 	return p.controlled(features)
 }

@@ -3,7 +3,9 @@ package harness
 import (
 	"context"
 	"fmt"
+	"github.com/shardq/shardq/observe/debugpage"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -17,7 +19,8 @@ type round struct {
 	plan     Plan
 	features Features
 	queue    queue
-	ledger   *ledger // nil if none is kept
+	page     http.Handler // of the queue, if it has metrics
+	ledger   *ledger      // nil if none is kept
 	violated *violations
 	fake     *clock.Fake // nil: the queue has the real clock
 	context  context.Context
@@ -63,6 +66,9 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	wanted := r.request()
 	wanted.keep = func(limiter any) { r.limiter = limiter }
 	r.fresh = r.weigh(func() { r.queue = target.open(wanted) })
+	if p.Mix.Has(Metrics) {
+		r.page = debugpage.Handler(r.queue.observable())
+	}
 	if r.fake != nil && r.ledger != nil {
 		begin := r.fake.Now()
 		r.ledger.at = func(t time.Time) int64 { return int64(t.Sub(begin)) + 1 }
@@ -106,7 +112,7 @@ func (r *round) request() request {
 	if p.Mix.Has(Ages) {
 		wanted.ages, wanted.onStuck = true, r.tellStuck
 	}
-	wanted.lowerEvery = p.lowerLevelEvery()
+	wanted.lowerEvery, wanted.metrics = p.lowerLevelEvery(), p.Mix.Has(Metrics)
 	if p.Ending == Small { // there are many queues
 		wanted.onWatermark, wanted.onStuck = nil, nil
 	}
@@ -230,6 +236,10 @@ func (r *round) start() (stop func()) {
 	if p.Mix.Has(Ages) {
 		a := r.newActor()
 		ways = append(ways, func() { others.Go(func() { a.inspect(ended) }) })
+	}
+	if p.Mix.Has(Metrics) {
+		a := r.newActor()
+		ways = append(ways, func() { others.Go(func() { a.scrape(ended) }) })
 	}
 	if p.Mix.Has(Groups) {
 		a := r.newActor()

@@ -31,6 +31,10 @@ const (
 	cancelsAndAdds
 	cancelsWrongState
 	countsNoCancels
+	measuresNoDones
+	measuresDirtOnly
+	forgetsMeasures
+	keepsNoMetrics
 	exceedsCapacity
 	findsNoRoom
 	findsNoRoomForWhatIsHeld
@@ -302,6 +306,10 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"what is canceled comes", cancelsAndAdds, Cancels, Drain, []string{"C39"}},
 		{"Cancel says ready for dirty", cancelsWrongState, Cancels | Readd, Drain, []string{"C39"}},
 		{"Cancels are not counted", countsNoCancels, Cancels, Drain, []string{"C39"}},
+		{"what is done is not measured", measuresNoDones, Metrics, Drain, []string{"C33"}},
+		{"dirt is counted and never cleaned", measuresDirtOnly, Metrics, Drain, []string{"C33"}},
+		{"what was measured is forgotten", forgetsMeasures, Metrics, Drain, []string{"C33"}},
+		{"metrics are asked for in vain", keepsNoMetrics, Metrics, Drain, []string{"C33"}},
 		{"the capacity is exceeded", exceedsCapacity, Room, Drain, []string{"C40"}},
 		{"an empty queue has no room", findsNoRoom, Room, Drain, []string{"C40"}},
 		{"there is no room for what is held", findsNoRoomForWhatIsHeld, Room, Drain, []string{"C40"}},
@@ -333,5 +341,24 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			convictOf(t, test.fault, test.mix, test.ending, test.clauses)
 		})
+	}
+}
+
+// measure has the faults of metrics.
+func (q *sabotaged) measure(s *shardq.Stats) {
+	if s.Metrics == nil {
+		return
+	}
+	switch q.fault {
+	case measuresNoDones:
+		s.Metrics.WorkDuration = shardq.Histogram{}
+	case measuresDirtOnly:
+		s.Metrics.Dirty++
+	case forgetsMeasures:
+		if q.every(3) {
+			s.Metrics.QueueDuration = shardq.Histogram{}
+		}
+	case keepsNoMetrics:
+		s.Metrics = nil
 	}
 }

@@ -262,6 +262,7 @@ func (q *sabotaged) Stats() shardq.Stats {
 		s.Exceeded++
 	}
 	q.countGroups(&s)
+	q.measure(&s)
 	return s
 }
 

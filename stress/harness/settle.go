@@ -86,6 +86,7 @@ func (r *round) checkCounts(a *account) {
 		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.spoilt.Load(), s.Rejected)
 	}
 	r.checkExceeded(a, s.Exceeded)
+	r.checkMetrics(a, s)
 	r.checkGroupsGone("when all consumers have left")
 	if fault := a.disagreement(s, r.plan.dropsDelays()); fault != "" {
 		r.violated.report("Stats", -1, "%s: it says %+v, and asked for were %+v", fault, s, a.asked)

@@ -56,6 +56,7 @@ type Settings[T comparable] struct {
 	Group                       func(T) string
 	GroupLimit                  int
 	GroupWeight                 func(group string) int
+	Metrics                     bool
 }
 
 // Features are what a target has beyond the method set, and so what a plan may ask
@@ -107,6 +108,7 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowerLevelEvery: s.LowerLevelEvery,
 		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
+		Metrics: s.Metrics,
 	}
 	if s.OnWatermark != nil {
 		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }
