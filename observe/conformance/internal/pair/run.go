@@ -1,0 +1,43 @@
+package pair
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// Compare plays random sequences, and after each step compares every series that a registry has of
+// client-go's queue with those that a Collector shows of ours.
+func Compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style) {
+	const sequences, steps = 30, 150
+	for seed := range uint64(sequences) {
+		name := fmt.Sprint("sequence-", seed)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { compare(t, theirs, style, name, seed, steps) })
+		})
+	}
+}
+
+func compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style, name string, seed uint64, steps int) {
+	p := New(name, seed)
+	defer p.ShutDown()
+	collector, err := shardqprom.NewCollector(shardqprom.Options{Style: style}, p.Ours)
+	require.NoError(t, err)
+	ours := prometheus.NewPedanticRegistry()
+	ours.MustRegister(collector)
+	for range steps {
+		p.Play(t)
+		shown := Series(t, ours, name)
+		if len(shown) == 0 { // closed, and gone: client-go's goes on
+			require.True(t, p.Ours.ShuttingDown())
+			require.Zero(t, p.Ours.Stats().Held)
+			return
+		}
+		RequireSame(t, Series(t, theirs, name), shown)
+	}
+}

@@ -1,0 +1,27 @@
+// Package kubernetes_test compares with what a binary of Kubernetes shows.
+package kubernetes_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue" // sets the provider for client-go
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/conformance/internal/pair"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+func TestSameAsKubernetes(t *testing.T) {
+	pair.Compare(t, legacyregistry.DefaultGatherer, shardqprom.Kubernetes)
+}
+
+// TestBesideKubernetes: in the registry that has the seven names already.
+func TestBesideKubernetes(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Name: "beside", Metrics: true})
+	c, err := shardqprom.NewCollector(shardqprom.Options{Unchecked: true}, q)
+	require.NoError(t, err)
+	legacyregistry.RawMustRegister(c)
+	require.Len(t, pair.Series(t, legacyregistry.DefaultGatherer, "beside"), 7)
+}

@@ -1,0 +1,241 @@
+package shardqprom_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+func TestNamesMustDiffer(t *testing.T) {
+	a, _ := newQueue("a")
+	again, _ := newQueue("a")
+	nameless, _ := newQueue("")
+	broken, _ := newQueue("\xff")
+	plain := shardq.Must(shardq.Options[string]{Name: "plain"})
+	fresh, _ := newQueue("fresh")
+
+	_, err := shardqprom.NewCollector(shardqprom.Options{}, a, again)
+	require.EqualError(t, err, `shardqprom: the name "a" is taken by another queue: names must differ`)
+
+	c := newCollector(t, shardqprom.Options{}, a)
+	require.ErrorContains(t, c.Add(fresh, again), `the name "a" is taken`)
+	require.ErrorContains(t, c.Add(fresh, nameless), "has no name")
+	require.ErrorContains(t, c.Add(fresh, broken), "not valid UTF-8")
+	require.ErrorContains(t, c.Add(fresh, nil), "a queue is nil")
+	require.ErrorContains(t, c.Add(fresh, plain), `queue "plain" keeps no metrics: set Options.Metrics`)
+	err = c.Add(nameless, plain)
+	require.ErrorContains(t, err, "has no name")
+	require.ErrorContains(t, err, "keeps no metrics")
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 1, "all or none")
+
+	require.NoError(t, c.AddAs("another a", again))
+	require.NoError(t, c.AddAs("nameless", nameless))
+	require.ErrorContains(t, c.AddAs("a", fresh), "taken")
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 3)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := shardqprom.NewCollector(shardqprom.Options{Style: 2, Groups: -1})
+	require.ErrorContains(t, err, "Options.Style is 2: want Kubernetes or ControllerRuntime")
+	require.ErrorContains(t, err, "Options.Groups is -1: want 0 (none) or more")
+}
+
+func TestRemove(t *testing.T) {
+	a, _ := newQueue("a")
+	c := newCollector(t, shardqprom.Options{}, a)
+	require.True(t, c.Remove("a"))
+	require.False(t, c.Remove("a"))
+	require.Empty(t, gather(t, c))
+	require.NoError(t, c.Add(a))
+	require.NotEmpty(t, gather(t, c))
+}
+
+func TestClosedQueueDisappears(t *testing.T) {
+	q, _ := newQueue("q")
+	c := newCollector(t, shardqprom.Options{}, q)
+	q.Add("ready")
+	q.AddAfter("waiting", time.Minute)
+	q.ShutDown()
+	require.Equal(t, 1.0, value(t, gather(t, c), "shardq_shutting_down"), "there is something ready")
+	item, _ := q.Get()
+	require.Equal(t, 1.0, value(t, gather(t, c), "shardq_processing_items"))
+	q.Done(item)
+	require.Empty(t, gather(t, c))
+	require.False(t, c.Remove("q"))
+}
+
+// TestDrainIsWatched: a queue is shown as long as a drain awaits what waits.
+func TestDrainIsWatched(t *testing.T) {
+	q, fake := newQueue("q")
+	c := newCollector(t, shardqprom.Options{}, q)
+	q.AddAfter("a", time.Minute)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := q.Drain(ended, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+	require.Error(t, err)
+	families := gather(t, c)
+	require.Equal(t, 1.0, value(t, families, "shardq_waiting_items"))
+	require.Equal(t, 1.0, value(t, families, "shardq_shutting_down"))
+	fake.Step(time.Minute)
+	item, _ := q.Get()
+	fake.Step(time.Second)
+	families = gather(t, c)
+	require.Equal(t, 1.0, value(t, families, "shardq_oldest_processing_seconds"))
+	require.Equal(t, 0.0, value(t, families, "workqueue_longest_running_processor_seconds"), "as when the shutdown began")
+	q.Done(item)
+	require.Empty(t, gather(t, c))
+}
+
+func TestNameOfClosedQueueIsFree(t *testing.T) {
+	old, _ := newQueue("q")
+	c := newCollector(t, shardqprom.Options{}, old)
+	fresh, _ := newQueue("q")
+	require.Error(t, c.Add(fresh))
+	old.ShutDown()
+	require.NoError(t, c.Add(fresh))
+	fresh.Add("a")
+	require.Equal(t, 1.0, value(t, gather(t, c), "workqueue_depth"))
+}
+
+// TestClosedQueueIsLetGo: nothing refers to a queue any more once a scrape has found it closed.
+func TestClosedQueueIsLetGo(t *testing.T) {
+	c := newCollector(t, shardqprom.Options{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	gone := addClosed(t, c, "q")
+	gatherFrom(t, registry)
+	requireCollected(t, gone)
+}
+
+// TestClosedQueuesAreLetGoWithoutScrapes: they do not pile up where nobody scrapes.
+func TestClosedQueuesAreLetGoWithoutScrapes(t *testing.T) {
+	c := newCollector(t, shardqprom.Options{})
+	first := addClosed(t, c, "first")
+	for _, name := range names(64) {
+		addClosed(t, c, name)
+	}
+	requireCollected(t, first)
+	runtime.KeepAlive(c)
+}
+
+func addClosed(t *testing.T, c *shardqprom.Collector, name string) weak.Pointer[shardq.Queue[string]] {
+	q, _ := newQueue(name)
+	require.NoError(t, c.Add(q))
+	q.ShutDown()
+	return weak.Make(q)
+}
+
+func requireCollected(t *testing.T, q weak.Pointer[shardq.Queue[string]]) {
+	t.Helper()
+	for range 10 { // what was looked at last may be on a stack yet
+		runtime.GC()
+	}
+	require.Nil(t, q.Value())
+}
+
+func names(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = string(rune('α' + i))
+	}
+	return names
+}
+
+// A panicking clock panics when it is told to.
+type panickingClock struct {
+	*clock.Fake
+	panics bool
+}
+
+func (c *panickingClock) Now() time.Time {
+	if c.panics {
+		panic("the clock is broken")
+	}
+	return c.Fake.Now()
+}
+
+// TestPanicFailsOneQueue: others are shown, and that it failed is counted.
+func TestPanicFailsOneQueue(t *testing.T) {
+	broken := &panickingClock{Fake: clock.NewFake(time.Unix(1, 0))}
+	q := shardq.Must(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
+	sound, _ := newQueue("sound")
+	c := newCollector(t, shardqprom.Options{}, q, sound)
+	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_scrape_failures_total", "name=broken"))
+	broken.panics = true
+	gather(t, c)
+	families := gather(t, c)
+	require.Equal(t, 2.0, value(t, families, "shardq_scrape_failures_total", "name=broken"))
+	require.Equal(t, 0.0, value(t, families, "shardq_scrape_failures_total", "name=sound"))
+	require.Len(t, families["workqueue_depth"].GetMetric(), 1)
+	broken.panics = false
+	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
+}
+
+// A counted queue counts how often it is read.
+type counted struct {
+	shardq.Observable
+	stats *int
+}
+
+func (c counted) Stats() shardq.Stats { *c.stats++; return c.Observable.Stats() }
+
+func TestOneReadingPerScrape(t *testing.T) {
+	q, _ := everything("q")
+	reads := 0
+	c := newCollector(t, shardqprom.Options{Groups: 3}, counted{q, &reads})
+	gather(t, c)
+	require.Equal(t, 1, reads)
+	gather(t, c)
+	require.Equal(t, 2, reads)
+}
+
+func TestRegistersOnce(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	q, _ := everything("q")
+	c := newCollector(t, shardqprom.Options{Groups: 1}, q)
+	require.NoError(t, registry.Register(c))
+	require.ErrorAs(t, registry.Register(c), new(prometheus.AlreadyRegisteredError))
+	require.ErrorContains(t, registry.Register(newCollector(t, shardqprom.Options{})), "already exists")
+	gatherFrom(t, registry)
+	require.True(t, registry.Unregister(c))
+	require.Empty(t, gatherFrom(t, registry))
+}
+
+// TestLint: the names keep the rules of Prometheus.
+func TestLint(t *testing.T) {
+	for _, style := range []shardqprom.Style{shardqprom.Kubernetes, shardqprom.ControllerRuntime} {
+		q, _ := everything("q")
+		q.Add("a")
+		c := newCollector(t, shardqprom.Options{Style: style, Groups: 1}, q)
+		problems, err := testutil.CollectAndLint(c)
+		require.NoError(t, err)
+		require.Empty(t, problems)
+	}
+}
+
+func TestLabels(t *testing.T) {
+	q, _ := everything("q")
+	q.Add("a")
+	for _, f := range gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q)) {
+		find(t, f, "name=q")
+		require.NotContains(t, f.String(), "controller")
+	}
+	for name, f := range gather(t, newCollector(t, shardqprom.Options{Style: shardqprom.ControllerRuntime, Groups: 1}, q)) {
+		find(t, f, "name=q", "controller=q")
+		if name == "workqueue_depth" {
+			find(t, f, "priority=")
+		} else {
+			require.NotContains(t, f.String(), "priority")
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package shardqprom_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// grouped returns a queue whose items are in the groups that are named before a slash.
+func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
+	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string {
+		group, _, _ := strings.Cut(item, "/")
+		return group
+	}})
+	for _, item := range items {
+		q.Add(item)
+	}
+	return q
+}
+
+// readyByGroup returns how many items of each group a scrape shows as ready.
+func readyByGroup(t *testing.T, limit int, q shardq.Observable) map[string]float64 {
+	shown := map[string]float64{}
+	family := gather(t, newCollector(t, shardqprom.Options{Groups: limit}, q))["shardq_group_items"]
+	for _, m := range family.GetMetric() {
+		if !hasAll(m, []string{"state=ready"}) {
+			continue
+		}
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "group" {
+				shown[l.GetValue()] = m.Gauge.GetValue()
+			}
+		}
+	}
+	return shown
+}
+
+func TestGreatestGroups(t *testing.T) {
+	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
+	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
+	require.Equal(t, map[string]float64{"c": 3, "b": 2, "d": 2, "other": 1}, readyByGroup(t, 3, q))
+	require.Equal(t, map[string]float64{"a": 1, "b": 2, "c": 3, "d": 2, "other": 0}, readyByGroup(t, 4, q))
+	require.Equal(t, map[string]float64{"a": 1, "b": 2, "c": 3, "d": 2, "other": 0}, readyByGroup(t, 100, q))
+}
+
+// TestManyGroups: of a thousand, whatever their order, the greatest are found, and none is lost.
+func TestManyGroups(t *testing.T) {
+	var items []string
+	for group := range 1000 {
+		items = append(items, fmt.Sprintf("%d/1", group))
+	}
+	q := grouped(t, append(items, "17/2", "17/3", "900/2")...)
+	require.Equal(t, map[string]float64{"17": 3, "900": 2, "other": 998}, readyByGroup(t, 2, q))
+}
+
+// TestHostileGroupNames: no name of a group fails a scrape, and none is shown at full length.
+func TestHostileGroupNames(t *testing.T) {
+	long := strings.Repeat("é", 1000)
+	q := grouped(t, "\xff/1", "\xfe/1", "other/1", long+"a/1", long+"b/1", "/1", "a\x00\n\"/1", "x"+long+"/1")
+	shown := readyByGroup(t, 100, q)
+	total := 0.0
+	for name, n := range shown {
+		require.True(t, utf8.ValidString(name))
+		require.LessOrEqual(t, len(name), 128)
+		total += n
+	}
+	require.Equal(t, 8.0, total)
+	require.Equal(t, 2.0, shown["\uFFFD"])
+	require.Equal(t, 1.0, shown["other"])
+	require.Equal(t, 2.0, shown[strings.Repeat("é", 64)], "alike in what is shown")
+	require.Equal(t, 1.0, shown["x"+strings.Repeat("é", 63)], "no half a character")
+	require.Equal(t, 1.0, shown[""])
+}

@@ -1,0 +1,80 @@
+package shardqprom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/exponential"
+)
+
+// bounds are controller-runtime's buckets, made as there: two of them go slightly astray on the
+// way, and the label le has the same text here, 9.999999999999999e-06.
+var bounds = prometheus.ExponentialBuckets(10e-9, 10, 12)
+
+// A histogram is shown with classic and with native buckets, as client_golang shows a
+// histogram that has both.
+type histogram struct {
+	desc   *prometheus.Desc
+	labels []*dto.LabelPair
+	counts shardq.Histogram
+}
+
+func (h histogram) Desc() *prometheus.Desc { return h.desc }
+
+func (h histogram) Write(out *dto.Metric) error {
+	native := exponential.Of(h.counts)
+	spans, deltas := spansOf(native)
+	out.Label = h.labels
+	out.Histogram = &dto.Histogram{
+		SampleCount:   new(h.counts.Count),
+		SampleSum:     new(h.counts.Sum.Seconds()),
+		Bucket:        classic(h.counts),
+		Schema:        new(int32(exponential.Schema)),
+		ZeroThreshold: new(float64(prometheus.DefNativeHistogramZeroThreshold)),
+		ZeroCount:     new(native.Zero),
+		PositiveSpan:  spans,
+		PositiveDelta: deltas,
+	}
+	return nil
+}
+
+// classic returns the buckets that add up.
+func classic(h shardq.Histogram) []*dto.Bucket {
+	buckets := make([]*dto.Bucket, len(bounds))
+	for i, decade := 0, 10*time.Nanosecond; i < len(bounds); i, decade = i+1, decade*10 {
+		buckets[i] = &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: new(h.AtMost(decade))}
+	}
+	return buckets
+}
+
+// bridged is how many empty buckets are written out, rather than a span begun, which costs as much.
+const bridged = 2
+
+// spansOf writes native buckets as runs of such that follow each other, and each count as its
+// difference from the one before.
+func spansOf(b exponential.Buckets) (spans []*dto.BucketSpan, deltas []int64) {
+	end, before := 0, int64(0) // where the last span ends, and the last count
+	for i, n := range b.Counts {
+		if n == 0 {
+			continue
+		}
+		at := b.First + i
+		if gap := at - end; len(spans) == 0 || gap > bridged {
+			spans = append(spans, &dto.BucketSpan{Offset: new(int32(gap)), Length: new(uint32(0))})
+			end = at
+		}
+		for ; end < at; end++ { // as empty as they are
+			deltas = append(deltas, -before)
+			before = 0
+			*spans[len(spans)-1].Length++
+		}
+		deltas = append(deltas, int64(n)-before)
+		before = int64(n)
+		*spans[len(spans)-1].Length++
+		end++
+	}
+	return spans, deltas
+}

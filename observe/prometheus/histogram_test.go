@@ -1,0 +1,166 @@
+package shardqprom_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// A stopwatch records durations in the delays of a queue.
+type stopwatch struct {
+	queue     *shardq.Queue[int]
+	collector *shardqprom.Collector
+}
+
+func newStopwatch(t testing.TB) *stopwatch {
+	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
+	return &stopwatch{q, newCollector(t, shardqprom.Options{}, q)}
+}
+
+func (s *stopwatch) record(d time.Duration) { s.queue.AddAfter(0, d) }
+
+func (s *stopwatch) histogram(t testing.TB) *dto.Histogram {
+	return find(t, gather(t, s.collector)["shardq_delay_seconds"]).Histogram
+}
+
+// peer is what client_golang makes of the same durations, with controller-runtime's options.
+func peer() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "peer", Help: "for comparison",
+		Buckets: prometheus.ExponentialBuckets(10e-9, 10, 12), NativeHistogramBucketFactor: 1.1,
+	})
+}
+
+func written(t testing.TB, m prometheus.Metric) *dto.Histogram {
+	var out dto.Metric
+	require.NoError(t, m.Write(&out))
+	return out.Histogram
+}
+
+// native returns the native buckets by their numbers.
+func native(t testing.TB, h *dto.Histogram) map[int]int64 {
+	buckets, at, count, next := map[int]int64{}, 0, int64(0), 0
+	for i, span := range h.PositiveSpan {
+		require.True(t, i == 0 || span.GetOffset() > 0, "spans that touch are one")
+		at += int(span.GetOffset())
+		for range span.GetLength() {
+			count += h.PositiveDelta[next]
+			require.GreaterOrEqual(t, count, int64(0))
+			if count > 0 {
+				buckets[at] = count
+			}
+			at++
+			next++
+		}
+	}
+	require.Len(t, h.PositiveDelta, next)
+	return buckets
+}
+
+func requireSame(t testing.TB, want, got *dto.Histogram) {
+	t.Helper()
+	require.Equal(t, want.GetSampleCount(), got.GetSampleCount())
+	require.InEpsilon(t, 1+want.GetSampleSum(), 1+got.GetSampleSum(), 1e-12)
+	require.Equal(t, want.GetSchema(), got.GetSchema())
+	require.Equal(t, want.GetZeroThreshold(), got.GetZeroThreshold())
+	require.Equal(t, want.GetZeroCount(), got.GetZeroCount())
+	require.Equal(t, native(t, want), native(t, got))
+	require.Len(t, got.Bucket, len(want.Bucket))
+	for i := range want.Bucket {
+		require.Equal(t, want.Bucket[i].GetUpperBound(), got.Bucket[i].GetUpperBound())
+		require.Equal(t, want.Bucket[i].GetCumulativeCount(), got.Bucket[i].GetCumulativeCount(), "to %v", want.Bucket[i].GetUpperBound())
+	}
+}
+
+func TestEmptyHistogram(t *testing.T) {
+	requireSame(t, written(t, peer()), newStopwatch(t).histogram(t))
+}
+
+// TestNativeBoundaries: at each bound of the native buckets, what is at it and what is just beside.
+func TestNativeBoundaries(t *testing.T) {
+	for i := -240; i <= 88; i++ {
+		bound := time.Duration(1e9 * math.Exp2(float64(i)/8))
+		ours, theirs := newStopwatch(t), peer()
+		for d := max(1, bound-1); d <= bound+1 && d <= 2048*time.Second; d++ {
+			if !isDecade(d) {
+				ours.record(d)
+				theirs.Observe(d.Seconds())
+			}
+		}
+		requireSame(t, written(t, theirs), ours.histogram(t))
+	}
+}
+
+// isDecade reports whether a duration is a power of ten of nanoseconds: a bound of the classic buckets, some of
+// which are slightly astray in floating-point numbers.
+func isDecade(d time.Duration) bool {
+	for ; d > 1; d /= 10 {
+		if d%10 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestHistogramsAgree: whatever is recorded, our histogram is client_golang's.
+func TestHistogramsAgree(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		ours, theirs := newStopwatch(t), peer()
+		for range random.IntN(300) {
+			d := time.Duration(math.Exp(random.Float64() * math.Log(2048e9)))
+			if isDecade(d) {
+				continue
+			}
+			ours.record(d)
+			theirs.Observe(d.Seconds())
+		}
+		requireSame(t, written(t, theirs), ours.histogram(t))
+	}
+}
+
+// TestDecades: what took exactly as long as a bound counts as within it.
+func TestDecades(t *testing.T) {
+	ours := newStopwatch(t)
+	total := uint64(0)
+	for d := 10 * time.Nanosecond; d <= 1000*time.Second; d *= 10 {
+		ours.record(d)
+		total++
+		ours.record(d + 1)
+		total++
+	}
+	for i, bucket := range ours.histogram(t).Bucket {
+		require.EqualValues(t, 2*i+1, bucket.GetCumulativeCount())
+	}
+	require.Equal(t, total, ours.histogram(t).GetSampleCount())
+}
+
+// nanosecond is the number of the native bucket of a nanosecond, which is as good as nothing.
+const nanosecond = -239
+
+// TestZeroAndTheLongest: the two ends.
+func TestZeroAndTheLongest(t *testing.T) {
+	ours := newStopwatch(t)
+	ours.record(2048 * time.Second)
+	ours.record(2048*time.Second + 1)
+	ours.record(100 * 365 * 24 * time.Hour)
+	ours.queue.Add(1)
+	ours.queue.Get() // within no time
+
+	h := ours.histogram(t)
+	require.Equal(t, map[int]int64{88: 1, 89: 2}, native(t, h))
+	require.EqualValues(t, 0, h.Bucket[len(h.Bucket)-1].GetCumulativeCount(), "longer than 1000 s")
+	h = find(t, gather(t, ours.collector)["workqueue_queue_duration_seconds"]).Histogram
+	require.EqualValues(t, 1, int64(h.GetZeroCount())+native(t, h)[nanosecond])
+	require.EqualValues(t, 1, h.Bucket[0].GetCumulativeCount())
+}
