@@ -33,6 +33,7 @@ type api struct {
 	fail    float64
 	seed    uint64
 	honest  atomic.Bool // no write is lost any more
+	stuck   time.Duration
 
 	mu    sync.Mutex
 	calls map[Key]uint64
@@ -59,6 +60,7 @@ var errUnavailable = errors.New("the API is not available")
 // apply makes the object as wanted, or says why not.
 func (a *api) apply(ctx context.Context, key Key, wanted version) error {
 	luck := a.luck(key)
+	a.getStuck(key)
 	if err := wait(ctx, latency/2+time.Duration(luck.Int64N(int64(latency)))); err != nil {
 		return err
 	}
@@ -70,6 +72,23 @@ func (a *api) apply(ctx context.Context, key Key, wanted version) error {
 		return a.misbehave(ctx, luck.Float64())
 	}
 	return a.observe(key, wanted)
+}
+
+// stuckObject is the one whose first call takes as long as -stuck says.
+var stuckObject = objectOf("tenant-1", 7)
+
+// getStuck is what no timeout helps against: code that does not heed its context, such as a
+// client without a deadline of its own.
+func (a *api) getStuck(key Key) {
+	if a.stuck > 0 && key == stuckObject && a.isFirstCall(key) {
+		time.Sleep(a.stuck)
+	}
+}
+
+func (a *api) isFirstCall(key Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.calls[key] == 1
 }
 
 // misbehave does one of the things that happen.

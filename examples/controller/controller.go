@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/examples/internal/monitor"
 )
 
 // A controller is one run of the program.
@@ -22,6 +23,7 @@ type controller struct {
 	reconciler *reconciler
 	queue      *shardq.Queue[Key]
 	workers    *shardq.Workers[Key]
+	monitor    *monitor.Monitor // nil without -listen
 }
 
 // newController opens the database, and sees to it that it has the objects. After an error
@@ -32,14 +34,32 @@ func newController(config config, log *log.Logger) (*controller, error) {
 		return nil, fmt.Errorf("-db %s: %w", config.database, err)
 	}
 	c := &controller{config: config, log: log, state: state, ledger: newLedger()}
-	c.api = &api{observe: state.observe, fail: config.fail, seed: config.seed, calls: map[Key]uint64{}}
+	c.api = &api{observe: state.observe, fail: config.fail, seed: config.seed, stuck: config.stuck, calls: map[Key]uint64{}}
 	c.reconciler = &reconciler{state: state, api: c.api, ledger: c.ledger, log: log}
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("-db %s: %w", config.database, err), state.database.Close())
 	}
 	c.queue = shardq.Must(c.queueOptions())
 	c.workers, err = shardq.NewWorkers(c.queue, c.workerOptions())
-	return c, err
+	if err == nil {
+		err = c.watch()
+	}
+	if err != nil {
+		return nil, errors.Join(err, state.database.Close())
+	}
+	return c, nil
+}
+
+// watch serves what there is to see, if that is asked for.
+func (c *controller) watch() (err error) {
+	if c.config.listen == "" {
+		return nil
+	}
+	if c.monitor, err = monitor.Start(c.config.listen, "controller", c.queue); err != nil {
+		return fmt.Errorf("-listen: %w", err)
+	}
+	c.log.Printf("to be seen at %s", c.monitor.URL())
+	return nil
 }
 
 // prepare makes the objects, and tells how they are.
@@ -57,6 +77,7 @@ func (c *controller) prepare() error {
 // run does the work until the duration or ctx is over, brings it to its end, proves it, and
 // reports. It returns the exit code.
 func (c *controller) run(ctx context.Context, stdout io.Writer) int {
+	defer c.monitor.Close()
 	start := time.Now()
 	failure := c.work(ctx)
 	elapsed := time.Since(start)

@@ -21,6 +21,8 @@ type config struct {
 	noPriorities bool
 	noGroups     bool
 	database     string // empty: a temporary file
+	stuck        time.Duration
+	listen       string // empty: nothing is served
 }
 
 const usageHead = `Usage: controller [flags]
@@ -58,6 +60,8 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags.BoolVar(&c.noPriorities, "no-priorities", false, "the initial list has the priority of a change")
 	flags.BoolVar(&c.noGroups, "no-groups", false, "the tenants have no turns and no limit: whoever comes first is served first")
 	flags.StringVar(&c.database, "db", "", "SQLite database `file` to go on with or create (default a temporary one, removed at the end)")
+	flags.DurationVar(&c.stuck, "stuck", 0, "how long the first call for "+stuckObject.String()+" takes, which heeds no timeout: to be found on the page")
+	flags.StringVar(&c.listen, "listen", "", "`address` on which to serve a live page and /metrics meanwhile, such as 127.0.0.1:6060")
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(stderr)
@@ -88,6 +92,7 @@ func (c config) validate() error {
 	require(c.objects > 0, "-objects %d: want at least 1", c.objects)
 	require(c.workers > 0, "-workers %d: want at least 1", c.workers)
 	require(c.flood >= 0, "-flood %d: want 0 or more", c.flood)
+	require(c.stuck >= 0, "-stuck %v: want 0 or more", c.stuck)
 	require(c.fail >= 0 && c.fail <= 1, "-fail %v: want 0 to 1", c.fail)
 	return errors.Join(faults...)
 }

@@ -45,6 +45,8 @@ func (c *controller) queueOptions() shardq.Options[Key] {
 		// less. OnStuck implies ages, by which the progress names the slowest, too.
 		StuckAfter: stuckAfter,
 		OnStuck:    c.reconciler.stuck,
+		// What is counted and measured is for those who look: see -listen.
+		Metrics: c.config.listen != "",
 	}
 	if !c.config.noGroups {
 		// Each tenant has its turn, however much another has in the queue, and always
@@ -71,6 +73,8 @@ func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
 		// until the patience was over: the list of the next start stands for both.
 		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
 		DrainTimeout: drainTimeout,
+		// A goroutine profile tells then which worker is where.
+		Labels: c.config.listen != "",
 	}
 }
 

@@ -29,6 +29,7 @@ type config struct {
 	seed       uint64
 	duration   time.Duration
 	strict     bool
+	listen     string // empty: nothing is served
 }
 
 const usageHead = `Usage: ingest [flags]
@@ -85,6 +86,7 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choice that -fail makes")
 	flags.DurationVar(&c.duration, "duration", 0, "stop reading after this long (default at the end of the input)")
 	flags.BoolVar(&c.strict, "strict", false, "stop at the first malformed record")
+	flags.StringVar(&c.listen, "listen", "", "`address` on which to serve a live page and /metrics meanwhile, such as 127.0.0.1:6060")
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usageHead)
 		flags.PrintDefaults()

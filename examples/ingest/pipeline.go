@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
+
+	"github.com/shardq/shardq/examples/internal/monitor"
 )
 
 // A pipeline is one run of the program.
@@ -14,6 +17,7 @@ type pipeline struct {
 	events   *events
 	sink     *sink
 	progress *progress
+	monitor  *monitor.Monitor // nil without -listen
 }
 
 // newPipeline opens the input and the database. After an error nothing is left
@@ -30,18 +34,36 @@ func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, e
 	if err != nil {
 		return nil, err
 	}
-	sink, err := openSink(config.database, input.name)
+	watching, err := watch(config, events)
 	if err != nil {
 		return nil, err
 	}
+	sink, err := openSink(config.database, input.name)
+	if err != nil {
+		watching.Close()
+		return nil, err
+	}
 	progress := &progress{start: time.Now(), size: input.size, pending: events.Len}
-	return &pipeline{config, console, input, events, sink, progress}, nil
+	return &pipeline{config, console, input, events, sink, progress, watching}, nil
+}
+
+// watch serves what there is to see, if that is asked for.
+func watch(config config, events *events) (*monitor.Monitor, error) {
+	if config.listen == "" {
+		return nil, nil
+	}
+	m, err := monitor.Start(config.listen, "ingest", events.Queue())
+	if err != nil {
+		return nil, fmt.Errorf("-listen: %w", err)
+	}
+	return m, nil
 }
 
 // run does the work: it reads until the end of the input or of ctx, which stop
 // ends, writes what was read, proves it, and reports to stdout. It returns the
 // exit code.
 func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout io.Writer) int {
+	defer p.monitor.Close()
 	p.announce()
 	complaints := &complaints{console: p.console}
 	if p.config.strict {
@@ -58,6 +80,9 @@ func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout
 // announce says what is about to happen.
 func (p *pipeline) announce() {
 	p.console.notice("reading %s as %s", p.input.describe(), p.input.kind)
+	if p.monitor != nil {
+		p.console.notice("to be seen at %s and, by Prometheus, at %smetrics", p.monitor.URL(), p.monitor.URL())
+	}
 	if p.sink.temporary {
 		p.console.notice("writing to %s, which is removed at the end; keep one with -db", p.sink.path)
 	} else {

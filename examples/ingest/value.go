@@ -40,6 +40,7 @@ func newEvents(config config) (*events, error) {
 			Name:        "ingest",
 			Shards:      config.shards,
 			RateLimiter: limiter.NewExponential[string](firstRetry, lastRetry),
+			Metrics:     config.listen != "",
 		},
 		Merge:    merge,
 		Capacity: config.maxPending,

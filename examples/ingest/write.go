@@ -70,6 +70,7 @@ func (w *writing) start() error {
 		OnError:     w.failed,
 		OnGiveUp:    w.gaveUp,
 		Drain:       &shardq.DrainOptions{},
+		Labels:      w.config.listen != "",
 	})
 	if err != nil {
 		return err

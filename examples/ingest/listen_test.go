@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestListenShowsTheQueueWhileItWorks: what is read from a pipe that stays open is written
+// meanwhile, and both the page and the metrics say so.
+func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
+	input, output := io.Pipe()
+	shown := make(chan string, 1)
+	stderr := &watcher{text: "/metrics\n"}
+	stderr.call = func() { shown <- stderr.all.String() }
+	over := make(chan int)
+	go func() {
+		over <- run([]string{"-input", "-", "-listen", "127.0.0.1:0"}, process{input, io.Discard, stderr, nil})
+	}()
+	_, url, _ := strings.Cut(<-shown, "to be seen at ")
+	url, _, _ = strings.Cut(url, " ")
+	_, err := io.WriteString(output, "a\nb\na\n")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return strings.Contains(get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 2`) ||
+			strings.Contains(get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 3`)
+	}, time.Minute, time.Millisecond)
+	require.Contains(t, get(t, url+"?format=text"), "ingest: running")
+	require.NoError(t, output.Close())
+	require.Equal(t, exitProven, <-over)
+	_, err = http.Get(url)
+	require.Error(t, err, "the server ends with the program")
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	require.NoError(t, err)
+	defer http.DefaultClient.CloseIdleConnections()
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(text))
+	return string(text)
+}
+
+func TestListenRefusesAnAddressThatCannotBe(t *testing.T) {
+	o := ingest("a\n", "-input", "-", "-listen", "127.0.0.1:-1")
+	require.Equal(t, exitUnusable, o.code)
+	require.Contains(t, o.stderr, "-listen")
+}

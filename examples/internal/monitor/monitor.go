@@ -1,0 +1,106 @@
+// Package monitor serves what there is to see of the queues of an example program while it works:
+//
+//	/              the live page
+//	/metrics       for Prometheus
+//	/debug/vars    the same as JSON, and the memory of the program
+//	/debug/pprof/  profiles, in which the workers are labeled
+package monitor
+
+import (
+	"context"
+	"expvar"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
+	"github.com/shardq/shardq/observe/expvars"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// mostGroups is how many groups of a queue have series of their own.
+const mostGroups = 20
+
+// closing bounds how long requests that are under way may hold up the end of the program.
+const closing = time.Second
+
+// A Monitor is a server.
+type Monitor struct {
+	server   *http.Server
+	listener net.Listener
+	ended    chan struct{}
+}
+
+// Start listens on an address, such as 127.0.0.1:6060, or with port 0 for any that is free, and
+// serves what there is to see of the queues, until Close. The queues must have metrics.
+func Start(address, title string, queues ...shardq.Observable) (*Monitor, error) {
+	handler, err := handler(title, queues)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	m := &Monitor{
+		server:   &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second},
+		listener: listener,
+		ended:    make(chan struct{}),
+	}
+	go func() {
+		defer close(m.ended)
+		_ = m.server.Serve(listener) // http.ErrServerClosed
+	}()
+	return m, nil
+}
+
+// URL returns where the page is.
+func (m *Monitor) URL() string { return fmt.Sprintf("http://%v/", m.listener.Addr()) }
+
+// Close ends the server. A nil Monitor has nothing to end.
+func (m *Monitor) Close() {
+	if m == nil {
+		return
+	}
+	ctx, release := context.WithTimeout(context.Background(), closing)
+	defer release()
+	if m.server.Shutdown(ctx) != nil {
+		_ = m.server.Close()
+	}
+	<-m.ended
+}
+
+func handler(title string, queues []shardq.Observable) (http.Handler, error) {
+	page, err := debugpage.New(debugpage.Options{Title: title, Queues: queues, PollEvery: time.Second})
+	if err != nil {
+		return nil, err
+	}
+	collector, err := shardqprom.NewCollector(shardqprom.Options{Groups: mostGroups}, queues...)
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	stats, err := expvars.Func(queues...)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/vars", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		fmt.Fprintf(w, "{\"queues\": %v, \"memstats\": %v}\n", stats, expvar.Get("memstats"))
+	})
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux, nil
+}
