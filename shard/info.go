@@ -116,7 +116,7 @@ func (s *Set[T]) Look(limit int) (l Look[T]) {
 	return l
 }
 
-func (l *Look[T]) lookInto(sh *shard[T], limit int, now uint64) {
+func (l *Look[T]) lookInto(sh *shard[T], limit int, now present) {
 	sh.mu.Lock()
 	sh.addLockedTo(&l.Stats, now)
 	if limit > 0 {

@@ -139,9 +139,6 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	if sh.processing == 0 {
 		return 0, 0
 	}
-	// Some may have been handed out since the clock was read: their stamps are of a later
-	// reading, and would be taken off what the others add.
-	now = max(now, sh.set.pulse.now.Load())
 	together = time.Duration(uint64(sh.processing)*now - sh.measures().begins)
 	longest = sh.age(sh.table.inFlight.head, now)
 	if together < 0 && float64(sh.processing)*float64(longest) >= math.MaxInt64 {
@@ -164,11 +161,11 @@ func (s *Set[T]) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
 	}
-	now, end := s.readAnyway(), inFlight{}
+	now, end := s.presentAnyway(), inFlight{}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		together, longest := sh.inFlight(now)
+		together, longest := sh.inFlight(sh.seen(now))
 		sh.mu.Unlock()
 		end.together = bounded(end.together, together)
 		end.longest = max(end.longest, longest)
@@ -176,12 +173,33 @@ func (s *Set[T]) noteEndOfUpdates() {
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
 
-// readAnyway reads the clock, or returns the last reading if it panics: a shutdown goes on
-// then, and calls the clock once more at its end.
-func (s *Set[T]) readAnyway() (now uint64) {
-	now = s.pulse.now.Load()
+// A present is a reading of the clock by somebody who is about to look into the shards, and what
+// the pulse was before.
+type present struct{ now, pulse uint64 }
+
+// present reads the clock: hold no lock.
+func (s *Set[T]) present() present {
+	pulse := s.pulse.now.Load()
+	return present{s.time.nanoseconds(), pulse}
+}
+
+// presentAnyway is present, or the last reading if the clock panics: a shutdown goes on then, and calls the
+// clock once more at its end.
+func (s *Set[T]) presentAnyway() (now present) {
+	now.now = s.pulse.now.Load()
+	now.pulse = now.now
 	defer func() { _ = recover() }()
-	return s.time.nanoseconds()
+	return s.present()
+}
+
+// seen returns the moment at which somebody looks into the shard, under its lock. What was
+// handed out since the clock was read has a stamp of a later reading, which would be taken off
+// what the others add to the time in flight.
+func (sh *shard[T]) seen(by present) uint64 {
+	if pulse := sh.set.pulse.now.Load(); pulse != by.pulse {
+		return max(by.now, pulse)
+	}
+	return by.now
 }
 
 // stampOf returns the driver's reading as a stamp.

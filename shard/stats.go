@@ -142,7 +142,7 @@ func (s *Set[T]) Stats() Stats {
 }
 
 // newStats returns what is counted without a lock, and the present, if ages are kept.
-func (s *Set[T]) newStats() (stats Stats, now uint64) {
+func (s *Set[T]) newStats() (stats Stats, now present) {
 	_, held := s.heldBack.read()
 	stats = Stats{
 		Shards:       len(s.shards),
@@ -155,7 +155,7 @@ func (s *Set[T]) newStats() (stats Stats, now uint64) {
 		PerShard:     make([]ShardInfo, 0, len(s.shards)),
 	}
 	if s.ages {
-		now = s.time.nanoseconds()
+		now = s.present()
 	}
 	if s.measures != nil {
 		stats.Metrics = s.newMetrics()
@@ -181,7 +181,8 @@ func (s *Set[T]) finish(stats *Stats) {
 }
 
 // addLockedTo adds the shard's part to the stats.
-func (sh *shard[T]) addLockedTo(stats *Stats, now uint64) {
+func (sh *shard[T]) addLockedTo(stats *Stats, read present) {
+	now := sh.seen(read)
 	info := sh.infoLocked(now)
 	stats.PerShard = append(stats.PerShard, info)
 	stats.Ready += info.Ready
