@@ -10,7 +10,8 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// TestUnchecked: it registers where a name is taken, as long as the texts and the labels are the same.
+// TestUnchecked: it registers where a name is taken, as long as the texts and the labels are the
+// same.
 func TestUnchecked(t *testing.T) {
 	theirs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "workqueue_adds_total", Help: "[BETA] Total number of adds handled by workqueue",
