@@ -10,8 +10,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Schema is what Prometheus calls the schema of the buckets, and OpenTelemetry their scale: each bound is 2
-// to the power of 2⁻³ times the one before.
+// Schema is what Prometheus calls the schema of the buckets, and OpenTelemetry their scale: each
+// bound is 2 to the power of 2⁻³ times the one before.
 const Schema = 3
 
 const perDoubling = 1 << Schema
@@ -21,14 +21,14 @@ type Buckets struct {
 	// Zero is the number of durations of no length.
 	Zero uint64
 	// First is the number of the first bucket, and Counts how many durations there are in it and
-	// those that follow: in bucket i those that are longer than 2^((i-1)/8) s, and not longer
-	// than 2^(i/8) s.
+	// those that follow: in bucket i those that are longer than 2^((i-1)/8) s, and not longer than
+	// 2^(i/8) s.
 	First  int
 	Counts []uint64
 }
 
-// longest is the number of the bucket in which all is that is longer than what a queue tells
-// apart, half an hour: the first bucket beyond.
+// longest is the number of the bucket in which all is that is longer than what a queue tells apart,
+// half an hour: the first bucket beyond.
 const longest = 11*perDoubling + 1
 
 // Of returns the buckets of a histogram. They hold exactly what was recorded: a queue's buckets

@@ -15,11 +15,10 @@ const Others = "other"
 // nameBytes is how much of the name of a group is shown.
 const nameBytes = 128
 
-// Groups returns so many groups by the names under which they are shown, those that hold the most, and
-// the sum of all others as [Others]. It is nil if the queue has no groups, or panics when it is
-// asked for them. Names are valid UTF-8 of at most 128 bytes; groups whose names are
-// then alike are added up. It goes through all groups of the queue, and keeps twice as many as
-// are wanted.
+// Groups returns so many groups by the names under which they are shown, those that hold the most,
+// and the sum of all others as [Others]. It is nil if the queue has no groups, or panics when it is
+// asked for them. Names are valid UTF-8 of at most 128 bytes; groups whose names are then alike are
+// added up. It goes through all groups of the queue, and keeps twice as many as are wanted.
 func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 	if !r.Configuration.Groups {
 		return nil

@@ -13,8 +13,8 @@ type Reading struct {
 }
 
 // Read reads each queue once, in no order, and takes out those that are closed: they are not among
-// what it returns. A queue that panics, for its clock or its limiter did, is among them
-// without having been read.
+// what it returns. A queue that panics, for its clock or its limiter did, is among them without
+// having been read.
 func (r *Roster) Read() []Reading {
 	rows := r.list()
 	readings := make([]Reading, 0, len(rows))
@@ -55,8 +55,8 @@ func (row *Row) stats() (stats shardq.Stats, ok bool) {
 	return stats, stats.Metrics != nil
 }
 
-// closed reports whether a queue is shut down and has nothing left to do. That does not
-// change any more: once a shutdown has begun, no shard takes anything in.
+// closed reports whether a queue is shut down and has nothing left to do. That does not change any
+// more: once a shutdown has begun, no shard takes anything in.
 func closed(s *shardq.Stats) bool {
 	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Waiting == 0
 }

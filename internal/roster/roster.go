@@ -1,5 +1,5 @@
-// Package roster keeps the queues that somebody looks at again and again, by their names,
-// and lets go of those that are closed.
+// Package roster keeps the queues that somebody looks at again and again, by their names, and lets
+// go of those that are closed.
 package roster
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Roster has queues by their names. The zero Roster is empty. All methods are safe for
-// concurrent use; a Roster must not be copied. No lock is held while a queue is asked: a queue
-// calls its clock and its limiter, which may be anybody's code.
+// A Roster has queues by their names. The zero Roster is empty. All methods are safe for concurrent
+// use; a Roster must not be copied. No lock is held while a queue is asked: a queue calls its clock
+// and its limiter, which may be anybody's code.
 type Roster struct {
 	mu   sync.Mutex
 	rows map[string]*Row
@@ -39,8 +39,8 @@ type Row struct {
 // fewRows is how many rows there are before Add begins to look for closed queues.
 const fewRows = 16
 
-// NamesOf returns a row for each of the queues, with the name that the queue has itself. A nil queue
-// has none.
+// NamesOf returns a row for each of the queues, with the name that the queue has itself. A nil
+// queue has none.
 func NamesOf(queues []shardq.Observable) []*Row {
 	rows := make([]*Row, len(queues))
 	for i, queue := range queues {
@@ -52,8 +52,8 @@ func NamesOf(queues []shardq.Observable) []*Row {
 	return rows
 }
 
-// Add takes rows in: all of them, or none and returns an error that names every fault. A row must have a
-// queue that keeps metrics, and a name that no other has, of valid UTF-8, not empty. The
+// Add takes rows in: all of them, or none and returns an error that names every fault. A row must
+// have a queue that keeps metrics, and a name that no other has, of valid UTF-8, not empty. The
 // name of a queue that is closed is free.
 func (r *Roster) Add(rows ...*Row) error {
 	var faults []error
@@ -85,8 +85,8 @@ func (row *Row) complete() error {
 	return nil
 }
 
-// sweep lets go of closed queues: of those whose names are wanted, and now and then of all, so
-// that they go also where nobody reads.
+// sweep lets go of closed queues: of those whose names are wanted, and now and then of all, so that
+// they go also where nobody reads.
 func (r *Roster) sweep(wanted []*Row) {
 	r.mu.Lock()
 	var suspects []*Row

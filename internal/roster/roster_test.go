@@ -65,8 +65,8 @@ func (s swapped) Stats() shardq.Stats {
 	return stats
 }
 
-// TestReplacedWhileRead: who finds a queue closed does not take out another one that has its name by
-// now. No lock is held while a queue is read, or this would wait for itself.
+// TestReplacedWhileRead: who finds a queue closed does not take out another one that has its name
+// by now. No lock is held while a queue is read, or this would wait for itself.
 func TestReplacedWhileRead(t *testing.T) {
 	var r roster.Roster
 	old := newQueue("a")

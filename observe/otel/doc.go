@@ -16,22 +16,23 @@
 // not count, in the namespace shardq. Names and units follow the semantic conventions: units are
 // not part of names, durations are in s, and counts have their annotation, such as {item}. The
 // attribute workqueue.name is the name under which a queue was added. docs/metrics.md of the
-// repository says what each means, under the names that they have for Prometheus; a test keeps the two alike.
+// repository says what each means, under the names that they have for Prometheus; a test keeps the
+// two alike.
 //
 // Counters and gauges come by one callback, which reads each queue once. A queue counts its
-// durations itself, so the histograms cannot be instruments: they come from the Observer as a producer,
-// which the reader asks beside its own instruments. A reader that is not given the Observer has no
-// histograms. They are exponential histograms of scale 3, and hold exactly what was measured, as exact
-// as [shardq.Options].Metrics says, but that what took no time at all may count as a nanosecond, and that all
-// that took longer than 2048 s is in the bucket that begins there.
+// durations itself, so the histograms cannot be instruments: they come from the Observer as a
+// producer, which the reader asks beside its own instruments. A reader that is not given the
+// Observer has no histograms. They are exponential histograms of scale 3, and hold exactly what was
+// measured, as exact as [shardq.Options].Metrics says, but that what took no time at all may count
+// as a nanosecond, and that all that took longer than 2048 s is in the bucket that begins there.
 //
 // Their temporality is cumulative, whatever the reader's selector says, for a producer is not
-// asked. They begin when the queue was added, as far as is told; what it measured before is
-// among them.
+// asked. They begin when the queue was added, as far as is told; what it measured before is among
+// them.
 //
 // # Names
 //
-// A queue is shown under its name, so two of an Observer cannot have the same, nor none at all: that is
-// an error at [Observer.Add]. [Observer.AddAs] shows a queue under another name. A queue that is
-// shut down and empty disappears by itself, and its name is free.
+// A queue is shown under its name, so two of an Observer cannot have the same, nor none at all:
+// that is an error at [Observer.Add]. [Observer.AddAs] shows a queue under another name. A queue
+// that is shut down and empty disappears by itself, and its name is free.
 package shardqotel

@@ -15,26 +15,26 @@ const Scope = "github.com/shardq/shardq/observe/otel"
 
 // Options configure an [Observer]. The zero Options show no groups.
 type Options struct {
-	// Groups is how many groups of each queue are shown in shardq.group.items: those with the
-	// most items. The others are added up in the group "other". Each collection goes through all
-	// groups that have items. Names of groups are cut after 128 bytes. Default: 0, none.
+	// Groups is how many groups of each queue are shown in shardq.group.items: those with the most
+	// items. The others are added up in the group "other". Each collection goes through all groups
+	// that have items. Names of groups are cut after 128 bytes. Default: 0, none.
 	Groups int
 }
 
-// An Observer shows queues to OpenTelemetry. It reads them when it is asked to, and does
-// nothing in between: it has no goroutine, and the queues do not know of it. All methods are safe for
+// An Observer shows queues to OpenTelemetry. It reads them when it is asked to, and does nothing in
+// between: it has no goroutine, and the queues do not know of it. All methods are safe for
 // concurrent use, and none holds a lock while a queue is read.
 //
-// A queue that is shut down and has nothing left to do disappears: the next collection shows it no more,
-// and the Observer lets go of it. Until then it keeps a queue from being collected as garbage,
-// also one that is dropped without a shutdown: Remove it.
+// A queue that is shut down and has nothing left to do disappears: the next collection shows it no
+// more, and the Observer lets go of it. Until then it keeps a queue from being collected as
+// garbage, also one that is dropped without a shutdown: Remove it.
 type Observer struct {
 	roster  roster.Roster
 	options Options
 }
 
-// NewObserver returns an Observer of queues, to which [Observer.Add] adds more. The error names every
-// fault of the options, or of the queues: see Add.
+// NewObserver returns an Observer of queues, to which [Observer.Add] adds more. The error names
+// every fault of the options, or of the queues: see Add.
 func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error) {
 	if options.Groups < 0 {
 		return nil, fmt.Errorf("shardqotel: Options.Groups is %d: want 0 (none) or more", options.Groups)
@@ -48,8 +48,8 @@ func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error
 
 // Add adds queues under their names: all of them, or none, and returns an error that names every
 // fault. Each must be made with [shardq.Options].Metrics, and have a name that no other queue of
-// this Observer has. For queues whose names are empty or equal there is [Observer.AddAs]. The
-// name of a queue that is closed is free again.
+// this Observer has. For queues whose names are empty or equal there is [Observer.AddAs]. The name
+// of a queue that is closed is free again.
 func (o *Observer) Add(queues ...shardq.Observable) error {
 	return o.add(roster.NamesOf(queues)...)
 }
@@ -72,8 +72,8 @@ func (o *Observer) Remove(name string) bool { return o.roster.Remove(name) }
 
 // Register makes the instruments with a meter of the provider, and has them observed by one
 // callback, which locks the shards of each queue one after the other, briefly. The registration's
-// Unregister ends that. An Observer may be registered with several providers. If there
-// is an error, nothing is registered.
+// Unregister ends that. An Observer may be registered with several providers. If there is an error,
+// nothing is registered.
 func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
 	if provider == nil {
 		return nil, errors.New("shardqotel: the provider is nil")

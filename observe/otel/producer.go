@@ -62,8 +62,8 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
-// point returns the histogram of a queue. OpenTelemetry numbers a bucket by its lower bound, where we do
-// by its upper.
+// point returns the histogram of a queue. OpenTelemetry numbers a bucket by its lower bound, where
+// we do by its upper.
 func point(r *roster.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket

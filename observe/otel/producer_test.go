@@ -124,8 +124,8 @@ type broken struct{ shardq.Observable }
 
 func (broken) Stats() shardq.Stats { panic("the clock is broken") }
 
-// TestPanicFailsOneQueue: others are shown, and that it failed is counted: by the callback and by the
-// producer.
+// TestPanicFailsOneQueue: others are shown, and that it failed is counted: by the callback and by
+// the producer.
 func TestPanicFailsOneQueue(t *testing.T) {
 	queue, _ := newQueue("q")
 	sound, _ := newQueue("sound")

@@ -34,8 +34,8 @@ func used(b *testing.B, queues int) *shardqprom.Collector {
 	return c
 }
 
-// BenchmarkScrape is one scrape of ten queues of 32 shards: collected alone, gathered by a registry,
-// and served as text and as protobuf.
+// BenchmarkScrape is one scrape of ten queues of 32 shards: collected alone, gathered by a
+// registry, and served as text and as protobuf.
 func BenchmarkScrape(b *testing.B) {
 	c := used(b, 10)
 	registry := prometheus.NewRegistry()

@@ -10,14 +10,14 @@ import (
 	"github.com/shardq/shardq/internal/roster"
 )
 
-// A Collector shows queues to a registry. It reads them when it is asked to, by one call of
-// Stats each, and does nothing in between: it has no goroutine, and the queues do not know of
-// it. All methods are safe for concurrent use, and none holds a lock while a queue is read.
+// A Collector shows queues to a registry. It reads them when it is asked to, by one call of Stats
+// each, and does nothing in between: it has no goroutine, and the queues do not know of it. All
+// methods are safe for concurrent use, and none holds a lock while a queue is read.
 //
 // A queue that is shut down and has nothing left to do disappears: the next scrape shows it no
-// more, and the Collector lets go of it. What it counted since the scrape before is not
-// shown. Until then the Collector keeps a queue from being collected as garbage, also one that
-// is dropped without a shutdown: Remove it.
+// more, and the Collector lets go of it. What it counted since the scrape before is not shown.
+// Until then the Collector keeps a queue from being collected as garbage, also one that is dropped
+// without a shutdown: Remove it.
 type Collector struct {
 	roster    roster.Roster
 	options   Options
@@ -93,9 +93,9 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect gives the registry the series. It locks the shards of each queue one after the other, briefly.
-// If a queue panics, as its clock or its limiter may, that is counted, and the scrape
-// goes on with the other queues.
+// Collect gives the registry the series. It locks the shards of each queue one after the other,
+// briefly. If a queue panics, as its clock or its limiter may, that is counted, and the scrape goes
+// on with the other queues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, reading := range c.roster.Read() {
 		c.collect(&reading, metrics)
@@ -120,8 +120,8 @@ func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric)
 	}
 }
 
-// labels returns the labels of a family: the common ones, as a rule, and what it has beside
-// is empty.
+// labels returns the labels of a family: the common ones, as a rule, and what it has beside is
+// empty.
 func (c *Collector) labels(f *family, common []*dto.LabelPair, names []string) []*dto.LabelPair {
 	if len(f.labels) == 0 {
 		return common

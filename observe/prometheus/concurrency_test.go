@@ -14,8 +14,8 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// TestScrapesBesideWorkers: scrapes, queues that come and go, and eight workers, all at once. What is
-// counted never goes down, and in the end all is told.
+// TestScrapesBesideWorkers: scrapes, queues that come and go, and eight workers, all at once. What
+// is counted never goes down, and in the end all is told.
 func TestScrapesBesideWorkers(t *testing.T) {
 	const keys, rounds = 64, 40
 	q := shardq.Must(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})

@@ -14,8 +14,8 @@ import (
 // way, and the label le has the same text here, 9.999999999999999e-06.
 var bounds = prometheus.ExponentialBuckets(10e-9, 10, 12)
 
-// A histogram is shown with classic and with native buckets, as client_golang shows a
-// histogram that has both.
+// A histogram is shown with classic and with native buckets, as client_golang shows a histogram
+// that has both.
 type histogram struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

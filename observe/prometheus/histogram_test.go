@@ -101,8 +101,8 @@ func TestNativeBoundaries(t *testing.T) {
 	}
 }
 
-// isDecade reports whether a duration is a power of ten of nanoseconds: a bound of the classic buckets, some of
-// which are slightly astray in floating-point numbers.
+// isDecade reports whether a duration is a power of ten of nanoseconds: a bound of the classic
+// buckets, some of which are slightly astray in floating-point numbers.
 func isDecade(d time.Duration) bool {
 	for ; d > 1; d /= 10 {
 		if d%10 != 0 {

@@ -3,8 +3,8 @@ package shardqprom
 import "github.com/shardq/shardq"
 
 // workqueue returns the seven series that Kubernetes has of a workqueue. The texts are those that
-// are scraped there, word by word (a registry takes no two for one name): component-base
-// begins each with how stable it is.
+// are scraped there, word by word (a registry takes no two for one name): component-base begins
+// each with how stable it is.
 func workqueue(style Style) []family {
 	kubernetes := style == Kubernetes
 	choose := func(here, there string) string {

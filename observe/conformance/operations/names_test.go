@@ -1,5 +1,5 @@
-// Package operations_test checks what operators are given: that the documents, the dashboard
-// and the alert rules name the series that are really exported, and that the rules fire when they
+// Package operations_test checks what operators are given: that the documents, the dashboard and
+// the alert rules name the series that are really exported, and that the rules fire when they
 // should.
 package operations_test
 

@@ -83,7 +83,8 @@ func collected(t *testing.T, q shardq.Observable) []metricdata.Metrics {
 	return metrics
 }
 
-// translated returns the name of a metric in Prometheus, by the rules that OpenTelemetry has for that.
+// translated returns the name of a metric in Prometheus, by the rules that OpenTelemetry has for
+// that.
 func translated(m metricdata.Metrics) string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch m.Unit {

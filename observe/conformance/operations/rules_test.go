@@ -71,8 +71,8 @@ func TestAlertsOfThePageExist(t *testing.T) {
 	}
 }
 
-// A story is what a queue shows, minute by minute, in the notation of promtool, and which
-// alert it fires two hours later.
+// A story is what a queue shows, minute by minute, in the notation of promtool, and which alert it
+// fires two hours later.
 type story struct {
 	name   string
 	series []string
@@ -128,8 +128,8 @@ var stories = []story{
 	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
 }
 
-// TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story
-// for each alert.
+// TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story for
+// each alert.
 func TestAlertsFire(t *testing.T) {
 	rules := readRules(t)
 	told := map[string]bool{}

@@ -32,8 +32,8 @@ var formats = map[string]string{
 	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
 }
 
-// TestPrometheusReadsTheScrape: its own parsers take every format, without anything that they complain
-// of, and find the same counts; from protobuf they have native histograms that are valid.
+// TestPrometheusReadsTheScrape: its own parsers take every format, without anything that they
+// complain of, and find the same counts; from protobuf they have native histograms that are valid.
 func TestPrometheusReadsTheScrape(t *testing.T) {
 	server := serveTraffic(t)
 	for name, format := range formats {
@@ -85,7 +85,8 @@ func requireQuantiles(t *testing.T, h *histogram.FloatHistogram) {
 	}
 }
 
-// parseScrape scrapes, and returns the numbers and the native histograms by the names of the series.
+// parseScrape scrapes, and returns the numbers and the native histograms by the names of the
+// series.
 func parseScrape(t *testing.T, server *httptest.Server, format string) (map[string]float64, map[string]*histogram.Histogram) {
 	t.Helper()
 	body, kind := get(t, server, format)

@@ -10,8 +10,8 @@ import (
 // renewal is how often client-go renews what it says of unfinished work.
 const renewal = 500 * time.Millisecond
 
-// A steppedClock is a fake clock on which the renewal comes when it is told to, whatever
-// the time: so what client-go says can be compared at any moment.
+// A steppedClock is a fake clock on which the renewal comes when it is told to, whatever the time:
+// so what client-go says can be compared at any moment.
 type steppedClock struct {
 	*fakeclock.FakeClock
 	renew chan time.Time

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Series returns the families of a queue that Kubernetes has, each with the one metric of
-// this queue.
+// Series returns the families of a queue that Kubernetes has, each with the one metric of this
+// queue.
 func Series(t testing.TB, from prometheus.Gatherer, queue string) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := from.Gather()
@@ -76,8 +76,8 @@ func requireClose(t testing.TB, want, got float64, name string) {
 	require.InDelta(t, want, got, 1e-12+1e-9*math.Abs(want), name)
 }
 
-// requireSameHistogram compares all buckets that theirs has: Kubernetes has two classic ones less, and no
-// native ones.
+// requireSameHistogram compares all buckets that theirs has: Kubernetes has two classic ones less,
+// and no native ones.
 func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 	t.Helper()
 	require.Equal(t, want.GetSampleCount(), got.GetSampleCount(), name)

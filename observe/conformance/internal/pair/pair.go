@@ -1,5 +1,5 @@
-// Package pair has a queue of shardq and one of client-go that are used alike, step by step, on clocks that go
-// alike: to compare what is counted of them.
+// Package pair has a queue of shardq and one of client-go that are used alike, step by step, on
+// clocks that go alike: to compare what is counted of them.
 package pair
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// Grain is what all times are multiples of. No power of ten is a multiple of 7, so that no duration is
-// exactly at a bound of the classic buckets, which for client-go lies slightly astray.
+// Grain is what all times are multiples of. No power of ten is a multiple of 7, so that no duration
+// is exactly at a bound of the classic buckets, which for client-go lies slightly astray.
 const Grain = 7 * time.Nanosecond
 
 // A Pair is two queues. It must be made and used in a bubble of synctest.
@@ -123,8 +123,8 @@ func (p *Pair) step(grains time.Duration) {
 	p.settle()
 }
 
-// settle waits until client-go's goroutines have done all that there is to do, and brings what
-// it says of unfinished work, which it renews twice a second, up to date.
+// settle waits until client-go's goroutines have done all that there is to do, and brings what it
+// says of unfinished work, which it renews twice a second, up to date.
 func (p *Pair) settle() {
 	synctest.Wait()
 	if !p.down {

@@ -1,0 +1,42 @@
+package shardqprom_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	shardqprom "github.com/shardq/shardq/observe/prometheus"
+)
+
+// TestUnchecked: it registers where a name is taken, as long as the texts and the labels are the
+// same.
+func TestUnchecked(t *testing.T) {
+	theirs := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "workqueue_adds_total", Help: "[BETA] Total number of adds handled by workqueue",
+	}, []string{"name"})
+	theirs.WithLabelValues("theirs").Inc()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(theirs)
+	q, _ := newQueue("ours")
+	q.Add("a")
+
+	require.ErrorContains(t, registry.Register(newCollector(t, shardqprom.Options{}, q)), "already exists")
+	require.NoError(t, registry.Register(newCollector(t, shardqprom.Options{Unchecked: true}, q)))
+	families := gatherFrom(t, registry)
+	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=theirs"))
+	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=ours"))
+}
+
+// TestCoalescer: the queue of its keys is shown.
+func TestCoalescer(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Queue: shardq.Options[string]{Name: "sums", Metrics: true},
+		Merge: func(pending, next int) int { return pending + next },
+	})
+	require.NoError(t, c.Put("a", 1))
+	require.NoError(t, c.Put("a", 2))
+	families := gather(t, newCollector(t, shardqprom.Options{}, c.Queue()))
+	require.Equal(t, 1.0, value(t, families, "workqueue_depth", "name=sums"))
+}
