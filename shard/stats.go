@@ -81,7 +81,8 @@ type ShardInfo struct {
 	// Added counts the adds that asked for a run.
 	Added uint64
 	// OldestReady is for how long the item has been ready that is at the head of the line
-	// (with priorities, of that of the highest), and OldestProcessing for how long the
+	// (with priorities, of that of the highest; with groups, of the lines of some that are
+	// next in turn or held back, sixty-four at most), and OldestProcessing for how long the
 	// longest has been in processing, both to the tick; 0 if there is none, or no ages
 	// are kept.
 	OldestReady, OldestProcessing time.Duration
@@ -213,10 +214,29 @@ func (sh *shard[T]) infoLocked(now uint64) ShardInfo {
 	}
 	info.Held = int(sh.table.live)
 	if sh.set.ages {
-		info.OldestReady = sh.age(sh.fifo.head, now)
+		info.OldestReady = sh.oldestReady(now)
 		info.OldestProcessing = sh.age(sh.table.inFlight.head, now)
 	}
 	return info
+}
+
+// mostGroupsAsked is how many groups are asked for their oldest item: there may be very many.
+const mostGroupsAsked = 64
+
+// oldestReady returns for how long the oldest has been ready of those at the heads of lines.
+func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration) {
+	if sh.groups == nil {
+		return sh.age(sh.fifo.head, now)
+	}
+	asked := 0
+	for id := range sh.groups.inOrder() {
+		f, _ := sh.readyOf(id)
+		oldest = max(oldest, sh.age(f.head, now))
+		if asked++; asked == mostGroupsAsked {
+			break
+		}
+	}
+	return oldest
 }
 
 // age returns for how long an entry has been in its state; 0 if there is none.
