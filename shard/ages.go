@@ -110,8 +110,7 @@ func (sh *shard[T]) begin(id uint32, e *entry[T]) {
 		}
 		m.begins += now
 		if m.untilReading--; m.untilReading <= 0 {
-			m.untilReading = int32(sh.set.pulse.crowd.interval.Load())
-			sh.set.pulse.pass()
+			m.askForReading(&sh.set.pulse)
 		}
 	}
 	*since = now
@@ -127,6 +126,9 @@ func (sh *shard[T]) end(id uint32, e *entry[T]) {
 		m.work.record(began, sh.set.pulse.now.Load())
 		if e.phase() == ready {
 			m.dirty--
+		}
+		if m.untilReading--; m.untilReading <= 0 {
+			m.askForReading(&sh.set.pulse)
 		}
 	}
 	if id == t.told {

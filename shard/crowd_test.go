@@ -88,7 +88,7 @@ func TestCrowdIsGoneAfterAPause(t *testing.T) {
 }
 
 // TestCrowdReadsInTurns: the clock is read by each operation, until there are too many; then
-// by one after some hand-outs; and by each after a pause.
+// by one after some Gets and Dones, in turns; and by each after a pause.
 func TestCrowdReadsInTurns(t *testing.T) {
 	c := newMeddlingClock()
 	s := newTestSet(t, Config[int]{Clock: c, Ages: true, Metrics: true})
@@ -107,10 +107,11 @@ func TestCrowdReadsInTurns(t *testing.T) {
 	}
 	readings(100_000)
 	if interval := s.pulse.crowd.interval.Load(); interval != longestInterval {
-		t.Errorf("after very many readings within a tick, one is for %d items", interval)
+		t.Errorf("after very many readings within a tick, one is for %d Gets and Dones", interval)
 	}
-	if n := readings(10 * longestInterval); n != 10 {
-		t.Errorf("%d items were handed out with %d readings", 10*longestInterval, n)
+	const odd = longestInterval + 1
+	if n := readings(5 * odd); n != 10 {
+		t.Errorf("%d Gets and as many Dones made %d readings", 5*odd, n)
 	}
 	c.Step(time.Second)
 	if n := readings(50); n != 150 {

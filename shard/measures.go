@@ -20,7 +20,7 @@ type measures struct {
 	queue, work recorder
 	// marks counts the items that marked has.
 	marks int32
-	// untilReading is how many items are handed out before the next reading of the clock.
+	// untilReading is how many Gets and Dones there are before the next reading of the clock.
 	untilReading int32
 	// dirty counts the items that are to run once more after their processing.
 	dirty int
@@ -74,6 +74,14 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	m.marked.Release(id)
 	m.marks--
 	return at
+}
+
+// askForReading has the next operation read the clock, if the others are to find its reading,
+// and counts anew. The number is odd, lest it be the Dones for ever that are followed by a reading, or the
+// Gets: what time has passed since the one before goes to what ends with the reading.
+func (m *measures) askForReading(p *pulse) {
+	m.untilReading = int32(p.crowd.interval.Load() | 1)
+	p.pass()
 }
 
 // dropMarks gives the column back, of a shard that holds nothing.
