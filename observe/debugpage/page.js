@@ -421,6 +421,7 @@
 		}
 	}
 
+	// schedule arranges the next turn, or none while nobody looks.
 	function schedule() {
 		clearTimeout(timer);
 		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
@@ -441,12 +442,12 @@
 			setText(button, paused ? "Resume" : "Pause");
 			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
 			announce(paused ? "paused" : "resumed");
-			if (paused) clearTimeout(timer); else turn();
+			if (paused) schedule(); else turn();
 		});
 		byId("controls").append(button);
 	}
 
-	document.addEventListener("visibilitychange", () => { if (document.hidden) clearTimeout(timer); else if (!paused) turn(); });
+	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else turn(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
 	addPauseButton();

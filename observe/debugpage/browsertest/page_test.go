@@ -37,7 +37,7 @@ func resting(fake *clock.Fake) *shardq.Queue[string] {
 		fake.Step(time.Duration(i*i*i) * 700 * time.Millisecond)
 	}
 	for i := range 40 {
-		q.Add(fmt.Sprintf("tenant-%d/%d", i%4, i))
+		q.Add(fmt.Sprintf("tenant-%d/%d", i%7, i))
 		fake.Step(time.Duration(i) * 3 * time.Millisecond)
 		q.AddAfter(fmt.Sprintf("tenant-%d/later-%d", i%7, i), time.Duration(i*i)*time.Second+time.Minute)
 	}
