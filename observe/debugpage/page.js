@@ -118,7 +118,8 @@
 	}
 
 	function graph(element, past, path, name, ofRate) {
-		const line = past ? points(past, path, ofRate) : [];
+		if (!past || (at(past.at(-1).queue, path) ?? null) === null) return; // it is not kept
+		const line = points(past, path, ofRate);
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
