@@ -118,7 +118,8 @@
 	}
 
 	function graph(element, past, path, name, ofRate) {
-		const line = past ? points(past, path, ofRate) : [];
+		if (!past || (at(past.at(-1).queue, path) ?? null) === null) return; // it is not kept
+		const line = points(past, path, ofRate);
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
@@ -421,6 +422,7 @@
 		}
 	}
 
+	// schedule arranges the next turn, or none while nobody looks.
 	function schedule() {
 		clearTimeout(timer);
 		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
@@ -441,12 +443,12 @@
 			setText(button, paused ? "Resume" : "Pause");
 			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
 			announce(paused ? "paused" : "resumed");
-			if (paused) clearTimeout(timer); else turn();
+			if (paused) schedule(); else turn();
 		});
 		byId("controls").append(button);
 	}
 
-	document.addEventListener("visibilitychange", () => { if (document.hidden) clearTimeout(timer); else if (!paused) turn(); });
+	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else turn(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
 	addPauseButton();

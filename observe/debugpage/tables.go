@@ -13,13 +13,13 @@ var overviewColumns = []column[queueReport]{
 	{heading{"Queue", "id", asQueue, ""}, func(q queueReport) any { return q.ID }},
 	{heading{"State", "state", asState, ""}, func(q queueReport) any { return q.State }},
 	{heading{"Ready", "gauges.ready", asCount, ""}, func(q queueReport) any { return q.Gauges.Ready }},
-	{heading{"Last minutes", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
+	{heading{"Lately", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
 	{heading{"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestReadySeconds }},
 	{heading{"In processing", "gauges.processing", asCount, ""}, func(q queueReport) any { return q.Gauges.Processing }},
 	{heading{"Longest", "gauges.oldestProcessingSeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestProcessingSeconds }},
 	{heading{"Waiting", "gauges.waiting", asCount, ""}, func(q queueReport) any { return q.Gauges.Waiting }},
 	{heading{"Added", "counters.added", asCount, ""}, func(q queueReport) any { return q.Counters.Added }},
-	{heading{"Added per second", "counters.added", asRate, ""}, func(queueReport) any { return nil }},
+	{heading{"Per second", "counters.added", asRate, ""}, func(queueReport) any { return nil }},
 }
 
 var (
@@ -83,7 +83,7 @@ func (q queueReport) tables() []table {
 		}, retriedColumns, d.Retried),
 		newTable(table{
 			Path: "detail.groups", Title: "Groups, those with most ready first",
-			Note: unless(d.Configuration.Groups, groupsMissing), Empty: "No group has items.",
+			Note: unless(d.Configuration.Groups, groupsMissing), Empty: unless(!d.Configuration.Groups, "No group has items."),
 		}, groupColumns, d.Groups),
 	}
 }

@@ -131,9 +131,16 @@ func (b *tab) waitFor(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
+	look := chromedp.Evaluate[bool](
 		"new Promise(resolve => { const look = () => ("+expression+") ? resolve(true) : setTimeout(look, 20); look() })",
-		chromedp.EvalAwaitPromise))
+		chromedp.EvalAwaitPromise)
+	_, err := chromedp.Run(ctx, look)
+	for range 5 { // the look ends with the document that it began in
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		_, err = chromedp.Run(ctx, look)
+	}
 	if err != nil {
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 		require.NoError(b.t, err, "%s\n%s", expression, text)

@@ -37,7 +37,7 @@ func resting(fake *clock.Fake) *shardq.Queue[string] {
 		fake.Step(time.Duration(i*i*i) * 700 * time.Millisecond)
 	}
 	for i := range 40 {
-		q.Add(fmt.Sprintf("tenant-%d/%d", i%4, i))
+		q.Add(fmt.Sprintf("tenant-%d/%d", i%7, i))
 		fake.Step(time.Duration(i) * 3 * time.Millisecond)
 		q.AddAfter(fmt.Sprintf("tenant-%d/later-%d", i%7, i), time.Duration(i*i)*time.Second+time.Minute)
 	}
@@ -454,3 +454,15 @@ func TestAccessibleNames(t *testing.T) {
 
 // plain returns the text of a value of the accessibility tree.
 func plain(v *accessibility.Value) string { return strings.Trim(string(v.Value), `"`) }
+
+// TestWhatIsNotKeptHasNoGraph: a line at zero would say that nothing happens.
+func TestWhatIsNotKeptHasNoGraph(t *testing.T) {
+	b := newTab(t)
+	q := shardq.Must(shardq.Options[int]{Name: "plain"})
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.waitFor(`document.querySelector("[data-graph='counters.added'] svg")`)
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
+	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))
+	require.Contains(t, b.text("main"), "Options.Metrics switches them on.")
+	b.requireNoComplaints()
+}
