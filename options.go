@@ -142,7 +142,7 @@ type Options[T comparable] struct {
 	// It includes Ages, costs up to 8 bytes more for each item, and one to two KiB for each
 	// shard. While fewer than some 250 calls come in a millisecond, each reads the clock, and
 	// durations are exact. When there are more, several calls share a reading, which is
-	// as old as a shard takes for up to 256 Gets and Dones, and never older than a tick
+	// as old as a shard takes for up to 1,024 Gets and Dones, and never older than a tick
 	// and what the clock's timer is late. A duration is right to that, and the mean of many to
 	// the time that one item takes all the way, which is some microseconds then.
 	// Default: false, and nothing is paid.

@@ -84,10 +84,14 @@ func (sh *shard[T]) entryFor(item T, to address) (id uint32, e *entry[T]) {
 
 func (sh *shard[T]) needTable() {
 	if sh.table == nil {
-		sh.table = newTable[T](sh.set.ages)
-		if sh.set.measures != nil {
-			sh.table.since.measures = sh.needMeasures()
-		}
+		sh.makeTable() // apart, for each Add comes by here, and the rest is too long to be put in line
+	}
+}
+
+func (sh *shard[T]) makeTable() {
+	sh.table = newTable[T](sh.set.ages)
+	if sh.set.measures != nil {
+		sh.table.since.measures = sh.needMeasures()
 	}
 }
 

@@ -6,8 +6,8 @@ import "sync/atomic"
 // operations come, each reads the clock. When they are many, one of them does, and the others
 // find its reading, until a shard has had some Gets and Dones since it last asked for another, or the
 // driver says that the tick has passed. How many that is follows from how many readings
-// there are: between some sixty and two hundred and fifty in a millisecond, so that they take two or three
-// hundredths of a processor's time.
+// there are: between sixteen and sixty-four in a millisecond, so that they take less than a hundredth of a
+// processor's time.
 //
 // A reading that others find is old: as a rule by as long as some Gets and Dones take, and
 // if those stop, by a tick and what the timer is late. Both ends of a duration are old alike,
@@ -24,42 +24,62 @@ type crowd struct {
 	// interval is how many Gets and Dones a shard has for each reading; 0 while each operation
 	// reads.
 	interval atomic.Uint32
-	// tick is that in which readings are counted, and most how many there may be in one.
-	tick     atomic.Uint64
-	readings atomic.Uint32
-	most     uint32
+	// tick is that in which readings are counted, and alone and shared how many there may be in
+	// one.
+	tick          atomic.Uint64
+	readings      atomic.Uint32
+	alone, shared uint32
 }
 
 const (
-	// mostReadings is how many readings there may be in a millisecond before they become
-	// rarer. As one takes about a hundred nanoseconds, that is 2.5 % of a processor.
-	mostReadings = 256
+	// mostAlone is how many readings there may be in a millisecond while each operation
+	// reads, before they are shared. As one takes about a hundred nanoseconds, that is 2.5 % of a processor.
+	mostAlone = 256
+	// mostShared is how many there may be when they are shared, before they become rarer; with
+	// a quarter of that they become more. All processors want to see each of them, so there are fewer.
+	mostShared = 64
 	// longestInterval bounds how rare they become.
-	longestInterval = 256
+	longestInterval = 1024
 )
 
 // init takes the length of a tick.
 func (c *crowd) init(nanoseconds uint64) {
-	c.most = uint32(min(max(1, mostReadings*float64(nanoseconds)/1e6), 1<<30))
+	inATick := func(perMillisecond float64) uint32 {
+		return uint32(min(max(1, perMillisecond*float64(nanoseconds)/1e6), 1<<30))
+	}
+	c.alone, c.shared = inATick(mostAlone), inATick(mostShared)
 }
 
 // read counts a reading in a tick, and returns for how many Gets and Dones it is.
 func (c *crowd) read(tick uint64) (interval uint32) {
-	interval = c.interval.Load()
-	if before := c.tick.Load(); before != tick {
-		c.tick.Store(tick)
-		if n := c.readings.Swap(0); before+1 != tick {
-			interval = 0
-		} else if n < c.most/4 {
-			interval /= 2
-		}
-	} else if c.readings.Load() > c.most {
-		c.readings.Store(0)
-		interval = min(max(1, 2*interval), longestInterval)
-	}
+	before := c.interval.Load()
+	interval = c.adapt(tick, before)
 	c.readings.Add(1)
-	if interval != c.interval.Load() {
+	if interval != before {
 		c.interval.Store(interval)
 	}
 	return interval
+}
+
+// adapt returns the interval that is right now.
+func (c *crowd) adapt(tick uint64, interval uint32) uint32 {
+	if before := c.tick.Load(); before != tick {
+		c.tick.Store(tick)
+		switch n := c.readings.Swap(0); {
+		case before+1 != tick: // nothing happened for a tick, or the clock was set back
+			return 0
+		case n < c.shared/4:
+			return interval / 2
+		}
+		return interval
+	}
+	most := c.shared
+	if interval == 0 {
+		most = c.alone
+	}
+	if c.readings.Load() <= most {
+		return interval
+	}
+	c.readings.Store(0)
+	return min(max(1, 2*interval), longestInterval)
 }

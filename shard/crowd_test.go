@@ -29,10 +29,11 @@ func (c *crowd) readMany(n int, tick uint64) (interval uint32) {
 func TestCrowdBoundsTheReadings(t *testing.T) {
 	for _, tick := range []time.Duration{1, time.Microsecond, time.Millisecond, 7 * time.Millisecond} {
 		c := newCrowd(tick)
-		most := max(1, mostReadings*int(tick)/int(time.Millisecond))
-		if interval := c.readMany(most+1, 5); interval != 0 {
-			t.Errorf("with a tick of %v, the first %d readings are for %d items each", tick, most+1, interval)
+		alone := max(1, mostAlone*int(tick)/int(time.Millisecond))
+		if interval := c.readMany(alone+1, 5); interval != 0 {
+			t.Errorf("with a tick of %v, the first %d readings are for %d items each", tick, alone+1, interval)
 		}
+		most := max(1, mostShared*int(tick)/int(time.Millisecond))
 		for want := uint32(1); want <= longestInterval; want *= 2 {
 			if first, last := c.read(5), c.readMany(most, 5); first != want || last != want {
 				t.Errorf("with a tick of %v, a reading is for %d items, and then %d, not %d", tick, first, last, want)
@@ -48,9 +49,9 @@ func TestCrowdBoundsTheReadings(t *testing.T) {
 func TestCrowdInLongTicks(t *testing.T) {
 	for _, tick := range []time.Duration{time.Second, time.Hour, math.MaxInt64} {
 		c := newCrowd(tick)
-		want := uint32(min(mostReadings*float64(tick)/1e6, 1<<30))
-		if c.most != want {
-			t.Errorf("in a tick of %v there may be %d readings, not %d", tick, c.most, want)
+		want := uint32(min(mostAlone*float64(tick)/1e6, 1<<30))
+		if c.alone != want || c.shared != uint32(min(mostShared*float64(tick)/1e6, 1<<30)) {
+			t.Errorf("in a tick of %v there may be %d readings, or %d that are shared", tick, c.alone, c.shared)
 		}
 		c.read(1)
 		c.readings.Store(want)
@@ -64,13 +65,13 @@ func TestCrowdInLongTicks(t *testing.T) {
 // where they are many, for as many as before.
 func TestCrowdGoes(t *testing.T) {
 	c := newCrowd(time.Millisecond)
-	if c.readMany(5*(mostReadings+1), 1) != 8 {
+	if c.readMany(mostAlone+1+4*(mostShared+1), 1) != 8 {
 		t.Fatalf("the interval is %d", c.interval.Load())
 	}
 	for tick, step := range []struct {
 		n    int
 		want uint32
-	}{{mostReadings / 4, 8}, {mostReadings / 4, 8}, {mostReadings/4 - 1, 8}, {1, 4}, {1, 2}, {mostReadings / 4, 1}, {1, 1}, {1, 0}, {1, 0}} {
+	}{{mostShared / 4, 8}, {mostShared / 4, 8}, {mostShared/4 - 1, 8}, {1, 4}, {1, 2}, {mostShared / 4, 1}, {1, 1}, {1, 0}, {1, 0}} {
 		if got := c.readMany(step.n, uint64(tick)+2); got != step.want {
 			t.Errorf("in tick %d, a reading is for %d items, not %d", tick+2, got, step.want)
 		}
@@ -81,7 +82,7 @@ func TestCrowdGoes(t *testing.T) {
 func TestCrowdIsGoneAfterAPause(t *testing.T) {
 	for _, next := range []uint64{102, 1000, 99, 1} {
 		c := newCrowd(time.Millisecond)
-		if c.readMany(10*mostReadings, 100) == 0 || c.read(next) != 0 || c.interval.Load() != 0 {
+		if c.readMany(10*mostAlone, 100) == 0 || c.read(next) != 0 || c.interval.Load() != 0 {
 			t.Errorf("in tick %d after tick 100, a reading is for %d items", next, c.interval.Load())
 		}
 	}
@@ -242,7 +243,7 @@ func TestStampsOfAdds(t *testing.T) {
 func TestStampsWhenACrowdStops(t *testing.T) {
 	fake := clock.NewFake(start)
 	s := newTestSet(t, Config[int]{Clock: fake, Ages: true, Metrics: true})
-	for item := range 10 * mostReadings {
+	for item := range 10 * mostAlone {
 		s.Add(item)
 	}
 	if s.pulse.live.Load() == 0 {
