@@ -26,7 +26,7 @@ const listens = "127.0.0.1:6060"
 
 func TestForbiddenWords(t *testing.T) {
 	for _, d := range documents(t) {
-		text := strings.ReplaceAll(d.text, listens, "")
+		text := strings.ReplaceAll(d.text, listens, "here")
 		for what, pattern := range forbidden {
 			assert.Empty(t, pattern.FindAllString(text, -1), "%s has %s", d.path, what)
 		}

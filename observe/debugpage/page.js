@@ -147,7 +147,8 @@
 		const before = mean(recent.slice(0, third)), after = mean(recent.slice(-third));
 		const span = duration(Math.floor((recent.at(-1).time - recent[0].time) / 1000));
 		const threshold = Math.max(10, before / 10);
-		if (after - before > threshold) return ["warn", `falling behind: ${grouped(after - before)} more ready in ${span}`];
+		const now = recent.at(-1).queue.gauges.ready; // a peak that is over is no more than that
+		if (Math.min(after, now) - before > threshold) return ["warn", `falling behind: ${grouped(after - before)} more ready in ${span}`];
 		if (before - after > threshold) return ["good", `catching up: ${grouped(before - after)} fewer ready in ${span}`];
 		return ["good", after < 1 ? "keeping up: next to nothing is ready" : "keeping up: depth is steady"];
 	}
