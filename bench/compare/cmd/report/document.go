@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/shardq/shardq/bench/compare/internal/document"
@@ -14,12 +15,22 @@ var documentText string
 
 var page = document.Parse(documentText)
 
-// write writes the document. It does so also if a plot failed, and then returns
+// byHand is the part of a document that other commands have measured, and people have written.
+var byHand = regexp.MustCompile(`(?s)\n<!-- kept:begin.*<!-- kept:end -->\n`)
+
+// kept returns what a document is to keep when it is written anew; nothing, if there is no document.
+func kept(file string) string {
+	before, _ := os.ReadFile(file)
+	return byHand.FindString(string(before))
+}
+
+// write writes the document, and keeps what was written by hand. It does so also if a plot failed, and then returns
 // that error.
 func (r *report) write(file string) error {
 	var text strings.Builder
 	if err := page.Execute(&text, r); err != nil {
 		return err
 	}
+	text.WriteString(kept(file))
 	return errors.Join(append(r.failed, os.WriteFile(file, []byte(text.String()), 0o644))...)
 }

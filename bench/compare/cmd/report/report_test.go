@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,6 +92,8 @@ func TestTheDocumentShowsWhatWasMeasured(t *testing.T) {
 	lines.add(8, o)
 	r.plot("some.svg", "A plot", figureAxes{"x", "y"}, lines)
 	file := filepath.Join(directory, "benchmarks.md")
+	const part = "\n<!-- kept:begin -->\n## By hand\n<!-- kept:end -->\n"
+	require.NoError(t, os.WriteFile(file, []byte("what is written anew\n"+part), 0o600))
 	require.NoError(t, r.write(file))
 
 	text, err := os.ReadFile(file)
@@ -99,6 +102,8 @@ func TestTheDocumentShowsWhatWasMeasured(t *testing.T) {
 	assert.Contains(t, string(text), "| some work | 15 (10–20) | 70 (40–100) | **4.50 (4–5)** | – | – |")
 	assert.Contains(t, string(text), "| ≥ 4 × client-go | 4.50 (4–5) | reached |")
 	assert.Contains(t, string(text), "![A plot](images/some.svg)")
+	assert.True(t, strings.HasSuffix(string(text), part))
+	assert.NotContains(t, string(text), "what is written anew")
 	picture, err := os.ReadFile(filepath.Join(directory, "some.svg"))
 	require.NoError(t, err)
 	assert.NoError(t, xml.Unmarshal(picture, new(struct{})))
