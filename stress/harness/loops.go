@@ -83,7 +83,8 @@ func (t *turns) over(done bool) {
 }
 
 // after is called at the end of the loop, with what it ended with. If the hash function
-// panicked in the Done, the Done has to be said again, and the queue is not at its end.
+// panicked in the Done, the Done has to be said again. After that, and after a panic of the hook for misuse
+// (a Done of somebody else's may have ended the turn), the queue is not at its end.
 func (t *turns) after(recovered any) (goesOn bool) {
 	panicked := onPurpose(recovered)
 	t.over(panicked != hashLost)
@@ -94,5 +95,5 @@ func (t *turns) after(recovered any) (goesOn bool) {
 	if panicked == workerLost {
 		panic(panicked)
 	}
-	return panicked == hashLost
+	return recovered != nil
 }
