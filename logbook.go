@@ -7,20 +7,19 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/time/rate"
 
-	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/keytext"
 )
 
 // A logbook writes what happens in a queue to [Options].Logger: never more than a few lines of
-// a kind at once, however much happens, and how many were left out. A nil logbook is silent.
+// a kind at once, however much happens, and how many were left out. That is by real time, for
+// a log is for people. A nil logbook is silent.
 type logbook struct {
 	logger *slog.Logger
 	queue  string
 	items  bool
-	clock  clock.Clock
 	pages  [logKinds]logPage
 }
 
@@ -66,7 +65,7 @@ func (o Options[T]) newLogbook() *logbook {
 	if o.Logger == nil {
 		return nil
 	}
-	l := &logbook{logger: o.Logger, queue: o.Name, items: o.LogItems, clock: o.Clock}
+	l := &logbook{logger: o.Logger, queue: o.Name, items: o.LogItems}
 	for kind := range l.pages {
 		l.pages[kind].allowance = rate.NewLimiter(logRate, logBurst)
 	}
@@ -81,7 +80,7 @@ func (l *logbook) write(ctx context.Context, kind logKind, text string, attribut
 		return
 	}
 	page := &l.pages[kind]
-	if !page.allowance.AllowN(l.clock.Now(), 1) {
+	if !page.allowance.Allow() {
 		page.suppressed.Add(1)
 		return
 	}
@@ -94,32 +93,21 @@ func (l *logbook) write(ctx context.Context, kind logKind, text string, attribut
 	l.logger.LogAttrs(ctx, level, "shardq: "+text, attributes...)
 }
 
-// item returns the attribute of an item: nothing, unless items are asked for.
+// item returns the attribute of an item: nothing, unless items are asked for. It is written only if
+// the line is.
 func (l *logbook) item(item any) slog.Attr {
 	if !l.items {
 		return slog.Attr{}
 	}
-	return slog.String("item", shortened(item))
+	return slog.Any("item", loggedItem{item})
 }
 
 // longestLogged is how many bytes of an item a line has.
 const longestLogged = 200
 
-// shortened returns the text of an item, or its beginning.
-func shortened(item any) string {
-	text, isText := item.(string)
-	if !isText {
-		text = fmt.Sprint(item)
-	}
-	if len(text) <= longestLogged {
-		return text
-	}
-	end := longestLogged
-	for end > longestLogged-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+type loggedItem struct{ item any }
+
+func (i loggedItem) LogValue() slog.Value { return slog.StringValue(keytext.Of(i.item, longestLogged)) }
 
 func (l *logbook) misuse(kind MisuseKind, item any) {
 	l.write(context.Background(), logMisuse, "a call was ignored that breaks the rules",

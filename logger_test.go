@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -65,19 +66,62 @@ func TestLoggerNamesItemsIfAsked(t *testing.T) {
 
 // TestLoggerIsToldOfSomeOfMany: ten at once, and then one a second, with what was left out.
 func TestLoggerIsToldOfSomeOfMany(t *testing.T) {
-	q := newLogged(shardq.Options[string]{})
-	for range 1000 {
+	synctest.Test(t, func(t *testing.T) {
+		q := newLogged(shardq.Options[string]{})
+		for range 1000 {
+			q.Done("a")
+		}
+		require.Len(t, q.lines(), 10)
+		q.clock.Step(-time.Hour) // the queue's clock has no say in it
+		time.Sleep(time.Second)
 		q.Done("a")
+		q.Done("a")
+		lines := q.lines()
+		require.Len(t, lines, 1)
+		require.Contains(t, lines[0], "suppressed=990")
+		q.ShutDown()
+		require.Contains(t, q.lines()[0], "level=INFO", "one kind does not push another out")
+	})
+}
+
+// A slowName is an item whose text is expensive.
+type slowName struct{ asked *int }
+
+func (n slowName) String() string {
+	*n.asked++
+	return "slow"
+}
+
+// TestLoggerWritesNoItemInVain: not those of lines that are left out.
+func TestLoggerWritesNoItemInVain(t *testing.T) {
+	asked := 0
+	q := shardq.Must(shardq.Options[slowName]{LogItems: true, Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil))})
+	for range 1000 {
+		q.Done(slowName{&asked})
 	}
-	require.Len(t, q.lines(), 10)
-	q.clock.Step(time.Second)
-	q.Done("a")
-	q.Done("a")
-	lines := q.lines()
-	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "suppressed=990")
-	q.ShutDown()
-	require.Contains(t, q.lines()[0], "level=INFO", "one kind does not push another out")
+	require.LessOrEqual(t, asked, 15)
+	require.GreaterOrEqual(t, asked, 10)
+}
+
+// TestLoggerSaysNothingOfWhatTheEndLeaves: what a drain drops is no failure of anybody's.
+func TestLoggerSaysNothingOfWhatTheEndLeaves(t *testing.T) {
+	q := newLogged(shardq.Options[string]{})
+	q.Add("later")
+	ctx, cancel := context.WithCancel(context.Background())
+	told := 0
+	w, err := shardq.NewWorkers(q.Queue, shardq.WorkerOptions[string]{
+		Workers: 1, Drain: &shardq.DrainOptions{}, OnGiveUp: func(shardq.Failure[string]) { told++ },
+		Handle: func(context.Context, string) error {
+			q.AddAfter("resync", time.Hour)
+			cancel()
+			return nil
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.Run(ctx))
+	require.Equal(t, 1, told)
+	require.Zero(t, q.Stats().GivenUp)
+	require.Equal(t, []string{`level=INFO msg="shardq: the queue is shut down" ready=0 processing=0 dropped=1 queue=invoices`}, q.lines())
 }
 
 func TestLoggerIsToldOfStuckItems(t *testing.T) {

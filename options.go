@@ -162,8 +162,8 @@ type Options[T comparable] struct {
 	// that failed, and for a drain that gave up; Info for watermarks (also without OnWatermark) and for the end of the
 	// queue. Of each of these it is told at most ten at once and then one a second, with the
 	// number of those that were left out as "suppressed". What an item is, it is told only with LogItems, then cut to 200
-	// bytes; the errors of handlers are told as they are. It is called in the goroutine of
-	// the call that it is about, with no lock held. Default: none, and nothing is logged.
+	// bytes, and with no look at what pointers lead to; the errors of handlers are told as they are. It is
+	// called in the goroutine of the call that it is about, or in that of OnStuck, with no lock held. Default: none, and nothing is logged.
 	Logger   *slog.Logger
 	LogItems bool
 

@@ -112,13 +112,19 @@ func tooLateFor[T any](f Failure[T]) Failure[T] {
 // giveUp tells of an item that is given up, and forgets it.
 func (w *Workers[T]) giveUp(f Failure[T]) {
 	defer w.source.forget(f.Item)
-	w.source.gaveUp()
-	f.Final = true
-	if log := w.source.log(); log != nil {
-		log.givenUp(w.context, w.source.key(f.Item), f.Attempt, f.Err)
+	if !errors.Is(f.Err, ErrShutDown) { // what the end of the queue leaves undone is counted as dropped
+		w.countGivenUp(f)
 	}
+	f.Final = true
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)
+	}
+}
+
+func (w *Workers[T]) countGivenUp(f Failure[T]) {
+	w.source.gaveUp()
+	if log := w.source.log(); log != nil {
+		log.givenUp(w.context, w.source.key(f.Item), f.Attempt, f.Err)
 	}
 }
 

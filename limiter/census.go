@@ -99,14 +99,15 @@ func (w *withMaxWait[T]) Len() int { return lenOf(w.Limiter) }
 // MostFailed is that of the limiter.
 func (w *withMaxWait[T]) MostFailed(limit int) []Failed[T] { return mostFailedOf(w.Limiter, limit) }
 
-// Len is the greatest of those of the limiters, for as a rule they have the same items.
+// Len is the greatest of those of the limiters, for as a rule they have the same items; or -1, if one
+// of them does not say.
 func (m maxOf[T]) Len() (largest int) {
-	if len(m) == 0 {
-		return 0
-	}
-	largest = -1
 	for _, l := range m {
-		largest = max(largest, lenOf(l))
+		n := lenOf(l)
+		if n < 0 {
+			return -1 // it may know others than those that the rest knows
+		}
+		largest = max(largest, n)
 	}
 	return largest
 }

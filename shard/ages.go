@@ -45,6 +45,15 @@ func (s *Set[T]) refresh() {
 	}
 }
 
+// refreshForWork is refresh before a Get or a Done. Where many adds come for a few of those, the adds
+// share readings, and each Get and Done reads for itself: otherwise it would find the reading of an add
+// right behind the Get or Done before it, and the time that has passed since would go to what comes after.
+func (s *Set[T]) refreshForWork() {
+	if s.ages && (s.pulse.live.Load() == 0 || s.pulse.crowd.interval.Load() == 1) {
+		s.beat()
+	}
+}
+
 // beat reads the clock for the pulse. Once the driver is gone, each reading is for one
 // operation: nobody would say that it has passed.
 func (s *Set[T]) beat() {

@@ -70,7 +70,7 @@ func (s *Set[T]) DoneBatch(items []T) {
 
 // doneSome returns the items that were not in processing.
 func (s *Set[T]) doneSome(items []T) (misused []T) {
-	s.refresh()
+	s.refreshForWork()
 	var d deal
 	d.touched = s.touch(items)
 	for i, item := range items {
@@ -144,7 +144,7 @@ func (h hand[T]) part(n, m int) hand[T] {
 
 // takeSome hands out what is ready, at most as much as there is room for.
 func (s *Set[T]) takeSome(h hand[T]) (n int) {
-	s.refresh()
+	s.refreshForWork()
 	defer s.setWatchdog()
 	if s.urgency.Load() != nil || s.group != nil {
 		return s.takeOneByOne(h)

@@ -4,7 +4,7 @@ package shard
 // meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
 // item that is not in processing has no effect but to be counted.
 func (s *Set[T]) Done(item T) {
-	s.refresh()
+	s.refreshForWork()
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
 	sh.mu.Lock()

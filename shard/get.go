@@ -51,7 +51,7 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 
 // take hands out an item, and its priority, if one is ready.
 func (s *Set[T]) take() (item T, priority int, ok bool) {
-	s.refresh()
+	s.refreshForWork()
 	if s.group != nil {
 		return s.takeFairly()
 	}

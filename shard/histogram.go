@@ -50,9 +50,13 @@ func (h Histogram) AtMost(bound time.Duration) (n uint64) {
 }
 
 // Quantile returns a duration that the given part of all durations does not exceed, 0 to 1:
-// the upper bound of the bucket in which it lies. It is 0 if there are none.
+// the upper bound of the bucket in which it lies, which is [math.MaxInt64] beyond 2048 s, where the last
+// begins. It is 0 if there are none.
 func (h Histogram) Quantile(q float64) time.Duration {
-	want := uint64(math.Ceil(min(max(q, 0), 1) * float64(h.Count)))
+	if !(q >= 0) { // or NaN
+		q = 0
+	}
+	want := uint64(math.Ceil(min(q, 1) * float64(h.Count)))
 	seen, last := uint64(0), time.Duration(0)
 	for i, n := range h.counts {
 		if n == 0 {
@@ -76,22 +80,39 @@ func (h Histogram) Mean() time.Duration {
 
 // String tells the count, the mean, and some quantiles.
 func (h Histogram) String() string {
-	return fmt.Sprintf("%d, mean %v, p50 %v, p90 %v, p99 %v", h.Count, h.Mean(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99))
+	return fmt.Sprintf("%d, mean %v, p50 %s, p90 %s, p99 %s", h.Count, h.Mean(), h.written(0.5), h.written(0.9), h.written(0.99))
+}
+
+// written returns a quantile as a text.
+func (h Histogram) written(q float64) string {
+	if d := h.Quantile(q); d != math.MaxInt64 {
+		return d.String()
+	}
+	return "> " + bucketBounds[len(bucketBounds)-2].String()
+}
+
+// known returns a quantile, or nil if it is beyond the last bound.
+func (h Histogram) known(q float64) *time.Duration {
+	if d := h.Quantile(q); d != math.MaxInt64 {
+		return &d
+	}
+	return nil
 }
 
 // MarshalJSON writes the histogram as an object: Count, Sum, Mean, the quantiles P50, P90 and
-// P99, and the Buckets that are not empty, each with AtMost and Count. Durations are in
-// nanoseconds.
+// P99, which are null beyond 2048 s, and the Buckets that are not empty, each with AtMost and Count.
+// Durations are in nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	type bucket struct {
 		AtMost time.Duration
 		Count  uint64
 	}
 	written := struct {
-		Count                    uint64
-		Sum, Mean, P50, P90, P99 time.Duration
-		Buckets                  []bucket
-	}{h.Count, h.Sum, h.Mean(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99), []bucket{}}
+		Count         uint64
+		Sum, Mean     time.Duration
+		P50, P90, P99 *time.Duration
+		Buckets       []bucket
+	}{h.Count, h.Sum, h.Mean(), h.known(0.5), h.known(0.9), h.known(0.99), []bucket{}}
 	for bound, n := range h.Buckets() {
 		written.Buckets = append(written.Buckets, bucket{bound, n})
 	}
@@ -122,7 +143,7 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 // Since returns what has been counted since an earlier reading of the same histogram.
 func (h Histogram) Since(earlier Histogram) Histogram {
 	later := Histogram{Count: h.Count - earlier.Count, Sum: h.Sum - earlier.Sum, counts: slices.Clone(h.counts)}
-	for i, n := range earlier.counts {
+	for i, n := range earlier.counts[:min(len(earlier.counts), len(later.counts))] {
 		later.counts[i] -= n
 	}
 	return later

@@ -52,7 +52,8 @@ type Stats struct {
 	Rejected uint64
 	// Misused counts the Dones of items that were not in processing.
 	Misused uint64
-	// GivenUp counts the items that workers gave up.
+	// GivenUp counts the items that workers gave up, but for those that the end of the queue left
+	// undone.
 	GivenUp uint64
 	// Capacity is how many items the queue may hold for those who ask for room; 0 is no
 	// bound.

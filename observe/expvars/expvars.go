@@ -11,9 +11,11 @@
 package expvars
 
 import (
+	"encoding/json"
 	"errors"
 	"expvar"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/shardq/shardq"
 )
@@ -34,13 +36,16 @@ func Publish(name string, queues ...shardq.Observable) error {
 }
 
 // Func returns a variable with the stats of queues, for whoever publishes it or has it within
-// an expvar.Map. Each look at it calls Stats of each queue. It returns an error if two queues have
-// the same name.
+// an expvar.Map. Each look at it calls Stats of each queue; of one whose clock or limiter panics, it
+// has the member "error" alone. It returns an error if two queues have the same name, or a name is not valid UTF-8.
 func Func(queues ...shardq.Observable) (expvar.Func, error) {
 	named := make(map[string]shardq.Observable, len(queues))
 	for _, queue := range queues {
 		if queue == nil {
 			return nil, errors.New("expvars: a queue is nil")
+		}
+		if !utf8.ValidString(queue.Name()) {
+			return nil, fmt.Errorf("expvars: the name %q is not valid UTF-8", queue.Name())
 		}
 		if named[queue.Name()] != nil {
 			return nil, fmt.Errorf("expvars: two queues have the name %q", queue.Name())
@@ -48,10 +53,29 @@ func Func(queues ...shardq.Observable) (expvar.Func, error) {
 		named[queue.Name()] = queue
 	}
 	return func() any {
-		all := make(map[string]shardq.Stats, len(named))
+		all := make(map[string]json.RawMessage, len(named))
 		for name, queue := range named {
-			all[name] = queue.Stats()
+			all[name] = statsOf(queue)
 		}
 		return all
 	}, nil
+}
+
+// statsOf returns the stats of a queue, or an object that says why there are none: the queue's clock
+// or limiter may panic, or its clock be beyond what JSON can say. The page has other variables to show.
+func statsOf(queue shardq.Observable) (text json.RawMessage) {
+	fault := func(why any) json.RawMessage {
+		text, _ := json.Marshal(map[string]string{"error": fmt.Sprint(why)})
+		return text
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			text = fault(r)
+		}
+	}()
+	text, err := json.Marshal(queue.Stats())
+	if err != nil {
+		return fault(err)
+	}
+	return text
 }

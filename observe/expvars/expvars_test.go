@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/observe/expvars"
 )
 
@@ -88,4 +89,29 @@ func TestNamesMustDiffer(t *testing.T) {
 	require.Nil(t, expvar.Get("differ"), "nothing was published")
 	require.NoError(t, expvars.Publish("taken", a))
 	require.EqualError(t, expvars.Publish("taken", a), `expvars: the name "taken" is published already`)
+}
+
+// silent is a limiter that cannot be asked for its size.
+type silent struct{ limiter.Limiter[string] }
+
+func (silent) Len() int                                { panic("no size") }
+func (silent) MostFailed(int) []limiter.Failed[string] { return nil }
+
+// TestAQueueThatPanicsLeavesTheOthers: and so does one whose clock is beyond all calendars.
+func TestAQueueThatPanicsLeavesTheOthers(t *testing.T) {
+	broken := shardq.Must(shardq.Options[string]{Name: "broken", RateLimiter: silent{limiter.NewExponential[string](1, 1)}})
+	far := shardq.Must(shardq.Options[string]{Name: "far", Clock: clock.NewFake(time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC))})
+	far.AddAfter("a", time.Hour)
+	all, err := expvars.Func(broken, far, shardq.Must(shardq.Options[string]{Name: "well", Shards: 3}))
+	require.NoError(t, err)
+	var shown map[string]struct {
+		Error  string `json:"error"`
+		Shards int
+	}
+	require.NoError(t, json.Unmarshal([]byte(all.String()), &shown), all.String())
+	require.Equal(t, "no size", shown["broken"].Error)
+	require.Contains(t, shown["far"].Error, "year")
+	require.Equal(t, 3, shown["well"].Shards)
+	_, err = expvars.Func(shardq.Must(shardq.Options[string]{Name: "\xff"}))
+	require.Error(t, err)
 }

@@ -1,0 +1,48 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// TestDurationsAmongMergedAdds: where nearly all that comes is merged, and a Get and a Done come now and
+// then, the means of their durations are right to a tenth of the longer of the two, or of some adds.
+func TestDurationsAmongMergedAdds(t *testing.T) {
+	for _, test := range []struct{ every, work, between time.Duration }{
+		{100, 100 * time.Microsecond, 100},
+		{1000, 100 * time.Microsecond, 1000},
+		{100, 100 * time.Microsecond, 300 * time.Microsecond},
+		{500, 300 * time.Microsecond, 500},
+		{1000, 500 * time.Microsecond, 500 * time.Microsecond},
+		{100, 10 * time.Microsecond, 10 * time.Microsecond},
+	} {
+		fake := clock.NewFake(start)
+		s := newTestSet(t, Config[int]{Shards: 4, Clock: fake, Ages: true, Metrics: true})
+		const keys = 8
+		next := 0
+		pass := func(d time.Duration) {
+			for ; d > 0; d -= test.every {
+				fake.Step(test.every)
+				s.Add(next % keys)
+				next++
+			}
+		}
+		for range keys {
+			s.Add(next % keys)
+			next++
+		}
+		const rounds = 1000
+		for range rounds {
+			item, _ := s.Get()
+			pass(test.work)
+			s.Done(item)
+			pass(test.between)
+		}
+		mean := s.Stats().Metrics.WorkDuration.Mean()
+		if off := (mean - test.work).Abs(); off > max(test.work, test.between)/10 {
+			t.Errorf("%+v: the mean is %v", test, mean)
+		}
+	}
+}
