@@ -139,12 +139,12 @@ type Options[T comparable] struct {
 
 	// Metrics makes the queue count retries, and measure how long items are asked for
 	// before they are handed out and how long they are then in processing: [Stats].Metrics.
-	// It includes Ages, costs up to 8 bytes more for each item, and one to two KiB for each
-	// shard. While fewer than some 250 calls come in a millisecond, each reads the clock, and
-	// durations are exact. When there are more, several calls share a reading, which is
-	// as old as a shard takes for up to 1,024 Gets and Dones, and never older than a tick
-	// and what the clock's timer is late. A duration is right to that, and the mean of many to
-	// the time that one item takes all the way, which is some microseconds then.
+	// It includes Ages, and costs 8 bytes more for each item that is added while it is in
+	// processing, and a KiB or two for each shard, nine at most. While fewer than some 250 calls come in a
+	// millisecond, each reads the clock, and durations are exact. When there are more, several
+	// share a reading: first the adds, then all. It is some dozen microseconds old as a rule, and
+	// never older than a tick and what the clock's timer is late. A duration is off by as much;
+	// the mean of many is right if they are long beside that.
 	// Default: false, and nothing is paid.
 	Metrics bool
 

@@ -10,6 +10,8 @@ import (
 // code calls runtime.Goexit, the next one goes on in its place.
 type worker[T any] struct {
 	*Workers[T]
+	// labeled is the handlers' context, with the label of this worker if there are labels.
+	labeled context.Context
 	// stays ends when the worker is to leave, or all are.
 	stays context.Context
 	leave context.CancelFunc
@@ -22,6 +24,10 @@ type worker[T any] struct {
 
 func newWorker[T any](all *Workers[T]) *worker[T] {
 	w := &worker[T]{Workers: all, desk: all.source.newDesk(), showing: all.source.showing()}
+	w.labeled = all.context
+	if all.options.Labels {
+		w.labeled = pprof.WithLabels(all.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.desk.label())))
+	}
 	w.stays, w.leave = context.WithCancel(all.context)
 	return w
 }
@@ -41,11 +47,16 @@ func (w *worker[T]) live() {
 		w.desk.clear()
 		w.hasLeft(w, told)
 	}()
-	if w.options.Labels {
-		pprof.SetGoroutineLabels(pprof.WithLabels(w.stays, pprof.Labels(workerLabelKey, strconv.Itoa(w.desk.label()))))
-	}
+	w.setLabels()
 	told = w.work()
 	through = true
+}
+
+// setLabels labels the goroutine, also after a handler that has labeled it otherwise.
+func (w *worker[T]) setLabels() {
+	if w.options.Labels {
+		pprof.SetGoroutineLabels(w.labeled)
+	}
 }
 
 // work goes on until the worker is to leave. It returns whether that is because the queue
@@ -84,6 +95,7 @@ func (w *worker[T]) turn(ctx context.Context) error {
 // process gives the item to the handler, and settles what came of it, also if the handler
 // ends the goroutine.
 func (w *worker[T]) process(item T, priority int) {
+	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless attempt returns
 	if w.showing {
 		w.one[0] = item
@@ -124,9 +136,9 @@ func (w *worker[T]) attempt(item T) (result outcome) {
 
 func (w *worker[T]) handle(item T) error {
 	if w.options.Timeout == 0 {
-		return w.options.Handle(w.context, item)
+		return w.options.Handle(w.labeled, item)
 	}
-	ctx, release := context.WithTimeout(w.context, w.options.Timeout)
+	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
 	defer release()
 	return w.options.Handle(ctx, item)
 }

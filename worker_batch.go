@@ -31,6 +31,7 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 
 // processBatch gives the first n items to the handler, and settles what came of each.
 func (w *worker[T]) processBatch(n int) {
+	w.setLabels()
 	items, outcomes := w.batch.items[:n], w.batch.outcomes[:n]
 	defer func() {
 		clear(items) // nothing of the queue's refers to an item after its Done
@@ -66,9 +67,9 @@ func (w *worker[T]) attemptBatch(items []T, outcomes []outcome) {
 
 func (w *worker[T]) handleBatch(items []T) []error {
 	if w.options.Timeout == 0 {
-		return w.options.HandleBatch(w.context, items)
+		return w.options.HandleBatch(w.labeled, items)
 	}
-	ctx, release := context.WithTimeout(w.context, w.options.Timeout)
+	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
 	defer release()
 	return w.options.HandleBatch(ctx, items)
 }

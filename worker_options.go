@@ -78,9 +78,9 @@ type WorkerOptions[T any] struct {
 	// it takes.
 	DrainTimeout time.Duration
 
-	// Labels sets the pprof label "queue" to the queue's name, in the workers' goroutines
-	// and in the context of the handlers: profiles then tell the queues apart. In the
-	// goroutines it also sets "worker" to the worker's number: that of [ItemInfo].Worker.
+	// Labels sets the pprof labels "queue" to the queue's name and "worker" to the worker's number,
+	// that of [ItemInfo].Worker, in the workers' goroutines and in the context of the handlers:
+	// profiles then tell the queues and the workers apart.
 	Labels bool
 }
 

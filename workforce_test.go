@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -294,4 +295,27 @@ func TestC33WorkersCountRetries(t *testing.T) {
 		require.EqualValues(t, 1, stats.GivenUp)
 		require.Zero(t, stats.Limited)
 	})
+}
+
+// TestLabelsOutliveThoseOfAHandler: what a handler runs with pprof.Do has the worker's label, too, and so
+// have the items after it.
+func TestLabelsOutliveThoseOfAHandler(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Shards: 1, Name: "q"})
+	q.AddBatch([]int{1, 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{Workers: 1, Labels: true, Handle: func(ctx context.Context, item int) error {
+		profile := goroutinesWithLabels(t)
+		require.Contains(t, profile, `"worker":"1"`)
+		pprof.Do(ctx, pprof.Labels("step", "one"), func(ctx context.Context) {
+			number, _ := pprof.Label(ctx, "worker")
+			require.Equal(t, "1", number)
+		})
+		pprof.SetGoroutineLabels(context.Background())
+		if item == 2 {
+			cancel()
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	require.NoError(t, w.Run(ctx))
 }

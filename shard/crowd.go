@@ -9,6 +9,9 @@ import "sync/atomic"
 // there are: between sixteen and sixty-four in a millisecond, so that they take less than a hundredth of a
 // processor's time.
 //
+// Adds share first: as long as there are few Gets and Dones, those read for themselves (see
+// refreshForWork).
+//
 // A reading that others find is old: as a rule by as long as some Gets and Dones take, and
 // if those stop, by a tick and what the timer is late. Both ends of a duration are old alike,
 // so the mean of many is right, if they are long beside the time that an item takes all the
