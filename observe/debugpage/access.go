@@ -45,8 +45,7 @@ var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip",
 // proxied reports whether a proxy says that it speaks for somebody else.
 func proxied(r *http.Request) bool {
 	for name := range r.Header {
-		switch {
-		case slices.Contains(proxyHeaders, name), strings.HasPrefix(name, "X-Forwarded-"), strings.HasPrefix(name, "X-Envoy-"):
+		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") {
 			return true
 		}
 	}
