@@ -4,11 +4,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // Local reports whether a request was made on this machine, to this machine: its client and
-// its Host are both loopback addresses (the Host may be "localhost"), and it did not come
-// through a proxy that says so.
+// its Host are both loopback addresses (the Host may be "localhost"), it did not come
+// through a proxy that says so, and no browser sent it for the page of another site.
 //
 // The Host counts because of DNS rebinding: a page of anybody's that is open in a browser on
 // this machine can have its own name resolve to 127.0.0.1, and read what is served there. A
@@ -16,7 +18,8 @@ import (
 //
 // A reverse proxy on the same machine that sets none of the usual headers makes everybody local.
 func Local(r *http.Request) bool {
-	return loopback(hostOf(r.RemoteAddr)) && localName(hostOf(r.Host)) && !proxied(r)
+	return loopback(hostOf(r.RemoteAddr)) && localName(hostOf(r.Host)) && !proxied(r) &&
+		r.Header.Get("Sec-Fetch-Site") != "cross-site"
 }
 
 // hostOf returns an address without its port, if it has one.
@@ -37,10 +40,12 @@ func loopback(host string) bool {
 
 func localName(host string) bool { return host == "localhost" || loopback(host) }
 
+var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
+
 // proxied reports whether a proxy says that it speaks for somebody else.
 func proxied(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
-		if _, ok := r.Header[name]; ok {
+	for name := range r.Header {
+		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") {
 			return true
 		}
 	}

@@ -47,10 +47,24 @@ func TestOnlyLocalClients(t *testing.T) {
 
 func TestProxiesAreNotLocal(t *testing.T) {
 	h := Handler()
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"} {
+	for _, name := range []string{
+		"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Anything",
+		"X-Envoy-External-Address", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP",
+	} {
 		r := request("GET", "")
 		r.Header.Set(name, "127.0.0.1")
 		require.Equal(t, http.StatusForbidden, ask(h, r).Code, name)
+	}
+}
+
+// TestOtherSitesAreNotLocal: a page of another site has the browser on this machine ask.
+func TestOtherSitesAreNotLocal(t *testing.T) {
+	for site, code := range map[string]int{
+		"cross-site": http.StatusForbidden, "same-origin": http.StatusOK, "same-site": http.StatusOK, "none": http.StatusOK,
+	} {
+		r := request("GET", "")
+		r.Header.Set("Sec-Fetch-Site", site)
+		require.Equal(t, code, ask(Handler(), r).Code, site)
 	}
 }
 

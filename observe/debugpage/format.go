@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -29,7 +30,7 @@ func formatCount[N int | int64 | uint64](n N) string {
 func formatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + formatDuration(max(-d, 0)) // of the most negative one, too
+		return "-" + formatDuration(-max(d, -math.MaxInt64)) // of the most negative one, too
 	case d == 0:
 		return "0 s"
 	case d < time.Microsecond:

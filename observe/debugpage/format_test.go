@@ -29,7 +29,16 @@ func TestDurationsForPeople(t *testing.T) {
 	} {
 		require.Equal(t, want, formatDuration(d))
 	}
-	require.NotPanics(t, func() { formatDuration(math.MinInt64) })
+	require.Equal(t, "-106,751 d 23 h", formatDuration(math.MinInt64))
+}
+
+// TestLongestDurations: as seconds they are rounded up, beyond what a duration can be.
+func TestLongestDurations(t *testing.T) {
+	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 1000} {
+		require.Equal(t, "106,751 d 23 h", formatDuration(inSeconds(d).duration()))
+	}
+	require.Equal(t, "-106,751 d 23 h", formatDuration(inSeconds(math.MinInt64).duration()))
+	require.Equal(t, 1500*time.Millisecond, inSeconds(1500*time.Millisecond).duration())
 }
 
 func TestCountsForPeople(t *testing.T) {

@@ -84,35 +84,26 @@ func secure(header http.Header) {
 // numbers of all.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
-	all := nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
+	queues := nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
 	rd := reader{h.options, q.rows}
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {
 	case q.hasQueue:
-		selected, err := find(all, q.queue)
+		selected, err := queues.find(q.queue)
 		if err != nil {
 			return r, err
 		}
 		r.Queues, r.whole = append(r.Queues, rd.whole(selected)), true
-	case len(all) == 1:
-		r.Queues, r.whole = append(r.Queues, rd.whole(all[0])), true
+	case len(queues.all) == 1:
+		r.Queues, r.whole = append(r.Queues, rd.whole(queues.all[0])), true
 	default:
-		r.NotShown = max(len(all)-maxQueues, 0)
-		for _, n := range all[:len(all)-r.NotShown] {
+		r.NotShown = max(len(queues.all)-maxQueues, 0)
+		for _, n := range queues.all[:len(queues.all)-r.NotShown] {
 			r.Queues = append(r.Queues, rd.overview(n))
 		}
 	}
 	r.TookSeconds = inSeconds(time.Since(start))
 	return r, nil
-}
-
-func find(all []named, id string) (named, error) {
-	for _, n := range all {
-		if n.id == id {
-			return n, nil
-		}
-	}
-	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
 }
 
 // write writes a report in the form that is asked for, all at once.

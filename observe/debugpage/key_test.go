@@ -66,6 +66,7 @@ func TestHostileKeys(t *testing.T) {
 		"\x1b[31mred":               `"\x1b[31mred"`,
 		"user\u202etxt.exe":         `"user\u202etxt.exe"`,
 		"zero\u200bwidth":           `"zero\u200bwidth"`,
+		"filler\u3164":              "filler\u3164", // a letter, to Unicode
 		"\u2066isolated":            `"\u2066isolated"`,
 		"\ufeffmark":                `"\ufeffmark"`,
 		" blank":                    `" blank"`,

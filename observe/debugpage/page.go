@@ -15,8 +15,12 @@ var (
 	pageText string
 	//go:embed page.css
 	style string
+	//go:embed trend.js
+	trendScript string
 	//go:embed page.js
-	script string
+	pageScript string
+
+	script = trendScript + pageScript
 )
 
 // page is the template of the page. Style and script are part of it, so that nothing else needs a path, and

@@ -1,12 +1,17 @@
-"use strict";
 // Keeps the page up to date: asks for the page's own JSON, and puts that into the elements that name
 // where in it their values are. What it formats it formats as the server does.
 (() => {
+	"use strict";
 	const root = document.documentElement;
 	const byId = (id) => document.getElementById(id);
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 	const interval = Number(root.dataset.poll);
-	const keepMilliseconds = 5 * 60 * 1000;
+	// How far back, in milliseconds, rates, the trend and the graphs look: farther if news is rare.
+	const windows = {
+		rate: Math.max(10_000, 2.5 * interval),
+		trend: Math.max(60_000, 12 * interval),
+		graph: Math.max(5 * 60_000, 30 * interval),
+	};
 	const unknown = "–";
 
 	// at returns what is at a path such as "gauges.ready".
@@ -95,16 +100,22 @@
 		const last = past.at(-1);
 		if (last && (queue.counters.added < last.queue.counters.added || time <= last.time)) past = []; // another process
 		past.push({ time, queue: { gauges: queue.gauges, counters: queue.counters } });
-		while (past[0].time < time - keepMilliseconds) past.shift();
+		while (past[0].time < time - windows.graph) past.shift();
 		history.set(queue.id, past);
 	}
 
-	// perSecond returns how fast a counter grew over the last few seconds.
+	// forget drops the history of the queues that are gone.
+	function forget(present) {
+		const ids = new Set(present.map((queue) => queue.id));
+		for (const id of history.keys()) if (!ids.has(id)) history.delete(id);
+	}
+
+	// perSecond returns how fast a counter grew over the last few seconds, or since the last news if that was before.
 	function perSecond(past, path) {
 		if (!past) return null;
 		const last = past.at(-1);
-		const first = past.find((p) => p.time >= last.time - 10_000);
-		return slope(first, last, path);
+		const first = past.find((p) => p.time >= last.time - windows.rate);
+		return slope(first === last ? past.at(-2) ?? last : first, last, path);
 	}
 	function slope(first, last, path) {
 		const from = at(first.queue, path), to = at(last.queue, path);
@@ -138,19 +149,27 @@
 		setAttribute(svg, "aria-label", `${name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
-	// trend says whether the queue keeps up: it compares the first third of the last minute with the last.
-	function trend(past, state) {
-		const recent = past.filter((p) => p.time >= past.at(-1).time - 60_000);
-		if (recent.length < 6 || state === "drained") return null;
-		const third = Math.floor(recent.length / 3);
-		const mean = (part) => part.reduce((sum, p) => sum + p.queue.gauges.ready, 0) / part.length;
-		const before = mean(recent.slice(0, third)), after = mean(recent.slice(-third));
-		const span = duration(Math.floor((recent.at(-1).time - recent[0].time) / 1000));
-		const threshold = Math.max(10, before / 10);
-		const now = recent.at(-1).queue.gauges.ready; // a peak that is over is no more than that
-		if (Math.min(after, now) - before > threshold) return ["warn", `falling behind: ${grouped(after - before)} more ready in ${span}`];
-		if (before - after > threshold) return ["good", `catching up: ${grouped(before - after)} fewer ready in ${span}`];
-		return ["good", after < 1 ? "keeping up: next to nothing is ready" : "keeping up: depth is steady"];
+	// trendOf returns the tone and the words of the trend of a queue, or null.
+	function trendOf(past, state) {
+		if (state === "drained") return null;
+		const found = trend(past.map(({ time, queue: { gauges, counters } }) => ({
+			time, ready: gauges.ready, held: gauges.held, capacity: gauges.capacity,
+			done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
+		})), windows.trend);
+		return found && [found.tone, inWords(found)];
+	}
+	function inWords({ verdict, change, span }) {
+		switch (verdict) {
+		case "full": return "full";
+		case "full, nothing is done": return `full: nothing is done in ${duration(span)}`;
+		case "nothing is done": return `nothing is done in ${duration(span)}`;
+		case "falling behind": return `falling behind: ${grouped(change)} more ready in ${duration(span)}`;
+		case "falling behind in age": return `falling behind: the oldest ready is ${duration(Math.floor(change))} older than ${duration(span)} ago`;
+		case "catching up": return `catching up: ${grouped(change)} fewer ready in ${duration(span)}`;
+		case "keeping up": return "keeping up: next to nothing is ready";
+		case "steady": return "depth is steady";
+		default: return "depth goes up and down";
+		}
 	}
 
 	// ---- Tables ----
@@ -344,6 +363,7 @@
 	function show(report) {
 		const time = Date.parse(report.time);
 		for (const queue of report.queues) if (!queue.fault) remember(queue, time);
+		forget(report.queues);
 		const before = shown;
 		shown = report;
 		root.classList.add("updating");
@@ -379,7 +399,7 @@
 		}
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
-		showTrend(article.querySelector(".trend"), trend(past, queue.state));
+		showTrend(article.querySelector(".trend"), trendOf(past, queue.state));
 	}
 
 	function showTrend(element, verdict) {
@@ -394,25 +414,55 @@
 
 	let paused = false, asking = false, timer = 0;
 
+	// The queue that the page is about, or null if it is about all.
+	const single = document.querySelector("[data-queue]")?.dataset.queue ?? null;
+	let away = false; // that queue was not to be read
+
+	// A Missing error says why there is an answer, but none to show.
+	class Missing extends Error {}
+
 	// look returns a report, or throws an error that says why there is none.
 	async function look() {
 		const address = new URL(location.href);
 		address.hash = "";
 		address.searchParams.set("format", "json");
+		if (single !== null) address.searchParams.set("queue", single);
 		const bound = AbortSignal.timeout(Math.max(15_000, 2 * interval));
 		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
 		const text = await response.text().catch(() => { throw new Error("no answer"); });
-		if (!response.ok) throw new Error(`${response.status}: ${text.trim()}`);
+		if (!response.ok) throw refused(response, text);
 		const report = JSON.parse(text);
 		if (report.version !== 1) throw new Error("the page is older than the program: load it again");
+		if (single !== null) requireQueue(report.queues.find((queue) => queue.id === single));
 		return report;
+	}
+
+	// refused returns an error with what the answer says, unless that is somebody else's page.
+	function refused(response, text) {
+		const plain = /^text\/plain\s*(;|$)/i.test(response.headers.get("Content-Type") ?? "");
+		const line = plain ? text.trim().split(/[\r\n]/, 1)[0] : "";
+		const message = line ? `${response.status}: ${[...line].slice(0, 120).join("")}` : String(response.status);
+		return single !== null && response.status === 400 ? new Missing(message) : new Error(message);
+	}
+
+	function requireQueue(queue) {
+		if (!queue) throw new Missing("the queue is not there");
+		if (queue.fault) throw new Missing(queue.fault);
+		if (!queue.detail) throw new Missing("the answer has no details of the queue");
+	}
+
+	function notShown(error) {
+		if (!(error instanceof Missing)) return connection("lost", `connection lost (${error.message}); trying again. Last seen`);
+		away = true;
+		return connection("away", `no news of the queue (${error.message}); trying again. Last seen`);
 	}
 
 	async function turn() {
 		if (asking) return;
 		asking = true;
 		try {
-			const report = await look().catch((error) => connection("lost", `connection lost (${error.message}); trying again. Last seen`));
+			const report = await look().catch(notShown);
+			if (report && away) return location.reload(); // it may be another queue, that has other parts
 			if (report) {
 				show(report);
 				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
@@ -434,6 +484,7 @@
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
 		if (state === "lost" && before !== "lost") announce("connection lost");
+		if (state === "away" && before !== "away") announce("no news of the queue");
 		if (before === "lost" && state !== "lost") announce("connected again");
 	}
 

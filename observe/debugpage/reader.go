@@ -198,10 +198,17 @@ type named struct {
 	id string
 }
 
+// A directory has all queues, in order, and where each id is.
+type directory struct {
+	all  []named
+	byID map[string]int
+}
+
 // nameAll gives all queues names that select one each: those who have no name of their own, or the
 // name of one before them, get a number.
-func nameAll(queues []shardq.Observable) []named {
-	all, taken := make([]named, len(queues)), make(map[string]bool, len(queues))
+func nameAll(queues []shardq.Observable) directory {
+	d := directory{make([]named, len(queues)), make(map[string]int, len(queues))}
+	last := map[string]int{} // the number that a name was given last
 	for i, queue := range queues {
 		name := nameOf(queue)
 		shown := showText(name).inWords()
@@ -209,13 +216,27 @@ func nameAll(queues []shardq.Observable) []named {
 			shown = "unnamed"
 		}
 		id := shown
-		for n := 2; taken[id]; n++ {
-			id = fmt.Sprintf("%s #%d", shown, n)
+		for d.has(id) {
+			last[shown] = max(last[shown], 1) + 1
+			id = fmt.Sprintf("%s #%d", shown, last[shown])
 		}
-		taken[id] = true
-		all[i] = named{queue: queue, name: name, shown: shown, id: id}
+		d.byID[id] = i
+		d.all[i] = named{queue: queue, name: name, shown: shown, id: id}
 	}
-	return all
+	return d
+}
+
+func (d directory) has(id string) bool {
+	_, ok := d.byID[id]
+	return ok
+}
+
+// find returns the queue that an id selects.
+func (d directory) find(id string) (named, error) {
+	if i, ok := d.byID[id]; ok {
+		return d.all[i], nil
+	}
+	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
 }
 
 // nameOf returns a queue's name, or none if it panics, for it is nil, say: then reading it does, too.

@@ -39,8 +39,13 @@ func optional(d time.Duration, known bool) *seconds {
 	return &s
 }
 
+// duration returns the duration that it is, or that next to it if it is more than there can be.
 func (s seconds) duration() time.Duration {
-	return time.Duration(math.Round(float64(s) * float64(time.Second)))
+	nanoseconds := math.Round(float64(s) * float64(time.Second))
+	if nanoseconds >= math.MaxInt64 { // which a conversion does not say
+		return math.MaxInt64
+	}
+	return time.Duration(max(nanoseconds, math.MinInt64))
 }
 
 // A queueReport is what is shown of a queue.

@@ -272,6 +272,27 @@ func TestNames(t *testing.T) {
 	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
 }
 
+// TestManyOfOneName: naming them takes a few steps for each, not one for each pair. A name that looks like a
+// number given is not given again.
+func TestManyOfOneName(t *testing.T) {
+	const n = 2000
+	var queues []shardq.Observable
+	for range n {
+		queues = append(queues, broken{})
+	}
+	allocations := testing.AllocsPerRun(1, func() { nameAll(queues) })
+	require.Less(t, allocations, 20.0*n)
+	d := nameAll(queues)
+	require.Len(t, d.byID, n)
+	require.Equal(t, "broken", d.all[0].id)
+	require.Equal(t, "broken #2", d.all[1].id)
+	last, err := d.find("broken #2000")
+	require.NoError(t, err)
+	require.Equal(t, d.all[n-1], last)
+	_, err = d.find("broken #2001")
+	require.ErrorContains(t, err, "there is no queue broken #2001")
+}
+
 // TestListedQueues: they come and go.
 func TestListedQueues(t *testing.T) {
 	queues := []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "second"})}

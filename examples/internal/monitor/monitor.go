@@ -39,7 +39,8 @@ type Monitor struct {
 }
 
 // Start listens on an address, such as 127.0.0.1:6060, or with port 0 for any that is free, and
-// serves what there is to see of the queues, until Close. The queues must have metrics.
+// serves what there is to see of the queues, until Close, to clients on this machine: see
+// [debugpage.Local]. The queues must have metrics.
 func Start(address, title string, queues ...shardq.Observable) (*Monitor, error) {
 	handler, err := handler(title, queues)
 	if err != nil {
@@ -61,8 +62,22 @@ func Start(address, title string, queues ...shardq.Observable) (*Monitor, error)
 	return m, nil
 }
 
-// URL returns where the page is.
-func (m *Monitor) URL() string { return fmt.Sprintf("http://%v/", m.listener.Addr()) }
+// URL returns where the page is, for a browser on this machine.
+func (m *Monitor) URL() string { return fmt.Sprintf("http://%v/", reachable(m.listener.Addr())) }
+
+// reachable returns the address to ask at for one that is listened on: for all of the machine's, that is
+// the loopback address.
+func reachable(address net.Addr) net.Addr {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return address
+	}
+	loopback := net.IPv6loopback
+	if tcp.IP.To4() != nil {
+		loopback = net.IPv4(127, 0, 0, 1)
+	}
+	return &net.TCPAddr{IP: loopback, Port: tcp.Port}
+}
 
 // Close ends the server. A nil Monitor has nothing to end.
 func (m *Monitor) Close() {
@@ -102,5 +117,16 @@ func handler(title string, queues []shardq.Observable) (http.Handler, error) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux, nil
+	return localOnly(mux), nil
+}
+
+// localOnly refuses requests that are not of this machine: profiles and series tell as much as the page.
+func localOnly(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !debugpage.Local(r) {
+			http.Error(w, "only for clients on the same machine, asking for a local host", http.StatusForbidden)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }

@@ -1,0 +1,129 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
+)
+
+// A moody queue panics while it is asked to.
+type moody struct {
+	shardq.Observable
+	panics *atomic.Bool
+}
+
+func (m moody) Look(rows int) shardq.Snapshot[any] {
+	if m.panics.Load() {
+		panic("moody")
+	}
+	return m.Observable.Look(rows)
+}
+
+// TestQueueThatComesAndGoes: the page stays with its queue, says that it is gone, and begins anew when there is
+// one of that name again.
+func TestQueueThatComesAndGoes(t *testing.T) {
+	b := newTab(t)
+	first := shardq.Must(shardq.Options[string]{Name: "first", Shards: 4})
+	other := shardq.Must(shardq.Options[string]{Name: "other"})
+	var listed atomic.Pointer[[]shardq.Observable]
+	list := func(queues ...shardq.Observable) { listed.Store(&queues) }
+	list(first)
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return *listed.Load() }}))
+	connection := `document.getElementById("connection").dataset.connection === `
+	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
+
+	list(other, first)
+	first.Add("beside the other")
+	b.waitForText(`.tile b[data-value="gauges.ready"]`, "1")
+	require.True(t, evaluate[bool](b, connection+`"live"`))
+
+	list(other)
+	b.waitFor(connection + `"away"`)
+	require.Contains(t, b.text("#connection"), "no news of the queue (400: there is no queue first: it may be closed, or have another name); trying again.")
+	require.Equal(t, "no news of the queue", b.text("#announcer"))
+	require.Equal(t, "first", b.text("#name"))
+
+	list(shardq.Must(shardq.Options[string]{Name: "first", Shards: 8}))
+	b.waitFor(`window.sameDocument === undefined && document.querySelectorAll("[data-heat] li").length === 8 && ` + connection + `"live"`)
+}
+
+func TestQueueThatPanicsForAWhile(t *testing.T) {
+	b := newTab(t)
+	q := moody{shardq.Must(shardq.Options[string]{Name: "q"}), new(atomic.Bool)}
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	q.panics.Store(true)
+	connection := `document.getElementById("connection")?.dataset.connection === `
+	b.waitFor(connection + `"away"`)
+	require.Contains(t, b.text("#connection"), "no news of the queue (reading this queue panicked); trying again.")
+	b.run(chromedp.Reload()) // from the start
+	b.waitFor(connection + `"away"`)
+	require.False(t, evaluate[bool](b, `!!document.querySelector(".tiles")`))
+	q.panics.Store(false)
+	b.waitFor(`!!document.querySelector(".tiles") && ` + connection + `"live"`)
+	b.requireNoComplaints()
+}
+
+// between serves a page of a queue, with what a test puts between.
+func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
+	t.Helper()
+	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Observable{q}, PollEvery: pollEvery})
+	require.NoError(t, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { put(page, w, r) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestErrorPagesOfAProxy: they are as long as they like, and not shown.
+func TestErrorPagesOfAProxy(t *testing.T) {
+	b := newTab(t)
+	var media atomic.Pointer[string]
+	b.open(between(t, shardq.Must(shardq.Options[string]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
+		if m := media.Load(); m != nil {
+			w.Header().Set("Content-Type", *m)
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = w.Write([]byte("<h1>" + strings.Repeat("x", 1000) + "\nsecond line"))
+			return
+		}
+		page.ServeHTTP(w, r)
+	}))
+	html, plain := "text/html", "text/plain; charset=utf-8"
+	media.Store(&html)
+	b.waitFor(`document.getElementById("connection-text").textContent === "connection lost (502); trying again. Last seen"`)
+	media.Store(&plain)
+	b.waitFor(`document.getElementById("connection-text").textContent === "connection lost (502: <h1>` + strings.Repeat("x", 116) + `); trying again. Last seen"`)
+}
+
+// TestRatesOfRareNews: though all of the last ten seconds is one reading.
+func TestRatesOfRareNews(t *testing.T) {
+	b := newTab(t)
+	q := shardq.Must(shardq.Options[int]{Name: "q"})
+	start, n := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
+	b.open(between(t, q, func(page http.Handler, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("format") != "json" {
+			page.ServeHTTP(w, r)
+			return
+		}
+		for range 60 { // in what will be half a minute
+			q.Add(n)
+			n++
+		}
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, r)
+		var report map[string]any
+		_ = json.Unmarshal(answer.Body.Bytes(), &report)
+		report["time"] = start.Add(time.Duration(n/60) * 30 * time.Second)
+		_ = json.NewEncoder(w).Encode(report)
+	}))
+	b.waitForText(`.tile [data-rate="counters.added"]`, "2.0")
+	b.requireNoComplaints()
+}

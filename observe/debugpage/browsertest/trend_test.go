@@ -1,0 +1,80 @@
+package browsertest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
+)
+
+// A trend is what the function of that name in the page returns.
+type trend struct {
+	Tone    string  `json:"tone"`
+	Verdict string  `json:"verdict"`
+	Change  float64 `json:"change"`
+	Span    float64 `json:"span"`
+}
+
+// TestTrend: thirty readings, two seconds apart, of which i is the index; what is not given is as in a queue that
+// keeps up.
+func TestTrend(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{shardq.Must(shardq.Options[string]{Name: "q"})}}))
+	for _, c := range []struct {
+		name, readings string
+		tone, verdict  string
+	}{
+		{"nothing to do", `{ready: 0, done: 0}`, "good", "keeping up"},
+		{"nothing ready", `{ready: 0, done: 100 * i}`, "good", "keeping up"},
+		{"ready now and then", `{ready: i % 2, done: i}`, "plain", "steady"},
+		{"steady", `{ready: 5000 + i % 3, done: 100 * i, oldest: 2}`, "plain", "steady"},
+		{"without metrics", `{ready: 5000, done: null, oldest: null}`, "plain", "steady"},
+		{"no consumers", `{ready: 500, done: 7, oldest: 2 * i}`, "warn", "nothing is done"},
+		{"one item, and no consumers", `{ready: 1, done: 0}`, "warn", "nothing is done"},
+		{"consumers that stopped", `{ready: Math.max(0, i - 19), done: Math.min(i, 19)}`, "warn", "nothing is done"},
+		{"an item that has just come", `{ready: i === 29 ? 1 : 0, done: 7}`, "plain", "steady"},
+		{"more and more", `{ready: 100 * i, done: 100 * i}`, "warn", "falling behind"},
+		{"older and older", `{ready: 5000, done: i, oldest: 1.5 * i}`, "warn", "falling behind in age"},
+		{"a little older", `{ready: 5000, done: i, oldest: i / 4}`, "plain", "steady"},
+		{"a flood after a quiet time", `{ready: i < 20 ? 0 : 60000 - 100 * i, done: 100 * i}`, "warn", "falling behind"},
+		{"a peak that is over", `{ready: i === 25 ? 60000 : 20, done: 100 * i}`, "plain", "up and down"},
+		{"less and less", `{ready: 60000 - 1000 * i, done: 1000 * i}`, "good", "catching up"},
+		{"less and less, but not lately", `{ready: i < 20 ? 60000 - 2000 * i : 20000, done: 1000 * i}`, "plain", "up and down"},
+		{"less, and more again", `{ready: i < 20 ? 60000 - 3000 * i : 1000 * (i - 18), done: 1000 * i}`, "plain", "up and down"},
+		{"less, and a step up at last", `{ready: i < 29 ? 60000 - 2000 * i : 50000, done: 1000 * i}`, "plain", "up and down"},
+		{"less, but those that are left wait", `{ready: 60000 - 1000 * i, done: 1000 * i, oldest: 2 * i}`, "warn", "falling behind in age"},
+		{"full", `{ready: 40, done: 1000 * i, held: 50, capacity: 50}`, "warn", "full"},
+		{"full, without consumers", `{ready: 50, done: 7, held: 50, capacity: 50}`, "warn", "full, nothing is done"},
+		{"nearly full", `{ready: 40, done: 1000 * i, held: 49, capacity: 50}`, "plain", "steady"},
+	} {
+		got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, held: 0, capacity: 0, ...`+c.readings+`})), 60000)`)
+		require.Equal(t, [2]string{c.tone, c.verdict}, [2]string{got.Tone, got.Verdict}, c.name)
+	}
+	got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, ready: 100 * i, done: i})), 60000)`)
+	require.Equal(t, trend{"warn", "falling behind", 2000, 58}, got)
+	require.True(t, evaluate[bool](b, `trend([], 60000) === null`))
+	require.True(t, evaluate[bool](b, `trend(Array.from({length: 5}, (_, i) => ({time: 2000 * i, ready: 1, done: 0})), 60000) === null`), "too few")
+	require.True(t, evaluate[bool](b, `trend(Array.from({length: 30}, (_, i) => ({time: 20000 * i, ready: 1, done: 0})), 60000) === null`), "too old")
+	b.requireNoComplaints()
+}
+
+// TestTrendOfAQueueWithoutConsumers: in the page.
+func TestTrendOfAQueueWithoutConsumers(t *testing.T) {
+	b := newTab(t)
+	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Capacity: 2})
+	q.Add("first")
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.waitFor(`document.querySelector(".trend").textContent.startsWith("nothing is done in ")`)
+	require.Equal(t, "warn", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
+	q.Add("second")
+	b.waitFor(`document.querySelector(".trend").textContent.startsWith("full: nothing is done in ")`)
+	for range 2 {
+		item, _ := q.Get()
+		q.Done(item)
+	}
+	b.waitForText(".trend", "keeping up: next to nothing is ready")
+	require.Equal(t, "good", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
+	b.requireNoComplaints()
+}
