@@ -16,9 +16,9 @@ const Others = "other"
 const nameBytes = 128
 
 // Groups returns so many groups by the names under which they are shown, those that hold the most,
-// and the sum of all others as [Others]. It is nil if the queue has no groups, or panics when it is
-// asked for them. Names are valid UTF-8 of at most 128 bytes; groups whose names are then alike are
-// added up. It goes through all groups of the queue, and keeps twice as many as are wanted.
+// and the sum of all others as [Others], with which a group of that name is added up. It is nil if
+// the queue has no groups, or panics when it is asked for them. Names are valid UTF-8 of at most 128
+// bytes; groups whose names are then alike are added up. It goes through all groups of the queue, and keeps twice as many as are wanted.
 func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 	if !r.Configuration.Groups {
 		return nil
@@ -66,10 +66,28 @@ func sum(a, b shardq.GroupInfo) shardq.GroupInfo {
 	return a
 }
 
-// shownName returns what is shown of the name of a group.
+// shownName returns what is shown of the name of a group. It is cut twice, for a byte that is not
+// valid is shown as three.
 func shownName(group string) string {
-	if len(group) > nameBytes {
-		group = strings.TrimRight(group[:nameBytes], string(utf8.RuneError)) // which half a character decodes to
+	return shortened(strings.ToValidUTF8(shortened(group), string(utf8.RuneError)))
+}
+
+// shortened returns the first bytes of a name that is too long, without the beginning of a
+// character with which they end: three bytes at most. Other bytes that are not valid stay.
+func shortened(name string) string {
+	if len(name) <= nameBytes {
+		return name
 	}
-	return strings.ToValidUTF8(group, string(utf8.RuneError))
+	name = name[:nameBytes]
+	for n := 1; n < utf8.UTFMax; n++ {
+		last := name[len(name)-n:]
+		if !utf8.RuneStart(last[0]) {
+			continue
+		}
+		if !utf8.FullRuneInString(last) {
+			return name[:len(name)-n]
+		}
+		break
+	}
+	return name
 }

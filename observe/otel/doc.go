@@ -35,4 +35,16 @@
 // A queue is shown under its name, so two of an Observer cannot have the same, nor none at all:
 // that is an error at [Observer.Add]. [Observer.AddAs] shows a queue under another name. A queue
 // that is shut down and empty disappears by itself, and its name is free.
+//
+// A name that is used again, for a new queue, continues the series of the one before with counters
+// that begin at 0 once more: they go back. Instruments have no way to tell when a count began, so
+// their data points keep the start time that the SDK gave them, and what reads them has to take the
+// fall for a restart, as Prometheus does. Histograms do tell: they begin when the new queue was
+// added. Where a receiver bears no such fall, show the new queue under another name.
+//
+// # Groups
+//
+// A group whose own name is "other" is added up with those that have no points of their own. Names
+// are cut after 128 bytes, at a whole character, and what is not valid UTF-8 is replaced with
+// U+FFFD; groups whose names are then alike are added up.
 package shardqotel

@@ -96,7 +96,7 @@ var instruments = []instrument{
 		func(r *roster.Reading) bool { return r.Stats.Limited >= 0 }),
 	{
 		name: "shardq.oldest.ready", unit: "s", kind: gauge,
-		description: "For how long the longest of the items has been ready that are at the heads of the shards' lines.",
+		description: "For how long the longest of the items has been ready that are at the heads of the shards' lines; with groups, of those of up to 64 groups of each shard, next in turn or held back.",
 		number:      func(s *shardq.Stats) float64 { return oldest(s, ready) },
 	},
 	{
@@ -139,7 +139,7 @@ var instruments = []instrument{
 		func(s *shardq.Stats) uint64 { return s.Fired }),
 	total("shardq.backoffs", "{retry}", "Adds that asked the limiter for a delay, for work that failed.",
 		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
-	total("shardq.give_ups", "{item}", "Items that workers gave up.",
+	total("shardq.give_ups", "{item}", "Items that workers gave up, because of Permanent or MaxAttempts.",
 		func(s *shardq.Stats) uint64 { return s.GivenUp }),
 }
 

@@ -17,7 +17,7 @@ const Scope = "github.com/shardq/shardq/observe/otel"
 type Options struct {
 	// Groups is how many groups of each queue are shown in shardq.group.items: those with the most
 	// items. The others are added up in the group "other". Each collection goes through all groups
-	// that have items. Names of groups are cut after 128 bytes. Default: 0, none.
+	// that have items. The package's documentation has how groups are named. Default: 0, none.
 	Groups int
 }
 

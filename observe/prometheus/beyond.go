@@ -32,7 +32,7 @@ var beyond = []family{
 	},
 	{
 		name:  "shardq_oldest_ready_seconds",
-		help:  "For how long the longest of the items has been ready that are at the heads of the shards' lines",
+		help:  "For how long the longest of the items has been ready that are at the heads of the shards' lines; with groups, of those of up to 64 groups of each shard, next in turn or held back",
 		gauge: func(s *shardq.Stats) float64 { return oldest(s, ready) },
 	},
 	{
@@ -119,7 +119,7 @@ var beyond = []family{
 	},
 	{
 		name:    "shardq_give_ups_total",
-		help:    "Items that workers gave up",
+		help:    "Items that workers gave up, because of Permanent or MaxAttempts",
 		counter: func(s *shardq.Stats) uint64 { return s.GivenUp },
 	},
 	{

@@ -77,3 +77,30 @@ func TestHostileGroupNames(t *testing.T) {
 	require.Equal(t, 1.0, shown["x"+strings.Repeat("é", 63)], "no half a character")
 	require.Equal(t, 1.0, shown[""])
 }
+
+// TestCutGroupNames: a name is cut at a whole character, and loses no more than the beginning of one:
+// bytes that are not valid are replaced, each run by one sign.
+func TestCutGroupNames(t *testing.T) {
+	filler := strings.Repeat("a", 100)
+	for name, want := range map[string]string{
+		filler + strings.Repeat("b", 28) + "c":                 filler + strings.Repeat("b", 28),
+		filler + strings.Repeat("b", 27) + "é":                 filler + strings.Repeat("b", 27),
+		filler + strings.Repeat("b", 26) + "€":                 filler + strings.Repeat("b", 26),
+		filler + strings.Repeat("b", 25) + "😀":                 filler + strings.Repeat("b", 25),
+		filler + strings.Repeat("b", 26) + "éc":                filler + strings.Repeat("b", 26) + "é",
+		filler + strings.Repeat("\xff", 40):                    filler + "\uFFFD",
+		filler + strings.Repeat("b", 24) + "\uFFFDbc":          filler + strings.Repeat("b", 24) + "\uFFFDb",
+		filler + strings.Repeat("b", 25) + "\uFFFDc":           filler + strings.Repeat("b", 25) + "\uFFFD",
+		strings.Repeat("a\xff", 100):                           strings.Repeat("a\uFFFD", 32),
+		strings.Repeat("\xff", 200):                            "\uFFFD",
+		filler + strings.Repeat("b", 24) + "\x80\x80\x80\x80c": filler + strings.Repeat("b", 24) + "\uFFFD",
+	} {
+		require.Contains(t, readyByGroup(t, 1, grouped(t, name+"/1")), want, "%q", name)
+	}
+}
+
+// TestGroupNamedAsTheOthers: it is added up with them.
+func TestGroupNamedAsTheOthers(t *testing.T) {
+	q := grouped(t, "other/1", "other/2", "other/3", "a/1", "a/2", "b/1")
+	require.Equal(t, map[string]float64{"a": 2, "other": 4}, readyByGroup(t, 2, q))
+}

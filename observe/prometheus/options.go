@@ -12,11 +12,11 @@ type Options struct {
 	Style Style
 
 	// Groups is how many groups of each queue have series of their own in shardq_group_items: those
-	// with the most items. The others are added up in the group "other". So what there is depends
-	// on the traffic, but is never more than three series for each of Groups+1 groups. Each scrape
-	// goes through all groups that have items. Names of groups are shown as they are, but what is
-	// not valid UTF-8, and what is beyond the first 128 bytes; those that are then alike are added
-	// up. Default: 0, none.
+	// with the most items. The others are added up in the group "other", and with them a group of
+	// that very name. So what there is depends on the traffic, but is never more than three series
+	// for each of Groups+1 groups. Each scrape goes through all groups that have items. Names of
+	// groups are shown as they are, but what is not valid UTF-8, and what is beyond the first 128
+	// bytes; those that are then alike are added up. Default: 0, none.
 	Groups int
 
 	// Unchecked makes an unchecked collector, which tells the registry nothing beforehand. It can

@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -155,4 +157,30 @@ func TestDashboardShowsWhatIsExported(t *testing.T) {
 		}
 	}
 	requireNames(t, names)
+}
+
+// TestShareOfFailedRuns: it counts shardq's queues only, though others export adds as well.
+func TestShareOfFailedRuns(t *testing.T) {
+	stored := promqltest.LoadedStorage(t, `load 1m
+  shardq_shards{name="q", job="program", instance="one"} 32x20
+  shardq_backoffs_total{name="q", job="program", instance="one"} 0+30x20
+  workqueue_adds_total{name="q", job="program", instance="one"} 0+60x20
+  workqueue_adds_total{name="another", job="program", instance="one"} 0+600x20
+  workqueue_adds_total{name="q", job="another", instance="two"} 0+600x20
+`)
+	filled := strings.NewReplacer("$job", ".*", "$queue", ".*", "$__rate_interval", "5m")
+	for _, p := range readDashboard(t).Panels {
+		if p.Title == "Share of runs that failed" {
+			engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+			query, err := engine.NewInstantQuery(t.Context(), stored, nil, filled.Replace(p.Targets[0].Expr), time.Unix(1200, 0))
+			require.NoError(t, err)
+			defer query.Close()
+			vector, err := query.Exec(t.Context()).Vector()
+			require.NoError(t, err)
+			require.Len(t, vector, 1)
+			require.InDelta(t, 0.5, vector[0].F, 1e-9)
+			return
+		}
+	}
+	require.Fail(t, "no such panel")
 }

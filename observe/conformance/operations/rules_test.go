@@ -1,7 +1,9 @@
 package operations_test
 
 import (
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,7 +93,17 @@ var stories = []story{
 		[]string{"ShardqDepthNotDraining"}},
 	{"nothing goes at all", []string{"workqueue_depth 500x120", "shardq_shutting_down 0x120"},
 		[]string{"ShardqDepthNotDraining"}},
-	{"a crowd is worked off", []string{"workqueue_depth 100000-50x120", "shardq_shutting_down 0x120"}, nil},
+	{"more comes than goes, with noise", []string{noisy(1000, 50, 300), "shardq_shutting_down 0x120"},
+		[]string{"ShardqDepthNotDraining"}},
+	{"as much comes as goes, with noise", []string{noisy(5000, 0, 300), "shardq_shutting_down 0x120"},
+		[]string{"ShardqDepthNotDraining"}},
+	{"a crowd is worked off, with noise", []string{noisy(20000, -150, 300), "shardq_shutting_down 0x120"}, nil},
+	{"a crowd is worked off, and will be for a day", []string{"workqueue_depth 100000-50x120", "shardq_shutting_down 0x120"},
+		[]string{"ShardqDepthNotDraining"}},
+	{"it is empty now and then", []string{"workqueue_depth 5000x105 0 5000x14", "shardq_shutting_down 0x120"}, nil},
+	{"it drains, and nothing goes", []string{"workqueue_depth 5000x120", "shardq_shutting_down 1x120"},
+		[]string{"ShardqDrainStuck"}},
+	{"a crowd is worked off", []string{"workqueue_depth 13000-100x120", "shardq_shutting_down 0x120"}, nil},
 	{"a few are always there", []string{"workqueue_depth 50x120", "shardq_shutting_down 0x120"}, nil},
 	{"it is late", []string{"shardq_oldest_ready_seconds 0+60x120"}, []string{"ShardqReadyTooLong"}},
 	{"it was late, and is not any more", []string{"shardq_oldest_ready_seconds 0+60x110 0x10"}, nil},
@@ -100,6 +112,9 @@ var stories = []story{
 	{"most fails", []string{"shardq_backoffs_total 0+60x120", "workqueue_adds_total 0+80x120"}, []string{"ShardqRetryRatioHigh"}},
 	{"some fails", []string{"shardq_backoffs_total 0+60x120", "workqueue_adds_total 0+200x120"}, nil},
 	{"all of very little fails", []string{"shardq_backoffs_total 0+1x120", "workqueue_adds_total 0+1x120"}, nil},
+	{"a few fail for ever", []string{"shardq_limiter_items 5x120", "shardq_backoffs_total 0+1x120", "workqueue_adds_total 0+200x120"},
+		[]string{"ShardqFailingForLong"}},
+	{"a few fail, and then succeed", []string{"shardq_limiter_items 5x90 0 5x29"}, nil},
 	{"all is given up", []string{"shardq_give_ups_total 0x115 1+1x5"}, []string{"ShardqGiveUps"}},
 	{"something was given up an hour ago", []string{"shardq_give_ups_total 0x60 1x60"}, nil},
 	{"nobody works", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x120", "shardq_parked_consumers 0x120"},
@@ -126,6 +141,18 @@ var stories = []story{
 	{"Dones are called twice", []string{"shardq_misused_dones_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
 	{"NaN is added", []string{"shardq_rejected_adds_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
 	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
+}
+
+// noisy returns a depth that changes by as much each minute, and moves up and down by up to a spread
+// on top of that, the same at each run.
+func noisy(start, change, spread int) string {
+	source := rand.New(rand.NewPCG(1, 2))
+	text := strings.Builder{}
+	text.WriteString("workqueue_depth")
+	for minute := range 121 {
+		fmt.Fprintf(&text, " %d", start+change*minute+source.IntN(2*spread+1)-spread)
+	}
+	return text.String()
 }
 
 // TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story for
