@@ -37,11 +37,6 @@ func (s *Set[T]) Add(item T) {
 // woken consumer waiting, as when all are busy in their handlers, never yields.
 const mergesBeforeYield = 64
 
-// mergesPerReading is how many merged adds in a row count as much as a Get or a Done for the number of readings of
-// the clock, where metrics are kept: so that adds among which there is one that is not merged, now and then, find no
-// reading that is older than some dozens of them take.
-const mergesPerReading = 16
-
 // inVain reports whether an add was one of many that were merged in a row.
 func (sh *shard[T]) inVain(outcome effect) bool {
 	return outcome == merge && sh.fruitless%mergesBeforeYield == 0
@@ -118,9 +113,7 @@ func (sh *shard[T]) apply(id uint32, e *entry[T]) (outcome effect) {
 		}
 	case merge:
 		sh.count.merged++
-		if sh.fruitless++; sh.fruitless%mergesPerReading == 0 && sh.set.ages {
-			sh.askForReading()
-		}
+		sh.fruitless++
 	}
 	return outcome
 }

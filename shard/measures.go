@@ -76,15 +76,6 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// askForReading is called where adds are merged.
-func (sh *shard[T]) askForReading() {
-	if m := sh.table.since.measures; m != nil {
-		if m.untilReading--; m.untilReading <= 0 {
-			m.askForReading(&sh.set.pulse)
-		}
-	}
-}
-
 // askForReading has the next operation read the clock, if the others are to find its reading,
 // and counts anew. The number is odd, lest it be the Dones for ever that are followed by a reading, or the
 // Gets: what time has passed since the one before goes to what ends with the reading.

@@ -7,21 +7,29 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestDurationsAmongMergedAdds: where nearly all that comes is merged, and a Get and a Done come now and
-// then, the means of their durations are right to a tenth of the longer of the two, or of some adds.
+// TestDurationsAmongMergedAdds: where nearly all that comes is adds, merged or not, and a Get and a Done come
+// now and then, the means of their durations are right to a tenth of the longer of the two, or of some adds.
 func TestDurationsAmongMergedAdds(t *testing.T) {
-	for _, test := range []struct{ every, work, between time.Duration }{
-		{100, 100 * time.Microsecond, 100},
-		{1000, 100 * time.Microsecond, 1000},
-		{100, 100 * time.Microsecond, 300 * time.Microsecond},
-		{500, 300 * time.Microsecond, 500},
-		{1000, 500 * time.Microsecond, 500 * time.Microsecond},
-		{100, 10 * time.Microsecond, 10 * time.Microsecond},
+	for _, test := range []struct {
+		every, work, between time.Duration
+		unlike               bool // no add is merged
+	}{
+		{100, 100 * time.Microsecond, 100, false},
+		{1000, 100 * time.Microsecond, 1000, true},
+		{1000, 100 * time.Microsecond, 300 * time.Microsecond, true},
+		{1000, 100 * time.Microsecond, 1000, false},
+		{100, 100 * time.Microsecond, 300 * time.Microsecond, false},
+		{500, 300 * time.Microsecond, 500, false},
+		{1000, 500 * time.Microsecond, 500 * time.Microsecond, false},
+		{100, 10 * time.Microsecond, 10 * time.Microsecond, false},
 	} {
 		fake := clock.NewFake(start)
 		s := newTestSet(t, Config[int]{Shards: 4, Clock: fake, Ages: true, Metrics: true})
-		const keys = 8
-		next := 0
+		const first = 8
+		keys, next := first, 0
+		if test.unlike {
+			keys = 1 << 30
+		}
 		pass := func(d time.Duration) {
 			for ; d > 0; d -= test.every {
 				fake.Step(test.every)
@@ -29,7 +37,7 @@ func TestDurationsAmongMergedAdds(t *testing.T) {
 				next++
 			}
 		}
-		for range keys {
+		for range first {
 			s.Add(next % keys)
 			next++
 		}
