@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/shard"
 )
 
 // A Coalescer is a [Queue] of keys with a value for each: what is put for a key that
@@ -54,11 +55,12 @@ type Coalescer[K comparable, V any] struct {
 	// weigh is nil if keys are counted.
 	weigh func(V) int
 	// routing calls what the user has given the queue to route keys with; nil if that is nothing.
-	routing func(K)
-	room    *room.Room
-	stripes coalescerStripes[K, V]
-	ending  coalescerEnding
-	buffers sync.Pool // of *[]K
+	routing  func(K)
+	capacity int
+	room     *room.Room
+	stripes  coalescerStripes[K, V]
+	ending   coalescerEnding
+	buffers  sync.Pool // of *[]K
 }
 
 // MaxValueWeight is the greatest weight that a value of a [Coalescer] can have.
@@ -108,15 +110,17 @@ func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalesc
 		return nil, err
 	}
 	c := &Coalescer[K, V]{
-		queue:   queue,
-		seed:    maphash.MakeSeed(),
-		merge:   options.Merge,
-		weigh:   options.Weight,
-		routing: options.Queue.routing(),
-		room:    options.newRoom(),
+		queue:    queue,
+		capacity: options.Capacity,
+		seed:     maphash.MakeSeed(),
+		merge:    options.Merge,
+		weigh:    options.Weight,
+		routing:  options.Queue.routing(),
+		room:     options.newRoom(),
 	}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
+	queue.values = c.values
 	return c, nil
 }
 
@@ -239,7 +243,8 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 }
 
 // Queue returns a view of the queue of keys: its Len counts the keys that a Take would
-// return now, its Stats, Snapshot and All tell of the keys, its NumRequeues of their failures.
+// return now, its Snapshot and All tell of the keys, its NumRequeues of their failures, and its Stats are
+// those of the Coalescer. It is an [Observable].
 func (c *Coalescer[K, V]) Queue() QueueView[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value, also of those that wait for their
@@ -247,26 +252,19 @@ func (c *Coalescer[K, V]) Queue() QueueView[K] { return c.queue.View() }
 // moment ago. The cost does not grow with the number of keys.
 func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
 
-// CoalescerStats is a reading of a coalescer's state and counters.
-type CoalescerStats struct {
-	// Queue is that of the queue of keys.
-	Queue Stats
-	// Keys is the number of keys with a pending value.
-	Keys int
-	// Weight is what the pending values weigh: as much as there are keys without
-	// [CoalescerOptions].Weight.
-	Weight int
-	// Exceeded counts how often the Capacity was exceeded: by a Put, by a value that was given
-	// back, or by one that weighs more since it was merged.
-	Exceeded uint64
-}
+// Values are what a Coalescer has beside its queue of keys.
+type Values = shard.Values
 
-// Stats returns a reading, under the same terms as [Queue.Stats].
-func (c *Coalescer[K, V]) Stats() CoalescerStats {
-	stats := CoalescerStats{Queue: c.queue.Stats(), Keys: c.Len(), Exceeded: c.room.Exceeded()}
-	stats.Weight = stats.Keys
+// Stats returns a reading, under the same terms as [Queue.Stats]: of the queue of keys, and in its
+// Values of what is pending. It is that of the Queue.
+func (c *Coalescer[K, V]) Stats() Stats { return c.queue.Stats() }
+
+// values returns what the queue does not know.
+func (c *Coalescer[K, V]) values() *Values {
+	v := c.stripes.count()
+	v.Capacity, v.Exceeded, v.Weight = c.capacity, c.room.Exceeded(), v.Keys
 	if c.room != nil {
-		stats.Weight = int(c.room.Held())
+		v.Weight = int(c.room.Held())
 	}
-	return stats
+	return &v
 }

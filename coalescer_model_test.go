@@ -19,6 +19,8 @@ type coalescerModel struct {
 	taken    map[string]string
 	waiting  map[string]bool // keys whose value comes later, as far as is known
 	capacity int
+	// put counts the values that were taken in, and merged those whose key had one.
+	put, merged uint64
 }
 
 // fits reports whether a value has room.
@@ -77,6 +79,10 @@ func playCoalescer(rt *rapid.T) {
 	n := 0
 	next := func() string { n++; return strconv.Itoa(n) + "." }
 	put := func(key, value string) {
+		if _, known := m.pending[key]; known {
+			m.merged++
+		}
+		m.put++
 		m.pending[key] += value
 		delete(m.waiting, key)
 	}
@@ -175,11 +181,17 @@ func playCoalescer(rt *rapid.T) {
 			if weighed {
 				weight = m.weight()
 			}
-			if stats.Keys != len(m.pending) || c.Len() != stats.Keys || stats.Weight != weight {
+			if stats.Values.Keys != len(m.pending) || c.Len() != stats.Values.Keys || stats.Values.Weight != weight {
 				rt.Fatalf("%+v, not %d keys of weight %d", stats, len(m.pending), weight)
 			}
-			if stats.Queue.Processing != len(m.taken) {
-				rt.Fatalf("%d in processing, not %d", stats.Queue.Processing, len(m.taken))
+			if v := stats.Values; v.Put != m.put || v.Merged != m.merged || v.Capacity != m.capacity {
+				rt.Fatalf("%+v, not %d put, %d merged, and a capacity of %d", v, m.put, m.merged, m.capacity)
+			}
+			if seen := *c.Queue().Stats().Values; seen != *stats.Values {
+				rt.Fatalf("the queue says %+v, not %+v", seen, stats.Values)
+			}
+			if stats.Processing != len(m.taken) {
+				rt.Fatalf("%d in processing, not %d", stats.Processing, len(m.taken))
 			}
 		},
 	})

@@ -92,7 +92,9 @@ func (p *putter[K, V]) put(how asking) error {
 		e.appendPart(p.value, needed)
 	} else {
 		p.joinLocked(e, needed)
+		s.merged++
 	}
+	s.put++
 	p.c.releaseLocked(s, p.key, e)
 	return nil
 }

@@ -29,6 +29,19 @@ func (s *coalescerStripes[K, V]) of(hash uint64) *coalescerStripe[K, V] {
 	return &s.all[hash>>(s.shift&63)]
 }
 
+// count adds up what the stripes count.
+func (s *coalescerStripes[K, V]) count() (v Values) {
+	for i := range s.all {
+		stripe := &s.all[i]
+		stripe.mu.Lock()
+		v.Keys += len(stripe.entries)
+		v.Put += stripe.put
+		v.Merged += stripe.merged
+		stripe.mu.Unlock()
+	}
+	return v
+}
+
 // keys counts the entries.
 func (s *coalescerStripes[K, V]) keys() (n int) {
 	for i := range s.all {
@@ -51,7 +64,8 @@ type coalescerStripe[K comparable, V any] struct {
 	spare   *entry[V] // entries that are not in use
 	// peak is the greatest number of entries since the map was made, or its smallest size.
 	peak int
-	_    [16]byte
+	// put counts the values that were taken in by a Put, and merged those that found another.
+	put, merged uint64
 }
 
 func (s *coalescerStripe[K, V]) isClosed() bool {

@@ -60,7 +60,7 @@ func requireNothing(t *testing.T, c *shardq.Coalescer[string, string]) {
 	t.Helper()
 	require.Zero(t, c.Queue().Len())
 	require.Zero(t, c.Len())
-	require.Zero(t, c.Stats().Weight)
+	require.Zero(t, c.Stats().Values.Weight)
 }
 
 func TestC54ValuesMergeInTheOrderOfPuts(t *testing.T) {
@@ -193,12 +193,12 @@ func TestC56RoomOfAKeyThatIsTakenInPart(t *testing.T) {
 		close(gates["2?"])
 		synctest.Wait()
 		takeValue(t, c, "a", "12?")
-		assert.Equal(t, 1, c.Stats().Weight)
+		assert.Equal(t, 1, c.Stats().Values.Weight)
 		c.Done("a")
 		assert.Zero(t, c.Queue().Len())
 		close(gates["4?"])
 		synctest.Wait()
-		assert.Equal(t, 1, c.Stats().Weight)
+		assert.Equal(t, 1, c.Stats().Values.Weight)
 		takeValue(t, c, "a", "34?")
 		c.Done("a")
 		requireNothing(t, c)
@@ -250,7 +250,7 @@ func TestC54ImpossibleKeys(t *testing.T) {
 	assert.ErrorIs(t, c.PutContext(context.Background(), nan, 1), shardq.ErrRejected)
 	assert.ErrorIs(t, c.PutBack(nan, 1), shardq.ErrRejected)
 	assert.ErrorIs(t, c.Retry(nan, 1), shardq.ErrRejected)
-	assert.EqualValues(t, 5, c.Stats().Queue.Rejected)
+	assert.EqualValues(t, 5, c.Stats().Rejected)
 	assert.Panics(t, func() { _ = c.Put([]int{1}, 1) })
 	assert.Zero(t, c.Len())
 	require.NoError(t, c.Put(1, 1), "nothing is left locked")
@@ -279,7 +279,7 @@ func TestC55ValueThatIsPutBackComesFirst(t *testing.T) {
 		takeValue(t, c, "a", "123")
 		c.Done("a")
 		requireNothing(t, c)
-		assert.Zero(t, c.Stats().Queue.Misused)
+		assert.Zero(t, c.Stats().Misused)
 	})
 }
 
@@ -366,7 +366,7 @@ func TestC55ValueIsNotTakenBackAfterShutdown(t *testing.T) {
 	c.ShutDown()
 	assert.ErrorIs(t, c.PutBack("a", "1"), shardq.ErrShutDown)
 	assert.ErrorIs(t, c.Retry("a", "1"), shardq.ErrShutDown)
-	assert.Equal(t, 1, c.Stats().Queue.Processing)
+	assert.Equal(t, 1, c.Stats().Processing)
 	c.Done("a")
 	requireNothing(t, c)
 }
@@ -378,30 +378,30 @@ func TestC56CapacityOfKeys(t *testing.T) {
 	assert.ErrorIs(t, c.TryPut("c", "1"), shardq.ErrFull)
 	require.NoError(t, c.TryPut("a", "2"), "the key has its room")
 	require.NoError(t, c.Put("c", "1"))
-	assert.EqualValues(t, 1, c.Stats().Exceeded)
+	assert.EqualValues(t, 1, c.Stats().Values.Exceeded)
 	takeValue(t, c, "a", "12")
 	assert.ErrorIs(t, c.TryPut("d", "1"), shardq.ErrFull)
 	takeValue(t, c, "b", "1")
 	require.NoError(t, c.TryPut("d", "1"))
-	assert.Equal(t, 2, c.Stats().Weight)
+	assert.Equal(t, 2, c.Stats().Values.Weight)
 	require.NoError(t, c.PutBack("a", "12"), "what is given back needs no room")
-	assert.Equal(t, 3, c.Stats().Weight)
+	assert.Equal(t, 3, c.Stats().Values.Weight)
 }
 
 func TestC56CapacityOfWeight(t *testing.T) {
 	c := newJoiner(1, capacityOf(5), weighed)
 	require.NoError(t, c.TryPut("a", "12"))
 	require.NoError(t, c.TryPut("a", "34"))
-	assert.Equal(t, 4, c.Stats().Weight)
+	assert.Equal(t, 4, c.Stats().Values.Weight)
 	assert.ErrorIs(t, c.TryPut("a", "56"), shardq.ErrFull)
 	assert.ErrorIs(t, c.TryPut("b", "56"), shardq.ErrFull)
 	require.NoError(t, c.TryPut("b", "5"))
 	takeValue(t, c, "a", "1234")
-	assert.Equal(t, 1, c.Stats().Weight)
+	assert.Equal(t, 1, c.Stats().Values.Weight)
 	takeValue(t, c, "b", "5")
 	require.NoError(t, c.TryPut("c", "more than five"), "nothing else is pending")
 	require.NoError(t, c.Put("a", ""), "a weight of 0 counts as 1")
-	assert.Equal(t, len("more than five")+1, c.Stats().Weight)
+	assert.Equal(t, len("more than five")+1, c.Stats().Values.Weight)
 }
 
 // The room of a value that was merged is that of its weight then.
@@ -417,7 +417,7 @@ func TestC56MergedValueWeighsLess(t *testing.T) {
 		require.NoError(t, c.Put("a", "1"))
 		synctest.Wait()
 		require.NoError(t, <-waiting, "the others weigh one now")
-		assert.Equal(t, 5, c.Stats().Weight)
+		assert.Equal(t, 5, c.Stats().Values.Weight)
 	})
 }
 
@@ -462,7 +462,7 @@ func TestC56KeyComesWhileItWaits(t *testing.T) {
 		require.NoError(t, c.Put("b", "1"))
 		takeValue(t, c, "a", "1")
 		synctest.Wait()
-		assert.Equal(t, 1, c.Stats().Weight, "b waits while it has a value")
+		assert.Equal(t, 1, c.Stats().Values.Weight, "b waits while it has a value")
 		takeValue(t, c, "b", "1")
 		synctest.Wait()
 		c.Done("b")
@@ -609,7 +609,7 @@ func TestC17C54PanickingMerge(t *testing.T) {
 		c := newJoiner(1, capacityOf(10), weighed)
 		require.NoError(t, c.Put("a", "1"))
 		assert.Panics(t, func() { _ = c.Put("a", "!") })
-		assert.Equal(t, 1, c.Stats().Weight, "it was not taken in")
+		assert.Equal(t, 1, c.Stats().Values.Weight, "it was not taken in")
 		takeValue(t, c, "a", "1")
 		require.NoError(t, c.Put("a", "!"))
 		require.NoError(t, c.Put("a", "2"))
@@ -617,8 +617,8 @@ func TestC17C54PanickingMerge(t *testing.T) {
 		require.NoError(t, c.Put("b", "3"))
 		dst := make([]shardq.Pending[string, string], size)
 		assert.Panics(t, func() { _, _ = c.TakeBatch(context.Background(), dst) })
-		assert.Equal(t, 4, c.Stats().Weight, "nothing was taken")
-		assert.Zero(t, c.Stats().Queue.Processing)
+		assert.Equal(t, 4, c.Stats().Values.Weight, "nothing was taken")
+		assert.Zero(t, c.Stats().Processing)
 		var got []string
 		for c.Queue().Len() > 0 {
 			n, err := c.TakeBatch(context.Background(), dst)
@@ -742,11 +742,11 @@ func TestC17C54PanickingHashAndLimiter(t *testing.T) {
 	assert.Panics(t, func() { _ = c.Retry("a", "1") })
 	assert.Zero(t, c.Len(), "the value is the caller's")
 	assert.Panics(t, func() { c.Done("a") })
-	assert.Zero(t, c.Stats().Queue.Processing)
+	assert.Zero(t, c.Stats().Processing)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	assert.Panics(t, func() { c.DoneBatch([]shardq.Pending[string, string]{{Key: "a"}}) })
-	assert.Zero(t, c.Stats().Queue.Processing)
+	assert.Zero(t, c.Stats().Processing)
 }
 
 // A Group or GroupWeight that panics does so before the value is in.

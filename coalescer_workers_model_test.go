@@ -171,8 +171,8 @@ func playHands(rt *rapid.T) {
 // requireAll checks that each of the values is in one hand.
 func (h *hands) requireAll(rt *rapid.T, c *numberLists, put int) {
 	stats := c.Stats()
-	require.Zero(rt, stats.Queue.Processing)
-	require.Zero(rt, stats.Queue.Misused, "a key was Done twice")
+	require.Zero(rt, stats.Processing)
+	require.Zero(rt, stats.Misused, "a key was Done twice")
 	require.Zero(rt, h.overlaps, "two handlers had a key at once")
 	all := slices.Concat(h.handled, h.givenUp)
 	c.ShutDown()

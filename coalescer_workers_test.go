@@ -222,7 +222,7 @@ func TestC58GivenUpWithTheValue(t *testing.T) {
 				o.OnGiveUp = func(f shardq.Failure[text]) {
 					assert.Equal(t, "texts", f.Queue)
 					assert.Zero(t, c.Len(), "the value is in the coalescer, too")
-					assert.Equal(t, 1, c.Stats().Queue.Processing, "somebody may have the key")
+					assert.Equal(t, 1, c.Stats().Processing, "somebody may have the key")
 					told = append(told, fmt.Sprintf("%s=%s %d", f.Item.Key, f.Item.Value, f.Attempt))
 				}
 				c = newTexts()
@@ -424,12 +424,12 @@ func TestC58PanicsBesideTheHandler(t *testing.T) {
 				w, err := shardq.NewCoalescerWorkers(c, o)
 				require.NoError(t, err)
 				require.Equal(t, "user", panicOf(func() { _ = w.Run(t.Context()) }).Value)
-				require.Zero(t, c.Stats().Queue.Processing)
+				require.Zero(t, c.Stats().Processing)
 				if test.pending == "" {
 					requireNothing(t, c)
 					return
 				}
-				require.Equal(t, 1, c.Stats().Weight)
+				require.Equal(t, 1, c.Stats().Values.Weight)
 				time.Sleep(time.Minute)
 				takeValue(t, c, "a", test.pending)
 				c.Done("a")

@@ -93,7 +93,7 @@ func ExampleCoalescerOptions_weight() {
 	})
 	for _, text := range []string{"12345", "67", "89"} {
 		if err := c.TryPut("key", []byte(text)); errors.Is(err, shardq.ErrFull) {
-			fmt.Println(text, "has no room beside", c.Stats().Weight, "bytes")
+			fmt.Println(text, "has no room beside", c.Stats().Values.Weight, "bytes")
 		}
 	}
 	// Output: 89 has no room beside 7 bytes

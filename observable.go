@@ -11,8 +11,8 @@ import (
 )
 
 // Observable is a queue of items of whatever type, for those who look at queues: a collector
-// of metrics, a page, a log. [Queue] and [QueueView] are Observable; for a [Coalescer], take that
-// of its keys: [Coalescer.Queue]. All methods are safe for concurrent use, only read, and work
+// of metrics, a page, a log. [Queue] and [QueueView] are Observable; for a [Coalescer], take its
+// [Coalescer.Queue]. All methods are safe for concurrent use, only read, and work
 // after a shutdown, too.
 type Observable interface {
 	// Name is [Queue.Name].
@@ -23,6 +23,8 @@ type Observable interface {
 	Look(limit int) Snapshot[any]
 	// LookAtRetries is [Queue.MostRetried], of items of any type.
 	LookAtRetries(limit int) []Retried[any]
+	// TimeLeft is [Queue.TimeLeft].
+	TimeLeft() Histogram
 	// Groups is [Queue.Groups].
 	Groups() iter.Seq[GroupInfo]
 	// Configuration is [Queue.Configuration].

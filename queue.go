@@ -30,6 +30,7 @@ type Queue[T comparable] struct {
 	workforce     workforce[T]
 	log           *logbook // nil if there is no logger
 	endLogged     atomic.Bool
+	values        func() *Values // of a Coalescer, otherwise nil
 }
 
 // New returns a queue, or an error that lists every fault of the options.
@@ -356,5 +357,8 @@ func (q *Queue[T]) complete(stats *Stats) {
 	stats.Limited = -1
 	if census, ok := q.limiter.(limiter.Census[T]); ok {
 		stats.Limited = census.Len()
+	}
+	if q.values != nil {
+		stats.Values = q.values()
 	}
 }

@@ -26,6 +26,9 @@ func (v QueueView[T]) Snapshot(limit int) Snapshot[T] { return v.queue.Snapshot(
 // All is [Queue.All].
 func (v QueueView[T]) All(state ItemState) iter.Seq[ItemInfo[T]] { return v.queue.All(state) }
 
+// TimeLeft is [Queue.TimeLeft].
+func (v QueueView[T]) TimeLeft() Histogram { return v.queue.TimeLeft() }
+
 // Groups is [Queue.Groups].
 func (v QueueView[T]) Groups() iter.Seq[GroupInfo] { return v.queue.Groups() }
 

@@ -50,8 +50,8 @@ func (h Histogram) AtMost(bound time.Duration) (n uint64) {
 }
 
 // Quantile returns a duration that the given part of all durations does not exceed, 0 to 1:
-// the upper bound of the bucket in which it lies, which is [math.MaxInt64] beyond 2048 s, where the last
-// begins. It is 0 if there are none.
+// the upper bound of the bucket in which it lies, which is [math.MaxInt64] beyond
+// twelve days, 2²⁰ s, where the last begins. It is 0 if there are none.
 func (h Histogram) Quantile(q float64) time.Duration {
 	if !(q >= 0) { // or NaN
 		q = 0
@@ -100,7 +100,7 @@ func (h Histogram) known(q float64) *time.Duration {
 }
 
 // MarshalJSON writes the histogram as an object: Count, Sum, Mean, the quantiles P50, P90 and
-// P99, which are null beyond 2048 s, and the Buckets that are not empty, each with AtMost and Count.
+// P99, which are null beyond 2²⁰ s, and the Buckets that are not empty, each with AtMost and Count.
 // Durations are in nanoseconds.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	type bucket struct {
@@ -149,10 +149,10 @@ func (h Histogram) Since(earlier Histogram) Histogram {
 	return later
 }
 
-// The buckets reach from 2⁻³⁰ s, a nanosecond, to 2¹¹ s, half an hour; what is longer is in
+// The buckets reach from 2⁻³⁰ s, a nanosecond, to 2²⁰ s, twelve days; what is longer is in
 // the last.
 const (
-	lowestPower, highestPower = -30, 11
+	lowestPower, highestPower = -30, 20
 	perDoubling               = 8
 )
 
@@ -204,11 +204,11 @@ func bucketOf(d uint64) int {
 // as many as the buckets want: a test checks that.
 const (
 	pageBuckets   = 8
-	recorderPages = 41
+	recorderPages = 50
 )
 
 // A recorder is a histogram that grows. It allocates those buckets only that are used: as a rule some
-// dozens of the three hundred.
+// dozens of the four hundred.
 type recorder struct {
 	// zeros counts those of no length, as most are that begin and end by one reading of the
 	// clock.

@@ -18,7 +18,7 @@ func TestBucketBounds(t *testing.T) {
 	}
 	for power := -30; power <= 11; power++ {
 		for eighth := range 8 {
-			if power < 11 || eighth == 0 {
+			if power < 20 || eighth == 0 {
 				seconds := math.Pow(2, float64(power)+float64(eighth)/8)
 				want[time.Duration(seconds*1e9)] = true
 			}

@@ -73,6 +73,23 @@ type Stats struct {
 	PerShard []ShardInfo
 	// Metrics has what is counted and measured beside; nil unless that is asked for.
 	Metrics *Metrics
+	// Values has what a Coalescer has beside its queue of keys; nil for other queues.
+	Values *Values
+}
+
+// Values are what a Coalescer has beside its queue of keys.
+type Values struct {
+	// Keys is the number of keys with a pending value.
+	Keys int
+	// Weight is what the pending values weigh: as much as there are keys, unless values are
+	// weighed. Capacity is how much that may be for those who ask for room; 0 is no bound.
+	Weight, Capacity int
+	// Put counts the values that were put and taken in, and Merged those of them whose key had
+	// a pending value.
+	Put, Merged uint64
+	// Exceeded counts how often the capacity was exceeded: by a Put, by a value that was given
+	// back, or by one that weighs more since it was merged.
+	Exceeded uint64
 }
 
 // ShardInfo is what a queue knows of one of its shards.

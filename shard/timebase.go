@@ -98,8 +98,10 @@ func (t *timebase) moment(end uint64) time.Time {
 }
 
 // until returns how long the tick is away.
-func (t *timebase) until(tick uint64) time.Duration {
-	now := t.nanoseconds()
+func (t *timebase) until(tick uint64) time.Duration { return t.left(t.nanoseconds(), tick) }
+
+// left returns how long it is from a moment in nanoseconds to a tick; 0 if that comes first.
+func (t *timebase) left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.tick {
 		return math.MaxInt64
 	}

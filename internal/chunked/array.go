@@ -66,6 +66,12 @@ func (a *Array[E]) Release(i uint32) (emptied bool) {
 	return true
 }
 
+// Chunks returns one more than the number of the last chunk that has memory.
+func (a *Array[E]) Chunks() int { return len(a.chunks) }
+
+// Chunk returns the cells of chunk c, held or not: none if it has no memory.
+func (a *Array[E]) Chunk(c int) []E { return a.chunks[c] }
+
 // Extend puts memory behind position i, for a caller who keeps the count of what
 // is held himself.
 func (a *Array[E]) Extend(i uint32) *E {

@@ -28,8 +28,8 @@ type Buckets struct {
 }
 
 // longest is the number of the bucket in which all is that is longer than what a queue tells apart,
-// half an hour: the first bucket beyond.
-const longest = 11*perDoubling + 1
+// twelve days: the first bucket beyond.
+const longest = 20*perDoubling + 1
 
 // Of returns the buckets of a histogram. They hold exactly what was recorded: a queue's buckets
 // have the same bounds and some more, between which it is put together.

@@ -30,7 +30,7 @@ func quantile(h shardq.Histogram, q float64) *seconds {
 
 // The bounds of the buckets that are shown are the powers of two of a second in these: they
 // are bounds of [shardq.Histogram], too, so that nothing is in two of them.
-const lowestPower, highestPower = -30, 11
+const lowestPower, highestPower = -30, 20
 
 // doublings returns a bucket for each doubling from the first that is not empty to the last.
 func doublings(h shardq.Histogram) []bucket {

@@ -279,7 +279,7 @@
 
 	// ---- Charts ----
 
-	const longest = duration(2048);
+	const longest = duration(2 ** 20);
 	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${duration(bucket.atMostSeconds)}`;
 
 	function showChart(chart, queue) {

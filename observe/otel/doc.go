@@ -24,7 +24,7 @@
 // producer, which the reader asks beside its own instruments. A reader that is not given the
 // Observer has no histograms. They are exponential histograms of scale 3, and hold exactly what was
 // measured, as exact as [shardq.Options].Metrics says, but that what took no time at all may count
-// as a nanosecond, and that all that took longer than 2048 s is in the bucket that begins there.
+// as a nanosecond, and that all that took longer than 2²⁰ s, twelve days, is in the bucket that begins there.
 //
 // Their temporality is cumulative, whatever the reader's selector says, for a producer is not
 // asked. They begin when the queue was added, as far as is told; what it measured before is among

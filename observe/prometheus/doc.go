@@ -46,7 +46,7 @@
 // exceptions. A duration of exactly 10 µs or 100 µs counts as within these bounds, which Kubernetes
 // has as 9.999999999999999e-06 and 9.999999999999999e-05, so that there it is just above. And in
 // the native histograms, what took no time at all may count as a nanosecond, and all that took
-// longer than 2048 s is in the bucket that begins there. The moments at which counters began are
+// longer than 2²⁰ s, twelve days, is in the bucket that begins there. The moments at which counters began are
 // not told.
 //
 // # Cost

@@ -232,8 +232,8 @@ func (r *round) giveBack(dice *rand.Rand, p pair) bool {
 
 // look checks the bound where all ask for room.
 func (r *round) look() {
-	if stats := r.target.Stats(); r.capacity > 0 && stats.Weight > r.capacity {
-		r.fault("%d are pending, with a capacity of %d", stats.Weight, r.capacity)
+	if stats := r.target.Stats(); r.capacity > 0 && stats.Values.Weight > r.capacity {
+		r.fault("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
 	}
 }
 

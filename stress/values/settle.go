@@ -20,11 +20,14 @@ func (r *round) settle() {
 	for key := range r.keys {
 		r.checkKey(key)
 	}
-	if s := r.target.Stats(); s.Keys != 0 || s.Weight != 0 || s.Queue.Held != 0 || s.Queue.Misused != 0 {
+	if s := r.target.Stats(); s.Values.Keys != 0 || s.Values.Weight != 0 || s.Held != 0 || s.Misused != 0 {
 		r.fault("at the end %+v", s)
 	}
-	if s := r.target.Stats(); r.bounded && s.Exceeded != 0 {
-		r.fault("the capacity was exceeded %d times, though all asked for room", s.Exceeded)
+	if s := r.target.Stats(); s.Values.Put != r.tally.accepted || s.Values.Merged > s.Values.Put {
+		r.fault("%d values were put and taken in, not %+v", r.tally.accepted, s.Values)
+	}
+	if s := r.target.Stats(); r.bounded && s.Values.Exceeded != 0 {
+		r.fault("the capacity was exceeded %d times, though all asked for room", s.Values.Exceeded)
 	}
 }
 

@@ -19,7 +19,7 @@ type coalescer interface {
 	Retry(key int, v value) error
 	ShutDown()
 	Drain(ctx context.Context, options shardq.DrainOptions) ([]pair, error)
-	Stats() shardq.CoalescerStats
+	Stats() shardq.Stats
 	NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error)
 }
 

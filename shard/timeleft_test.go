@@ -1,0 +1,138 @@
+package shard
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/timerwheel"
+)
+
+// left returns the buckets of what is left as a map, and checks that they are what Count says.
+func left(t *testing.T, s *Set[int]) map[time.Duration]uint64 {
+	t.Helper()
+	h, buckets, n := s.TimeLeft(), map[time.Duration]uint64{}, uint64(0)
+	for bound, count := range h.Buckets() {
+		buckets[bound] = count
+		n += count
+	}
+	require.Equal(t, h.Count, n)
+	return buckets
+}
+
+// TestTimeLeft: each delay that is running counts once, by what is left of it, whatever else the
+// item does.
+func TestTimeLeft(t *testing.T) {
+	fake := clock.NewFake(start)
+	s := newTestSet(t, Config[int]{Shards: 4, Clock: fake})
+	require.Empty(t, left(t, s))
+	s.Add(100)
+	require.Empty(t, left(t, s), "nothing has a delay")
+
+	s.AddAfter(1, time.Second)
+	s.AddAfter(2, 10*time.Second)
+	s.AddAfter(3, 100*time.Second)
+	s.AddAfter(3, 1000*time.Second) // later than what it has
+	s.AddAfter(100, 10*time.Second) // ready as well
+	s.AddAfter(4, time.Minute)
+	s.Cancel(4)
+	require.Equal(t, map[time.Duration]uint64{time.Second: 1, 10 * time.Second: 2, 100 * time.Second: 1}, left(t, s))
+	require.Equal(t, 121*time.Second, s.TimeLeft().Sum)
+
+	fake.Step(9 * time.Second)
+	require.Equal(t, map[time.Duration]uint64{time.Second: 2, bucketBounds[bucketOf(uint64(91*time.Second))]: 1}, left(t, s))
+	s.ShutDown()
+	require.Empty(t, left(t, s))
+}
+
+// TestTimeLeftOfTheLongest: delays that do not end, and such that are overdue.
+func TestTimeLeftOfTheLongest(t *testing.T) {
+	real := newMeddlingClock()
+	s := newTestSet(t, Config[int]{Clock: real})
+	for item := range 3 {
+		s.AddAfter(item, math.MaxInt64)
+	}
+	require.Equal(t, map[time.Duration]uint64{math.MaxInt64: 3}, left(t, s))
+	require.EqualValues(t, math.MaxInt64, s.TimeLeft().Sum)
+
+	late := &stoppedTimers{now: start}
+	s = newTestSet(t, Config[int]{Clock: late})
+	s.AddAfter(1, time.Second)
+	late.now = late.now.Add(time.Hour)
+	require.Equal(t, map[time.Duration]uint64{0: 1}, left(t, s))
+}
+
+// stoppedTimers is a clock whose timers never fire.
+type stoppedTimers struct{ now time.Time }
+
+func (c *stoppedTimers) Now() time.Time                               { return c.now }
+func (c *stoppedTimers) AfterFunc(time.Duration, func()) clock.Timer { return stoppedTimer{} }
+
+type stoppedTimer struct{}
+
+func (stoppedTimer) Reset(time.Duration) bool { return true }
+func (stoppedTimer) Stop() bool               { return true }
+
+// TestTimeLeftOfVeryMany: where a part is taken for all, the number is still that of all, and the
+// distribution theirs; and no more is looked at than is said.
+func TestTimeLeftOfVeryMany(t *testing.T) {
+	const items = 300_000
+	s := newTestSet(t, Config[int]{})
+	for item := range items {
+		delay := 10 * time.Second
+		switch {
+		case item%10 == 0:
+			delay = 1000 * time.Second
+		case item >= items/2: // these are in parts of their own
+			delay = 100 * time.Second
+		}
+		s.AddAfter(item, delay)
+	}
+	want := map[time.Duration]float64{10 * time.Second: 0.45, 100 * time.Second: 0.45, 1000 * time.Second: 0.1}
+	for range 10 { // the parts are chosen by chance
+		got := left(t, s)
+		require.Len(t, got, len(want))
+		together := uint64(0)
+		for bound, part := range want {
+			require.InDelta(t, part, float64(got[bound])/items, 0.01)
+			together += got[bound]
+		}
+		require.EqualValues(t, items, together)
+		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.TimeLeft().Sum.Seconds(), 0.02)
+	}
+	looked := 0
+	s.shards[0].sampleDeadlines(func(ticks []uint64) {
+		require.LessOrEqual(t, len(ticks), timerwheel.PartSize)
+		looked += len(ticks)
+	})
+	require.Greater(t, looked, mostParts*timerwheel.PartSize/3)
+	require.LessOrEqual(t, looked, mostParts*timerwheel.PartSize)
+}
+
+// TestTimeLeftBesideChanges: parts come and go between two looks.
+func TestTimeLeftBesideChanges(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 2})
+	var others sync.WaitGroup
+	for of := range 2 {
+		others.Go(func() {
+			for range 20 {
+				for item := range 5000 {
+					s.AddAfter(10_000*of+item, time.Duration(1+item)*time.Second)
+				}
+				for item := range 5000 {
+					s.Cancel(10_000*of + item)
+				}
+			}
+		})
+	}
+	for range 200 {
+		h := s.TimeLeft()
+		require.LessOrEqual(t, h.Count, uint64(10_000))
+	}
+	others.Wait()
+	require.Empty(t, left(t, s))
+}
