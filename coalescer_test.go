@@ -866,3 +866,32 @@ func requireCollectedValues(t *testing.T, c *shardq.Coalescer[int, *payload]) {
 	}
 	runtime.KeepAlive(c)
 }
+
+// TestC54PutsAreCounted: those that were taken in, and of them those whose key had a value.
+func TestC54PutsAreCounted(t *testing.T) {
+	c := newJoiner(1, capacityOf(1))
+	defer c.ShutDown()
+	counted := func() [3]uint64 {
+		v := c.Stats().Values
+		assert.Equal(t, v, c.Queue().Stats().Values)
+		assert.Equal(t, 1, v.Capacity)
+		return [3]uint64{v.Put, v.Merged, v.Exceeded}
+	}
+	require.Equal(t, [3]uint64{}, counted())
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.TryPut("a", "2"))
+	require.Equal(t, [3]uint64{2, 1, 0}, counted())
+	require.ErrorIs(t, c.TryPut("b", "3"), shardq.ErrFull)
+	require.Panics(t, func() { _ = c.Put("a", "!") })
+	require.Equal(t, [3]uint64{2, 1, 0}, counted(), "neither was taken in")
+	require.NoError(t, c.Put("b", "4"))
+	require.Equal(t, [3]uint64{3, 1, 1}, counted())
+
+	key, value, err := c.Take(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, c.PutBack(key, value))
+	require.Equal(t, [3]uint64{3, 1, 2}, counted(), "that was put before")
+	c.ShutDown()
+	require.ErrorIs(t, c.Put("a", "5"), shardq.ErrShutDown)
+	require.Equal(t, [3]uint64{3, 1, 2}, counted())
+}

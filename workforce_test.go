@@ -189,11 +189,15 @@ func TestObservables(t *testing.T) {
 		assert.Equal(t, 2, look.Waiting[0].Attempts)
 		groups := slices.Collect(o.Groups())
 		assert.Len(t, groups, 2)
+		assert.EqualValues(t, 1, o.TimeLeft().Count)
+		assert.Nil(t, o.Stats().Values)
 	}
 	var keys shardq.Observable = c.Queue()
 	assert.Equal(t, "texts", keys.Name())
 	assert.Equal(t, any("key"), keys.Look(1).Ready[0].Item)
 	assert.Nil(t, keys.Stats().Metrics)
+	assert.Equal(t, shardq.Values{Keys: 1, Weight: 1, Put: 1}, *keys.Stats().Values)
+	assert.Equal(t, keys.Stats().Values, keys.Look(1).Stats.Values)
 }
 
 // TestConfiguration: what a queue says of how it was made, with its defaults.

@@ -146,7 +146,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 		sh.measures().delay.record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
-	if deadline < s.driver.armed.Load() {
+	if s.driver.mayMiss(deadline, at.now) {
 		s.driver.poke()
 	}
 	s.room.Look()

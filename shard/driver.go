@@ -73,6 +73,17 @@ func (d *driver[T]) poke() {
 	}
 }
 
+// jump is how many ticks the timer may be overdue before the clock is taken to have jumped.
+const jump = 100
+
+// mayMiss reports whether the timer may miss a deadline: it is set for a later one; or it is so much
+// overdue that the clock has jumped forward, as it seems, and its timers have not. Then nobody else
+// would notice until they have come.
+func (d *driver[T]) mayMiss(deadline, now uint64) bool {
+	armed := d.armed.Load()
+	return deadline < armed || armed < never-jump && armed+jump < now
+}
+
 // call is the timer's function.
 func (d *driver[T]) call() {
 	d.run()

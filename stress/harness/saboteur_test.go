@@ -293,6 +293,7 @@ func convict(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(
 		plan.Cancel = f == cancelsNoDelay
 		for _, v := range plan.run(saboteur(f), &watchdog{}).violations {
 			if wanted(v) {
+				t.Logf("found in round %d", seed)
 				return v
 			}
 		}

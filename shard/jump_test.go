@@ -1,0 +1,66 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// A jumpingClock tells a time that jumps, and its timers know nothing of that.
+type jumpingClock struct {
+	now  time.Time
+	left time.Duration // of its one timer, when it was set
+	call func()
+}
+
+func (c *jumpingClock) Now() time.Time { return c.now }
+
+func (c *jumpingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.left, c.call = d, f
+	return jumpingTimer{c}
+}
+
+type jumpingTimer struct{ *jumpingClock }
+
+func (t jumpingTimer) Stop() bool { return true }
+
+func (t jumpingTimer) Reset(d time.Duration) bool {
+	t.left = d
+	return true
+}
+
+// TestC27JumpOfAClockWhoseTimersDoNot: who comes after the jump finds that out, for what is due, and
+// for itself.
+func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
+	c := &jumpingClock{now: start}
+	s := newTestSet(t, Config[int]{Shards: 2, Clock: c})
+	s.AddAfter(1, 3*time.Second)
+	s.AddAfter(2, 3*time.Minute)
+	require.Equal(t, 3*time.Second, c.left)
+
+	c.now = c.now.Add(time.Minute)
+	require.Zero(t, s.Len(), "nobody has looked")
+	s.AddAfter(3, time.Millisecond)
+	require.Equal(t, 1, s.Len(), "the first is due")
+	require.Equal(t, time.Millisecond, c.left)
+	c.now = c.now.Add(time.Millisecond)
+	c.call()
+	require.Equal(t, 2, s.Len())
+	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
+}
+
+// TestTimerThatIsALittleLate: that is no jump. Whoever adds then leaves the work to it.
+func TestTimerThatIsALittleLate(t *testing.T) {
+	c := &jumpingClock{now: start}
+	s := newTestSet(t, Config[int]{Clock: c})
+	s.AddAfter(1, time.Second)
+	c.now = c.now.Add(time.Second + jump*time.Millisecond)
+	s.AddAfter(2, time.Second)
+	require.Zero(t, s.Len())
+	c.now = c.now.Add(time.Millisecond)
+	s.AddAfter(3, time.Second)
+	require.Equal(t, 1, s.Len())
+}
