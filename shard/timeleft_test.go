@@ -69,7 +69,7 @@ func TestTimeLeftOfTheLongest(t *testing.T) {
 // stoppedTimers is a clock whose timers never fire.
 type stoppedTimers struct{ now time.Time }
 
-func (c *stoppedTimers) Now() time.Time                               { return c.now }
+func (c *stoppedTimers) Now() time.Time                              { return c.now }
 func (c *stoppedTimers) AfterFunc(time.Duration, func()) clock.Timer { return stoppedTimer{} }
 
 type stoppedTimer struct{}

@@ -54,6 +54,9 @@ func (c *consumer) work(key int) {
 	if c.has(Ages) && c.ledger != nil && !c.has(Workers) && !c.ledger.misused(key) && c.chance(1000) {
 		c.dawdle(key)
 	}
+	if c.has(Groups) && c.ledger != nil && c.chance(500) {
+		c.keepForALook()
+	}
 	c.gate.pass()
 	if c.has(Deaths) && c.mayDie(key) && c.chance(500) {
 		if c.chance(2) {

@@ -14,6 +14,21 @@ func (a *actor) inspectGroups(until <-chan struct{}) {
 			before = a.ledger.read()
 		}
 		a.lookAtGroups(before)
+		a.groupLooks.Add(1)
+		breathe()
+	}
+}
+
+// keepForALook is called by a worker with a key in hand, and waits until somebody has looked at the
+// groups from the beginning to the end, or for not much longer than that takes: with one processor, it would hardly
+// ever happen that a worker has a key all the time.
+func (c *consumer) keepForALook() {
+	begun := c.groupLooks.Load()
+	for range 20 {
+		if c.groupLooks.Load() > begun+1 {
+			return
+		}
+		c.progress.Add(1)
 		breathe()
 	}
 }

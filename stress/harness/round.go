@@ -38,6 +38,8 @@ type round struct {
 	// groupSizes how many keys it has.
 	homes      [mostGroups]atomic.Int32
 	groupSizes [mostGroups]int
+	// groupLooks counts the looks at the groups.
+	groupLooks atomic.Uint64
 
 	limiterBooks *limiterBooks // nil if none are kept
 	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
