@@ -136,7 +136,7 @@ func TestC31MemoryIsBoundedUnderAStreamOfNewItems(t *testing.T) {
 			most = max(most, entries(t, l))
 		}
 	}
-	require.Less(t, most, 5000)
+	require.Less(t, most, 10_000, "2,600 with two processors, 4,900 with eight: each stripe is swept by its own calls")
 }
 
 func TestC31ForgetGivesEverythingBack(t *testing.T) {

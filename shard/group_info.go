@@ -1,8 +1,8 @@
 package shard
 
 import (
+	"github.com/shardq/shardq/internal/least"
 	"iter"
-	"slices"
 )
 
 // GroupInfo is what a queue knows of a group.
@@ -66,14 +66,16 @@ func (sh *shard[T]) groupInfo(id uint32) GroupInfo {
 // firstGroups returns the groups that have the items that have been ready longest, so many
 // at most: so those items are among the first of theirs. Without ages it is any.
 func (sh *shard[T]) firstGroups(limit int) []uint32 {
-	ids := slices.Collect(sh.groups.inOrder())
-	if !sh.set.ages {
-		return ids[:min(limit, len(ids))]
+	first := least.New[uint32](limit)
+	for id := range sh.groups.inOrder() {
+		since := uint64(0) // all are alike
+		if sh.set.ages {
+			f, _ := sh.readyOf(id)
+			since = *sh.table.since.At(f.head)
+		}
+		first.Add(since, id)
 	}
-	return firstBy(ids, limit, func(id uint32) uint64 {
-		f, _ := sh.readyOf(id)
-		return *sh.table.since.At(f.head)
-	})
+	return first.Values()
 }
 
 // readyOf returns where the ready items of a group are.

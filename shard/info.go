@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -274,45 +273,19 @@ func (sh *shard[T]) walkProcessing(visit func(id uint32) bool) {
 	}
 }
 
-// waiters returns the items that wait and are in no other state: all of them, in no order,
-// if limit is 0, and otherwise the first so many to be ready.
+// waiters returns the items that wait and are in no other state: all of them, in no order that
+// says anything, if limit is 0, and otherwise the first so many to be ready.
 func (sh *shard[T]) waiters(limit int) (ids []uint32) {
-	all := sh.wheel.Len()
-	n := limit
-	if limit == 0 {
-		n = all
+	onlyWaits := func(id uint32) bool { return sh.table.at(id).phase() == idle }
+	if limit > 0 {
+		return sh.wheel.Earliest(limit, onlyWaits)
 	}
-	for ; ; n *= 2 { // for many may be ready or in processing at the same time
-		timers := sh.wheel.Upcoming(n, nil)
-		ids = slices.DeleteFunc(timers, func(id uint32) bool { return sh.table.at(id).phase() != idle })
-		switch {
-		case limit == 0:
-			return ids
-		case len(ids) >= limit || n >= all:
-			return firstBy(ids, limit, sh.due)
+	for id := range sh.wheel.All() {
+		if onlyWaits(id) {
+			ids = append(ids, id)
 		}
 	}
-}
-
-// firstBy returns the first so many by a key, in their order. There may be very many: what
-// comes after enough others is passed by, so that few are sorted. It changes ids.
-func firstBy(ids []uint32, limit int, key func(id uint32) uint64) []uint32 {
-	first, bound := ids[:0], uint64(never)
-	cut := func() {
-		slices.SortStableFunc(first, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
-		first = first[:min(limit, len(first))]
-	}
-	for _, id := range ids {
-		if key(id) >= bound {
-			continue
-		}
-		if first = append(first, id); len(first) == 2*limit {
-			cut()
-			bound = key(first[limit-1])
-		}
-	}
-	cut()
-	return first
+	return ids
 }
 
 func (sh *shard[T]) due(id uint32) uint64 {
