@@ -7,6 +7,8 @@ type chart struct {
 	// Path is where the histogram is in the report of a queue.
 	Path, Title, Meaning string
 	Histogram            histogram
+	// Fleeting: there is nothing to show while nothing is counted.
+	Fleeting bool
 }
 
 // charts returns the histograms as they are shown, or nothing if there are none.
@@ -15,11 +17,19 @@ func (d *durations) charts() []chart {
 		return nil
 	}
 	return []chart{
-		{"detail.durations.queue", "In the queue", "from the first add to the Get", d.Queue},
-		{"detail.durations.work", "At work", "from the Get to the Done", d.Work},
-		{"detail.durations.delay", "Delays", "as they were asked for", d.Delay},
+		{"detail.durations.queue", "In the queue", "from the first add to the Get", d.Queue, false},
+		{"detail.durations.work", "At work", "from the Get to the Done", d.Work, false},
+		{"detail.durations.delay", "Delays", "as they were asked for", d.Delay, false},
 	}
 }
+
+// timeLeftChart returns the chart beside what waits.
+func (d *detailReport) timeLeftChart() *chart {
+	return &chart{"detail.timeLeft", "Time left", "of all delays that are running", d.TimeLeft, true}
+}
+
+// Hidden reports whether there is nothing to show.
+func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
 
 // A bar is one of a chart that is 100 high, and 10 wide for each bar.
 type bar struct {

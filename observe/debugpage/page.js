@@ -286,6 +286,7 @@
 		const h = at(queue, chart.dataset.chart);
 		if (!h) return;
 		const quantile = (q) => h.count === 0 ? unknown : q === null ? `> ${longest}` : duration(q);
+		chart.hidden = "fleeting" in chart.dataset && h.count === 0;
 		const part = (name, text) => setText(chart.querySelector(`[data-part="${name}"]`), text);
 		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) part(name, quantile(h[name]));
 		part("mean", h.count === 0 ? unknown : duration(h.meanSeconds));

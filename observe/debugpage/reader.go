@@ -42,6 +42,7 @@ func (rd reader) whole(n named) (q queueReport) {
 		Processing:    items.list(look.Processing),
 		Ready:         items.list(look.Ready),
 		Waiting:       items.list(look.Waiting),
+		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
 		Groups:        rd.groups(n, configuration.Groups, look.Stats.Ready),
 		Shards:        newShardsReport(look.Stats.PerShard, configuration.Ages),

@@ -109,13 +109,15 @@ type counters struct {
 // A detailReport is what is shown of a queue that was selected.
 type detailReport struct {
 	// Durations is nil without metrics.
-	Durations  *durations   `json:"durations"`
-	Processing []item       `json:"processing"`
-	Ready      []item       `json:"ready"`
-	Waiting    []item       `json:"waiting"`
-	Retried    []failure    `json:"retried"`
-	Groups     []group      `json:"groups"`
-	Shards     shardsReport `json:"shards"`
+	Durations  *durations `json:"durations"`
+	Processing []item     `json:"processing"`
+	Ready      []item     `json:"ready"`
+	Waiting    []item     `json:"waiting"`
+	// TimeLeft is how much is left of the delays that are running.
+	TimeLeft histogram    `json:"timeLeft"`
+	Retried  []failure    `json:"retried"`
+	Groups   []group      `json:"groups"`
+	Shards   shardsReport `json:"shards"`
 
 	Configuration configuration `json:"configuration"`
 }

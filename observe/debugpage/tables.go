@@ -76,6 +76,7 @@ func (q queueReport) tables() []table {
 		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn), d.Ready),
 		newTable(table{
 			Path: "detail.waiting", Title: "Waiting, the next to be ready first", Empty: "Nothing waits.",
+			Chart: d.timeLeftChart(),
 		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Waiting),
 		newTable(table{
 			Path: "detail.retried", Title: "Failed most often since they were forgotten",
