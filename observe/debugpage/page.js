@@ -99,7 +99,7 @@
 		let past = history.get(queue.id) ?? [];
 		const last = past.at(-1);
 		if (last && (queue.counters.added < last.queue.counters.added || time <= last.time)) past = []; // another process
-		past.push({ time, queue: { gauges: queue.gauges, counters: queue.counters } });
+		past.push({ time, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values } });
 		while (past[0].time < time - windows.graph) past.shift();
 		history.set(queue.id, past);
 	}
@@ -110,12 +110,18 @@
 		for (const id of history.keys()) if (!ids.has(id)) history.delete(id);
 	}
 
-	// perSecond returns how fast a counter grew over the last few seconds, or since the last news if that was before.
-	function perSecond(past, path) {
-		if (!past) return null;
+	// lately returns the readings at both ends of the last few seconds, or the last two if there is no more in these.
+	function lately(past) {
 		const last = past.at(-1);
 		const first = past.find((p) => p.time >= last.time - windows.rate);
-		return slope(first === last ? past.at(-2) ?? last : first, last, path);
+		return [first === last ? past.at(-2) ?? last : first, last];
+	}
+	// perSecond returns how fast a counter grew lately, or null if that is not known.
+	function perSecond(past, path) { return past ? slope(...lately(past), path) : null; }
+	// partOf likewise returns which part one counter grew of what another did, or null if that did not.
+	function partOf([first, last], path, whole) {
+		const [part, all] = [path, whole].map((counter) => (at(last.queue, counter) ?? 0) - (at(first.queue, counter) ?? 0));
+		return all > 0 ? Math.min(Math.max(part / all, 0), 1) : null;
 	}
 	function slope(first, last, path) {
 		const from = at(first.queue, path), to = at(last.queue, path);
@@ -123,19 +129,25 @@
 		return Math.max(0, to - from) * 1000 / (last.time - first.time);
 	}
 
-	function points(past, path, ofRate) {
-		if (!ofRate) return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
-		return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
+	// points returns those of a graph: of what there is, of how fast a counter grows, or of its share of another.
+	function points(past, { graph: path, whole, of }) {
+		switch (of) {
+		case "rate": return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
+		case "share": return past.slice(1).map((p, i) => ({ time: p.time, value: partOf([past[i], p], path, whole) })).filter((p) => p.value !== null);
+		default: return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
+		}
 	}
 
-	function graph(element, past, path, name, ofRate) {
-		if (!past || (at(past.at(-1).queue, path) ?? null) === null) return; // it is not kept
-		const line = points(past, path, ofRate);
+	// graph draws a line of the last minutes. What it shows is said as in the data of an element.
+	function graph(element, past, what) {
+		if (!past || (at(past.at(-1).queue, what.graph) ?? null) === null) return; // it is not kept
+		const line = points(past, what);
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
+		const top = what.of === "share" ? 1 : highest;
 		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
-		const y = (p) => (highest > 0 ? 29 - 28 * p.value / highest : 29).toFixed(2);
+		const y = (p) => (top > 0 ? 29 - 28 * p.value / top : 29).toFixed(2);
 		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
 		let svg = element.firstElementChild;
 		if (!svg) {
@@ -145,15 +157,15 @@
 		}
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
-		const write = ofRate ? rate : grouped;
-		setAttribute(svg, "aria-label", `${name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
+		const write = { rate, share }[what.of] ?? grouped;
+		setAttribute(svg, "aria-label", `${what.name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
 	// trendOf returns the tone and the words of the trend of a queue, or null.
 	function trendOf(past, state) {
 		if (state === "drained") return null;
-		const found = trend(past.map(({ time, queue: { gauges, counters } }) => ({
-			time, ready: gauges.ready, held: gauges.held, capacity: gauges.capacity,
+		const found = trend(past.map(({ time, queue: { gauges, counters, values } }) => ({
+			time, ready: gauges.ready, held: values ? values.weight : gauges.held, capacity: (values ?? gauges).capacity,
 			done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
 		})), windows.trend);
 		return found && [found.tone, inWords(found)];
@@ -245,7 +257,7 @@
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
 			return undefined;
 		case "rate": return setText(cell, rate(perSecond(history.get(value.id), field)));
-		case "graph": return graph(cell, history.get(value.id), field, "Ready", false);
+		case "graph": return graph(cell, history.get(value.id), { graph: field, name: "Ready" });
 		default: return setText(cell, format(kind, content));
 		}
 	}
@@ -395,9 +407,10 @@
 			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
-		for (const element of all("[data-graph]", article)) {
-			graph(element, past, element.dataset.graph, element.dataset.name, element.dataset.of === "rate");
+		for (const element of all("[data-share]", article)) {
+			setText(element, format("share", past && partOf(lately(past), element.dataset.share, element.dataset.whole)));
 		}
+		for (const element of all("[data-graph]", article)) graph(element, past, element.dataset);
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
 		showTrend(article.querySelector(".trend"), trendOf(past, queue.state));

@@ -63,6 +63,7 @@ func (q *queueReport) readStats(s shardq.Stats, ages bool, now time.Time) {
 	q.State = stateOf(s)
 	q.Gauges = newGauges(s, ages, now)
 	q.Counters = newCounters(s)
+	q.Values = newValues(s.Values)
 }
 
 func stateOf(s shardq.Stats) string {
@@ -111,6 +112,13 @@ func newCounters(s shardq.Stats) counters {
 		c.HandedOut, c.Done = &m.QueueDuration.Count, &m.WorkDuration.Count
 	}
 	return c
+}
+
+func newValues(v *shardq.Values) *values {
+	if v == nil {
+		return nil
+	}
+	return &values{v.Keys, v.Weight, v.Capacity, v.Put, v.Merged, v.Exceeded, ratio(v.Merged, v.Put)}
 }
 
 func newShardsReport(shards []shardq.ShardInfo, ages bool) shardsReport {

@@ -56,10 +56,12 @@ type queueReport struct {
 	// Fault says why the rest is missing: reading the queue panicked.
 	Fault string `json:"fault,omitempty"`
 	// State is "running", "shutting down" or "drained".
-	State    string        `json:"state"`
-	Gauges   gauges        `json:"gauges"`
-	Counters counters      `json:"counters"`
-	Detail   *detailReport `json:"detail,omitempty"`
+	State    string   `json:"state"`
+	Gauges   gauges   `json:"gauges"`
+	Counters counters `json:"counters"`
+	// Values is nil for a queue that is not that of a Coalescer.
+	Values *values       `json:"values"`
+	Detail *detailReport `json:"detail,omitempty"`
 }
 
 // gauges say what is there now. What is nil is not kept by the queue.
@@ -104,6 +106,20 @@ type counters struct {
 	BackedOff *uint64 `json:"backedOff"`
 	HandedOut *uint64 `json:"handedOut"`
 	Done      *uint64 `json:"done"`
+}
+
+// values say what a Coalescer has beside its queue of keys.
+type values struct {
+	// Keys, Weight and Capacity are of what is pending now.
+	Keys     int `json:"keys"`
+	Weight   int `json:"weight"`
+	Capacity int `json:"capacity"`
+	// Put, Merged and Exceeded count since it was made.
+	Put      uint64 `json:"put"`
+	Merged   uint64 `json:"merged"`
+	Exceeded uint64 `json:"exceeded"`
+	// MergedShare is the part of what was put that was merged.
+	MergedShare float64 `json:"mergedShare"`
 }
 
 // A detailReport is what is shown of a queue that was selected.

@@ -128,13 +128,20 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 	for _, c := range groupColumns {
 		agree(r.Detail.Groups[0], c.Format, c.Field, c.value(r.Detail.Groups[0]))
 	}
-	for _, g := range r.Gauges.list() {
+	for _, g := range r.facts() {
 		agree(r, g.Format, g.Field, g.Value)
 	}
-	for _, c := range counterRows {
-		agree(r.Counters, asCount, c.Field, c.value(r.Counters))
+	for _, c := range r.counted() {
+		agree(r, asCount, c.Field, c.Value)
 	}
-	require.Len(t, counterRows, reflect.TypeFor[counters]().NumField(), "each has its row")
+	coalescer := getReport(t, Handler(counting(t).Queue()), "").Queues[0]
+	for _, g := range coalescer.facts() {
+		agree(coalescer, g.Format, g.Field, g.Value)
+	}
+	for _, c := range coalescer.counted() {
+		agree(coalescer, asCount, c.Field, c.Value)
+	}
+	require.Len(t, r.counted(), reflect.TypeFor[counters]().NumField(), "each has its row")
 	require.Greater(t, rows, 50)
 }
 
