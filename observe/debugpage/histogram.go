@@ -19,8 +19,17 @@ func newHistogram(h shardq.Histogram, fineness time.Duration) histogram {
 	return histogram{
 		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: inSeconds(h.Mean()),
 		P50Seconds: quantile(h, 0.5), P90Seconds: quantile(h, 0.9), P99Seconds: quantile(h, 0.99),
-		Buckets: doublings(h, fineness),
+		Buckets: doublings(h, fineness), Fine: newFineBuckets(h),
 	}
+}
+
+func newFineBuckets(h shardq.Histogram) fineBuckets {
+	fine := fineBuckets{[]*seconds{}, []uint64{}}
+	for bound, n := range h.Buckets() {
+		fine.AtMostSeconds = append(fine.AtMostSeconds, optional(bound, bound != math.MaxInt64))
+		fine.Counts = append(fine.Counts, n)
+	}
+	return fine
 }
 
 // quantile returns a quantile, or nil if all that is known is that it lies beyond the last bound.

@@ -156,6 +156,16 @@ type histogram struct {
 	P99Seconds  *seconds `json:"p99Seconds"`
 	// Buckets has a bucket for each doubling, from the first that is not empty to the last.
 	Buckets []bucket `json:"buckets"`
+	// Fine has the buckets that the quantiles are from, eight for each doubling, those that are not empty: who keeps
+	// two of them has the quantiles of what was counted between.
+	Fine fineBuckets `json:"fine"`
+}
+
+// fineBuckets has a column for the bounds, of which the last is nil if there is none, and one for the counts, for which
+// see bucket.
+type fineBuckets struct {
+	AtMostSeconds []*seconds `json:"atMostSeconds"`
+	Counts        []uint64   `json:"counts"`
 }
 
 // A bucket counts the durations above the bound of the bucket before it, and at most its own,

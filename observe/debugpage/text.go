@@ -85,8 +85,9 @@ func writeTable(w io.Writer, t table) {
 		return
 	}
 	if c := t.Chart; c != nil {
+		h := c.Histogram
 		fmt.Fprintf(w, "  %s %s: %s, mean %s, p50 %s, p90 %s, p99 %s\n", c.Title, c.Meaning,
-			formatCount(c.Histogram.Count), c.Histogram.Mean(), c.Histogram.P50(), c.Histogram.P90(), c.Histogram.P99())
+			formatCount(h.Count), h.mean(), h.quantile(h.P50Seconds), h.quantile(h.P90Seconds), h.quantile(h.P99Seconds))
 	}
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var titles []string

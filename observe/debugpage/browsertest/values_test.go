@@ -40,7 +40,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	b.waitForText(`[data-value="values.put"]`, "12")
 	b.waitFor(`document.querySelector(` + "`.tile [data-rate=\"values.put\"]`" + `).textContent !== "–"`)
 
-	put(1, 1) // at another time: from one reading to another, all of it or three quarters was merged
+	put(1, 1) // a graph wants two times at which something was put
 	b.waitForText(merged, "80 %")
 	b.waitFor(`/^Merged, of what is put, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
 
