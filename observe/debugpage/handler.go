@@ -35,10 +35,13 @@ func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	return &handler{options.withDefaults()}, nil
+	return &handler{options: options.withDefaults()}, nil
 }
 
-type handler struct{ options Options }
+type handler struct {
+	options Options
+	names   names
+}
 
 // maxQueues is how many queues the overview shows.
 const maxQueues = 1000
@@ -84,7 +87,7 @@ func secure(header http.Header) {
 // numbers of all.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
-	queues := nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
+	queues := h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
 	rd := reader{h.options, q.rows}
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {

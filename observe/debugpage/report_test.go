@@ -288,9 +288,9 @@ func TestManyOfOneName(t *testing.T) {
 	for range n {
 		queues = append(queues, broken{})
 	}
-	allocations := testing.AllocsPerRun(1, func() { nameAll(queues) })
+	allocations := testing.AllocsPerRun(1, func() { new(names).nameAll(queues) })
 	require.Less(t, allocations, 20.0*n)
-	d := nameAll(queues)
+	d := new(names).nameAll(queues)
 	require.Len(t, d.byID, n)
 	require.Equal(t, "broken", d.all[0].id)
 	require.Equal(t, "broken #2", d.all[1].id)

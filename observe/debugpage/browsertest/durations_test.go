@@ -83,7 +83,7 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	queue = other
 	s.step(time.Second, unchanged)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
-	require.Equal(t, "At work: 104 durations, half of them at most 1 m 00 s", label())
+	require.Equal(t, "At work: 104 durations, half of them at most 1 m 04 s", label())
 	require.Equal(t, "–", s.text(`.tile [data-rate="counters.done"]`), "there is nothing to compare")
 	other.work(time.Minute)
 	s.step(10*time.Second, unchanged)
