@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,8 +24,8 @@ type stepped struct {
 	time    time.Time
 	// over is closed at the end of the test: a page waits for an answer then.
 	over chan struct{}
-	// asked is the address of the last answer.
-	asked string
+	// asked is the query of the last answer.
+	asked atomic.Pointer[string]
 }
 
 // newStepped opens the page of a queue, and gives it the first answer.
@@ -54,7 +55,7 @@ func (s *stepped) serve(page http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 	select {
 	case change := <-s.answers:
-		s.asked = r.URL.RawQuery
+		s.asked.Store(&r.URL.RawQuery)
 		answer := httptest.NewRecorder()
 		page.ServeHTTP(answer, r)
 		var report map[string]any
