@@ -56,7 +56,7 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 
 	s.step(time.Second, reading{ready: 10, added: 120, put: 10, merged: 5}.in)
 	s.step(2*time.Second, reading{ready: 5, added: 120, put: 110, merged: 30}.in)
-	s.step(4*time.Second, reading{ready: 20, added: 320, put: 210, merged: 130}.in)
+	s.step(4*time.Second, reading{ready: 20, added: 320, put: 210, merged: 105}.in)
 	require.Equal(t, lineThrough([2]float64{0, 0}, [2]float64{12.5, 0}, [2]float64{25, 0.5}, [2]float64{50, 0.25}, [2]float64{100, 1}), s.line(ready))
 	require.Equal(t, "Ready, last 8.0 s: 0 to 20, now 20", label(ready))
 	area := s.attributes(ready+" path.area", "d")[0]
@@ -66,12 +66,12 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	require.Equal(t, "Added per second, last 7.0 s: 0 to 100, now 50", label(added))
 	require.Equal(t, "40", s.text(`.tile [data-rate="counters.added"]`), "320 in 8 s")
 	require.Equal(t, "40", s.text(`tr [data-rate="counters.added"]`))
-	// A half, nothing put, a quarter, and all.
-	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{300. / 7, 0.25}, [2]float64{100, 1}), s.line(merged))
-	require.Equal(t, "Merged, of what is put, last 7.0 s: 25 % to 100 %, now 100 %", label(merged))
-	require.Equal(t, "61 %", s.text(`[data-share="values.merged"]`), "130 of 210")
+	// A half, nothing put, a quarter, and three quarters: all of it would be the upper edge.
+	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{300. / 7, 0.25}, [2]float64{100, 0.75}), s.line(merged))
+	require.Equal(t, "Merged, of what is put, last 7.0 s: 25 % to 75 %, now 75 %", label(merged))
+	require.Equal(t, "50 %", s.text(`[data-share="values.merged"]`), "105 of 210")
 
-	s.step(8*time.Second, reading{ready: 5, added: 400, put: 210, merged: 130}.in)
+	s.step(8*time.Second, reading{ready: 5, added: 400, put: 210, merged: 105}.in)
 	require.Equal(t, "10", s.text(`.tile [data-rate="counters.added"]`), "80 in 8 s: what was before is more than ten seconds ago")
 	require.Equal(t, "–", s.text(`[data-share="values.merged"]`), "nothing was put meanwhile")
 	s.requireNoComplaints()
