@@ -68,7 +68,7 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	require.Equal(t, "40", s.text(`tr [data-rate="counters.added"]`))
 	// A half, nothing put, a quarter, and three quarters: all of it would be the upper edge.
 	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{300. / 7, 0.25}, [2]float64{100, 0.75}), s.line(merged))
-	require.Equal(t, "Merged, of what is put, last 7.0 s: 25 % to 75 %, now 75 %", label(merged))
+	require.Equal(t, "Merged share, last 7.0 s: 25 % to 75 %, now 75 %", label(merged))
 	require.Equal(t, "50 %", s.text(`[data-share="values.merged"]`), "105 of 210")
 
 	s.step(8*time.Second, reading{ready: 5, added: 400, put: 210, merged: 105}.in)
@@ -126,9 +126,9 @@ func TestHeatFollowsTheNumbers(t *testing.T) {
 			"All shards: nothing waiting.",
 		},
 		{
-			"adds", "added", "of all adds", []any{0, 25, 75, 100},
-			[]string{"h0", "h3", "h7", "h9"}, []string{"0%", "12%", "37%", "50%"}, []string{"0 %", "12 %", "37 %", "50 %"},
-			"Highest: shard 3, 50 % of all adds, which is 2.0 times the mean.",
+			"adds", "added", "of all adds", []any{0, 25, 60, 115}, // twice the mean is 100
+			[]string{"h0", "h3", "h5", "h9"}, []string{"0%", "12%", "30%", "57%"}, []string{"0 %", "12 %", "30 %", "57 %"},
+			"Highest: shard 3, 57 % of all adds, which is 2.3 times the mean.",
 		},
 	}
 	numbers := func(report map[string]any) {

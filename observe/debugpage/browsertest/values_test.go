@@ -42,7 +42,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 
 	put(1, 1) // a graph wants two times at which something was put
 	b.waitForText(merged, "80 %")
-	b.waitFor(`/^Merged, of what is put, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
+	b.waitFor(`/^Merged share, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
 
 	put(2, 4000)
 	b.waitForText(".state .trend", "full")
