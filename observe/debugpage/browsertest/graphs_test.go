@@ -12,18 +12,15 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A reading is what an answer says, so many seconds after the one before.
-type reading struct {
-	after                             time.Duration
-	ready, added, put, merged, weight float64
-}
+// A reading is what an answer says.
+type reading struct{ ready, added, put, merged float64 }
 
 func (r reading) in(report map[string]any) {
 	q := queueIn(report, 0)
 	set(q, "gauges.ready", r.ready)
 	set(q, "counters.added", r.added)
 	set(q, "values", map[string]any{
-		"keys": 0, "weight": r.weight, "capacity": 0, "put": r.put, "merged": r.merged, "exceeded": 0, "mergedShare": 0,
+		"keys": 0, "weight": 0, "capacity": 0, "put": r.put, "merged": r.merged, "exceeded": 0, "mergedShare": 0,
 	})
 }
 
