@@ -107,7 +107,9 @@ const longestLogged = 200
 
 type loggedItem struct{ item any }
 
-func (i loggedItem) LogValue() slog.Value { return slog.StringValue(keytext.Of(i.item, longestLogged)) }
+func (i loggedItem) LogValue() slog.Value {
+	return slog.StringValue(keytext.Of(i.item, longestLogged).String())
+}
 
 func (l *logbook) misuse(kind MisuseKind, item any) {
 	l.write(context.Background(), logMisuse, "a call was ignored that breaks the rules",

@@ -1,4 +1,4 @@
-// Package keytext writes items as short texts, for a log. An item may be anything: huge, of
+// Package keytext writes items as short texts, for a log or a page. An item may be anything: huge, of
 // methods that panic, or a pointer to what its worker is about to change.
 package keytext
 
@@ -12,13 +12,34 @@ import (
 // mostElements is how many elements of an array are written.
 const mostElements = 64
 
-// Of returns an item as %v has it, or its beginning: so many bytes at most, cut between two
-// runes, and an ellipsis. It follows no pointer, unless the item's String method does, for
-// what that leads to may be changed meanwhile.
-func Of(item any, most int) (text string) {
+// A Text is an item as %v has it, or its beginning.
+type Text struct {
+	// Beginning is all of it, or as much as was asked for, cut between two runes.
+	Beginning string
+	// Length is how long all of it is, in bytes, as far as it was written: of an array, the first elements
+	// and how many more there are.
+	Length int
+}
+
+// IsCut reports whether there is more than the beginning.
+func (t Text) IsCut() bool { return t.Length > len(t.Beginning) }
+
+// String returns the beginning, with an ellipsis if there is more.
+func (t Text) String() string {
+	if t.IsCut() {
+		return t.Beginning + "…"
+	}
+	return t.Beginning
+}
+
+// Of returns an item as a text of so many bytes at most, or that its String method panicked. It
+// follows no pointer, unless that method does, for what it leads to may be changed meanwhile. A long
+// string costs no more than a short one.
+func Of(item any, most int) (text Text) {
 	defer func() {
 		if recover() != nil {
-			text = "(its String method panicked)"
+			const panicked = "(its String method panicked)"
+			text = Text{panicked, len(panicked)}
 		}
 	}()
 	w := writer{most: most}
@@ -26,19 +47,20 @@ func Of(item any, most int) (text string) {
 	return w.text()
 }
 
-// A writer keeps the beginning of what is written.
+// A writer keeps the beginning of what is written, and how long all of it is.
 type writer struct {
-	kept strings.Builder
-	most int
+	kept   strings.Builder
+	length int
+	most   int
 }
 
+// add writes a text. One byte more than there may be tells whether the last rune is whole.
 func (w *writer) add(text string) {
 	if room := w.most + 1 - w.kept.Len(); room > 0 {
 		w.kept.WriteString(text[:min(len(text), room)])
 	}
+	w.length += len(text)
 }
-
-func (w *writer) full() bool { return w.kept.Len() > w.most }
 
 func (w *writer) write(v reflect.Value) {
 	if v.IsValid() && v.CanInterface() {
@@ -55,9 +77,16 @@ func (w *writer) write(v reflect.Value) {
 	case reflect.Interface:
 		w.write(v.Elem())
 	case reflect.Struct:
-		w.writeAll("{", v.NumField(), v.Field, "}")
+		w.add("{")
+		w.writeParts(v.NumField(), v.Field)
+		w.add("}")
 	case reflect.Array:
-		w.writeAll("[", min(v.Len(), mostElements), v.Index, "]")
+		w.add("[")
+		w.writeParts(min(v.Len(), mostElements), v.Index)
+		if more := v.Len() - mostElements; more > 0 {
+			w.add(fmt.Sprintf(" … %d more", more))
+		}
+		w.add("]")
 	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
 		w.add(fmt.Sprintf("(%s)(%#x)", v.Type(), v.Pointer()))
 	default: // booleans and numbers
@@ -65,28 +94,25 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-func (w *writer) writeAll(opening string, n int, part func(int) reflect.Value, closing string) {
-	w.add(opening)
-	for i := 0; i < n && !w.full(); i++ {
+func (w *writer) writeParts(n int, part func(int) reflect.Value) {
+	for i := range n {
 		if i > 0 {
 			w.add(" ")
 		}
 		w.write(part(i))
 	}
-	w.add(closing)
 }
 
-func (w *writer) text() string {
+// text returns what was written, cut between two runes. What is not UTF-8 is cut anywhere.
+func (w *writer) text() Text {
 	text := w.kept.String()
-	if len(text) <= w.most {
-		return text
+	if w.length <= w.most {
+		return Text{text, w.length}
 	}
-	end := w.most
 	for back := range utf8.UTFMax {
-		if utf8.RuneStart(text[w.most-back]) {
-			end = w.most - back
-			break
+		if end := w.most - back; end >= 0 && utf8.RuneStart(text[end]) {
+			return Text{text[:end], w.length}
 		}
 	}
-	return text[:end] + "…"
+	return Text{text[:w.most], w.length}
 }

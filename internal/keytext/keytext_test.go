@@ -29,7 +29,18 @@ func TestOf(t *testing.T) {
 		strings.Repeat("x", 19) + "…":  strings.Repeat("x", 19) + "é",
 		"[[   ] [   ] [   ] [" + "…":   huge{},
 	} {
-		require.Equal(t, want, Of(item, 20))
+		require.Equal(t, want, Of(item, 20).String())
 	}
-	require.Regexp(t, `^\(\*int\)\(0x[0-9a-f]+\)$`, Of(&number, 100), "what it points to is not looked at")
+	require.Regexp(t, `^\(\*int\)\(0x[0-9a-f]+\)$`, Of(&number, 100).String(), "what it points to is not looked at")
+}
+
+// TestLength: it is that of all, whatever part of it is kept.
+func TestLength(t *testing.T) {
+	require.Equal(t, Text{"12345", 5}, Of("12345", 5))
+	require.Equal(t, Text{"12345", 6}, Of("123456", 5))
+	require.Equal(t, Text{"{1234", 4 + 2000}, Of(named{"1234", strings.Repeat("x", 1997)}, 5))
+	require.Equal(t, Text{"", 3}, Of("世", 2), "no rune has room")
+	require.Equal(t, Text{"\x80\x80", 9}, Of(strings.Repeat("\x80", 9), 2), "which is not UTF-8")
+	require.True(t, strings.HasSuffix(Of([70]uint8{}, 1000).Beginning, " 0 … 6 more]"))
+	require.Equal(t, len("[  … 65472 more]")+64*len("[   ]")+62, Of(huge{}, 20).Length)
 }

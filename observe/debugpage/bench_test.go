@@ -28,6 +28,24 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
+// BenchmarkLookAtWaiting is what one answer costs beside so many items that all wait, for up to a quarter of an hour
+// after an hour.
+func BenchmarkLookAtWaiting(b *testing.B) {
+	for _, items := range []int{1000, 1_000_000} {
+		q := shardq.Must(shardq.Options[int]{Name: "waiting", Metrics: true})
+		for i := range items {
+			q.AddAfter(i, time.Hour+time.Duration(i)*time.Millisecond)
+		}
+		h := Handler(q)
+		b.Run(fmt.Sprintf("items=%d/format=json", items), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ask(h, request("GET", "?format=json"))
+			}
+		})
+	}
+}
+
 // BenchmarkOverview is what the numbers of many queues cost.
 func BenchmarkOverview(b *testing.B) {
 	var queues []shardq.Observable

@@ -6,8 +6,14 @@ import "time"
 type chart struct {
 	// Path is where the histogram is in the report of a queue.
 	Path, Title, Meaning string
-	Histogram            histogram
+	// Since says of which time it is.
+	Since     string
+	Histogram histogram
+	// Fleeting: there is nothing to show while nothing is counted.
+	Fleeting bool
 }
+
+const sinceMade = "since it was made"
 
 // charts returns the histograms as they are shown, or nothing if there are none.
 func (d *durations) charts() []chart {
@@ -15,11 +21,19 @@ func (d *durations) charts() []chart {
 		return nil
 	}
 	return []chart{
-		{"detail.durations.queue", "In the queue", "from the first add to the Get", d.Queue},
-		{"detail.durations.work", "At work", "from the Get to the Done", d.Work},
-		{"detail.durations.delay", "Delays", "as they were asked for", d.Delay},
+		{"detail.durations.queue", "In the queue", "from the first add to the Get", sinceMade, d.Queue, false},
+		{"detail.durations.work", "At work", "from the Get to the Done", sinceMade, d.Work, false},
+		{"detail.durations.delay", "Delays", "as they were asked for", sinceMade, d.Delay, false},
 	}
 }
+
+// timeLeftChart returns the chart beside what waits.
+func (d *detailReport) timeLeftChart() *chart {
+	return &chart{"detail.timeLeft", "Time left", "of all delays that are running", "now", d.TimeLeft, true}
+}
+
+// Hidden reports whether there is nothing to show.
+func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
 
 // A bar is one of a chart that is 100 high, and 10 wide for each bar.
 type bar struct {
@@ -99,14 +113,16 @@ func (h histogram) mean() string {
 	return formatDuration(h.MeanSeconds.duration())
 }
 
-// P50, P90, P99 and Mean return what a template shows.
-func (h histogram) P50() string { return h.quantile(h.P50Seconds) }
+// A figure is one of those that are said of a histogram.
+type figure struct{ Title, Part, Text string }
 
-// P90 returns the 90th percentile in words.
-func (h histogram) P90() string { return h.quantile(h.P90Seconds) }
-
-// P99 returns the 99th percentile in words.
-func (h histogram) P99() string { return h.quantile(h.P99Seconds) }
-
-// Mean returns the mean in words.
-func (h histogram) Mean() string { return h.mean() }
+// Figures are those that stand beside a chart.
+func (h histogram) Figures() []figure {
+	return []figure{
+		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},
+		{"p90", "p90Seconds", h.quantile(h.P90Seconds)},
+		{"p99", "p99Seconds", h.quantile(h.P99Seconds)},
+		{"mean", "mean", h.mean()},
+		{"count", "count", formatCount(h.Count)},
+	}
+}

@@ -17,10 +17,10 @@ import (
 // told apart by the query. It is safe for concurrent use, starts no goroutine, and works after
 // the shutdown of a queue, too.
 //
-// An answer about one queue costs an [shardq.Observable].Look of so many rows, a LookAtRetries and
-// the Groups. It grows with the rows, the shards, the groups, the items that the limiter has a
-// history of, and those that wait for about as long as the next; and with the number of items
-// only if the queue keeps no ages. An answer about several queues costs the Stats of each.
+// An answer about one queue costs an [shardq.Observable].Look of so many rows, a LookAtRetries,
+// the Groups and the TimeLeft. It grows with the rows, the shards, the groups, the items that the
+// limiter has a history of, and those that wait, up to 65,536 in each shard, and beyond that those that wait for about
+// as long as the next; and with the number of other items only if the queue keeps no ages. An answer about several queues costs the Stats of each.
 // Workers go on meanwhile.
 func Handler(queues ...shardq.Observable) http.Handler {
 	handler, err := New(Options{Queues: queues})
@@ -35,10 +35,13 @@ func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	return &handler{options.withDefaults()}, nil
+	return &handler{options: options.withDefaults()}, nil
 }
 
-type handler struct{ options Options }
+type handler struct {
+	options Options
+	names   names
+}
 
 // maxQueues is how many queues the overview shows.
 const maxQueues = 1000
@@ -84,7 +87,7 @@ func secure(header http.Header) {
 // numbers of all.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
-	queues := nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
+	queues := h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
 	rd := reader{h.options, q.rows}
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {

@@ -11,15 +11,25 @@ func newDurations(m *shardq.Metrics) *durations {
 	if m == nil {
 		return nil
 	}
-	return &durations{newHistogram(m.QueueDuration), newHistogram(m.WorkDuration), newHistogram(m.Delay)}
+	return &durations{newHistogram(m.QueueDuration, 0), newHistogram(m.WorkDuration, 0), newHistogram(m.Delay, 0)}
 }
 
-func newHistogram(h shardq.Histogram) histogram {
+// newHistogram returns a histogram as it is shown, of durations that are known as finely as that.
+func newHistogram(h shardq.Histogram, fineness time.Duration) histogram {
 	return histogram{
 		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: inSeconds(h.Mean()),
 		P50Seconds: quantile(h, 0.5), P90Seconds: quantile(h, 0.9), P99Seconds: quantile(h, 0.99),
-		Buckets: doublings(h),
+		Buckets: doublings(h, fineness), Fine: newFineBuckets(h),
 	}
+}
+
+func newFineBuckets(h shardq.Histogram) fineBuckets {
+	fine := fineBuckets{[]*seconds{}, []uint64{}}
+	for bound, n := range h.Buckets() {
+		fine.AtMostSeconds = append(fine.AtMostSeconds, optional(bound, bound != math.MaxInt64))
+		fine.Counts = append(fine.Counts, n)
+	}
+	return fine
 }
 
 // quantile returns a quantile, or nil if all that is known is that it lies beyond the last bound.
@@ -32,8 +42,9 @@ func quantile(h shardq.Histogram, q float64) *seconds {
 // are bounds of [shardq.Histogram], too, so that nothing is in two of them.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns a bucket for each doubling from the first that is not empty to the last.
-func doublings(h shardq.Histogram) []bucket {
+// doublings returns a bucket for each doubling from the first that is not empty to the last. All that is shorter
+// than the fineness is in one: what is overdue does not begin a row of thirty empty ones.
+func doublings(h shardq.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound *seconds, atMost uint64) {
 		if len(buckets) > 0 || atMost > 0 {
@@ -43,7 +54,9 @@ func doublings(h shardq.Histogram) []bucket {
 	}
 	for power := lowestPower; power <= highestPower && before < h.Count; power++ {
 		bound := time.Duration(math.Floor(1e9 * math.Exp2(float64(power))))
-		add(optional(bound, true), h.AtMost(bound))
+		if bound >= fineness {
+			add(optional(bound, true), h.AtMost(bound))
+		}
 	}
 	if before < h.Count {
 		add(nil, h.Count)

@@ -31,7 +31,9 @@ type Options struct {
 	Queues []shardq.Observable
 
 	// List returns further queues to show, for a program whose queues come and go. It is
-	// called once in each request that is allowed. Default: none.
+	// called once in each request that is allowed. Of several queues of one name all but the first have a
+	// number, which a queue keeps for as long as it is in each list, whatever its place (if it can be compared, as
+	// queues can). Default: none.
 	List func() []shardq.Observable
 
 	// Title is the heading of the page. Default: "Work queues".

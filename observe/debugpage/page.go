@@ -62,8 +62,7 @@ type queueView struct {
 	queueReport
 	Notices    []string
 	Facts      []gauge
-	Counters   counters
-	Rows       []counter
+	Counted    []counter
 	Charts     []chart
 	Heat       heatMap
 	Quantities []link
@@ -97,7 +96,7 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 	if r.Detail == nil {
 		return v
 	}
-	v.Facts, v.Counters, v.Rows, v.Made = r.Gauges.list(), r.Counters, counterRows, r.Detail.Configuration.facts()
+	v.Facts, v.Counted, v.Made = r.facts(), r.counted(), r.made()
 	v.Charts, v.Tables = r.Detail.Durations.charts(), r.tables()
 	v.Heat = newHeatMap(q.heat, r.Detail.Shards)
 	for _, quantity := range quantities {

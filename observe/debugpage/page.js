@@ -95,13 +95,28 @@
 
 	const history = new Map();
 
+	// keepEvery is how far apart, in milliseconds, the readings are whose histograms are kept: they are large.
+	const keepEvery = windows.graph / 150;
+
 	function remember(queue, time) {
 		let past = history.get(queue.id) ?? [];
-		const last = past.at(-1);
-		if (last && (queue.counters.added < last.queue.counters.added || time <= last.time)) past = []; // another process
-		past.push({ time, queue: { gauges: queue.gauges, counters: queue.counters } });
+		const durations = queue.detail?.durations;
+		if (past.length && (time <= past.at(-1).time || wentBack(past, queue))) past = []; // another queue, or another process
+		const kept = past.findLast((p) => p.durations);
+		past.push({
+			time, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values },
+			durations: kept && time < kept.time + keepEvery ? null : durations,
+		});
 		while (past[0].time < time - windows.graph) past.shift();
 		history.set(queue.id, past);
+	}
+
+	// wentBack reports whether some count is less than it was: it is that of another queue of the same name.
+	function wentBack(past, queue) {
+		const last = past.at(-1).queue, kept = past.findLast((p) => p.durations)?.durations;
+		const less = (part, names) => names.some((name) => (at(queue, `${part}.${name}`) ?? 0) < (at(last, `${part}.${name}`) ?? 0));
+		return less("counters", Object.keys(last.counters)) || less("values", ["put", "merged", "exceeded"]) ||
+			Object.entries(kept ?? {}).some(([name, h]) => !queue.detail.durations || since(h, queue.detail.durations[name]) === null);
 	}
 
 	// forget drops the history of the queues that are gone.
@@ -110,12 +125,18 @@
 		for (const id of history.keys()) if (!ids.has(id)) history.delete(id);
 	}
 
-	// perSecond returns how fast a counter grew over the last few seconds, or since the last news if that was before.
-	function perSecond(past, path) {
-		if (!past) return null;
+	// lately returns the readings at both ends of the last few seconds, or the last two if there is no more in these.
+	function lately(past) {
 		const last = past.at(-1);
 		const first = past.find((p) => p.time >= last.time - windows.rate);
-		return slope(first === last ? past.at(-2) ?? last : first, last, path);
+		return [first === last ? past.at(-2) ?? last : first, last];
+	}
+	// perSecond returns how fast a counter grew lately, or null if that is not known.
+	function perSecond(past, path) { return past ? slope(...lately(past), path) : null; }
+	// partOf likewise returns which part one counter grew of what another did, or null if that did not.
+	function partOf([first, last], path, whole) {
+		const [part, all] = [path, whole].map((counter) => (at(last.queue, counter) ?? 0) - (at(first.queue, counter) ?? 0));
+		return all > 0 ? Math.min(Math.max(part / all, 0), 1) : null;
 	}
 	function slope(first, last, path) {
 		const from = at(first.queue, path), to = at(last.queue, path);
@@ -123,19 +144,25 @@
 		return Math.max(0, to - from) * 1000 / (last.time - first.time);
 	}
 
-	function points(past, path, ofRate) {
-		if (!ofRate) return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
-		return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
+	// points returns those of a graph: of what there is, of how fast a counter grows, or of its share of another.
+	function points(past, { graph: path, whole, of }) {
+		switch (of) {
+		case "rate": return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
+		case "share": return past.slice(1).map((p, i) => ({ time: p.time, value: partOf([past[i], p], path, whole) })).filter((p) => p.value !== null);
+		default: return past.map((p) => ({ time: p.time, value: at(p.queue, path) ?? 0 }));
+		}
 	}
 
-	function graph(element, past, path, name, ofRate) {
-		if (!past || (at(past.at(-1).queue, path) ?? null) === null) return; // it is not kept
-		const line = points(past, path, ofRate);
+	// graph draws a line of the last minutes. What it shows is said as in the data of an element.
+	function graph(element, past, what) {
+		if (!past || (at(past.at(-1).queue, what.graph) ?? null) === null) return; // it is not kept
+		const line = points(past, what);
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
 		const highest = Math.max(...line.map((p) => p.value)), lowest = Math.min(...line.map((p) => p.value));
+		const top = what.of === "share" ? 1 : highest;
 		const x = (p) => (100 * (p.time - line[0].time) / span).toFixed(2);
-		const y = (p) => (highest > 0 ? 29 - 28 * p.value / highest : 29).toFixed(2);
+		const y = (p) => (top > 0 ? 29 - 28 * p.value / top : 29).toFixed(2);
 		const path2d = line.map((p, i) => `${i ? "L" : "M"}${x(p)} ${y(p)}`).join("");
 		let svg = element.firstElementChild;
 		if (!svg) {
@@ -145,15 +172,15 @@
 		}
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
-		const write = ofRate ? rate : grouped;
-		setAttribute(svg, "aria-label", `${name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
+		const write = { rate, share }[what.of] ?? grouped;
+		setAttribute(svg, "aria-label", `${what.name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
 	// trendOf returns the tone and the words of the trend of a queue, or null.
 	function trendOf(past, state) {
 		if (state === "drained") return null;
-		const found = trend(past.map(({ time, queue: { gauges, counters } }) => ({
-			time, ready: gauges.ready, held: gauges.held, capacity: gauges.capacity,
+		const found = trend(past.map(({ time, queue: { gauges, counters, values } }) => ({
+			time, ready: gauges.ready, held: values ? values.weight : gauges.held, capacity: (values ?? gauges).capacity,
 			done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
 		})), windows.trend);
 		return found && [found.tone, inWords(found)];
@@ -245,7 +272,7 @@
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
 			return undefined;
 		case "rate": return setText(cell, rate(perSecond(history.get(value.id), field)));
-		case "graph": return graph(cell, history.get(value.id), field, "Ready", false);
+		case "graph": return graph(cell, history.get(value.id), { graph: field, name: "Ready" });
 		default: return setText(cell, format(kind, content));
 		}
 	}
@@ -282,29 +309,78 @@
 	const longest = duration(2 ** 20);
 	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${duration(bucket.atMostSeconds)}`;
 
-	function showChart(chart, queue) {
+	// since returns what a histogram has counted since an earlier reading of the same, or null if it is not the same: then
+	// some count has gone back.
+	function since(earlier, later) {
+		const before = new Map(earlier.fine.atMostSeconds.map((atMost, i) => [atMost, earlier.fine.counts[i]]));
+		const found = new Map(later.fine.atMostSeconds.map((atMost, i) => [atMost, later.fine.counts[i]]));
+		for (const [atMost, n] of before) if ((found.get(atMost) ?? 0) < n) return null;
+		const fine = [...found].map(([atMost, n]) => [atMost, n - (before.get(atMost) ?? 0)]).filter(([, n]) => n > 0);
+		const count = later.count - earlier.count;
+		const quantile = (part) => {
+			let seen = 0;
+			return fine.find(([, n]) => (seen += n) >= Math.ceil(part * count))?.[0] ?? null;
+		};
+		const coarse = new Map(earlier.buckets.map((bucket) => [bucket.atMostSeconds, bucket.count]));
+		return {
+			count,
+			meanSeconds: count > 0 ? Math.max(0, later.sumSeconds - earlier.sumSeconds) / count : 0,
+			p50Seconds: quantile(0.5), p90Seconds: quantile(0.9), p99Seconds: quantile(0.99),
+			buckets: later.buckets.map((bucket) => ({ ...bucket, count: bucket.count - (coarse.get(bucket.atMostSeconds) ?? 0) })),
+		};
+	}
+
+	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : duration(h[name]);
+	const summary = (h) => h.count === 0 ? "nothing yet" : `${grouped(h.count)} durations, half of them at most ${quantile(h, "p50Seconds")}`;
+	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
+
+	// showChart shows a histogram, and beside it what came to it in the time of the graphs.
+	function showChart(chart, queue, past) {
 		const h = at(queue, chart.dataset.chart);
 		if (!h) return;
-		const quantile = (q) => h.count === 0 ? unknown : q === null ? `> ${longest}` : duration(q);
-		const part = (name, text) => setText(chart.querySelector(`[data-part="${name}"]`), text);
-		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) part(name, quantile(h[name]));
-		part("mean", h.count === 0 ? unknown : duration(h.meanSeconds));
-		part("count", grouped(h.count));
-		part("first", h.buckets.length ? bound(h.buckets[0]) : "");
-		part("last", h.buckets.length ? bound(h.buckets.at(-1)) : "");
+		chart.hidden = "fleeting" in chart.dataset && h.count === 0;
+		const first = past?.find((p) => p.durations), base = first && at({ detail: first }, chart.dataset.chart);
+		const milliseconds = first ? past.at(-1).time - first.time : 0;
+		const recent = base && milliseconds > 0 ? since(base, h) : null;
+		chart.classList.toggle("has-recent", recent !== null);
+		showNumbers(chart, "part", h);
+		setText(chart.querySelector(`[data-part="first"]`), h.buckets.length ? bound(h.buckets[0]) : "");
+		setText(chart.querySelector(`[data-part="last"]`), h.buckets.length ? bound(h.buckets.at(-1)) : "");
 		const svg = chart.querySelector("svg"), name = chart.dataset.name;
-		setAttribute(svg, "aria-label", h.count === 0 ? `${name}: nothing yet`
-			: `${name}: ${grouped(h.count)} durations, half of them at most ${quantile(h.p50Seconds)}`);
+		let label = `${name}: ${summary(h)}`;
+		if (recent) {
+			const span = `last ${duration(milliseconds / 1000)}`;
+			setText(chart.querySelector("[data-recent-span]"), span);
+			showNumbers(chart, "recent", recent);
+			label = `${name}, ${span}: ${summary(recent)}; ${chart.querySelector("th.all").textContent}: ${summary(h)}`;
+		}
+		setAttribute(svg, "aria-label", label);
 		setAttribute(svg, "viewBox", `0 0 ${Math.max(1, h.buckets.length) * 10} 100`);
-		const highest = Math.max(0, ...h.buckets.map((b) => b.count));
-		while (svg.childElementCount > h.buckets.length) svg.lastElementChild.remove();
-		h.buckets.forEach((bucket, i) => {
-			const bar = svg.children[i] ?? svg.appendChild(draw("rect", { width: 8 }, draw("title", {})));
-			const height = bucket.count > 0 ? Math.max(2, Math.trunc(100 * bucket.count / highest)) : 0;
-			setAttribute(bar, "x", i * 10);
+		// Two of the same shape are of the same height, though one has counted less.
+		const scale = recent?.count > 0 ? h.count / recent.count : 0;
+		const highest = Math.max(highestOf(h), scale > 0 ? highestOf(recent) * scale : 0);
+		const words = (i, n) => `${bound(h.buckets[i])}: ${grouped(n)}`;
+		showBars(svg.querySelector(".all"), h.buckets.map((b) => b.count), highest, 0, 8, words);
+		showBars(svg.querySelector(".recent"), scale > 0 ? recent.buckets.map((b) => b.count) : [], highest / scale, 2, 4,
+			(i, n) => `${words(i, h.buckets[i].count)}, ${grouped(n)} of them lately`);
+	}
+
+	function showNumbers(chart, column, h) {
+		const show = (name, text) => setText(chart.querySelector(`td[data-${column}="${name}"]`), text);
+		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) show(name, quantile(h, name));
+		show("mean", h.count === 0 ? unknown : duration(h.meanSeconds));
+		show("count", grouped(h.count));
+	}
+
+	function showBars(group, counts, highest, offset, width, words) {
+		while (group.childElementCount > counts.length) group.lastElementChild.remove();
+		counts.forEach((n, i) => {
+			const bar = group.children[i] ?? group.appendChild(draw("rect", { width }, draw("title", {})));
+			const height = n > 0 ? Math.max(2, Math.trunc(100 * n / highest)) : 0;
+			setAttribute(bar, "x", i * 10 + offset);
 			setAttribute(bar, "y", 100 - height);
 			setAttribute(bar, "height", height);
-			setText(bar.firstChild, `${bound(bucket)}: ${grouped(bucket.count)}`);
+			setText(bar.firstChild, words(i, n));
 		});
 	}
 
@@ -394,10 +470,11 @@
 			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
-		for (const element of all("[data-graph]", article)) {
-			graph(element, past, element.dataset.graph, element.dataset.name, element.dataset.of === "rate");
+		for (const element of all("[data-share]", article)) {
+			setText(element, format("share", past && partOf(lately(past), element.dataset.share, element.dataset.whole)));
 		}
-		for (const chart of all("[data-chart]", article)) showChart(chart, queue);
+		for (const element of all("[data-graph]", article)) graph(element, past, element.dataset);
+		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
 		showTrend(article.querySelector(".trend"), trendOf(past, queue.state));
 	}
@@ -451,6 +528,13 @@
 		if (!queue.detail) throw new Missing("the answer has no details of the queue");
 	}
 
+	// wasReplaced reports whether the queue of the page is another than before, of the same name, and made otherwise.
+	function wasReplaced(report) {
+		if (single === null || !shown) return false;
+		const [before, now] = [shown, report].map(({ queues: [{ detail, values }] }) => JSON.stringify([detail?.configuration, values?.capacity]));
+		return before !== now;
+	}
+
 	function notShown(error) {
 		if (!(error instanceof Missing)) return connection("lost", `connection lost (${error.message}); trying again. Last seen`);
 		away = true;
@@ -462,7 +546,7 @@
 		asking = true;
 		try {
 			const report = await look().catch(notShown);
-			if (report && away) return location.reload(); // it may be another queue, that has other parts
+			if (report && (away || wasReplaced(report))) return location.reload(); // another queue has other parts
 			if (report) {
 				show(report);
 				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");

@@ -1,7 +1,6 @@
 package debugpage
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -42,6 +41,7 @@ func (rd reader) whole(n named) (q queueReport) {
 		Processing:    items.list(look.Processing),
 		Ready:         items.list(look.Ready),
 		Waiting:       items.list(look.Waiting),
+		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
 		Groups:        rd.groups(n, configuration.Groups, look.Stats.Ready),
 		Shards:        newShardsReport(look.Stats.PerShard, configuration.Ages),
@@ -62,6 +62,7 @@ func (q *queueReport) readStats(s shardq.Stats, ages bool, now time.Time) {
 	q.State = stateOf(s)
 	q.Gauges = newGauges(s, ages, now)
 	q.Counters = newCounters(s)
+	q.Values = newValues(s.Values)
 }
 
 func stateOf(s shardq.Stats) string {
@@ -110,6 +111,13 @@ func newCounters(s shardq.Stats) counters {
 		c.HandedOut, c.Done = &m.QueueDuration.Count, &m.WorkDuration.Count
 	}
 	return c
+}
+
+func newValues(v *shardq.Values) *values {
+	if v == nil {
+		return nil
+	}
+	return &values{v.Keys, v.Weight, v.Capacity, v.Put, v.Merged, v.Exceeded, ratio(v.Merged, v.Put)}
 }
 
 func newShardsReport(shards []shardq.ShardInfo, ages bool) shardsReport {
@@ -187,60 +195,4 @@ func (rd reader) retried(n named) []failure {
 		failures[i] = failure{Key: key.text, KeyLength: key.length, Failures: row.Failures}
 	}
 	return failures
-}
-
-// A named is a queue with how it is called and found.
-type named struct {
-	queue shardq.Observable
-	// name is the queue's own, and shown what is shown of it.
-	name, shown string
-	// id is the name that selects the queue.
-	id string
-}
-
-// A directory has all queues, in order, and where each id is.
-type directory struct {
-	all  []named
-	byID map[string]int
-}
-
-// nameAll gives all queues names that select one each: those who have no name of their own, or the
-// name of one before them, get a number.
-func nameAll(queues []shardq.Observable) directory {
-	d := directory{make([]named, len(queues)), make(map[string]int, len(queues))}
-	last := map[string]int{} // the number that a name was given last
-	for i, queue := range queues {
-		name := nameOf(queue)
-		shown := showText(name).inWords()
-		if name == "" {
-			shown = "unnamed"
-		}
-		id := shown
-		for d.has(id) {
-			last[shown] = max(last[shown], 1) + 1
-			id = fmt.Sprintf("%s #%d", shown, last[shown])
-		}
-		d.byID[id] = i
-		d.all[i] = named{queue: queue, name: name, shown: shown, id: id}
-	}
-	return d
-}
-
-func (d directory) has(id string) bool {
-	_, ok := d.byID[id]
-	return ok
-}
-
-// find returns the queue that an id selects.
-func (d directory) find(id string) (named, error) {
-	if i, ok := d.byID[id]; ok {
-		return d.all[i], nil
-	}
-	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
-}
-
-// nameOf returns a queue's name, or none if it panics, for it is nil, say: then reading it does, too.
-func nameOf(queue shardq.Observable) (name string) {
-	defer func() { _ = recover() }()
-	return queue.Name()
 }

@@ -56,10 +56,12 @@ type queueReport struct {
 	// Fault says why the rest is missing: reading the queue panicked.
 	Fault string `json:"fault,omitempty"`
 	// State is "running", "shutting down" or "drained".
-	State    string        `json:"state"`
-	Gauges   gauges        `json:"gauges"`
-	Counters counters      `json:"counters"`
-	Detail   *detailReport `json:"detail,omitempty"`
+	State    string   `json:"state"`
+	Gauges   gauges   `json:"gauges"`
+	Counters counters `json:"counters"`
+	// Values is nil for a queue that is not that of a Coalescer.
+	Values *values       `json:"values"`
+	Detail *detailReport `json:"detail,omitempty"`
 }
 
 // gauges say what is there now. What is nil is not kept by the queue.
@@ -106,16 +108,32 @@ type counters struct {
 	Done      *uint64 `json:"done"`
 }
 
+// values say what a Coalescer has beside its queue of keys.
+type values struct {
+	// Keys, Weight and Capacity are of what is pending now.
+	Keys     int `json:"keys"`
+	Weight   int `json:"weight"`
+	Capacity int `json:"capacity"`
+	// Put, Merged and Exceeded count since it was made.
+	Put      uint64 `json:"put"`
+	Merged   uint64 `json:"merged"`
+	Exceeded uint64 `json:"exceeded"`
+	// MergedShare is the part of what was put that was merged.
+	MergedShare float64 `json:"mergedShare"`
+}
+
 // A detailReport is what is shown of a queue that was selected.
 type detailReport struct {
 	// Durations is nil without metrics.
-	Durations  *durations   `json:"durations"`
-	Processing []item       `json:"processing"`
-	Ready      []item       `json:"ready"`
-	Waiting    []item       `json:"waiting"`
-	Retried    []failure    `json:"retried"`
-	Groups     []group      `json:"groups"`
-	Shards     shardsReport `json:"shards"`
+	Durations  *durations `json:"durations"`
+	Processing []item     `json:"processing"`
+	Ready      []item     `json:"ready"`
+	Waiting    []item     `json:"waiting"`
+	// TimeLeft is how much is left of the delays that are running.
+	TimeLeft histogram    `json:"timeLeft"`
+	Retried  []failure    `json:"retried"`
+	Groups   []group      `json:"groups"`
+	Shards   shardsReport `json:"shards"`
 
 	Configuration configuration `json:"configuration"`
 }
@@ -138,6 +156,16 @@ type histogram struct {
 	P99Seconds  *seconds `json:"p99Seconds"`
 	// Buckets has a bucket for each doubling, from the first that is not empty to the last.
 	Buckets []bucket `json:"buckets"`
+	// Fine has the buckets that the quantiles are from, eight for each doubling, those that are not empty: who keeps
+	// two of them has the quantiles of what was counted between.
+	Fine fineBuckets `json:"fine"`
+}
+
+// fineBuckets has a column for the bounds, of which the last is nil if there is none, and one for the counts, for which
+// see bucket.
+type fineBuckets struct {
+	AtMostSeconds []*seconds `json:"atMostSeconds"`
+	Counts        []uint64   `json:"counts"`
 }
 
 // A bucket counts the durations above the bound of the bucket before it, and at most its own,

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
 )
 
@@ -127,13 +128,20 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 	for _, c := range groupColumns {
 		agree(r.Detail.Groups[0], c.Format, c.Field, c.value(r.Detail.Groups[0]))
 	}
-	for _, g := range r.Gauges.list() {
+	for _, g := range r.facts() {
 		agree(r, g.Format, g.Field, g.Value)
 	}
-	for _, c := range counterRows {
-		agree(r.Counters, asCount, c.Field, c.value(r.Counters))
+	for _, c := range r.counted() {
+		agree(r, asCount, c.Field, c.Value)
 	}
-	require.Len(t, counterRows, reflect.TypeFor[counters]().NumField(), "each has its row")
+	coalescer := getReport(t, Handler(counting(t).Queue()), "").Queues[0]
+	for _, g := range coalescer.facts() {
+		agree(coalescer, g.Format, g.Field, g.Value)
+	}
+	for _, c := range coalescer.counted() {
+		agree(coalescer, asCount, c.Field, c.Value)
+	}
+	require.Len(t, r.counted(), reflect.TypeFor[counters]().NumField(), "each has its row")
 	require.Greater(t, rows, 50)
 }
 
@@ -280,9 +288,9 @@ func TestManyOfOneName(t *testing.T) {
 	for range n {
 		queues = append(queues, broken{})
 	}
-	allocations := testing.AllocsPerRun(1, func() { nameAll(queues) })
+	allocations := testing.AllocsPerRun(1, func() { new(names).nameAll(queues) })
 	require.Less(t, allocations, 20.0*n)
-	d := nameAll(queues)
+	d := new(names).nameAll(queues)
 	require.Len(t, d.byID, n)
 	require.Equal(t, "broken", d.all[0].id)
 	require.Equal(t, "broken #2", d.all[1].id)
@@ -346,7 +354,7 @@ func TestHeat(t *testing.T) {
 func TestHistograms(t *testing.T) {
 	fake := newFake()
 	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: fake})
-	for i, d := range []time.Duration{1, time.Millisecond, time.Millisecond, time.Second, time.Hour} {
+	for i, d := range []time.Duration{1, time.Millisecond, time.Millisecond, time.Second, 13 * 24 * time.Hour} {
 		q.AddAfter(i, d)
 	}
 	delays := getReport(t, Handler(q), "").Queues[0].Detail.Durations.Delay
@@ -359,7 +367,73 @@ func TestHistograms(t *testing.T) {
 	require.NotZero(t, delays.Buckets[0].Count)
 	require.Nil(t, delays.Buckets[len(delays.Buckets)-1].AtMostSeconds)
 	require.Nil(t, delays.P99Seconds)
-	require.Contains(t, get(t, Handler(q), ""), "&gt; 34 m 08 s")
+	require.Contains(t, get(t, Handler(q), ""), "&gt; 12 d 03 h")
+}
+
+// TestTimeLeft: what is left of the delays is told apart from how they were asked for, also without metrics, and not
+// shown while nothing waits. What is overdue, or due within a tick, is in one bucket.
+func TestTimeLeft(t *testing.T) {
+	for _, metrics := range []bool{true, false} {
+		fake := newFake()
+		q := shardq.Must(shardq.Options[int]{Metrics: metrics, Clock: fake, Tick: 100 * time.Millisecond})
+		h := Handler(q)
+		require.Zero(t, getReport(t, h, "").Queues[0].Detail.TimeLeft.Count)
+		require.Contains(t, get(t, h, ""), `data-chart="detail.timeLeft" data-name="Time left" data-fleeting hidden>`)
+		require.NotContains(t, get(t, h, "?format=text"), "Time left")
+
+		for i := range 3 {
+			q.AddAfter(i, 100*time.Second)
+		}
+		fake.Step(70 * time.Second)
+		q.AddAfter(3, 50*time.Millisecond)
+		detail := getReport(t, h, "").Queues[0].Detail
+		require.EqualValues(t, 4, detail.TimeLeft.Count)
+		require.EqualValues(t, 0.125, *detail.TimeLeft.Buckets[0].AtMostSeconds)
+		require.EqualValues(t, 1, detail.TimeLeft.Buckets[0].Count)
+		last := detail.TimeLeft.Buckets[len(detail.TimeLeft.Buckets)-1]
+		require.EqualValues(t, 32, *last.AtMostSeconds)
+		require.EqualValues(t, 3, last.Count)
+		if metrics {
+			asked := detail.Durations.Delay.Buckets
+			require.EqualValues(t, 128, *asked[len(asked)-1].AtMostSeconds)
+		}
+		require.Contains(t, get(t, h, ""), `data-chart="detail.timeLeft" data-name="Time left" data-fleeting>`)
+		require.Contains(t, get(t, h, ""), `aria-label="Time left: 4 durations, half of them at most 32 s"`)
+		require.Contains(t, get(t, h, "?format=text"), "Time left of all delays that are running: 4, mean 22 s, p50 32 s, ")
+	}
+}
+
+// A brokenClock panics while it is asked to.
+type brokenClock struct {
+	clock.Clock
+	panics bool
+}
+
+func (c *brokenClock) Now() time.Time {
+	if c.panics {
+		panic("no time")
+	}
+	return c.Clock.Now()
+}
+
+// A faultyTimeLeft panics only where it is asked for what is left.
+type faultyTimeLeft struct{ shardq.Observable }
+
+func (faultyTimeLeft) TimeLeft() shardq.Histogram { panic("nothing is left") }
+
+// TestClockThatPanics: the page says so in place of the queue, shows the others, and locks nothing.
+func TestClockThatPanics(t *testing.T) {
+	broken := &brokenClock{Clock: newFake()}
+	q := shardq.Must(shardq.Options[int]{Name: "q", Clock: broken})
+	q.AddAfter(1, time.Hour)
+	for queue, panics := range map[shardq.Observable]bool{q: true, faultyTimeLeft{q}: false} {
+		broken.panics = panics
+		r := getReport(t, Handler(queue), "").Queues[0]
+		require.Equal(t, "reading this queue panicked", r.Fault)
+		require.Nil(t, r.Detail)
+	}
+	broken.panics = false
+	require.EqualValues(t, 1, getReport(t, Handler(q), "").Queues[0].Detail.TimeLeft.Count)
 }
 
 // TestViews: a view of a queue is as good as the queue.

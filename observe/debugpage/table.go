@@ -7,8 +7,10 @@ type table struct {
 	Path, Title string
 	// Note says what is missing, and Empty what no rows mean.
 	Note, Empty string
-	Columns     []heading
-	Rows        []row
+	// Chart stands above the rows, unless it is nil.
+	Chart   *chart
+	Columns []heading
+	Rows    []row
 }
 
 // A heading is that of a column.

@@ -76,6 +76,7 @@ func (q queueReport) tables() []table {
 		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn), d.Ready),
 		newTable(table{
 			Path: "detail.waiting", Title: "Waiting, the next to be ready first", Empty: "Nothing waits.",
+			Chart: d.timeLeftChart(),
 		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Waiting),
 		newTable(table{
 			Path: "detail.retried", Title: "Failed most often since they were forgotten",
@@ -103,53 +104,20 @@ func unless(there bool, missing string) string {
 	return missing
 }
 
-// A counter is a row of the table of counters.
-type counter struct {
-	// Field is where it is in the counters of a report.
-	Title, Field, Meaning string
-	value                 func(counters) any
-}
-
-// Value returns the count as it is shown.
-func (c counter) Value(of counters) string { return formatValue(asCount, c.value(of)) }
-
-var counterRows = []counter{
-	{"Added", "added", "adds that asked for a run", func(c counters) any { return c.Added }},
-	{"Merged", "merged", "adds served by a run that was to come anyway", func(c counters) any { return c.Merged }},
-	{"Handed out", "handedOut", "items that a Get returned", func(c counters) any { return c.HandedOut }},
-	{"Done", "done", "items whose processing ended", func(c counters) any { return c.Done }},
-	{"Retries", "retries", "adds with a delay", func(c counters) any { return c.Retries }},
-	{"Backed off", "backedOff", "retries that asked the limiter, for work that failed", func(c counters) any { return c.BackedOff }},
-	{"Fired", "fired", "delays that ended", func(c counters) any { return c.Fired }},
-	{"Given up", "givenUp", "items that workers gave up", func(c counters) any { return c.GivenUp }},
-	{"Canceled", "canceled", "calls of Cancel that took something back", func(c counters) any { return c.Canceled }},
-	{"Exceeded", "exceeded", "items taken in beyond the capacity", func(c counters) any { return c.Exceeded }},
-	{"Dropped", "dropped", "items refused since the shutdown began, or dropped by it", func(c counters) any { return c.Dropped }},
-	{"Rejected", "rejected", "items that are not equal to themselves", func(c counters) any { return c.Rejected }},
-	{"Misused", "misused", "Dones of what was not in processing", func(c counters) any { return c.Misused }},
-}
-
 // A fact is something that is said of a queue in a pair of words.
 type fact struct{ Title, Text string }
 
-// A gauge is a fact that changes: it knows where it is in the report of a queue.
-type gauge struct {
-	Title, Field, Format string
-	Value                any
-	// Suffix follows the value.
-	Suffix string
-}
-
-// Text returns the value as it is shown.
-func (g gauge) Text() string { return formatValue(g.Format, g.Value) + g.Suffix }
-
-// facts says how the queue was made.
-func (c configuration) facts() []fact {
+// made says how the queue was made. A Coalescer's queue of keys has no capacity: its values do.
+func (q queueReport) made() []fact {
+	c, capacity, of := q.Detail.Configuration, q.Gauges.Capacity, ""
+	if q.Values != nil {
+		capacity, of = q.Values.Capacity, ", of pending values"
+	}
 	return []fact{
 		{"Items", c.Item},
 		{"Shards", formatCount(c.Shards)},
 		{"Routing", c.Routing},
-		{"Capacity", orNone(c.Capacity > 0, formatCount(c.Capacity), "no bound")},
+		{"Capacity", orNone(capacity > 0, formatCount(capacity)+of, "no bound")},
 		{"Tick", formatDuration(c.TickSeconds.duration())},
 		{"Stuck after", orNone(c.StuckSeconds > 0, formatDuration(c.StuckSeconds.duration()), "never")},
 		{"Groups", orNone(c.Groups, "on", "off")},

@@ -29,12 +29,12 @@ func writeText(w io.Writer, r report) {
 func writeQueue(w io.Writer, q queueReport) {
 	fmt.Fprintf(w, "\n%s: %s\n", q.ID, q.State)
 	var now, counted []fact
-	for _, g := range q.Gauges.list() {
+	for _, g := range q.facts() {
 		now = append(now, fact{g.Title, g.Text()})
 	}
 	writeFacts(w, "Now", now)
-	for _, c := range counterRows {
-		counted = append(counted, fact{c.Title, c.Value(q.Counters)})
+	for _, c := range q.counted() {
+		counted = append(counted, fact{c.Title, c.Text()})
 	}
 	writeFacts(w, "Since it was made", counted)
 	writeDurations(w, q.Detail.Durations)
@@ -45,7 +45,7 @@ func writeQueue(w io.Writer, q queueReport) {
 	for _, quantity := range quantities {
 		fmt.Fprintf(w, "  %s: %s\n", quantity.Title, newHeatMap(quantity.Name, q.Detail.Shards).Summary)
 	}
-	writeFacts(w, "How it was made", q.Detail.Configuration.facts())
+	writeFacts(w, "How it was made", q.made())
 }
 
 func writeFacts(w io.Writer, title string, facts []fact) {
@@ -83,6 +83,11 @@ func writeTable(w io.Writer, t table) {
 			fmt.Fprintf(w, "  %s\n", t.Empty)
 		}
 		return
+	}
+	if c := t.Chart; c != nil {
+		h := c.Histogram
+		fmt.Fprintf(w, "  %s %s: %s, mean %s, p50 %s, p90 %s, p99 %s\n", c.Title, c.Meaning,
+			formatCount(h.Count), h.mean(), h.quantile(h.P50Seconds), h.quantile(h.P90Seconds), h.quantile(h.P99Seconds))
 	}
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var titles []string

@@ -6,8 +6,8 @@
 //	ready      how many items are ready
 //	done       how many Dones there were, or null if they are not counted
 //	oldest     the age of the oldest ready item in seconds, or null if ages are not kept
-//	held       how many items there are in whatever state
-//	capacity   how many there may be, 0 without a bound
+//	held       how many items there are in whatever state, or what the pending values of a Coalescer weigh
+//	capacity   how many or how much there may be, 0 without a bound
 //
 // It returns { tone, verdict } and what the verdict is about: span, the seconds that were compared, and
 // change, by how many items or seconds it changed; or null if it is too early to say. The tone is good only if

@@ -57,6 +57,17 @@ func TestQueueThatComesAndGoes(t *testing.T) {
 	b.waitFor(`window.sameDocument === undefined && document.querySelectorAll("[data-heat] li").length === 8 && ` + connection + `"live"`)
 }
 
+// TestQueueThatIsReplaced: by one of the same name that is made otherwise, from one answer to the next.
+func TestQueueThatIsReplaced(t *testing.T) {
+	b := newTab(t)
+	var listed atomic.Pointer[shardq.Queue[string]]
+	listed.Store(shardq.Must(shardq.Options[string]{Name: "q", Shards: 4}))
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{listed.Load()} }}))
+	listed.Store(shardq.Must(shardq.Options[string]{Name: "q", Shards: 8}))
+	b.waitFor(`document.querySelectorAll("[data-heat] li").length === 8 && document.documentElement.classList.contains("updating")`)
+	b.requireNoComplaints()
+}
+
 func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b := newTab(t)
 	q := moody{shardq.Must(shardq.Options[string]{Name: "q"}), new(atomic.Bool)}

@@ -205,3 +205,8 @@ func serve(t *testing.T, options debugpage.Options) (address string) {
 	t.Cleanup(server.Close)
 	return server.URL + "/debug/queues/"
 }
+
+// click clicks on an element.
+func click(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](`document.querySelector(` + quote(selector) + `).click()`)
+}

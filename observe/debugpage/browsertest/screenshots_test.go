@@ -79,12 +79,13 @@ func invoices(t *testing.T) *shardq.Queue[invoice] {
 		queue.ShutDown()
 		everybody.Wait()
 	})
+	workBefore(queue, shifted)
 	everybody.Go(func() { _ = queue.Run(ctx, 12, work) })
 	queue.Add(stuck)
 	for queue.Stats().Processing == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	shifted.shift.Store(int64(4*time.Minute + 12*time.Second))
+	shifted.shift.Add(int64(4*time.Minute + 12*time.Second))
 	for i := range 60 {
 		queue.AddAfter(invoice{tenants[i%len(tenants)], fmt.Sprintf("2026-%04d", 5000+i)}, time.Duration(i*i)*700*time.Millisecond+3*time.Minute)
 	}
@@ -110,6 +111,21 @@ type shiftedClock struct {
 }
 
 func (c *shiftedClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.shift.Load())) }
+
+// workBefore has a few thousand invoices done before anybody looks, quickly, for there were not many at a time.
+func workBefore(queue *shardq.Queue[invoice], clock *shiftedClock) {
+	random := rand.New(rand.NewPCG(3, 4))
+	pass := func(mean float64) {
+		clock.shift.Add(int64(time.Duration(1+mean*random.ExpFloat64()) * time.Millisecond))
+	}
+	for n := range 4000 {
+		queue.Add(invoice{tenants[n%len(tenants)], fmt.Sprintf("2025-%04d", n)})
+		pass(4)
+		i, _ := queue.Get()
+		pass(25)
+		queue.Done(i)
+	}
+}
 
 func addInvoices(ctx context.Context, queue *shardq.Queue[invoice]) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -47,6 +47,7 @@ func TestTrend(t *testing.T) {
 		{"less, but those that are left wait", `{ready: 60000 - 1000 * i, done: 1000 * i, oldest: 2 * i}`, "warn", "falling behind in age"},
 		{"full", `{ready: 40, done: 1000 * i, held: 50, capacity: 50}`, "warn", "full"},
 		{"full, without consumers", `{ready: 50, done: 7, held: 50, capacity: 50}`, "warn", "full, nothing is done"},
+		{"full, with nothing ready", `{ready: 0, done: 1000 * i, held: 51, capacity: 50}`, "warn", "full"},
 		{"nearly full", `{ready: 40, done: 1000 * i, held: 49, capacity: 50}`, "plain", "steady"},
 	} {
 		got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, held: 0, capacity: 0, ...`+c.readings+`})), 60000)`)

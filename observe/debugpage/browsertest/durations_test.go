@@ -1,0 +1,93 @@
+package browsertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/observe/debugpage"
+)
+
+// A timed queue has work that takes as long as a test says.
+type timed struct {
+	*shardq.Queue[int]
+	fake *clock.Fake
+	next int
+}
+
+func newTimed() *timed {
+	fake := newFake()
+	return &timed{Queue: shardq.Must(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake}), fake: fake}
+}
+
+func (q *timed) work(durations ...time.Duration) {
+	for _, d := range durations {
+		q.Add(q.next)
+		item, _ := q.Get()
+		q.fake.Step(d)
+		q.Done(item)
+		q.next++
+	}
+}
+
+const workChart = `[data-chart="detail.durations.work"] `
+
+// TestDurationsOfTheLastMinutes: they are what a queue says that has counted nothing else; they end with the window,
+// and begin anew with another queue of the same name.
+func TestDurationsOfTheLastMinutes(t *testing.T) {
+	lately := []time.Duration{3 * time.Second, time.Second, 900 * time.Millisecond, 40 * time.Millisecond}
+	only := newTimed()
+	only.work(lately...)
+	want := newStepped(t, only)
+	q := newTimed()
+	for range 50 {
+		q.work(time.Millisecond, 20*time.Millisecond)
+	}
+	queue := shardq.Observable(q)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
+	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
+	sinceMade := s.texts(workChart + "td.all")
+	require.Equal(t, "At work: 100 durations, half of them at most 1.0 ms", label())
+
+	s.step(90*time.Second, unchanged)
+	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
+	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
+	require.Empty(t, s.texts(workChart+"g.recent rect"))
+	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
+
+	q.work(lately...)
+	s.step(2*time.Minute, unchanged)
+	require.True(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
+	require.Equal(t, want.texts(workChart+"td.all"), s.texts(workChart+"td.recent"))
+	require.Equal(t, "104", s.texts(workChart + "td.all")[4])
+	require.Equal(t, "last 3 m 30 s", s.text(workChart+"th.recent"))
+	require.Equal(t, "At work, last 3 m 30 s: 4 durations, half of them at most 917 ms; since it was made: 104 durations, half of them at most 20 ms", label())
+	require.Equal(t, []string{"96", "0", "0", "0", "96", "2", "0", "0", "0", "3", "0", "2"}, s.attributes(workChart+"g.all rect", "height"), "of 104")
+	require.Equal(t, []string{"0", "0", "0", "0", "0", "50", "0", "0", "0", "100", "0", "50"}, s.attributes(workChart+"g.recent rect", "height"), "of 4")
+	require.Equal(t, []string{"100", "100", "100", "100", "100", "50", "100", "100", "100", "0", "100", "50"}, s.attributes(workChart+"g.recent rect", "y"))
+	require.Equal(t, "≤ 1.0 s: 2, 2 of them lately", s.texts(workChart + "g.recent title")[9])
+	require.Equal(t, []string{"≤ 1.9 ms", "≤ 4.0 s"}, s.texts(workChart+".axis span"))
+
+	s.step(4*time.Minute, unchanged) // before that, nobody remembers
+	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
+	require.Equal(t, "last 4 m 00 s", s.text(workChart+"th.recent"))
+
+	other := newTimed() // which has counted as much, but not the same
+	for range 104 {
+		other.work(time.Minute)
+	}
+	queue = other
+	s.step(time.Second, unchanged)
+	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
+	require.Equal(t, "At work: 104 durations, half of them at most 1 m 04 s", label())
+	require.Equal(t, "–", s.text(`.tile [data-rate="counters.done"]`), "there is nothing to compare")
+	other.work(time.Minute)
+	s.step(10*time.Second, unchanged)
+	require.Equal(t, "1", s.texts(workChart + "td.recent")[4])
+	require.Equal(t, "0.1", s.text(`.tile [data-rate="counters.done"]`))
+	s.requireNoComplaints()
+}

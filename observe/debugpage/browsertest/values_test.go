@@ -1,0 +1,51 @@
+package browsertest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
+)
+
+// TestValuesOfACoalescer: what is pending, and how much of what is put is merged, as it changes; and that it is full.
+func TestValuesOfACoalescer(t *testing.T) {
+	b := newTab(t)
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+		Queue:    shardq.Options[int]{Name: "clicks", Metrics: true},
+		Merge:    func(pending, next int) int { return pending + next },
+		Weight:   func(value int) int { return value },
+		Capacity: 5000,
+	})
+	put := func(key, value int) { require.NoError(t, c.Put(key, value)) }
+	put(0, 1000) // before anybody looks
+	for range 7 {
+		put(0, 1)
+	}
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}))
+	require.Equal(t, "1,007", b.text(`.tile [data-value="values.weight"]`))
+	require.Equal(t, " of 5,000", b.text(`.tile b small`))
+	merged := `.tile [data-share="values.merged"]`
+	require.Equal(t, "–", b.text(merged), "nothing was put while somebody looked")
+	require.Equal(t, "87 %", b.text(`[data-value="values.mergedShare"]`))
+
+	put(1, 10)
+	for range 3 {
+		put(1, 20)
+	}
+	b.waitForText(merged, "75 %")
+	b.waitForText(`.tile [data-value="values.weight"]`, "1,077")
+	b.waitForText(`.tile [data-value="values.keys"]`, "2")
+	b.waitForText(`[data-value="values.put"]`, "12")
+	b.waitFor(`document.querySelector(` + "`.tile [data-rate=\"values.put\"]`" + `).textContent !== "–"`)
+
+	put(1, 1) // a graph wants two times at which something was put
+	b.waitForText(merged, "80 %")
+	b.waitFor(`/^Merged share, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
+
+	put(2, 4000)
+	b.waitForText(".state .trend", "full")
+	b.waitForText(`[data-value="values.exceeded"]`, "1")
+	b.requireNoComplaints()
+}

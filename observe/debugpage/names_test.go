@@ -1,0 +1,130 @@
+package debugpage
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// A listed handler names queues that a test lists anew for each request.
+type listed struct {
+	names names
+}
+
+func (l *listed) ids(queues ...shardq.Observable) (ids []string) {
+	for _, n := range l.names.nameAll(queues).all {
+		ids = append(ids, n.id)
+	}
+	return ids
+}
+
+func queueNamed(name string) *shardq.Queue[int] {
+	return shardq.Must(shardq.Options[int]{Name: name, Shards: 1})
+}
+
+// TestNamesStay: a queue keeps its name though one before it goes, or comes, or the order is another. The name of one that
+// is gone is free.
+func TestNamesStay(t *testing.T) {
+	l := listed{}
+	a, b, c, d := queueNamed("q"), queueNamed("q"), queueNamed("q"), queueNamed("q")
+	require.Equal(t, []string{"q", "q #2", "q #3"}, l.ids(a, b, c))
+	require.Equal(t, []string{"q #2", "q #3"}, l.ids(b, c))
+	require.Equal(t, []string{"q #3", "q #2"}, l.ids(c, b))
+	require.Equal(t, []string{"q", "q #2", "q #3"}, l.ids(d, b, c), "a new one has what is free")
+	require.Equal(t, []string{"q #3", "q #2", "q"}, l.ids(c, a, d), "one that comes back is a new one")
+}
+
+// TestNamesOfAllKinds: what cannot be compared, or is there twice, or is nil, has a name, too.
+func TestNamesOfAllKinds(t *testing.T) {
+	l := listed{}
+	q := queueNamed("q")
+	odd := oddQueue{q, nil}
+	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, l.ids(odd, q, q, nil))
+	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, l.ids(q, odd, q, nil))
+	require.Equal(t, []string{"q #2", "q", "q #3"}, l.ids(q, q.View(), odd), "a view is another")
+	require.Equal(t, []string{"q #2", "q"}, l.ids(q, q.View()))
+}
+
+// An oddQueue cannot be compared.
+type oddQueue struct {
+	shardq.Observable
+	_ []int
+}
+
+// TestNamesOfThoseThatLookLikeNumbers: a name that somebody has is not given, whoever comes first.
+func TestNamesOfThoseThatLookLikeNumbers(t *testing.T) {
+	l := listed{}
+	a, b, odd := queueNamed("q"), queueNamed("q"), queueNamed("q #2")
+	require.Equal(t, []string{"q", "q #2"}, l.ids(a, b))
+	require.Equal(t, []string{"q #2 #2", "q", "q #2"}, l.ids(odd, a, b))
+	require.Equal(t, []string{"q #2 #2"}, l.ids(odd))
+}
+
+// A renamed queue has another name each time.
+type renamed struct {
+	shardq.Observable
+	name *string
+}
+
+func (r renamed) Name() string { return *r.name }
+
+func TestNamesThatChange(t *testing.T) {
+	l, name := listed{}, "first"
+	q := renamed{nil, &name}
+	require.Equal(t, []string{"first"}, l.ids(q))
+	name = "second"
+	require.Equal(t, []string{"second"}, l.ids(q))
+}
+
+// TestNamesKeepNoQueue: one that is gone is not kept by the page that showed it, though nobody looks again.
+func TestNamesKeepNoQueue(t *testing.T) {
+	var n names
+	q := queueNamed("q")
+	gone := weak.Make(q)
+	n.nameAll([]shardq.Observable{q})
+	runtime.KeepAlive(q)
+	q = nil
+	for range 10 {
+		runtime.GC()
+		if gone.Value() == nil {
+			runtime.KeepAlive(&n)
+			return
+		}
+	}
+	require.Nil(t, gone.Value())
+}
+
+// TestNamesAmongRequests: several at once, with different lists.
+func TestNamesAmongRequests(t *testing.T) {
+	var n names
+	queues := []shardq.Observable{queueNamed("q"), queueNamed("q"), queueNamed("q")}
+	var requests sync.WaitGroup
+	for i := range 8 {
+		requests.Go(func() {
+			for range 200 {
+				d := n.nameAll(queues[i%3:])
+				if len(d.byID) != len(d.all) {
+					t.Error("two have one name")
+				}
+			}
+		})
+	}
+	requests.Wait()
+}
+
+// TestLinksStay: the page of a queue stays that of the queue when another of its name goes.
+func TestLinksStay(t *testing.T) {
+	first, second := queueNamed("q"), queueNamed("q")
+	second.Add(1)
+	queues := []shardq.Observable{first, second}
+	h := must(t, Options{List: func() []shardq.Observable { return queues }})
+	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
+	queues = queues[1:]
+	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
+	require.Equal(t, 400, ask(h, request("GET", "?queue=q")).Code)
+}

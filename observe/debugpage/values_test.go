@@ -1,0 +1,60 @@
+package debugpage
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// counting returns a coalescer with two keys pending, of which one has been put three times, and one taken.
+func counting(t *testing.T) *shardq.Coalescer[string, int] {
+	t.Helper()
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Queue:    shardq.Options[string]{Name: "clicks", Shards: 1, Metrics: true, Clock: newFake()},
+		Merge:    func(pending, next int) int { return pending + next },
+		Weight:   func(value int) int { return value },
+		Capacity: 1500,
+	})
+	require.NoError(t, c.Put("taken", 7))
+	_, _, err := c.Take(t.Context())
+	require.NoError(t, err)
+	for _, value := range []int{1000, 200, 34} {
+		require.NoError(t, c.Put("home", value))
+	}
+	require.NoError(t, c.Put("about", 266))
+	return c
+}
+
+// TestValues: what a Coalescer has pending is in all forms, and nothing of that for a plain queue.
+func TestValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where the time is known
+		c := counting(t)
+		h := must(t, Options{Queues: []shardq.Observable{c.Queue()}})
+		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
+		golden(t, "coalescer.txt", get(t, h, "?format=text"))
+
+		require.Equal(t, &values{Keys: 2, Weight: 1500, Capacity: 1500, Put: 5, Merged: 2, MergedShare: 0.4}, getReport(t, h, "").Queues[0].Values)
+		page := get(t, h, "")
+		require.Contains(t, page, `aria-label="Pending values"`)
+		require.Contains(t, page, `<span data-value="values.weight" data-format="count">1,500</span><small> of 1,500</small>`)
+		require.NoError(t, c.Put("more", 1))
+		require.EqualValues(t, 1, getReport(t, h, "").Queues[0].Values.Exceeded)
+
+		overview := getReport(t, Handler(c.Queue(), shardq.Must(shardq.Options[int]{Name: "plain"})), "")
+		require.Equal(t, 1501, overview.Queues[0].Values.Weight)
+		require.Nil(t, overview.Queues[1].Values)
+	})
+	plain := Handler(shardq.Must(shardq.Options[int]{}))
+	require.NotContains(t, get(t, plain, ""), `data-value="values.`)
+	require.NotContains(t, get(t, plain, "?format=text"), "Values")
+}
+
+// TestValuesWithoutBound: no capacity is no "of 0", and nothing put is no share.
+func TestValuesWithoutBound(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(pending, _ int) int { return pending }})
+	require.Equal(t, &values{}, getReport(t, Handler(c.Queue()), "").Queues[0].Values)
+	require.NotContains(t, get(t, Handler(c.Queue()), ""), " of 0")
+}
