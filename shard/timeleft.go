@@ -15,11 +15,12 @@ const mostParts = 128
 // more than 65,536 that wait, it looks at as many, evenly spread, and takes them for all: the Count
 // is that of all there, too.
 func (s *Set[T]) TimeLeft() Histogram {
-	h := newHistogram()
+	h, counts := newHistogram(), make([]uint64, len(bucketBounds))
 	for i := range s.shards {
-		t := timesLeft{base: &s.time, now: s.time.nanoseconds(), counts: make([]uint64, len(bucketBounds))}
+		t := timesLeft{base: &s.time, now: s.time.nanoseconds(), counts: counts}
 		waiting := s.shards[i].sampleDeadlines(t.add)
 		t.addTo(&h, waiting)
+		clear(counts)
 	}
 	return h
 }
