@@ -141,6 +141,24 @@ var instruments = []instrument{
 		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
 	total("shardq.give_ups", "{item}", "Items that workers gave up, because of Permanent or MaxAttempts.",
 		func(s *shardq.Stats) uint64 { return s.GivenUp }),
+
+	shownIf(things("shardq.pending.keys", "{key}", "Keys of a Coalescer that have a value pending; missing for other queues.",
+		func(s *shardq.Stats) int { return s.Values.Keys }), coalesced),
+	shownIf(things("shardq.pending.weight", "{weight}",
+		"What the pending values of a Coalescer weigh: as much as there are keys, unless values are weighed; missing for other queues.",
+		func(s *shardq.Stats) int { return s.Values.Weight }), coalesced),
+	shownIf(things("shardq.pending.capacity", "{weight}",
+		"How much the pending values of a Coalescer may weigh for those who ask for room; missing if there is no bound, and for other queues.",
+		func(s *shardq.Stats) int { return s.Values.Capacity }),
+		func(r *roster.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 }),
+	shownIf(total("shardq.puts", "{put}", "Values that were put into a Coalescer and taken in; missing for other queues.",
+		func(s *shardq.Stats) uint64 { return s.Values.Put }), coalesced),
+	shownIf(total("shardq.merged.puts", "{put}",
+		"Values that were put into a Coalescer whose key had a value pending; missing for other queues.",
+		func(s *shardq.Stats) uint64 { return s.Values.Merged }), coalesced),
+	shownIf(total("shardq.exceeding.values", "{value}",
+		"Values that took a Coalescer beyond its capacity, by a Put, by being given back, or by weighing more since they were merged; missing for other queues.",
+		func(s *shardq.Stats) uint64 { return s.Values.Exceeded }), coalesced),
 }
 
 // total is a counter.
@@ -169,6 +187,8 @@ func shownIf(i instrument, shown func(r *roster.Reading) bool) instrument {
 }
 
 func grouped(r *roster.Reading) bool { return r.Configuration.Groups }
+
+func coalesced(r *roster.Reading) bool { return r.Stats.Values != nil }
 
 func one(is bool) int {
 	if is {

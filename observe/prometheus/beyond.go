@@ -123,6 +123,42 @@ var beyond = []family{
 		counter: func(s *shardq.Stats) uint64 { return s.GivenUp },
 	},
 	{
+		name:  "shardq_pending_keys",
+		help:  "Keys of a Coalescer that have a value pending; missing for other queues",
+		shown: coalesced,
+		gauge: func(s *shardq.Stats) float64 { return float64(s.Values.Keys) },
+	},
+	{
+		name:  "shardq_pending_weight",
+		help:  "What the pending values of a Coalescer weigh: as much as there are keys, unless values are weighed; missing for other queues",
+		shown: coalesced,
+		gauge: func(s *shardq.Stats) float64 { return float64(s.Values.Weight) },
+	},
+	{
+		name:  "shardq_pending_capacity",
+		help:  "How much the pending values of a Coalescer may weigh for those who ask for room; missing if there is no bound, and for other queues",
+		shown: func(r *roster.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 },
+		gauge: func(s *shardq.Stats) float64 { return float64(s.Values.Capacity) },
+	},
+	{
+		name:    "shardq_puts_total",
+		help:    "Values that were put into a Coalescer and taken in; missing for other queues",
+		shown:   coalesced,
+		counter: func(s *shardq.Stats) uint64 { return s.Values.Put },
+	},
+	{
+		name:    "shardq_merged_puts_total",
+		help:    "Values that were put into a Coalescer whose key had a value pending; missing for other queues",
+		shown:   coalesced,
+		counter: func(s *shardq.Stats) uint64 { return s.Values.Merged },
+	},
+	{
+		name:    "shardq_exceeding_values_total",
+		help:    "Values that took a Coalescer beyond its capacity, by a Put, by being given back, or by weighing more since they were merged; missing for other queues",
+		shown:   coalesced,
+		counter: func(s *shardq.Stats) uint64 { return s.Values.Exceeded },
+	},
+	{
 		name:      "shardq_delay_seconds",
 		help:      "How long in seconds the delays were that were asked for",
 		histogram: func(m *shardq.Metrics) shardq.Histogram { return m.Delay },
@@ -139,6 +175,8 @@ func items(state, help string, count func(s *shardq.Stats) int) family {
 }
 
 func grouped(r *roster.Reading) bool { return r.Configuration.Groups }
+
+func coalesced(r *roster.Reading) bool { return r.Stats.Values != nil }
 
 func one(is bool) float64 {
 	if is {

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
@@ -27,16 +26,4 @@ func TestUnchecked(t *testing.T) {
 	families := gatherFrom(t, registry)
 	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=theirs"))
 	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=ours"))
-}
-
-// TestCoalescer: the queue of its keys is shown.
-func TestCoalescer(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
-		Queue: shardq.Options[string]{Name: "sums", Metrics: true},
-		Merge: func(pending, next int) int { return pending + next },
-	})
-	require.NoError(t, c.Put("a", 1))
-	require.NoError(t, c.Put("a", 2))
-	families := gather(t, newCollector(t, shardqprom.Options{}, c.Queue()))
-	require.Equal(t, 1.0, value(t, families, "workqueue_depth", "name=sums"))
 }

@@ -31,13 +31,17 @@ func readDocument(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// exported returns what a scrape shows of a queue that has all there is.
+// exported returns what a scrape shows of a queue and a coalescer that have all there is.
 func exported(t *testing.T) map[string]dto.MetricType {
 	q := shardq.Must(shardq.Options[string]{
 		Name: "q", Metrics: true, Capacity: 1, Group: func(string) string { return "" },
 	})
 	q.Add("a")
-	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q)
+	values := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Queue: shardq.Options[string]{Name: "values", Metrics: true}, Capacity: 1,
+		Merge: func(pending, next int) int { return pending + next },
+	})
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q, values.Queue())
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))

@@ -26,7 +26,24 @@ func TestOpenTelemetryHasTheSame(t *testing.T) {
 	}
 	q.Get()
 	q.Done("c")
+	requireSame(t, q)
+}
 
+// TestOpenTelemetryHasTheSameOfACoalescer: and what is pending.
+func TestOpenTelemetryHasTheSameOfACoalescer(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Queue: shardq.Options[string]{Name: "q", Metrics: true}, Capacity: 20,
+		Merge:  func(pending, next int) int { return pending + next },
+		Weight: func(value int) int { return value },
+	})
+	for i, key := range []string{"a", "a", "a", "b", "c"} {
+		require.NoError(t, c.Put(key, 3+2*i))
+	}
+	requireSame(t, c.Queue())
+}
+
+func requireSame(t *testing.T, q shardq.Observable) {
+	t.Helper()
 	want := map[string]float64{}
 	for name, f := range scraped(t, q) {
 		want[name] = number(f)
