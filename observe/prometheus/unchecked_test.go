@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
@@ -18,7 +19,7 @@ func TestUnchecked(t *testing.T) {
 	theirs.WithLabelValues("theirs").Inc()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(theirs)
-	q, _ := newQueue("ours")
+	q, _ := seriestest.NewQueue("ours")
 	q.Add("a")
 
 	require.ErrorContains(t, registry.Register(newCollector(t, shardqprom.Options{}, q)), "already exists")

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqotel "github.com/shardq/shardq/observe/otel"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
@@ -18,30 +19,13 @@ import (
 // TestOpenTelemetryHasTheSame: the same series with the same numbers, under names that a
 // translation to Prometheus makes the same.
 func TestOpenTelemetryHasTheSame(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{
-		Name: "q", Metrics: true, Capacity: 2, Group: func(item string) string { return item[:1] }, GroupLimit: 1,
-	})
-	for _, item := range []string{"a1", "a2", "a2", "b1"} {
-		q.Add(item)
-	}
-	q.Get()
-	q.Done("c")
-	requireSame(t, q)
+	requireSame(t, seriestest.Play("q"))
+	values, err := seriestest.PlayValues("values")
+	require.NoError(t, err)
+	requireSame(t, values.Queue())
 }
 
-// TestOpenTelemetryHasTheSameOfACoalescer: and what is pending.
-func TestOpenTelemetryHasTheSameOfACoalescer(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
-		Queue: shardq.Options[string]{Name: "q", Metrics: true}, Capacity: 20,
-		Merge:  func(pending, next int) int { return pending + next },
-		Weight: func(value int) int { return value },
-	})
-	for i, key := range []string{"a", "a", "a", "b", "c"} {
-		require.NoError(t, c.Put(key, 3+2*i))
-	}
-	requireSame(t, c.Queue())
-}
-
+// requireSame compares all there is of a queue.
 func requireSame(t *testing.T, q shardq.Observable) {
 	t.Helper()
 	want := map[string]float64{}
@@ -52,19 +36,13 @@ func requireSame(t *testing.T, q shardq.Observable) {
 	for _, m := range collected(t, q) {
 		got[translated(m)] = sum(m)
 	}
-	for _, name := range []string{ // of another moment
-		"workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
-		"shardq_oldest_ready_seconds", "shardq_oldest_processing_seconds",
-	} {
-		require.Contains(t, want, name)
-		require.Contains(t, got, name)
-		want[name], got[name] = 0, 0
-	}
 	require.Equal(t, want, got)
 }
 
-func scraped(t *testing.T, q shardq.Observable) map[string]*dto.MetricFamily {
-	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q)
+// scraped returns what a scrape shows of queues, by the names of the series.
+func scraped(t *testing.T, queues ...shardq.Observable) map[string]*dto.MetricFamily {
+	t.Helper()
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))
