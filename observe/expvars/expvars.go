@@ -7,6 +7,7 @@
 //
 //	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
 //
+// Of a [shardq.Coalescer], its Coalescer.Queue is to be published: what is pending is in the member Values.
 // As in memstats, the names are those of the fields in Go, and durations are in nanoseconds.
 package expvars
 
