@@ -39,8 +39,9 @@
 // A name that is used again, for a new queue, continues the series of the one before with counters
 // that begin at 0 once more: they go back. Instruments have no way to tell when a count began, so
 // their data points keep the start time that the SDK gave them, and what reads them has to take the
-// fall for a restart, as Prometheus does. Histograms do tell: they begin when the new queue was
-// added. Where a receiver bears no such fall, show the new queue under another name.
+// fall for a restart, as Prometheus does. A reader of delta temporality gets one delta below zero, unless
+// it has collected between the two. Histograms do tell: they begin when the new queue was added. Where a
+// receiver bears no such fall, show the new queue under another name.
 //
 // # Groups
 //

@@ -24,9 +24,17 @@ type watch struct {
 
 func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Observable) watch {
 	t.Helper()
+	return newWatchOf(t, sdkmetric.NewManualReader, options, queues...)
+}
+
+func newWatchOf(
+	t testing.TB, newReader func(...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader,
+	options shardqotel.Options, queues ...shardq.Observable,
+) watch {
+	t.Helper()
 	observer, err := shardqotel.NewObserver(options, queues...)
 	require.NoError(t, err)
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
+	reader := newReader(sdkmetric.WithProducer(observer))
 	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	require.NoError(t, err)
 	return watch{observer, reader, registration.Unregister}
