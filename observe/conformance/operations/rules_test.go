@@ -137,10 +137,10 @@ var stories = []story{
 	{"it has no capacity", []string{"shardq_held_items 1000000x120"}, nil},
 	{"a coalescer is full", []string{"shardq_pending_weight 99x120", "shardq_pending_capacity 100x120"}, []string{"ShardqPendingNearCapacity"}},
 	{"a coalescer is full, and now and then a batch makes room", []string{
-		"shardq_pending_weight 100x100 50 100x6 50 100x12", "shardq_pending_capacity 100x120",
+		"shardq_pending_weight" + strings.Repeat(" 100 100 100 100 60", 24) + " 100", "shardq_pending_capacity 100x120",
 	}, []string{"ShardqPendingNearCapacity"}},
 	{"a coalescer was full for a while", []string{"shardq_pending_weight 20x100 100x10 20x10", "shardq_pending_capacity 100x120"}, nil},
-	{"a coalescer is full since just now", []string{"shardq_pending_weight 20x115 100x5", "shardq_pending_capacity 100x120"}, nil},
+	{"a coalescer is full since ten minutes", []string{"shardq_pending_weight 20x110 100x10", "shardq_pending_capacity 100x120"}, nil},
 	{"a coalescer is half full", []string{"shardq_pending_weight 50x120", "shardq_pending_capacity 100x120"}, nil},
 	{"a coalescer has no capacity", []string{"shardq_pending_weight 1000000x120"}, nil},
 	{"it does not end", []string{"shardq_shutting_down 0x100 1x20"}, []string{"ShardqDrainStuck"}},
