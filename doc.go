@@ -121,7 +121,8 @@
 //
 // A [Coalescer] is a queue of keys with a value for each, into which all that is put for the
 // key merges: a worker takes a key together with all that came for it. [Coalescer.Run] and
-// [NewCoalescerWorkers] run such workers.
+// [NewCoalescerWorkers] run such workers. [Coalescer.Queue] is what those are given who look at
+// queues: its Stats have in [Values] what is pending.
 //
 // # Watching it run
 //
@@ -153,8 +154,9 @@
 // package limiter to its TypedRateLimiter[T] and back. Deliberate differences: a
 // drain waits for what is ready, too; a second Done is harmless; items that are not
 // equal to themselves are rejected; unhashable items panic in their caller; AddAfter
-// never blocks; delays end on ticks ([Options].Tick); metrics are not provided yet,
-// other than by [Queue.Stats]. docs/semantics.md has all of them, with the reasons.
+// never blocks; delays end on ticks ([Options].Tick); metrics are not pushed to a
+// provider, but read by [Queue.Stats]. docs/semantics.md has all of them, with the
+// reasons.
 //
 // # Other packages
 //

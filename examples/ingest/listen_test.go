@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/examples/internal/monitor/monitortest"
 )
 
 // TestListenShowsTheQueueWhileItWorks: what is read from a pipe that stays open is written
@@ -26,26 +28,14 @@ func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
 	_, err := io.WriteString(output, "a\nb\na\n")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return strings.Contains(get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 2`) ||
-			strings.Contains(get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 3`)
+		return strings.Contains(monitortest.Get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 2`) ||
+			strings.Contains(monitortest.Get(t, url+"metrics"), `workqueue_work_duration_seconds_count{name="ingest"} 3`)
 	}, time.Minute, time.Millisecond)
-	require.Contains(t, get(t, url+"?format=text"), "ingest: running")
+	require.Contains(t, monitortest.Get(t, url+"?format=text"), "ingest: running")
 	require.NoError(t, output.Close())
 	require.Equal(t, exitProven, <-over)
 	_, err = http.Get(url)
 	require.Error(t, err, "the server ends with the program")
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	response, err := http.Get(url)
-	require.NoError(t, err)
-	defer http.DefaultClient.CloseIdleConnections()
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(text))
-	return string(text)
 }
 
 func TestListenRefusesAnAddressThatCannotBe(t *testing.T) {

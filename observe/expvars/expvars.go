@@ -7,6 +7,7 @@
 //
 //	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
 //
+// Of a [shardq.Coalescer], its Coalescer.Queue is to be published: what is pending is in the member Values.
 // As in memstats, the names are those of the fields in Go, and durations are in nanoseconds.
 package expvars
 
@@ -15,21 +16,29 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
 )
 
+// publishing makes one step of the look whether a name is taken and of its publication.
+var publishing sync.Mutex
+
 // Publish publishes the stats of queues under a name, such as "queues", until the program ends:
 // package expvar knows no way to take a variable back, and so the queues are kept. It returns an error, and
-// publishes nothing, if the name is taken, or if two queues have the same name.
+// publishes nothing, if the name is taken, or if two queues have the same name, or there is another fault
+// that Func has an error for. It is safe for concurrent use: of several that want a name one gets it.
+// Where others publish that name by package expvar itself at the same moment, one of the two calls panics.
 func Publish(name string, queues ...shardq.Observable) error {
-	if expvar.Get(name) != nil {
-		return fmt.Errorf("expvars: the name %q is published already", name)
-	}
-	stats, err := Func(queues...)
+	stats, err := Func(queues...) // first, since it calls the queues
 	if err != nil {
 		return err
+	}
+	publishing.Lock()
+	defer publishing.Unlock()
+	if expvar.Get(name) != nil {
+		return fmt.Errorf("expvars: the name %q is published already", name)
 	}
 	expvar.Publish(name, stats)
 	return nil

@@ -5,6 +5,8 @@ import (
 	"expvar"
 	"fmt"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/observe/expvars"
 )
@@ -89,6 +92,55 @@ func TestNamesMustDiffer(t *testing.T) {
 	require.Nil(t, expvar.Get("differ"), "nothing was published")
 	require.NoError(t, expvars.Publish("taken", a))
 	require.EqualError(t, expvars.Publish("taken", a), `expvars: the name "taken" is published already`)
+}
+
+// A rival wants a name, and while it is asked for its own, another one is published under that.
+type rival struct {
+	shardq.Observable
+	meanwhile func()
+}
+
+func (r rival) Name() string {
+	r.meanwhile()
+	return r.Observable.Name()
+}
+
+// TestNameThatIsTakenMeanwhile is as taken as any other.
+func TestNameThatIsTakenMeanwhile(t *testing.T) {
+	a := shardq.Must(shardq.Options[string]{Name: "a"})
+	late := rival{a, sync.OnceFunc(func() { require.NoError(t, expvars.Publish("wanted", a)) })}
+	require.EqualError(t, expvars.Publish("wanted", late), `expvars: the name "wanted" is published already`)
+}
+
+// TestOneOfManyGetsTheName: and no goroutine panics.
+func TestOneOfManyGetsTheName(t *testing.T) {
+	a := shardq.Must(shardq.Options[string]{Name: "a"})
+	for n := range 1000 {
+		name := fmt.Sprint("wanted by many ", n)
+		var published atomic.Int32
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if expvars.Publish(name, a) == nil {
+					published.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, published.Load())
+	}
+}
+
+// TestAPublishedCoalescer has what is pending beside its queue.
+func TestAPublishedCoalescer(t *testing.T) {
+	c, err := seriestest.PlayValues("values")
+	require.NoError(t, err)
+	all, err := expvars.Func(c.Queue(), shardq.Must(shardq.Options[string]{Name: "plain"}))
+	require.NoError(t, err)
+	var shown map[string]shardq.Stats
+	require.NoError(t, json.Unmarshal([]byte(all.String()), &shown))
+	require.Equal(t, &shardq.Values{Keys: 3, Weight: 10, Capacity: 5, Put: 6, Merged: 3, Exceeded: 3}, shown["values"].Values)
+	require.Nil(t, shown["plain"].Values)
 }
 
 // silent is a limiter that cannot be asked for its size.

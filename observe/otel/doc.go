@@ -13,11 +13,11 @@
 // # What there is
 //
 // The seven metrics of client-go's workqueue, in the namespace workqueue, and what client-go does
-// not count, in the namespace shardq. Names and units follow the semantic conventions: units are
-// not part of names, durations are in s, and counts have their annotation, such as {item}. The
-// attribute workqueue.name is the name under which a queue was added. docs/metrics.md of the
-// repository says what each means, under the names that they have for Prometheus; a test keeps the
-// two alike.
+// not count, in the namespace shardq; of a [shardq.Coalescer], whose Coalescer.Queue is to be added,
+// also what it has pending. Names and units follow the semantic conventions: units are not part of
+// names, durations are in s, and counts have their annotation, such as {item}. The attribute
+// workqueue.name is the name under which a queue was added. docs/metrics.md of the repository says
+// what each means, under the names that they have for Prometheus; a test keeps the two alike.
 //
 // Counters and gauges come by one callback, which reads each queue once. A queue counts its
 // durations itself, so the histograms cannot be instruments: they come from the Observer as a
@@ -39,8 +39,9 @@
 // A name that is used again, for a new queue, continues the series of the one before with counters
 // that begin at 0 once more: they go back. Instruments have no way to tell when a count began, so
 // their data points keep the start time that the SDK gave them, and what reads them has to take the
-// fall for a restart, as Prometheus does. Histograms do tell: they begin when the new queue was
-// added. Where a receiver bears no such fall, show the new queue under another name.
+// fall for a restart, as Prometheus does. A reader of delta temporality gets one delta below zero, unless
+// it has collected between the two. Histograms do tell: they begin when the new queue was added. Where a
+// receiver bears no such fall, show the new queue under another name.
 //
 // # Groups
 //

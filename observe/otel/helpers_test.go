@@ -2,7 +2,6 @@ package shardqotel_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -11,26 +10,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	shardqotel "github.com/shardq/shardq/observe/otel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// newQueue returns a queue with metrics, on a clock that stands still.
-func newQueue(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
-}
-
-// everything returns a queue that has all there is to observe.
-func everything(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{
-		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
-		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
-	}), fake
-}
 
 // A watch is an Observer that is registered and read by hand.
 type watch struct {
@@ -41,9 +24,17 @@ type watch struct {
 
 func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Observable) watch {
 	t.Helper()
+	return newWatchOf(t, sdkmetric.NewManualReader, options, queues...)
+}
+
+func newWatchOf(
+	t testing.TB, newReader func(...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader,
+	options shardqotel.Options, queues ...shardq.Observable,
+) watch {
+	t.Helper()
 	observer, err := shardqotel.NewObserver(options, queues...)
 	require.NoError(t, err)
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
+	reader := newReader(sdkmetric.WithProducer(observer))
 	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	require.NoError(t, err)
 	return watch{observer, reader, registration.Unregister}
@@ -68,7 +59,12 @@ func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
 // value returns what is read with these attributes.
 func (w watch) value(t testing.TB, name string, attributes ...attribute.KeyValue) float64 {
 	t.Helper()
-	all := w.collect(t)
+	return value(t, w.collect(t), name, attributes...)
+}
+
+// value returns what was read with these attributes.
+func value(t testing.TB, all map[string]metricdata.Metrics, name string, attributes ...attribute.KeyValue) float64 {
+	t.Helper()
 	require.Contains(t, all, name)
 	want := attribute.NewSet(attributes...)
 	values := points(all[name])

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
 )
 
 // The attributes.
@@ -23,46 +24,47 @@ type measurements struct {
 	meter    metric.Meter
 	all      []metric.Observable
 	integers []integer
-	numbers  []number
+	floats   []float
 	failures metric.Int64Observable
 	groups   metric.Int64Observable
 }
 
-// An integer is an instrument that counts.
-type integer struct {
-	metric.Int64Observable
-	instrument
-}
-
-// A number is an instrument that measures.
-type number struct {
-	metric.Float64Observable
-	instrument
-}
+// An integer is an instrument that counts, and a float one that measures.
+type (
+	integer struct {
+		metric.Int64Observable
+		*series.Number
+	}
+	float struct {
+		metric.Float64Observable
+		*series.Number
+	}
+)
 
 // newMeasurements makes all instruments.
 func newMeasurements(meter metric.Meter, o *Observer) (*measurements, error) {
 	m := &measurements{observer: o, meter: meter}
 	var faults []error
-	count := func(i instrument) metric.Int64Observable {
-		made, err := i.makeInteger(meter)
+	count := func(d series.Description) metric.Int64Observable {
+		made, err := makeInteger(meter, d)
 		faults = append(faults, err)
 		m.all = append(m.all, made)
 		return made
 	}
-	for _, i := range instruments {
-		if i.integer != nil {
-			m.integers = append(m.integers, integer{count(i), i})
+	for i := range series.Numbers {
+		n := &series.Numbers[i]
+		if n.Integer != nil {
+			m.integers = append(m.integers, integer{count(n.Description), n})
 			continue
 		}
-		made, err := i.makeNumber(meter)
+		made, err := makeFloat(meter, n.Description)
 		faults = append(faults, err)
 		m.all = append(m.all, made)
-		m.numbers = append(m.numbers, number{made, i})
+		m.floats = append(m.floats, float{made, n})
 	}
-	m.failures = count(failures)
+	m.failures = count(series.Failures)
 	if o.options.Groups > 0 {
-		m.groups = count(groupItems)
+		m.groups = count(series.GroupItems)
 	}
 	return m, errors.Join(faults...)
 }
@@ -85,13 +87,13 @@ func (m *measurements) observeQueue(r *roster.Reading, to metric.Observer) {
 		return
 	}
 	for _, i := range m.integers {
-		if i.has(r) {
-			to.ObserveInt64(i.Int64Observable, i.integer(&r.Stats), name)
+		if i.Has(r) {
+			to.ObserveInt64(i.Int64Observable, i.Integer(&r.Stats), name)
 		}
 	}
-	for _, i := range m.numbers {
-		if i.has(r) {
-			to.ObserveFloat64(i.Float64Observable, i.number(&r.Stats), name)
+	for _, f := range m.floats {
+		if f.Has(r) {
+			to.ObserveFloat64(f.Float64Observable, f.Float(&r.Stats), name)
 		}
 	}
 	if m.groups != nil {
@@ -100,12 +102,8 @@ func (m *measurements) observeQueue(r *roster.Reading, to metric.Observer) {
 }
 
 func (m *measurements) observeGroups(r *roster.Reading, to metric.Observer) {
-	show := func(group, state string, n int) {
-		to.ObserveInt64(m.groups, int64(n), metric.WithAttributes(nameKey.String(r.Name), groupKey.String(group), stateKey.String(state)))
-	}
-	for group, g := range r.Groups(m.observer.options.Groups) {
-		show(group, "ready", g.Ready)
-		show(group, "processing", g.Processing)
-		show(group, "waiting", g.Held-g.Ready-g.Processing)
+	for _, g := range series.Groups(r, m.observer.options.Groups) {
+		to.ObserveInt64(m.groups, int64(g.Items),
+			metric.WithAttributes(nameKey.String(r.Name), groupKey.String(g.Group), stateKey.String(g.State)))
 	}
 }

@@ -2,11 +2,9 @@ package shardqotel_test
 
 import (
 	"context"
-	"regexp"
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -14,102 +12,81 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqotel "github.com/shardq/shardq/observe/otel"
 )
 
 var q = attribute.String("workqueue.name", "q")
 
-// TestEveryMetric: one of everything; each metric says its own number.
+// TestEveryMetric: one of everything; each metric says its own number, and there are no others.
 func TestEveryMetric(t *testing.T) {
-	queue, fake := everything("q")
-	w := newWatch(t, shardqotel.Options{Groups: 8}, queue)
-	expect := func(name string, want float64, attributes ...attribute.KeyValue) {
-		t.Helper()
-		require.Equal(t, want, w.value(t, name, append(attributes, q)...), name)
+	w := newWatch(t, shardqotel.Options{Groups: 8}, seriestest.Play("q"))
+	all := w.collect(t)
+	for name, want := range seriestest.Played {
+		require.Equal(t, want, value(t, all, name, q), name)
 	}
-	queue.Add("a1")
-	queue.Add("a2")
-	queue.Add("a2") // merged
-	queue.Get()
-	queue.Add("a1") // dirty
-	queue.AddAfter("b", time.Hour)
-	queue.AddAfter("c", time.Second)
-	queue.AddRateLimited("d")
-	queue.AddRateLimited("d")
-	queue.AddAfter("a1", time.Hour)
-	fake.Step(2 * time.Second)
-	require.True(t, queue.Cancel("c").Ready)
-	queue.Done("nobody's")
-	fake.Step(3 * time.Second)
-
-	expect("workqueue.depth", 3)
-	expect("workqueue.adds", 5)
-	expect("workqueue.unfinished_work", 5)
-	expect("workqueue.longest_running_processor", 5)
-	expect("workqueue.retries", 5)
-	expect("shardq.ready.items", 2)
-	expect("shardq.processing.items", 1)
-	expect("shardq.dirty.items", 1)
-	expect("shardq.waiting.items", 2)
-	expect("shardq.held.items", 4)
-	expect("shardq.capacity.items", 4)
-	expect("shardq.limiter.items", 1)
-	expect("shardq.oldest.processing", 5)
-	expect("shardq.workers", 0)
-	expect("shardq.parked.consumers", 0)
-	expect("shardq.shards", 2)
-	expect("shardq.shutting_down", 0)
-	expect("shardq.groups", 3)
-	expect("shardq.held_back.groups", 1)
-	expect("shardq.group.items", 1, attribute.String("shardq.group.name", "a"), attribute.String("shardq.item.state", "ready"))
-	expect("shardq.group.items", 1, attribute.String("shardq.group.name", "a"), attribute.String("shardq.item.state", "processing"))
-	expect("shardq.group.items", 1, attribute.String("shardq.group.name", "b"), attribute.String("shardq.item.state", "waiting"))
-	expect("shardq.merged.adds", 1)
-	expect("shardq.canceled.adds", 1)
-	expect("shardq.exceeding.adds", 1)
-	expect("shardq.misused.dones", 1)
-	expect("shardq.ended.delays", 2)
-	expect("shardq.backoffs", 2)
-	expect("shardq.give_ups", 0)
-	expect("shardq.failed.readings", 0)
-	queue.ShutDown()
-	expect("shardq.shutting_down", 1)
-	expect("shardq.dropped.adds", 2)
+	require.Equal(t, 0.0, value(t, all, "shardq.failed.readings", q))
+	require.Contains(t, all, "shardq.shard.skew")
+	for group, state := range map[string]string{"a": "processing", "b": "waiting", "d": "ready"} {
+		require.Equal(t, 1.0, value(t, all, "shardq.group.items",
+			q, attribute.String("shardq.group.name", group), attribute.String("shardq.item.state", state)))
+	}
+	require.Len(t, all, len(seriestest.Played)+6, "and three histograms")
 }
 
-func TestOldestReadyAndSkew(t *testing.T) {
-	fake := clock.NewFake(time.Unix(1, 0))
-	queue := shardq.Must(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
-	w := newWatch(t, shardqotel.Options{}, queue)
-	queue.Add(1)
-	fake.Step(time.Second)
-	require.Equal(t, 1.0, w.value(t, "shardq.oldest.ready", q))
-	require.Equal(t, 4.0, w.value(t, "shardq.shard.skew", q))
+// TestEveryMetricOfACoalescer: what is pending is shown beside the queue of its keys.
+func TestEveryMetricOfACoalescer(t *testing.T) {
+	c, err := seriestest.PlayValues("q")
+	require.NoError(t, err)
+	all := newWatch(t, shardqotel.Options{}, c.Queue()).collect(t)
+	for name, want := range seriestest.PlayedValues {
+		require.Equal(t, want, value(t, all, name, q), name)
+	}
+	require.Equal(t, 3.0, value(t, all, "workqueue.depth", q))
 }
 
-// TestNamesAndUnits: they follow the conventions.
-func TestNamesAndUnits(t *testing.T) {
-	queue, _ := everything("q")
-	queue.Add("a")
+// TestMissingMetrics: what a queue has not is not shown as a zero.
+func TestMissingMetrics(t *testing.T) {
+	queue, _ := seriestest.NewQueue("q")
 	all := newWatch(t, shardqotel.Options{Groups: 1}, queue).collect(t)
-	require.NotEmpty(t, all)
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.held_back.groups", "shardq.group.items"} {
+		require.NotContains(t, all, name)
+	}
+	for name := range seriestest.PlayedValues {
+		require.NotContains(t, all, name)
+	}
+}
+
+// TestKindsAndUnits: each instrument is what its numbers can be used for.
+func TestKindsAndUnits(t *testing.T) {
+	all := newWatch(t, shardqotel.Options{Groups: 1}, seriestest.Play("q")).collect(t)
+	kinds := map[string]string{}
 	for name, m := range all {
-		require.Regexp(t, regexp.MustCompile(`^(workqueue|shardq)(\.[a-z_]+)+$`), name)
-		require.NotRegexp(t, `[._](total|seconds|ratio)$`, name, "neither the unit nor the kind is part of a name")
-		require.Regexp(t, `^(s|1|\{[a-z]+\})$`, m.Unit, name)
-		require.Regexp(t, `^(\w.*)\.$`, m.Description, name)
-		if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
-			require.Equal(t, metricdata.CumulativeTemporality, sum.Temporality)
+		require.Regexp(t, `\.$`, m.Description, name)
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
+			kinds[name] = map[bool]string{true: "counter", false: "level"}[data.IsMonotonic] + " in " + m.Unit
+		case metricdata.Sum[float64]:
+			require.False(t, data.IsMonotonic)
+			kinds[name] = "level in " + m.Unit
+		case metricdata.Gauge[float64]:
+			kinds[name] = "gauge in " + m.Unit
 		}
 	}
+	require.Subset(t, kinds, map[string]string{
+		"workqueue.depth": "level in {item}", "workqueue.adds": "counter in {add}", "workqueue.unfinished_work": "level in s",
+		"shardq.oldest.ready": "gauge in s", "shardq.shard.skew": "gauge in 1", "shardq.failed.readings": "counter in {reading}",
+		"shardq.group.items": "level in {item}",
+	})
+	require.Len(t, kinds, len(all)-3, "the histograms")
 }
 
 func TestErrors(t *testing.T) {
 	_, err := shardqotel.NewObserver(shardqotel.Options{Groups: -1})
 	require.EqualError(t, err, "shardqotel: Options.Groups is -1: want 0 (none) or more")
-	a, _ := newQueue("a")
-	again, _ := newQueue("a")
+	a, _ := seriestest.NewQueue("a")
+	again, _ := seriestest.NewQueue("a")
 	_, err = shardqotel.NewObserver(shardqotel.Options{}, a, again)
 	require.EqualError(t, err, `shardqotel: the name "a" is taken by another queue: names must differ`)
 	o, err := shardqotel.NewObserver(shardqotel.Options{}, a)
@@ -121,7 +98,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestUnregister(t *testing.T) {
-	queue, _ := newQueue("q")
+	queue, _ := seriestest.NewQueue("q")
 	w := newWatch(t, shardqotel.Options{}, queue)
 	require.Contains(t, w.collect(t), "workqueue.depth")
 	require.NoError(t, w.end())
@@ -132,7 +109,7 @@ func TestUnregister(t *testing.T) {
 }
 
 func TestClosedQueueDisappears(t *testing.T) {
-	queue, _ := newQueue("q")
+	queue, _ := seriestest.NewQueue("q")
 	w := newWatch(t, shardqotel.Options{}, queue)
 	queue.Add("a")
 	queue.ShutDown()
@@ -147,15 +124,12 @@ func TestClosedQueueIsLetGo(t *testing.T) {
 	w := newWatch(t, shardqotel.Options{})
 	gone := addClosed(t, w)
 	w.collect(t)
-	for range 10 { // what was looked at last may be on a stack yet
-		runtime.GC()
-	}
-	require.Nil(t, gone.Value())
+	require.True(t, seriestest.Collected(gone))
 	runtime.KeepAlive(w)
 }
 
 func addClosed(t *testing.T, w watch) weak.Pointer[shardq.Queue[string]] {
-	queue, _ := newQueue("q")
+	queue, _ := seriestest.NewQueue("q")
 	require.NoError(t, w.Add(queue))
 	w.collect(t)
 	queue.ShutDown()
@@ -180,7 +154,7 @@ func TestCollectsBesideWorkers(t *testing.T) {
 	})
 	others.Go(func() {
 		for !closed(over) {
-			brief, _ := newQueue("brief")
+			brief, _ := seriestest.NewQueue("brief")
 			if err := w.Add(brief); err != nil {
 				t.Errorf("the name is free: %v", err)
 			}

@@ -12,28 +12,10 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/exponential"
 	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
 )
 
 var _ sdkmetric.Producer = (*Observer)(nil)
-
-// histograms are what the producer tells of each queue.
-var histograms = []struct {
-	name, description string
-	read              func(m *shardq.Metrics) shardq.Histogram
-}{
-	{
-		"workqueue.queue.duration", "How long items were asked for before they were handed out.",
-		func(m *shardq.Metrics) shardq.Histogram { return m.QueueDuration },
-	},
-	{
-		"workqueue.work.duration", "How long items were in processing.",
-		func(m *shardq.Metrics) shardq.Histogram { return m.WorkDuration },
-	},
-	{
-		"shardq.delay", "How long the delays were that were asked for.",
-		func(m *shardq.Metrics) shardq.Histogram { return m.Delay },
-	},
-}
 
 // Produce returns the histograms of all queues. It is for the reader: give the Observer to it by
 // [sdkmetric.WithProducer]. It reads each queue once, as the callback does.
@@ -44,18 +26,18 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	readings := o.roster.Read()
 	now := time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
-	for _, h := range histograms {
+	for _, h := range series.Histograms {
 		var points []metricdata.ExponentialHistogramDataPoint[float64]
 		for i := range readings {
 			if r := &readings[i]; r.Read {
-				points = append(points, point(r, h.read(r.Stats.Metrics), now))
+				points = append(points, point(r, h.Read(r.Stats.Metrics), now))
 			}
 		}
 		if len(points) == 0 {
 			return nil, nil
 		}
 		scope.Metrics = append(scope.Metrics, metricdata.Metrics{
-			Name: h.name, Description: h.description, Unit: "s",
+			Name: h.Name, Description: sentence(h.Text), Unit: "s",
 			Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
 		})
 	}

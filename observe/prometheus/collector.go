@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
 )
 
 // A Collector shows queues to a registry. It reads them when it is asked to, by one call of Stats
@@ -40,10 +41,9 @@ func NewCollector(options Options, queues ...shardq.Observable) (*Collector, err
 		f.desc = c.newDesc(f.name, f.help, f.labels...)
 		c.families = append(c.families, f)
 	}
-	c.failures = c.newDesc("shardq_failed_readings_total",
-		"Readings of the queue that failed because its clock or its limiter panicked; its other series are missing then")
+	c.failures = c.newDesc(nameOf(series.Failures), series.Failures.Text)
 	if options.Groups > 0 {
-		c.groups = c.newDesc("shardq_group_items", "Items of a group by what they are at: ready, processing or waiting", "group", "state")
+		c.groups = c.newDesc(nameOf(series.GroupItems), series.GroupItems.Text, "group", "state")
 	}
 	if err := c.Add(queues...); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric)
 	}
 	for i := range c.families {
 		f := &c.families[i]
-		if f.shown == nil || f.shown(r) {
+		if f.has(r) {
 			metrics <- f.metric(r, c.labels(f, common, names))
 		}
 	}

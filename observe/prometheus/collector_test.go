@@ -2,6 +2,7 @@ package shardqprom_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -13,16 +14,17 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
 func TestNamesMustDiffer(t *testing.T) {
-	a, _ := newQueue("a")
-	again, _ := newQueue("a")
-	nameless, _ := newQueue("")
-	broken, _ := newQueue("\xff")
+	a, _ := seriestest.NewQueue("a")
+	again, _ := seriestest.NewQueue("a")
+	nameless, _ := seriestest.NewQueue("")
+	broken, _ := seriestest.NewQueue("\xff")
 	plain := shardq.Must(shardq.Options[string]{Name: "plain"})
-	fresh, _ := newQueue("fresh")
+	fresh, _ := seriestest.NewQueue("fresh")
 
 	_, err := shardqprom.NewCollector(shardqprom.Options{}, a, again)
 	require.EqualError(t, err, `shardqprom: the name "a" is taken by another queue: names must differ`)
@@ -51,7 +53,7 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	a, _ := newQueue("a")
+	a, _ := seriestest.NewQueue("a")
 	c := newCollector(t, shardqprom.Options{}, a)
 	require.True(t, c.Remove("a"))
 	require.False(t, c.Remove("a"))
@@ -61,7 +63,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestClosedQueueDisappears(t *testing.T) {
-	q, _ := newQueue("q")
+	q, _ := seriestest.NewQueue("q")
 	c := newCollector(t, shardqprom.Options{}, q)
 	q.Add("ready")
 	q.AddAfter("waiting", time.Minute)
@@ -76,7 +78,7 @@ func TestClosedQueueDisappears(t *testing.T) {
 
 // TestDrainIsWatched: a queue is shown as long as a drain awaits what waits.
 func TestDrainIsWatched(t *testing.T) {
-	q, fake := newQueue("q")
+	q, fake := seriestest.NewQueue("q")
 	c := newCollector(t, shardqprom.Options{}, q)
 	q.AddAfter("a", time.Minute)
 	ended, end := context.WithCancel(t.Context())
@@ -97,9 +99,9 @@ func TestDrainIsWatched(t *testing.T) {
 }
 
 func TestNameOfClosedQueueIsFree(t *testing.T) {
-	old, _ := newQueue("q")
+	old, _ := seriestest.NewQueue("q")
 	c := newCollector(t, shardqprom.Options{}, old)
-	fresh, _ := newQueue("q")
+	fresh, _ := seriestest.NewQueue("q")
 	require.Error(t, c.Add(fresh))
 	old.ShutDown()
 	require.NoError(t, c.Add(fresh))
@@ -114,41 +116,25 @@ func TestClosedQueueIsLetGo(t *testing.T) {
 	registry.MustRegister(c)
 	gone := addClosed(t, c, "q")
 	gatherFrom(t, registry)
-	requireCollected(t, gone)
+	require.True(t, seriestest.Collected(gone))
 }
 
 // TestClosedQueuesAreLetGoWithoutScrapes: they do not pile up where nobody scrapes.
 func TestClosedQueuesAreLetGoWithoutScrapes(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	first := addClosed(t, c, "first")
-	for _, name := range names(64) {
-		addClosed(t, c, name)
+	for n := range 64 {
+		addClosed(t, c, fmt.Sprint("queue ", n))
 	}
-	requireCollected(t, first)
+	require.True(t, seriestest.Collected(first))
 	runtime.KeepAlive(c)
 }
 
 func addClosed(t *testing.T, c *shardqprom.Collector, name string) weak.Pointer[shardq.Queue[string]] {
-	q, _ := newQueue(name)
+	q, _ := seriestest.NewQueue(name)
 	require.NoError(t, c.Add(q))
 	q.ShutDown()
 	return weak.Make(q)
-}
-
-func requireCollected(t *testing.T, q weak.Pointer[shardq.Queue[string]]) {
-	t.Helper()
-	for range 10 { // what was looked at last may be on a stack yet
-		runtime.GC()
-	}
-	require.Nil(t, q.Value())
-}
-
-func names(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = string(rune('α' + i))
-	}
-	return names
 }
 
 // A panicking clock panics when it is told to.
@@ -168,7 +154,7 @@ func (c *panickingClock) Now() time.Time {
 func TestPanicFailsOneQueue(t *testing.T) {
 	broken := &panickingClock{Fake: clock.NewFake(time.Unix(1, 0))}
 	q := shardq.Must(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
-	sound, _ := newQueue("sound")
+	sound, _ := seriestest.NewQueue("sound")
 	c := newCollector(t, shardqprom.Options{}, q, sound)
 	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_failed_readings_total", "name=broken"))
 	broken.panics = true
@@ -190,7 +176,7 @@ type counted struct {
 func (c counted) Stats() shardq.Stats { *c.stats++; return c.Observable.Stats() }
 
 func TestOneReadingPerScrape(t *testing.T) {
-	q, _ := everything("q")
+	q, _ := seriestest.Everything("q")
 	reads := 0
 	c := newCollector(t, shardqprom.Options{Groups: 3}, counted{q, &reads})
 	gather(t, c)
@@ -201,7 +187,7 @@ func TestOneReadingPerScrape(t *testing.T) {
 
 func TestRegistersOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	q, _ := everything("q")
+	q, _ := seriestest.Everything("q")
 	c := newCollector(t, shardqprom.Options{Groups: 1}, q)
 	require.NoError(t, registry.Register(c))
 	require.ErrorAs(t, registry.Register(c), new(prometheus.AlreadyRegisteredError))
@@ -214,7 +200,7 @@ func TestRegistersOnce(t *testing.T) {
 // TestLint: the names keep the rules of Prometheus.
 func TestLint(t *testing.T) {
 	for _, style := range []shardqprom.Style{shardqprom.Kubernetes, shardqprom.ControllerRuntime} {
-		q, _ := everything("q")
+		q, _ := seriestest.Everything("q")
 		q.Add("a")
 		c := newCollector(t, shardqprom.Options{Style: style, Groups: 1}, q)
 		problems, err := testutil.CollectAndLint(c)
@@ -224,7 +210,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	q, _ := everything("q")
+	q, _ := seriestest.Everything("q")
 	q.Add("a")
 	for _, f := range gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q)) {
 		find(t, f, "name=q")

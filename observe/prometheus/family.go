@@ -1,37 +1,77 @@
 package shardqprom
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
 )
 
-// A family is a series, of each queue one.
+// A family is what is shown of each queue under a name.
 type family struct {
 	name, help string
 	// labels are what it has beside the common ones: there for the looks only, and empty.
 	labels []string
-	// shown reports whether a queue has the series; nil if all have it.
-	shown func(r *roster.Reading) bool
-	// counter or gauge or histogram reads it: one of them is set.
-	counter   func(s *shardq.Stats) uint64
-	gauge     func(s *shardq.Stats) float64
-	histogram func(m *shardq.Metrics) shardq.Histogram
+	// number or histogram is what is shown: one of them is set.
+	number    *series.Number
+	histogram *series.Histogram
 	desc      *prometheus.Desc
 }
 
+// families returns all that is shown of a queue, but for its groups, without the descs.
+func families(style Style) []family {
+	var all []family
+	for i := range series.Numbers {
+		n := &series.Numbers[i]
+		all = append(all, family{name: nameOf(n.Description), help: n.Text, number: n})
+	}
+	for i := range series.Histograms {
+		h := &series.Histograms[i]
+		all = append(all, family{name: underscored(h.Name) + "_seconds", help: h.Text, histogram: h})
+	}
+	for i := range all {
+		f := &all[i]
+		if theirs, ok := workqueue[f.name]; ok {
+			f.help, f.labels = theirs.help[style], theirs.labels[style]
+		}
+	}
+	return all
+}
+
+// nameOf returns a name after the rules of Prometheus, by those that OpenTelemetry has for that: a
+// counter ends with total, and what has a unit with that.
+func nameOf(d series.Description) string {
+	name := underscored(d.Name)
+	switch d.Unit {
+	case "s":
+		name += "_seconds"
+	case "1":
+		name += "_ratio"
+	}
+	if d.Kind == series.Counter {
+		name += "_total"
+	}
+	return name
+}
+
+func underscored(name string) string { return strings.ReplaceAll(name, ".", "_") }
+
+// has reports whether a queue has the series.
+func (f *family) has(r *roster.Reading) bool { return f.number == nil || f.number.Has(r) }
+
 // metric returns the series of a queue.
 func (f *family) metric(r *roster.Reading, labels []*dto.LabelPair) prometheus.Metric {
-	switch {
-	case f.counter != nil:
-		return sample{f.desc, labels, prometheus.CounterValue, float64(f.counter(&r.Stats))}
-	case f.gauge != nil:
-		return sample{f.desc, labels, prometheus.GaugeValue, f.gauge(&r.Stats)}
-	default:
-		return histogram{f.desc, labels, f.histogram(r.Stats.Metrics)}
+	if f.histogram != nil {
+		return histogram{f.desc, labels, f.histogram.Read(r.Stats.Metrics)}
 	}
+	kind := prometheus.GaugeValue
+	if f.number.Kind == series.Counter {
+		kind = prometheus.CounterValue
+	}
+	return sample{f.desc, labels, kind, f.number.Value(&r.Stats)}
 }
 
 // A sample is one number. Other than the constant metrics of client_golang, those of a queue share
@@ -53,9 +93,4 @@ func (s sample) Write(out *dto.Metric) error {
 		out.Gauge = &dto.Gauge{Value: &s.value}
 	}
 	return nil
-}
-
-// families returns all series of a queue, but for those of its groups.
-func families(style Style) []family {
-	return append(workqueue(style), beyond...)
 }

@@ -4,17 +4,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
 )
 
 // collectGroups shows the greatest groups, and the others together.
 func (c *Collector) collectGroups(r *roster.Reading, names []string, metrics chan<- prometheus.Metric) {
-	show := func(group, state string, n int) {
-		values := append(names[:len(names):len(names)], group, state)
-		metrics <- sample{c.groups, prometheus.MakeLabelPairs(c.groups, values), prometheus.GaugeValue, float64(n)}
-	}
-	for group, g := range r.Groups(c.options.Groups) {
-		show(group, "ready", g.Ready)
-		show(group, "processing", g.Processing)
-		show(group, "waiting", g.Held-g.Ready-g.Processing)
+	for _, g := range series.Groups(r, c.options.Groups) {
+		values := append(names[:len(names):len(names)], g.Group, g.State)
+		metrics <- sample{c.groups, prometheus.MakeLabelPairs(c.groups, values), prometheus.GaugeValue, float64(g.Items)}
 	}
 }

@@ -2,7 +2,6 @@ package shardqprom_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -10,26 +9,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// newQueue returns a queue with metrics, on a clock that stands still.
-func newQueue(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
-}
-
-// everything returns a queue that has every series.
-func everything(name string) (*shardq.Queue[string], *clock.Fake) {
-	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{
-		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
-		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
-	}), fake
-}
 
 func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Observable) *shardqprom.Collector {
 	t.Helper()

@@ -39,6 +39,8 @@ const (
 	// controller, which are both the name of the queue, and with the depth the label priority,
 	// which is empty, as it is there for queues that do not count by priorities.
 	ControllerRuntime
+
+	styles = iota // how many there are
 )
 
 func (s Style) valid() bool { return s == Kubernetes || s == ControllerRuntime }

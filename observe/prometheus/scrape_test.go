@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protodelim"
 
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
 // serve serves a scrape of a queue in which something has happened.
 func serve(t *testing.T, style shardqprom.Style) *httptest.Server {
-	q, fake := newQueue("a \"queue\"\\\n")
+	q, fake := seriestest.NewQueue("a \"queue\"\\\n")
 	q.Add("a")
 	fake.Step(3 * time.Microsecond)
 	item, _ := q.Get()

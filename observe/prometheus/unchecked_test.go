@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
@@ -19,7 +19,7 @@ func TestUnchecked(t *testing.T) {
 	theirs.WithLabelValues("theirs").Inc()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(theirs)
-	q, _ := newQueue("ours")
+	q, _ := seriestest.NewQueue("ours")
 	q.Add("a")
 
 	require.ErrorContains(t, registry.Register(newCollector(t, shardqprom.Options{}, q)), "already exists")
@@ -27,16 +27,4 @@ func TestUnchecked(t *testing.T) {
 	families := gatherFrom(t, registry)
 	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=theirs"))
 	require.Equal(t, 1.0, value(t, families, "workqueue_adds_total", "name=ours"))
-}
-
-// TestCoalescer: the queue of its keys is shown.
-func TestCoalescer(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
-		Queue: shardq.Options[string]{Name: "sums", Metrics: true},
-		Merge: func(pending, next int) int { return pending + next },
-	})
-	require.NoError(t, c.Put("a", 1))
-	require.NoError(t, c.Put("a", 2))
-	families := gather(t, newCollector(t, shardqprom.Options{}, c.Queue()))
-	require.Equal(t, 1.0, value(t, families, "workqueue_depth", "name=sums"))
 }

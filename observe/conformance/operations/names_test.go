@@ -12,14 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq"
-	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/internal/series/seriestest"
 )
 
 var docs = filepath.Join("..", "..", "..", "docs")
@@ -31,21 +29,12 @@ func readDocument(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// exported returns what a scrape shows of a queue that has all there is.
+// exported returns what a scrape shows of a queue and a coalescer that have all there is.
 func exported(t *testing.T) map[string]dto.MetricType {
-	q := shardq.Must(shardq.Options[string]{
-		Name: "q", Metrics: true, Capacity: 1, Group: func(string) string { return "" },
-	})
-	q.Add("a")
-	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q)
-	require.NoError(t, err)
-	registry := prometheus.NewPedanticRegistry()
-	require.NoError(t, registry.Register(c))
-	families, err := registry.Gather()
-	require.NoError(t, err)
+	values := seriestest.NewCoalescer("values", 1)
 	types := map[string]dto.MetricType{}
-	for _, f := range families {
-		types[f.GetName()] = f.GetType()
+	for name, f := range scraped(t, seriestest.Play("q"), values.Queue()) {
+		types[name] = f.GetType()
 	}
 	return types
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqotel "github.com/shardq/shardq/observe/otel"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
@@ -18,15 +19,15 @@ import (
 // TestOpenTelemetryHasTheSame: the same series with the same numbers, under names that a
 // translation to Prometheus makes the same.
 func TestOpenTelemetryHasTheSame(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{
-		Name: "q", Metrics: true, Capacity: 2, Group: func(item string) string { return item[:1] }, GroupLimit: 1,
-	})
-	for _, item := range []string{"a1", "a2", "a2", "b1"} {
-		q.Add(item)
-	}
-	q.Get()
-	q.Done("c")
+	requireSame(t, seriestest.Play("q"))
+	values, err := seriestest.PlayValues("values")
+	require.NoError(t, err)
+	requireSame(t, values.Queue())
+}
 
+// requireSame compares all there is of a queue.
+func requireSame(t *testing.T, q shardq.Observable) {
+	t.Helper()
 	want := map[string]float64{}
 	for name, f := range scraped(t, q) {
 		want[name] = number(f)
@@ -35,19 +36,13 @@ func TestOpenTelemetryHasTheSame(t *testing.T) {
 	for _, m := range collected(t, q) {
 		got[translated(m)] = sum(m)
 	}
-	for _, name := range []string{ // of another moment
-		"workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
-		"shardq_oldest_ready_seconds", "shardq_oldest_processing_seconds",
-	} {
-		require.Contains(t, want, name)
-		require.Contains(t, got, name)
-		want[name], got[name] = 0, 0
-	}
 	require.Equal(t, want, got)
 }
 
-func scraped(t *testing.T, q shardq.Observable) map[string]*dto.MetricFamily {
-	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, q)
+// scraped returns what a scrape shows of queues, by the names of the series.
+func scraped(t *testing.T, queues ...shardq.Observable) map[string]*dto.MetricFamily {
+	t.Helper()
+	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))

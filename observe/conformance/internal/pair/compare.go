@@ -97,8 +97,8 @@ func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 const (
 	// zero stands for the bucket of what took no time, which shardq may count as a nanosecond.
 	zero, nanosecond = math.MinInt, -239
-	// long stands for all buckets beyond half an hour, which shardq does not tell apart.
-	long, halfHour = math.MaxInt, 88
+	// long stands for all buckets beyond twelve days, which shardq does not tell apart.
+	long, twelveDays = math.MaxInt, 160
 )
 
 // native returns the native buckets by their numbers.
@@ -110,7 +110,7 @@ func native(h *dto.Histogram) map[int]int64 {
 			return
 		case at == nanosecond:
 			at = zero
-		case at > halfHour:
+		case at > twelveDays:
 			at = long
 		}
 		buckets[at] += n

@@ -1,0 +1,204 @@
+package series_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
+	"github.com/shardq/shardq/internal/series/seriestest"
+)
+
+// read returns the reading of a queue.
+func read(t *testing.T, queue shardq.Observable) roster.Reading {
+	t.Helper()
+	var r roster.Roster
+	require.NoError(t, r.Add(roster.NamesOf([]shardq.Observable{queue})...))
+	readings := r.Read()
+	require.Len(t, readings, 1)
+	require.True(t, readings[0].Read)
+	return readings[0]
+}
+
+// shown returns all numbers that a queue has.
+func shown(t *testing.T, queue shardq.Observable) map[string]float64 {
+	t.Helper()
+	reading := read(t, queue)
+	numbers := map[string]float64{}
+	for i := range series.Numbers {
+		n := &series.Numbers[i]
+		require.NotContains(t, numbers, n.Name)
+		if n.Has(&reading) {
+			numbers[n.Name] = n.Value(&reading.Stats)
+		}
+	}
+	return numbers
+}
+
+// TestEveryNumber: each says its own.
+func TestEveryNumber(t *testing.T) {
+	q := seriestest.Play("q")
+	got := shown(t, q)
+	require.Contains(t, got, "shardq.shard.skew")
+	delete(got, "shardq.shard.skew") // it depends on which shard has what
+	require.Equal(t, seriestest.Played, got)
+
+	q.ShutDown()
+	q.Add("late")
+	got = shown(t, q)
+	require.Equal(t, 1.0, got["shardq.shutting_down"])
+	require.Equal(t, 3.0, got["shardq.dropped.adds"])
+}
+
+// TestEveryNumberOfACoalescer: beside those of its queue.
+func TestEveryNumberOfACoalescer(t *testing.T) {
+	c, err := seriestest.PlayValues("q")
+	require.NoError(t, err)
+	got := shown(t, c.Queue())
+	require.Subset(t, got, seriestest.PlayedValues)
+	require.Equal(t, 3.0, got["workqueue.depth"])
+	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
+}
+
+// TestMissingNumbers: what a queue has not is not shown as a zero.
+func TestMissingNumbers(t *testing.T) {
+	q, _ := seriestest.NewQueue("q")
+	got := shown(t, q)
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.held_back.groups"} {
+		require.NotContains(t, got, name)
+	}
+	for name := range seriestest.PlayedValues {
+		require.NotContains(t, got, name)
+	}
+	boundless := shown(t, seriestest.NewCoalescer("q", 0).Queue())
+	require.NotContains(t, boundless, "shardq.pending.capacity")
+	require.Contains(t, boundless, "shardq.pending.weight")
+	mute := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, RateLimiter: muteLimiter{}})
+	require.NotContains(t, shown(t, mute), "shardq.limiter.items")
+}
+
+// A muteLimiter does not tell what it has.
+type muteLimiter struct{}
+
+func (muteLimiter) When(string) time.Duration { return 0 }
+func (muteLimiter) Forget(string)             {}
+func (muteLimiter) NumRequeues(string) int    { return 0 }
+
+func TestOldestReady(t *testing.T) {
+	q, fake := seriestest.NewQueue("q")
+	require.Equal(t, 0.0, shown(t, q)["shardq.oldest.ready"])
+	q.Add("a")
+	fake.Step(time.Second)
+	q.Add("b")
+	fake.Step(time.Second)
+	require.Equal(t, 2.0, shown(t, q)["shardq.oldest.ready"])
+}
+
+// TestSkew: all goes to one of four shards.
+func TestSkew(t *testing.T) {
+	fake := clock.NewFake(time.Unix(1, 0))
+	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
+	require.Equal(t, 0.0, shown(t, q)["shardq.shard.skew"])
+	q.Add(1)
+	q.Add(2)
+	require.Equal(t, 4.0, shown(t, q)["shardq.shard.skew"])
+}
+
+// TestWorkersAreCounted: those at work, and what they give up.
+func TestWorkersAreCounted(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+	begun, finish := make(chan struct{}), make(chan struct{})
+	ended := make(chan error)
+	go func() {
+		ended <- q.Run(context.Background(), 1, func(context.Context, string) error {
+			begun <- struct{}{}
+			<-finish
+			return shardq.Permanent(context.Canceled)
+		})
+	}()
+	q.Add("a")
+	<-begun
+	require.Equal(t, 1.0, shown(t, q)["shardq.workers"])
+	require.Equal(t, 0.0, shown(t, q)["shardq.parked.consumers"])
+	q.Add("b")
+	finish <- struct{}{}
+	<-begun
+	require.Equal(t, 1.0, shown(t, q)["shardq.give_ups"])
+	close(finish)
+	q.ShutDown()
+	require.NoError(t, <-ended)
+}
+
+func TestParkedConsumers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+		ended := make(chan error)
+		go func() { ended <- q.Run(context.Background(), 3, func(context.Context, string) error { return nil }) }()
+		synctest.Wait()
+		require.Equal(t, 3.0, shown(t, q)["shardq.parked.consumers"])
+		q.ShutDown()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestRejectedAdds(t *testing.T) {
+	q := shardq.Must(shardq.Options[float64]{Name: "q", Metrics: true})
+	zero := 0.0
+	q.Add(zero / zero)
+	require.Equal(t, 1.0, shown(t, q)["shardq.rejected.adds"])
+}
+
+// TestHistograms: each says its own.
+func TestHistograms(t *testing.T) {
+	q := seriestest.Play("q")
+	q.Done("a1")
+	stats := q.Stats()
+	got := map[string][2]float64{}
+	for _, h := range series.Histograms {
+		durations := h.Read(stats.Metrics)
+		got[h.Name] = [2]float64{float64(durations.Count), durations.Sum.Seconds()}
+	}
+	require.Equal(t, map[string][2]float64{
+		"workqueue.queue.duration": {1, 0},
+		"workqueue.work.duration":  {1, 5},
+		"shardq.delay":             {5, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds()},
+	}, got)
+}
+
+func TestGroups(t *testing.T) {
+	reading := read(t, seriestest.Play("q"))
+	got := map[string]int{}
+	for _, g := range series.Groups(&reading, 2) {
+		got[g.Group+" "+g.State] = g.Items
+	}
+	require.Equal(t, map[string]int{
+		"a ready": 1, "a processing": 1, "a waiting": 0,
+		"b ready": 0, "b processing": 0, "b waiting": 1,
+		"other ready": 1, "other processing": 0, "other waiting": 0,
+	}, got)
+}
+
+// TestDescriptions: they follow the conventions.
+func TestDescriptions(t *testing.T) {
+	all := []series.Description{series.Failures, series.GroupItems}
+	for _, n := range series.Numbers {
+		require.NotEqual(t, n.Integer == nil, n.Float == nil, n.Name)
+		require.True(t, n.Integer != nil || n.Kind != series.Counter, "%s: no counter is a float", n.Name)
+		all = append(all, n.Description)
+	}
+	for _, h := range series.Histograms {
+		all = append(all, series.Description{Name: h.Name, Unit: "s", Text: h.Text})
+	}
+	for _, d := range all {
+		require.Regexp(t, `^(workqueue|shardq)(\.[a-z_]+)+$`, d.Name)
+		require.NotRegexp(t, `[._](total|seconds|ratio)$`, d.Name, "neither the unit nor the kind is part of a name")
+		require.Regexp(t, `^(s|1|\{[a-z]+\})$`, d.Unit, d.Name)
+		require.Regexp(t, `^[A-Z1].*[^.]$`, d.Text, d.Name)
+	}
+}

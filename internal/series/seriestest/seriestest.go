@@ -1,0 +1,127 @@
+// Package seriestest has queues for the tests of those who show queues, and what is to be seen of them.
+package seriestest
+
+import (
+	"runtime"
+	"time"
+	"weak"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+)
+
+// NewQueue returns a queue with metrics, on a clock that stands still.
+func NewQueue(name string) (*shardq.Queue[string], *clock.Fake) {
+	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
+}
+
+// Everything returns a queue that has all there is to show of a queue that is no Coalescer's. The first
+// byte of an item is its group.
+func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
+	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
+	return shardq.Must(shardq.Options[string]{
+		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
+		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
+	}), fake
+}
+
+// Play returns [Everything] to which one of everything has happened, so that most numbers of it
+// differ: the item a1 is in processing, and has been for five seconds.
+func Play(name string) *shardq.Queue[string] {
+	q, fake := Everything(name)
+	q.Add("a1")
+	q.Add("a2")
+	q.Add("a2") // merged
+	q.Get()     // a1
+	q.Add("a1") // dirty
+	q.AddAfter("b", time.Hour)
+	q.AddAfter("c", time.Second)
+	q.AddRateLimited("d")
+	q.AddRateLimited("d")
+	q.AddAfter("a1", time.Hour)
+	fake.Step(2 * time.Second)
+	q.Cancel("c")
+	q.Done("nobody's")
+	fake.Step(3 * time.Second)
+	return q
+}
+
+// Played is what there is to be seen after Play, but for the skew, groups and histograms.
+var Played = map[string]float64{
+	"workqueue.depth":                     3, // a1, a2, d
+	"workqueue.adds":                      5,
+	"workqueue.unfinished_work":           5,
+	"workqueue.longest_running_processor": 5,
+	"workqueue.retries":                   5,
+	"shardq.ready.items":                  2,
+	"shardq.processing.items":             1,
+	"shardq.dirty.items":                  1,
+	"shardq.waiting.items":                2,
+	"shardq.held.items":                   4,
+	"shardq.capacity.items":               4,
+	"shardq.limiter.items":                1,
+	"shardq.oldest.ready":                 5,
+	"shardq.oldest.processing":            5,
+	"shardq.workers":                      0,
+	"shardq.parked.consumers":             0,
+	"shardq.shards":                       2,
+	"shardq.shutting_down":                0,
+	"shardq.groups":                       3,
+	"shardq.held_back.groups":             1,
+	"shardq.merged.adds":                  1,
+	"shardq.dropped.adds":                 0,
+	"shardq.rejected.adds":                0,
+	"shardq.canceled.adds":                1,
+	"shardq.exceeding.adds":               1,
+	"shardq.misused.dones":                1,
+	"shardq.ended.delays":                 2,
+	"shardq.backoffs":                     2,
+	"shardq.give_ups":                     0,
+}
+
+// NewCoalescer returns one with metrics, on a clock that stands still, whose values are texts, weighed by
+// their lengths.
+func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
+	return shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+		Queue:    shardq.Options[string]{Name: name, Metrics: true, Clock: clock.NewFake(time.Unix(1_700_000_000, 0))},
+		Merge:    func(pending, next string) string { return pending + next },
+		Weight:   func(value string) int { return len(value) },
+		Capacity: capacity,
+	})
+}
+
+// PlayValues returns [NewCoalescer] into which values were put, in such a way that its numbers differ.
+func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
+	c := NewCoalescer(name, 5)
+	for _, p := range []shardq.Pending[string, string]{
+		{Key: "a", Value: "12"}, {Key: "a", Value: "34"}, {Key: "a", Value: "5"},
+		{Key: "b", Value: "6"},   // beyond the capacity
+		{Key: "b", Value: "789"}, // and again
+		{Key: "c", Value: "0"},   // and again
+	} {
+		if err := c.Put(p.Key, p.Value); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// PlayedValues is what there is to be seen after PlayValues beside the queue of keys.
+var PlayedValues = map[string]float64{
+	"shardq.pending.keys":     3,
+	"shardq.pending.weight":   10,
+	"shardq.pending.capacity": 5,
+	"shardq.puts":             6,
+	"shardq.merged.puts":      3,
+	"shardq.exceeding.values": 3,
+}
+
+// Collected reports whether what a pointer led to has been collected as garbage, as it is when nothing
+// refers to it.
+func Collected[T any](gone weak.Pointer[T]) bool {
+	for range 10 { // what was looked at last may be on a stack yet
+		runtime.GC()
+	}
+	return gone.Value() == nil
+}

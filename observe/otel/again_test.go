@@ -1,0 +1,63 @@
+package shardqotel_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/shardq/shardq/internal/series/seriestest"
+	shardqotel "github.com/shardq/shardq/observe/otel"
+)
+
+// TestNameThatIsUsedAgain: counters go back, and keep the start that the SDK gave them, for an
+// instrument has no say in that; histograms begin with the new queue. This is what is documented: should
+// the SDK let observers tell when a count began, this fails.
+func TestNameThatIsUsedAgain(t *testing.T) {
+	old, fresh := reads(t, sdkmetric.NewManualReader)
+	before, after := adds(t, old), adds(t, fresh)
+	require.EqualValues(t, 5, before.Value)
+	require.EqualValues(t, 1, after.Value)
+	require.Equal(t, before.StartTime, after.StartTime)
+	require.True(t, delays(t, fresh).StartTime.After(delays(t, old).StartTime))
+}
+
+// TestNameThatIsUsedAgainInDeltas: one of them is below zero.
+func TestNameThatIsUsedAgainInDeltas(t *testing.T) {
+	old, fresh := reads(t, func(options ...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader {
+		return sdkmetric.NewManualReader(append(options, sdkmetric.WithTemporalitySelector(
+			func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))...)
+	})
+	require.EqualValues(t, 5, adds(t, old).Value)
+	require.EqualValues(t, 1-5, adds(t, fresh).Value)
+}
+
+// reads reads a queue that was added five times, and another one of its name that was added once.
+func reads(t *testing.T, newReader func(...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader) (old, fresh map[string]metricdata.Metrics) {
+	first, _ := seriestest.NewQueue("q")
+	w := newWatchOf(t, newReader, shardqotel.Options{}, first)
+	for _, item := range []string{"a", "b", "c", "d", "e"} {
+		first.Add(item)
+	}
+	old = w.collect(t)
+	require.True(t, w.Remove("q"))
+	second, _ := seriestest.NewQueue("q")
+	require.NoError(t, w.Add(second))
+	second.Add("a")
+	return old, w.collect(t)
+}
+
+func adds(t *testing.T, all map[string]metricdata.Metrics) metricdata.DataPoint[int64] {
+	t.Helper()
+	points := all["workqueue.adds"].Data.(metricdata.Sum[int64]).DataPoints
+	require.Len(t, points, 1)
+	return points[0]
+}
+
+func delays(t *testing.T, all map[string]metricdata.Metrics) metricdata.ExponentialHistogramDataPoint[float64] {
+	t.Helper()
+	points := all["shardq.delay"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints
+	require.Len(t, points, 1)
+	return points[0]
+}
