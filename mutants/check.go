@@ -41,7 +41,10 @@ func (c check) String() string {
 }
 
 // grace is what a check may take beyond its time limit: to compile, and to end.
-const grace = 2 * time.Minute
+const grace = 5 * time.Minute
+
+// errTimeOver says that the time of a check was over.
+var errTimeOver = errors.New("did not end")
 
 // errCompile says that what was to be tested does not compile.
 var errCompile = errors.New("does not compile")
@@ -50,10 +53,16 @@ var errCompile = errors.New("does not compile")
 // run at all.
 func (c check) run(t tree, limit time.Duration) (report, error) {
 	out, failed := runGo(t, limit+grace, c.arguments(limit)...)
-	r := readEvents(out)
+	return readEvents(out).judge(failed)
+}
+
+// judge says whether the check ran, and if it died in no test's hands, that this is a failure, too.
+func (r report) judge(failed error) (report, error) {
 	switch {
 	case r.uncompiled:
 		return r, fmt.Errorf("%w: %s", errCompile, r.output)
+	case errors.Is(failed, errTimeOver) && len(r.verdicts) == 0: // it may have been compiling all the time
+		return r, fmt.Errorf("no test began: %w", failed)
 	case failed != nil && len(r.failed()) == 0: // it died in no test's hands
 		r.verdicts = append(r.verdicts, &verdict{test: "TestMain", failed: true, took: r.took, output: r.output + failed.Error()})
 	}
@@ -73,7 +82,7 @@ func runGo(t tree, limit time.Duration, arguments ...string) (out []byte, failed
 	command.Stdout, command.Stderr = &both, &both
 	failed = command.Run()
 	if ctx.Err() != nil {
-		failed = fmt.Errorf("did not end within %v", limit)
+		failed = fmt.Errorf("%w within %v", errTimeOver, limit)
 	}
 	return both.Bytes(), failed
 }
