@@ -3,6 +3,7 @@ package shardq
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,15 +14,62 @@ import (
 type coalescerEnding struct {
 	// open counts the stripes that are not closed, or have calls under way.
 	open atomic.Int32
-	// passed is closed when the queue is shut down.
+	// passed is closed when the queue is shut down, and no ShutDown is left to the last call.
 	passed chan struct{}
-	// stopping says that a ShutDown was called.
-	stopping atomic.Bool
+
+	mu sync.Mutex
+	// shutDowns counts the calls of ShutDown, and heeded those that the last call has carried out.
+	shutDowns, heeded int
+	// over: passed is closed.
+	over bool
 }
 
 func (e *coalescerEnding) init(stripes int) {
 	e.open.Store(int32(stripes))
 	e.passed = make(chan struct{})
+}
+
+// shutDown counts a call of ShutDown, and reports whether the caller has to carry it out: otherwise
+// the last call does that.
+func (e *coalescerEnding) shutDown() (over bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shutDowns++
+	return e.over
+}
+
+// calls returns how often ShutDown was called.
+func (e *coalescerEnding) calls() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shutDowns
+}
+
+// next reports whether the last call has a ShutDown to carry out. If not, all have passed: so no
+// Drain that waits for that goes on, and is then ended by a ShutDown that was called before it.
+func (e *coalescerEnding) next() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.heeded < e.shutDowns {
+		e.heeded = e.shutDowns
+		return true
+	}
+	e.finishLocked()
+	return false
+}
+
+// finish lets go on who waits for passed, also if the clock panicked.
+func (e *coalescerEnding) finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.finishLocked()
+}
+
+func (e *coalescerEnding) finishLocked() {
+	if !e.over {
+		e.over = true
+		close(e.passed)
+	}
 }
 
 // endedContext is a context that has ended: a Drain with it begins the shutdown, and does not wait.
@@ -30,6 +78,9 @@ var endedContext = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// alreadyReleased is closed: a ShutDown has come.
+var alreadyReleased = endedContext.Done()
 
 // close takes the first step.
 func (c *Coalescer[K, V]) close() {
@@ -52,9 +103,9 @@ func (c *Coalescer[K, V]) passed() {
 	if c.ending.open.Add(-1) > 0 {
 		return
 	}
+	defer c.ending.finish()
 	_, _ = c.queue.shards.Drain(endedContext, AwaitWaiting)
-	close(c.ending.passed)
-	if c.ending.stopping.Load() {
+	for c.ending.next() {
 		c.stop()
 	}
 }
@@ -73,12 +124,10 @@ func (c *Coalescer[K, V]) stop() {
 // It waits neither for workers nor for a Put that is under way, but otherwise as
 // [Queue.ShutDown] does. It may be called again, and ends the wait of every Drain under way.
 func (c *Coalescer[K, V]) ShutDown() {
-	c.ending.stopping.Store(true)
+	over := c.ending.shutDown()
 	c.close()
-	select {
-	case <-c.ending.passed: // else the last call sees stopping
+	if over {
 		c.stop()
-	default:
 	}
 }
 
@@ -104,6 +153,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (drop
 		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
 	}
 	end := ctx.Done() // a nil context panics before anything is changed
+	before := c.ending.calls()
 	c.close()
 	select {
 	case <-c.ending.passed:
@@ -114,7 +164,11 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (drop
 			return nil, c.queue.drainError(ctx.Err(), options.Limit)
 		}
 	}
-	keys, err := c.queue.Drain(ctx, options)
+	released := c.queue.shards.Released() // before the look at calls, lest one come in between
+	if c.ending.calls() != before {
+		released = alreadyReleased
+	}
+	keys, err := c.queue.drainUntil(ctx, options, released)
 	if err == nil {
 		return c.sweep(), nil // and what a hook that panicked has kept from the queue
 	}

@@ -897,3 +897,59 @@ func TestC54PutsAreCounted(t *testing.T) {
 	require.ErrorIs(t, c.Put("a", "5"), shardq.ErrShutDown)
 	require.Equal(t, [3]uint64{3, 1, 2}, counted())
 }
+
+// slowToStop is a real clock whose timers take a second to stop.
+type slowToStop struct{ clock.Clock }
+
+func (c slowToStop) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return slowTimer{c.Clock.AfterFunc(d, f)}
+}
+
+type slowTimer struct{ clock.Timer }
+
+func (t slowTimer) Stop() bool {
+	time.Sleep(time.Second) // in a bubble: all others go on meanwhile
+	return t.Timer.Stop()
+}
+
+// TestC57ShutDownAndDrainBesideAPut: the ShutDown is carried out when the Put is over. It ends the Drains
+// that began before it, and not one that began after it.
+func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(a, b string) string { <-gate; return a + b }
+			o.Queue.Clock = slowToStop{clock.Real()}
+			o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+		})
+		require.NoError(t, c.Put("waits", "1"))
+		takeValue(t, c, "waits", "1")
+		require.NoError(t, c.Retry("waits", "1"))
+		require.NoError(t, c.Put("a", "1"))
+		go func() { assert.NoError(t, c.Put("a", "2")) }()
+		synctest.Wait()
+
+		drain := func() <-chan error {
+			over := make(chan error, 1)
+			go func() {
+				_, err := c.Drain(context.Background(), shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+				over <- err
+			}()
+			synctest.Wait()
+			return over
+		}
+		earlier := drain()
+		c.ShutDown()
+		later := drain()
+		close(gate)
+		require.ErrorIs(t, <-earlier, shardq.ErrShutDown)
+		synctest.Wait()
+		require.Empty(t, later)
+		for range 2 { // the retry comes at once
+			key, _, err := c.Take(context.Background())
+			require.NoError(t, err)
+			c.Done(key)
+		}
+		require.NoError(t, <-later)
+	})
+}

@@ -84,7 +84,12 @@ func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T
 		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
 	}
 	_ = ctx.Done() // a nil context panics before anything is changed
-	dropped, cause := q.shards.Drain(ctx, options.Waiting)
+	return q.drainUntil(ctx, options, q.shards.Released())
+}
+
+// drainUntil is Drain that gives up when released is closed.
+func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{}) (dropped []T, err error) {
+	dropped, cause := q.shards.DrainUntil(ctx, options.Waiting, released)
 	if cause == nil {
 		q.logEnd()
 		return dropped, nil

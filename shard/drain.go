@@ -91,7 +91,16 @@ func (w WaitingPolicy) Valid() bool { return w < waitingPolicies }
 // ctx ends, with its error, and when a ShutDown comes, with [ErrShutDown]; what it has
 // begun goes on. It returns the items that it dropped.
 func (s *Set[T]) Drain(ctx context.Context, w WaitingPolicy) (dropped []T, err error) {
-	released, before := s.drained.released(), s.abandoned.Load()
+	return s.DrainUntil(ctx, w, s.Released())
+}
+
+// Released returns a channel that the next ShutDown closes.
+func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
+
+// DrainUntil is Drain that gives up when released is closed, rather than when a ShutDown comes
+// after its call: for a caller whose own drain began before that.
+func (s *Set[T]) DrainUntil(ctx context.Context, w WaitingPolicy, released <-chan struct{}) (dropped []T, err error) {
+	before := s.abandoned.Load()
 	s.refuse()
 	switch w {
 	case RunWaiting:
