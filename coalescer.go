@@ -256,7 +256,8 @@ func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
 type Values = shard.Values
 
 // Stats returns a reading, under the same terms as [Queue.Stats]: of the queue of keys, and in its
-// Values of what is pending. It is that of the Queue.
+// Values of what is pending. It is that of the Queue. It also takes the locks of the Coalescer's stripes,
+// 64 for each processor.
 func (c *Coalescer[K, V]) Stats() Stats { return c.queue.Stats() }
 
 // values returns what the queue does not know.

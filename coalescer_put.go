@@ -278,7 +278,9 @@ func (p *putter[K, V]) layBack(delay time.Duration) bool {
 	} else if c.weigh == nil {
 		weight = 0 // the key has its room
 	}
-	c.room.Enter(weight)
+	if weight > 0 { // else the look at the capacity would count it
+		c.room.Enter(weight)
+	}
 	e.prependPart(p.value, weight)
 	s.passing++
 	if delay <= 0 || e.queued { // what came since is not to wait

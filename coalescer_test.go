@@ -893,9 +893,18 @@ func TestC54PutsAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.PutBack(key, value))
 	require.Equal(t, [3]uint64{3, 1, 2}, counted(), "that was put before")
+	for _, giveBack := range []func(string, string) error{c.PutBack, c.Retry} {
+		key, value, err = c.Take(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.Put(key, "5"))
+		before := counted()
+		require.NoError(t, giveBack(key, value))
+		require.Equal(t, before, counted(), "the key has its room")
+	}
+	before := counted()
 	c.ShutDown()
-	require.ErrorIs(t, c.Put("a", "5"), shardq.ErrShutDown)
-	require.Equal(t, [3]uint64{3, 1, 2}, counted())
+	require.ErrorIs(t, c.Put("a", "6"), shardq.ErrShutDown)
+	require.Equal(t, before, counted())
 }
 
 // slowToStop is a real clock whose timers take a second to stop.

@@ -43,7 +43,8 @@ type Snapshot[T comparable] struct {
 // It locks one shard after the other: what it says of a shard was so at one moment. The
 // cost grows with limit, the number of shards, and the number of items that wait for about
 // as long as the next: of a million that do so in one shard, it looks through them in some
-// milliseconds, with the lock held. Without Ages it also grows with the number of items, through
+// milliseconds, or some dozens if they were added in the reverse order of their deadlines, with the lock
+// held. Without Ages it also grows with the number of items, through
 // which it looks for those in processing. No lock is held when it returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
@@ -91,8 +92,8 @@ func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
 // shorter than twelve days; those that are overdue count as nothing left. It needs no [Options].Metrics.
 //
 // It takes the lock of a shard for at most 512 items at a time, about a microsecond, so that what it
-// returns was not all so at one moment. Where a shard has room for more than 65,536 that wait, it
-// looks at as many, evenly spread, and takes them for all: Count is that of all there, too.
+// returns was not all so at one moment. Where more than 65,536 items of a shard wait, it looks at about
+// that many, in parts of 512 that are chosen by chance, and takes them for all: Count is that of all there, too.
 func (q *Queue[T]) TimeLeft() Histogram { return q.shards.TimeLeft() }
 
 // GroupInfo is what a queue knows of a group of items.

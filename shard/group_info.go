@@ -1,8 +1,9 @@
 package shard
 
 import (
-	"github.com/shardq/shardq/internal/least"
 	"iter"
+
+	"github.com/shardq/shardq/internal/least"
 )
 
 // GroupInfo is what a queue knows of a group.

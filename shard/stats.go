@@ -88,7 +88,7 @@ type Values struct {
 	// a pending value.
 	Put, Merged uint64
 	// Exceeded counts how often the capacity was exceeded: by a Put, by a value that was given
-	// back, or by one that weighs more since it was merged.
+	// back, or by one that weighs more since it was merged. A Put may count as both.
 	Exceeded uint64
 }
 

@@ -6,49 +6,47 @@ import (
 	"time"
 )
 
-// mostParts is how many parts of a shard's wheel are looked at: 65,536 timers.
-const mostParts = 128
+// mostLookedAt is about how many timers of a shard are looked at, if there are more.
+const mostLookedAt = 1 << 16
 
 // TimeLeft returns how much is left of the delays that are running, to the tick: nothing of those
 // that are overdue. It takes the lock of a shard for at most 512 items at a time, about a
-// microsecond, so that what it returns was not all so at one moment. Where a shard has room for
-// more than 65,536 that wait, it looks at as many, evenly spread, and takes them for all: the Count
-// is that of all there, too.
+// microsecond, so that what it returns was not all so at one moment. Where more than 65,536 items of a
+// shard wait, it looks at about that many, in parts of 512 that are chosen by chance, and takes them for all:
+// the Count is that of all there, too.
 func (s *Set[T]) TimeLeft() Histogram {
 	h, counts := newHistogram(), make([]uint64, len(bucketBounds))
 	for i := range s.shards {
 		t := timesLeft{base: &s.time, now: s.time.nanoseconds(), counts: counts}
-		waiting := s.shards[i].sampleDeadlines(t.add)
+		waiting := s.shards[i].lookAtDeadlines(&t)
 		t.addTo(&h, waiting)
 		clear(counts)
 	}
 	return h
 }
 
-// sampleDeadlines calls add with the deadlines of items that wait, while it holds no lock, and
-// returns how many there are in all.
-func (sh *shard[T]) sampleDeadlines(add func(ticks []uint64)) (waiting int) {
+// lookAtDeadlines looks at items that wait, and returns how many there are in all: at one part of as
+// many as it takes, chosen by chance. (At even distances they might be those of one burst, or of
+// none; and chosen from all at once, they would be some of each half of the items, by chance.)
+func (sh *shard[T]) lookAtDeadlines(t *timesLeft) (waiting int) {
 	parts, waiting := sh.partsThatWait()
-	step := (len(parts) + mostParts - 1) / mostParts
-	if step == 0 {
-		return waiting
-	}
+	width := max(1, float64(waiting)/mostLookedAt)
 	var ticks []uint64
-	for i := rand.IntN(step); i < len(parts); i += step {
-		ticks = sh.deadlinesOf(parts[i], ticks[:0])
-		add(ticks)
+	for begin := 0.0; begin < float64(parts); begin += width {
+		ticks = sh.deadlinesOf(int(begin+width*rand.Float64()), ticks[:0])
+		t.add(ticks)
 	}
 	return waiting
 }
 
-// partsThatWait returns the parts of the shard's wheel, and how many items wait.
-func (sh *shard[T]) partsThatWait() (parts []int, waiting int) {
+// partsThatWait returns the number of parts of the shard's wheel, and of the items that wait.
+func (sh *shard[T]) partsThatWait() (parts, waiting int) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel == nil {
-		return nil, 0
+		return 0, 0
 	}
-	return sh.wheel.Parts(nil), sh.wheel.Len()
+	return sh.wheel.Parts(), sh.wheel.Len()
 }
 
 func (sh *shard[T]) deadlinesOf(part int, ticks []uint64) []uint64 {

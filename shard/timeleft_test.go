@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/timerwheel"
 )
 
 // left returns the buckets of what is left as a map, and checks that they are what Count says.
@@ -104,13 +103,28 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		require.EqualValues(t, items, together)
 		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.TimeLeft().Sum.Seconds(), 0.02)
 	}
-	looked := 0
-	s.shards[0].sampleDeadlines(func(ticks []uint64) {
-		require.LessOrEqual(t, len(ticks), timerwheel.PartSize)
-		looked += len(ticks)
-	})
-	require.Greater(t, looked, mostParts*timerwheel.PartSize/3)
-	require.LessOrEqual(t, looked, mostParts*timerwheel.PartSize)
+	looked := timesLeft{base: &s.time, counts: make([]uint64, len(bucketBounds))}
+	require.Equal(t, items, s.shards[0].lookAtDeadlines(&looked))
+	require.InEpsilon(t, mostLookedAt, looked.seen, 0.1)
+}
+
+// TestTimeLeftAfterABurst: what is left of very many is thinly spread, and new ones are close together. As
+// long as there are not too many, each counts.
+func TestTimeLeftAfterABurst(t *testing.T) {
+	s := newTestSet(t, Config[int]{})
+	const burst, every, later = 300_000, 500, 3000
+	for item := range burst {
+		s.AddAfter(item, 1000*time.Second)
+	}
+	for item := range burst {
+		if item%every != 0 {
+			s.Cancel(item)
+		}
+	}
+	for item := range later {
+		s.AddAfter(burst+item, 10*time.Second)
+	}
+	require.Equal(t, map[time.Duration]uint64{10 * time.Second: later, 1000 * time.Second: burst / every}, left(t, s))
 }
 
 // TestTimeLeftBesideChanges: parts come and go between two looks.
