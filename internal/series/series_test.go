@@ -66,6 +66,36 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
 }
 
+// TestExcesses: they count what went beyond the capacity, rather than values.
+func TestExcesses(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+		Queue:    shardq.Options[string]{Name: "q", Metrics: true},
+		Merge:    func(pending, next string) string { return pending + "," + next },
+		Weight:   func(value string) int { return len(value) },
+		Capacity: 5,
+	})
+	requireExcesses := func(want float64, why string) {
+		t.Helper()
+		require.Equal(t, want, shown(t, c.Queue())["shardq.pending.excesses"], why)
+	}
+	take := func() {
+		t.Helper()
+		_, _, err := c.Take(t.Context())
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.TryPut("a", "123456"))
+	requireExcesses(0, "nothing else is pending")
+	require.NoError(t, c.Put("a", "7"))
+	requireExcesses(2, "by its own room, and by the comma")
+	take()
+	require.NoError(t, c.PutBack("a", "123456"))
+	requireExcesses(3, "by what was given back")
+	take()
+	require.NoError(t, c.TryPut("b", "12"))
+	require.NoError(t, c.TryPut("b", "345"))
+	requireExcesses(4, "by the comma")
+}
+
 // TestMissingNumbers: what a queue has not is not shown as a zero.
 func TestMissingNumbers(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")

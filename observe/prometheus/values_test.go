@@ -48,7 +48,7 @@ var names = map[string]string{
 	"shardq.pending.capacity":             "shardq_pending_capacity",
 	"shardq.puts":                         "shardq_puts_total",
 	"shardq.merged.puts":                  "shardq_merged_puts_total",
-	"shardq.exceeding.values":             "shardq_exceeding_values_total",
+	"shardq.pending.excesses":             "shardq_pending_excesses_total",
 }
 
 // TestEverySeries: each says its own number, and there are no others.

@@ -114,7 +114,7 @@ var PlayedValues = map[string]float64{
 	"shardq.pending.capacity": 5,
 	"shardq.puts":             6,
 	"shardq.merged.puts":      3,
-	"shardq.exceeding.values": 3,
+	"shardq.pending.excesses": 3,
 }
 
 // Collected reports whether what a pointer led to has been collected as garbage, as it is when nothing
