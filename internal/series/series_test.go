@@ -41,8 +41,24 @@ func shown(t *testing.T, queue shardq.Observable) map[string]float64 {
 	return numbers
 }
 
-// TestEveryNumber: each says its own.
-func TestEveryNumber(t *testing.T) {
+// TestEveryNumberIsItsOwn: each is read from where it belongs, which shows, since no two are equal.
+func TestEveryNumberIsItsOwn(t *testing.T) {
+	require.Equal(t, seriestest.Invented, shown(t, seriestest.Invent("q")))
+	requireAllDiffer(t, seriestest.Invented)
+	requireAllDiffer(t, seriestest.PlayedValues)
+}
+
+func requireAllDiffer(t *testing.T, numbers map[string]float64) {
+	t.Helper()
+	names := map[float64]string{}
+	for name, number := range numbers {
+		require.Empty(t, names[number], "%s is %v, too", name, number)
+		names[number] = name
+	}
+}
+
+// TestEveryNumberOfAQueue: beginning with what happens to the queue.
+func TestEveryNumberOfAQueue(t *testing.T) {
 	q := seriestest.Play("q")
 	got := shown(t, q)
 	require.Contains(t, got, "shardq.shard.skew")
@@ -62,7 +78,7 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	require.NoError(t, err)
 	got := shown(t, c.Queue())
 	require.Subset(t, got, seriestest.PlayedValues)
-	require.Equal(t, 3.0, got["workqueue.depth"])
+	require.Equal(t, 2.0, got["workqueue.depth"])
 	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
 }
 
