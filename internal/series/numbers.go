@@ -111,8 +111,8 @@ var ofCoalescers = []Number{
 	total("shardq.merged.puts", "{put}",
 		"Values that were put into a Coalescer whose key had a value pending; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Merged }).shownIf(coalesced),
-	total("shardq.exceeding.values", "{value}",
-		"Values that took a Coalescer beyond its capacity, by a Put, by being given back, or by weighing more since they were merged; missing for other queues",
+	total("shardq.pending.excesses", "{excess}",
+		"How often a Coalescer had more pending than its capacity after a Put took room, after a value was given back, or after values weighed more by being merged: one Put may count more than once; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Exceeded }).shownIf(coalesced),
 }
 

@@ -41,8 +41,24 @@ func shown(t *testing.T, queue shardq.Observable) map[string]float64 {
 	return numbers
 }
 
-// TestEveryNumber: each says its own.
-func TestEveryNumber(t *testing.T) {
+// TestEveryNumberIsItsOwn: each is read from where it belongs, which shows, since no two are equal.
+func TestEveryNumberIsItsOwn(t *testing.T) {
+	require.Equal(t, seriestest.Invented, shown(t, seriestest.Invent("q")))
+	requireAllDiffer(t, seriestest.Invented)
+	requireAllDiffer(t, seriestest.PlayedValues)
+}
+
+func requireAllDiffer(t *testing.T, numbers map[string]float64) {
+	t.Helper()
+	names := map[float64]string{}
+	for name, number := range numbers {
+		require.Empty(t, names[number], "%s is %v, too", name, number)
+		names[number] = name
+	}
+}
+
+// TestEveryNumberOfAQueue: beginning with what happens to the queue.
+func TestEveryNumberOfAQueue(t *testing.T) {
 	q := seriestest.Play("q")
 	got := shown(t, q)
 	require.Contains(t, got, "shardq.shard.skew")
@@ -62,8 +78,38 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	require.NoError(t, err)
 	got := shown(t, c.Queue())
 	require.Subset(t, got, seriestest.PlayedValues)
-	require.Equal(t, 3.0, got["workqueue.depth"])
+	require.Equal(t, 2.0, got["workqueue.depth"])
 	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
+}
+
+// TestExcesses: they count what went beyond the capacity, rather than values.
+func TestExcesses(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+		Queue:    shardq.Options[string]{Name: "q", Metrics: true},
+		Merge:    func(pending, next string) string { return pending + "," + next },
+		Weight:   func(value string) int { return len(value) },
+		Capacity: 5,
+	})
+	requireExcesses := func(want float64, why string) {
+		t.Helper()
+		require.Equal(t, want, shown(t, c.Queue())["shardq.pending.excesses"], why)
+	}
+	take := func() {
+		t.Helper()
+		_, _, err := c.Take(t.Context())
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.TryPut("a", "123456"))
+	requireExcesses(0, "nothing else is pending")
+	require.NoError(t, c.Put("a", "7"))
+	requireExcesses(2, "by its own room, and by the comma")
+	take()
+	require.NoError(t, c.PutBack("a", "123456"))
+	requireExcesses(3, "by what was given back")
+	take()
+	require.NoError(t, c.TryPut("b", "12"))
+	require.NoError(t, c.TryPut("b", "345"))
+	requireExcesses(4, "by the comma")
 }
 
 // TestMissingNumbers: what a queue has not is not shown as a zero.

@@ -139,7 +139,7 @@ func TestAPublishedCoalescer(t *testing.T) {
 	require.NoError(t, err)
 	var shown map[string]shardq.Stats
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &shown))
-	require.Equal(t, &shardq.Values{Keys: 3, Weight: 10, Capacity: 5, Put: 6, Merged: 3, Exceeded: 3}, shown["values"].Values)
+	require.Equal(t, &shardq.Values{Keys: 2, Weight: 9, Capacity: 5, Put: 6, Merged: 4, Exceeded: 3}, shown["values"].Values)
 	require.Nil(t, shown["plain"].Values)
 }
 

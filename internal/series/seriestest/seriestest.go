@@ -26,8 +26,8 @@ func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 	}), fake
 }
 
-// Play returns [Everything] to which one of everything has happened, so that most numbers of it
-// differ: the item a1 is in processing, and has been for five seconds.
+// Play returns [Everything] to which one of everything has happened: the item a1 is in processing, and has
+// been for five seconds. Many of its numbers are equal: those of [Invent] are not.
 func Play(name string) *shardq.Queue[string] {
 	q, fake := Everything(name)
 	q.Add("a1")
@@ -91,14 +91,15 @@ func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
 	})
 }
 
-// PlayValues returns [NewCoalescer] into which values were put, in such a way that its numbers differ.
+// PlayValues returns [NewCoalescer] into which values were put, in such a way that no two of the numbers in
+// [PlayedValues] are equal.
 func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
 	c := NewCoalescer(name, 5)
 	for _, p := range []shardq.Pending[string, string]{
 		{Key: "a", Value: "12"}, {Key: "a", Value: "34"}, {Key: "a", Value: "5"},
-		{Key: "b", Value: "6"},   // beyond the capacity
-		{Key: "b", Value: "789"}, // and again
-		{Key: "c", Value: "0"},   // and again
+		{Key: "b", Value: "6"},  // beyond the capacity
+		{Key: "b", Value: "78"}, // and again
+		{Key: "b", Value: "9"},  // and again
 	} {
 		if err := c.Put(p.Key, p.Value); err != nil {
 			return nil, err
@@ -109,12 +110,12 @@ func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
 
 // PlayedValues is what there is to be seen after PlayValues beside the queue of keys.
 var PlayedValues = map[string]float64{
-	"shardq.pending.keys":     3,
-	"shardq.pending.weight":   10,
+	"shardq.pending.keys":     2,
+	"shardq.pending.weight":   9,
 	"shardq.pending.capacity": 5,
 	"shardq.puts":             6,
-	"shardq.merged.puts":      3,
-	"shardq.exceeding.values": 3,
+	"shardq.merged.puts":      4,
+	"shardq.pending.excesses": 3,
 }
 
 // Collected reports whether what a pointer led to has been collected as garbage, as it is when nothing

@@ -3,11 +3,13 @@ package operations_test
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
 	"github.com/stretchr/testify/require"
 )
 
@@ -130,18 +132,36 @@ func TestShareOfFailedRuns(t *testing.T) {
   workqueue_adds_total{name="another", job="program", instance="one"} 0+600x20
   workqueue_adds_total{name="q", job="another", instance="two"} 0+600x20
 `)
-	for _, p := range readDashboard(t).Panels {
-		if p.Title == "Share of runs that failed" {
-			engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
-			query, err := engine.NewInstantQuery(t.Context(), stored, nil, filled.Replace(p.Targets[0].Expr), time.Unix(1200, 0))
-			require.NoError(t, err)
-			defer query.Close()
-			vector, err := query.Exec(t.Context()).Vector()
-			require.NoError(t, err)
-			require.Len(t, vector, 1)
-			require.InDelta(t, 0.5, vector[0].F, 1e-9)
-			return
-		}
+	requireShown(t, stored, "Share of runs that failed", 0.5)
+}
+
+// TestShareOfCapacity: of the instances with a bound only, though another has the same queue without one.
+func TestShareOfCapacity(t *testing.T) {
+	stored := promqltest.LoadedStorage(t, `load 1m
+  shardq_held_items{name="q", job="program", instance="bounded"} 50x20
+  shardq_capacity_items{name="q", job="program", instance="bounded"} 100x20
+  shardq_held_items{name="q", job="program", instance="boundless"} 900x20
+  shardq_pending_weight{name="q", job="program", instance="bounded"} 50x20
+  shardq_pending_capacity{name="q", job="program", instance="bounded"} 100x20
+  shardq_pending_weight{name="q", job="program", instance="boundless"} 900x20
+`)
+	for _, title := range []string{"Capacity", "Capacity for values"} {
+		requireShown(t, stored, title, 0.5)
 	}
-	require.Fail(t, "no such panel")
+}
+
+// requireShown checks what the first expression of a panel comes to after twenty minutes: one number.
+func requireShown(t *testing.T, stored storage.Queryable, title string, want float64) {
+	t.Helper()
+	panels := readDashboard(t).Panels
+	i := slices.IndexFunc(panels, func(p panel) bool { return p.Title == title })
+	require.GreaterOrEqual(t, i, 0, "no panel %q", title)
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	query, err := engine.NewInstantQuery(t.Context(), stored, nil, filled.Replace(panels[i].Targets[0].Expr), time.Unix(1200, 0))
+	require.NoError(t, err)
+	defer query.Close()
+	vector, err := query.Exec(t.Context()).Vector()
+	require.NoError(t, err)
+	require.Len(t, vector, 1, title)
+	require.InDelta(t, want, vector[0].F, 1e-9, title)
 }

@@ -141,6 +141,16 @@ var stories = []story{
 	}, []string{"ShardqPendingNearCapacity"}},
 	{"a coalescer was full for a while", []string{"shardq_pending_weight 20x100 100x10 20x10", "shardq_pending_capacity 100x120"}, nil},
 	{"a coalescer is full since ten minutes", []string{"shardq_pending_weight 20x110 100x10", "shardq_pending_capacity 100x120"}, nil},
+	{"a coalescer has been full for half an hour", []string{"shardq_pending_weight 20x90 100x30", "shardq_pending_capacity 100x120"},
+		[]string{"ShardqPendingNearCapacity"}},
+	{"a coalescer was beyond its capacity for a minute", []string{"shardq_pending_weight 20x109 5000 20x9", "shardq_pending_capacity 100x120"}, nil},
+	{"a coalescer is beyond its capacity for a minute now and then", []string{
+		"shardq_pending_weight" + strings.Repeat(" 20 20 20 20 5000", 24) + " 20", "shardq_pending_capacity 100x120",
+	}, nil},
+	{"a coalescer is new and full", []string{"shardq_pending_weight _x113 100x7", "shardq_pending_capacity _x113 100x7"}, nil},
+	{"a coalescer is new and has been full for twenty minutes", []string{
+		"shardq_pending_weight _x100 100x20", "shardq_pending_capacity _x100 100x20",
+	}, []string{"ShardqPendingNearCapacity"}},
 	{"a coalescer is half full", []string{"shardq_pending_weight 50x120", "shardq_pending_capacity 100x120"}, nil},
 	{"a coalescer has no capacity", []string{"shardq_pending_weight 1000000x120"}, nil},
 	{"it does not end", []string{"shardq_shutting_down 0x100 1x20"}, []string{"ShardqDrainStuck"}},

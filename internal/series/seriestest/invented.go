@@ -1,0 +1,80 @@
+package seriestest
+
+import (
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// Invent returns a queue that says numbers of which no two are equal, as hardly any queue has them: so
+// whoever shows one number in the place of another is found out. It has all there is to show, as a queue and
+// as that of a Coalescer. Its groups and histograms are those of [Play].
+func Invent(name string) shardq.Observable { return inventive{Play(name)} }
+
+// An inventive queue does not tell its own numbers.
+type inventive struct{ shardq.Observable }
+
+func (i inventive) Stats() shardq.Stats {
+	played := i.Observable.Stats().Metrics
+	return shardq.Stats{
+		Shards: 2, Ready: 11, Waiting: 12, Processing: 13, Held: 14, Groups: 15, HeldBack: 16,
+		Added: 32, Merged: 33, Fired: 34, Dropped: 35, Canceled: 36, Exceeded: 37, Rejected: 38, Misused: 39, GivenUp: 40,
+		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
+		PerShard: []shardq.ShardInfo{
+			{
+				Ready: 61, Processing: 62, Waiting: 63, Held: 64, Added: 24,
+				OldestReady: 65 * time.Second, OldestProcessing: 67 * time.Second,
+			},
+			{
+				Ready: 71, Processing: 72, Waiting: 73, Held: 74, Added: 8,
+				OldestReady: 66 * time.Second, OldestProcessing: 9 * time.Second,
+			},
+		},
+		Metrics: &shardq.Metrics{
+			Depth: 81, Dirty: 82, Retries: 83, BackedOff: 84,
+			QueueDuration: played.QueueDuration, WorkDuration: played.WorkDuration, Delay: played.Delay,
+			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
+		},
+		Values: &shardq.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, Exceeded: 96},
+	}
+}
+
+// Invented is what there is to be seen of Invent's queue, but for groups and histograms.
+var Invented = map[string]float64{
+	"workqueue.depth":                     81,
+	"workqueue.adds":                      32,
+	"workqueue.unfinished_work":           85,
+	"workqueue.longest_running_processor": 86,
+	"workqueue.retries":                   83,
+	"shardq.ready.items":                  11,
+	"shardq.processing.items":             13,
+	"shardq.dirty.items":                  82,
+	"shardq.waiting.items":                12,
+	"shardq.held.items":                   14,
+	"shardq.capacity.items":               51,
+	"shardq.limiter.items":                52,
+	"shardq.oldest.ready":                 66, // the second shard's
+	"shardq.oldest.processing":            67, // the first shard's
+	"shardq.workers":                      54,
+	"shardq.parked.consumers":             53,
+	"shardq.shards":                       2,
+	"shardq.shard.skew":                   1.5, // 24 of 32 adds, where the mean is 16
+	"shardq.shutting_down":                1,
+	"shardq.groups":                       15,
+	"shardq.held_back.groups":             16,
+	"shardq.merged.adds":                  33,
+	"shardq.dropped.adds":                 35,
+	"shardq.rejected.adds":                38,
+	"shardq.canceled.adds":                36,
+	"shardq.exceeding.adds":               37,
+	"shardq.misused.dones":                39,
+	"shardq.ended.delays":                 34,
+	"shardq.backoffs":                     84,
+	"shardq.give_ups":                     40,
+	"shardq.pending.keys":                 91,
+	"shardq.pending.weight":               92,
+	"shardq.pending.capacity":             93,
+	"shardq.puts":                         94,
+	"shardq.merged.puts":                  95,
+	"shardq.pending.excesses":             96,
+}
