@@ -88,7 +88,8 @@ type Values struct {
 	// a pending value.
 	Put, Merged uint64
 	// Exceeded counts how often the capacity was exceeded: by a Put, by a value that was given
-	// back, or by one that weighs more since it was merged. A Put may count as both.
+	// back, or by values that weigh more since they were merged, so that one Put may count more than
+	// once. What was let in because nothing else was pending does not count.
 	Exceeded uint64
 }
 
