@@ -101,17 +101,24 @@
 	function remember(queue, time) {
 		let past = history.get(queue.id) ?? [];
 		const durations = queue.detail?.durations;
-		if (past.length && (time <= past.at(-1).time || wentBack(past, queue))) past = []; // another queue, or another process
+		if (past.length && isAnother(past, queue, time)) past = [];
 		const kept = past.findLast((p) => p.durations);
 		past.push({
-			time, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values },
+			time, instance: queue.instance, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values },
 			durations: kept && time < kept.time + keepEvery ? null : durations,
 		});
 		while (past[0].time < time - windows.graph) past.shift();
 		history.set(queue.id, past);
 	}
 
-	// wentBack reports whether some count is less than it was: it is that of another queue of the same name.
+	// isAnother reports whether a queue is not the one of the readings, but has its name. Of a queue that cannot be told from others
+	// the counts say so, if they are less.
+	function isAnother(past, queue, time) {
+		const last = past.at(-1);
+		return queue.instance !== last.instance || time <= last.time || wentBack(past, queue);
+	}
+
+	// wentBack reports whether some count is less than it was.
 	function wentBack(past, queue) {
 		const last = past.at(-1).queue, kept = past.findLast((p) => p.durations)?.durations;
 		const less = (part, names) => names.some((name) => (at(queue, `${part}.${name}`) ?? 0) < (at(last, `${part}.${name}`) ?? 0));

@@ -17,11 +17,13 @@ type reader struct {
 	options Options
 	// rows is how many rows each table has at most.
 	rows int
+	// instance tells a queue from all others.
+	instance func(named) string
 }
 
 // overview reads the numbers of a queue.
 func (rd reader) overview(n named) (q queueReport) {
-	q = queueReport{ID: n.id, Name: n.shown}
+	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
 	q.readStats(n.queue.Stats(), configuration.Ages, time.Time{})
@@ -30,7 +32,7 @@ func (rd reader) overview(n named) (q queueReport) {
 
 // whole reads all there is to show of a queue.
 func (rd reader) whole(n named) (q queueReport) {
-	q = queueReport{ID: n.id, Name: n.shown}
+	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
 	look := n.queue.Look(rd.rows)
@@ -54,7 +56,7 @@ func (rd reader) whole(n named) (q queueReport) {
 // Observable that is somebody's own.
 func (q *queueReport) recoverFault() {
 	if recover() != nil {
-		*q = queueReport{ID: q.ID, Name: q.Name, State: "unknown", Fault: "reading this queue panicked"}
+		*q = queueReport{ID: q.ID, Name: q.Name, Instance: q.Instance, State: "unknown", Fault: "reading this queue panicked"}
 	}
 }
 

@@ -53,6 +53,8 @@ type queueReport struct {
 	// ID selects the queue: its name, made unique.
 	ID   string `json:"id"`
 	Name string `json:"name"`
+	// Instance tells the queue from another of the same name that came in its place.
+	Instance string `json:"instance"`
 	// Fault says why the rest is missing: reading the queue panicked.
 	Fault string `json:"fault,omitempty"`
 	// State is "running", "shutting down" or "drained".

@@ -32,7 +32,7 @@ func counting(t *testing.T) *shardq.Coalescer[string, int] {
 func TestValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is known
 		c := counting(t)
-		h := must(t, Options{Queues: []shardq.Observable{c.Queue()}})
+		h := reproducible(must(t, Options{Queues: []shardq.Observable{c.Queue()}}))
 		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "coalescer.txt", get(t, h, "?format=text"))
 

@@ -36,7 +36,7 @@ func (q *timed) work(durations ...time.Duration) {
 const workChart = `[data-chart="detail.durations.work"] `
 
 // TestDurationsOfTheLastMinutes: they are what a queue says that has counted nothing else; they end with the window,
-// and begin anew with another queue of the same name.
+// and begin anew with another queue of the same name that cannot be told from it but by its counts.
 func TestDurationsOfTheLastMinutes(t *testing.T) {
 	lately := []time.Duration{3 * time.Second, time.Second, 900 * time.Millisecond, 40 * time.Millisecond}
 	only := newTimed()
@@ -47,20 +47,20 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 		q.work(time.Millisecond, 20*time.Millisecond)
 	}
 	queue := shardq.Observable(q)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
 	sinceMade := s.texts(workChart + "td.all")
 	require.Equal(t, "At work: 100 durations, half of them at most 1.0 ms", label())
 
-	s.step(90*time.Second, unchanged)
+	s.step(90*time.Second, alike)
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
 	require.Empty(t, s.texts(workChart+"g.recent rect"))
 	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
 
 	q.work(lately...)
-	s.step(2*time.Minute, unchanged)
+	s.step(2*time.Minute, alike)
 	require.True(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
 	require.Equal(t, want.texts(workChart+"td.all"), s.texts(workChart+"td.recent"))
 	require.Equal(t, "104", s.texts(workChart + "td.all")[4])
@@ -72,7 +72,7 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	require.Equal(t, "≤ 1.0 s: 2, 2 of them lately", s.texts(workChart + "g.recent title")[9])
 	require.Equal(t, []string{"≤ 1.9 ms", "≤ 4.0 s"}, s.texts(workChart+".axis span"))
 
-	s.step(4*time.Minute, unchanged) // before that, nobody remembers
+	s.step(4*time.Minute, alike) // before that, nobody remembers
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, "last 4 m 00 s", s.text(workChart+"th.recent"))
 
@@ -81,13 +81,36 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 		other.work(time.Minute)
 	}
 	queue = other
-	s.step(time.Second, unchanged)
+	s.step(time.Second, alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
 	require.Equal(t, "At work: 104 durations, half of them at most 1 m 04 s", label())
 	require.Equal(t, "–", s.text(`.tile [data-rate="counters.done"]`), "there is nothing to compare")
 	other.work(time.Minute)
-	s.step(10*time.Second, unchanged)
+	s.step(10*time.Second, alike)
 	require.Equal(t, "1", s.texts(workChart + "td.recent")[4])
 	require.Equal(t, "0.1", s.text(`.tile [data-rate="counters.done"]`))
+	s.requireNoComplaints()
+}
+
+// alike has each queue look the same to the page, as those do that cannot be compared.
+func alike(report map[string]any) { queueIn(report, 0)["instance"] = "alike" }
+
+// TestQueueThatIsReplacedByABusierOne: made alike, and with more of everything.
+func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
+	first, busier := newTimed(), newTimed()
+	first.work(time.Second)
+	for range 1000 {
+		busier.work(time.Second)
+	}
+	queue := shardq.Observable(first)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	s.step(time.Second, unchanged)
+	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
+	queue = busier
+	s.step(time.Second, unchanged)
+	require.Equal(t, "–", s.text(`.tile [data-rate="counters.added"]`))
+	require.Equal(t, "At work: 1,000 durations, half of them at most 1.0 s", s.attributes(workChart+"svg", "aria-label")[0])
+	s.step(time.Second, unchanged)
+	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
 	s.requireNoComplaints()
 }
