@@ -56,6 +56,11 @@
 		return shortUnit(n, 1e9, "G");
 	}
 
+	// lastOf says how much of the time of the graphs there are readings of. It is all of it as soon as only a few are missing, for
+	// otherwise it would go up and down with the time between two of them.
+	const lastOf = (milliseconds) => milliseconds < 0.95 * windows.graph ? `last ${duration(milliseconds / 1000)}`
+		: `last ${duration(windows.graph / 1000).replace(/ 00 [ms]$/, "")}`;
+
 	const rate = (perSecond) => perSecond === null ? unknown
 		: perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 
@@ -180,7 +185,7 @@
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
 		const write = { rate, share }[what.of] ?? grouped;
-		setAttribute(svg, "aria-label", `${what.name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
+		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
 	// trendOf returns the tone and the words of the trend of a queue, or null.
@@ -356,7 +361,7 @@
 		const svg = chart.querySelector("svg"), name = chart.dataset.name;
 		let label = `${name}: ${summary(h)}`;
 		if (recent) {
-			const span = `last ${duration(milliseconds / 1000)}`;
+			const span = lastOf(milliseconds);
 			setText(chart.querySelector("[data-recent-span]"), span);
 			showNumbers(chart, "recent", recent);
 			label = `${name}, ${span}: ${summary(recent)}; ${chart.querySelector("th.all").textContent}: ${summary(h)}`;

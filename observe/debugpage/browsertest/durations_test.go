@@ -76,6 +76,11 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, "last 4 m 00 s", s.text(workChart+"th.recent"))
 
+	for range 5 { // as soon as only a few seconds are missing, it is all of the window
+		s.step(57*time.Second, alike)
+	}
+	require.Equal(t, "last 5 m", s.text(workChart+"th.recent"))
+
 	other := newTimed() // which has counted as much, but not the same
 	for range 104 {
 		other.work(time.Minute)

@@ -351,18 +351,48 @@ func TestOverview(t *testing.T) {
 
 // TestNarrow: at the width of a phone, nothing is wider than the screen but what scrolls by itself.
 func TestNarrow(t *testing.T) {
-	b := newTab(t)
 	q := resting(newFake())
 	q.Add(strings.Repeat("long", 50))
-	b.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+	for _, width := range []int64{320, 360} {
+		b := newTab(t)
+		b.run(chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile))
+		requireNothingTooWide(b, width, q)
+	}
+}
+
+// TestNarrowAfterAWhile: when there is the column of the last minutes, with the longest durations that are shown.
+func TestNarrowAfterAWhile(t *testing.T) {
+	q := newTimed()
+	q.work(400*24*time.Hour, 999*time.Millisecond)
+	s := newStepped(t, q)
+	s.step(4*time.Minute+38*time.Second, unchanged)
+	q.work(400*24*time.Hour, 999*time.Millisecond)
+	s.step(time.Second, unchanged)
+	require.Equal(t, "last 4 m 39 s", s.text(workChart+"th.recent"))
+	for _, width := range []int64{320, 360} {
+		s.run(chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile))
+		s.waitForFrames(2)
+		requireAsWideAs(s.tab, width)
+	}
+	s.requireNoComplaints()
+}
+
+// requireAsWideAs fails if the page is wider than the screen.
+func requireAsWideAs(b *tab, width int64) {
+	b.t.Helper()
+	require.LessOrEqual(b.t, evaluate[int64](b, `document.documentElement.scrollWidth`), width)
+	require.Equal(b.t, width, evaluate[int64](b, `innerWidth`))
+}
+
+func requireNothingTooWide(b *tab, width int64, q shardq.Observable) {
+	b.t.Helper()
 	for _, options := range []debugpage.Options{
 		{Queues: []shardq.Observable{q}},
 		{Queues: []shardq.Observable{q, shardq.Must(shardq.Options[int]{Name: strings.Repeat("long-name-", 19)})}},
 		{Queues: []shardq.Observable{shardq.Must(shardq.Options[int]{Shards: 4096})}},
 	} {
-		b.open(serve(t, options))
-		require.LessOrEqual(t, evaluate[int](b, `document.documentElement.scrollWidth`), 360)
-		require.Equal(t, 360, evaluate[int](b, `innerWidth`))
+		b.open(serve(b.t, options))
+		requireAsWideAs(b, width)
 	}
 	b.requireNoComplaints()
 }
