@@ -61,6 +61,13 @@
 	const lastOf = (milliseconds) => milliseconds < 0.95 * windows.graph ? `last ${duration(milliseconds / 1000)}`
 		: `last ${duration(windows.graph / 1000).replace(/ 00 [ms]$/, "")}`;
 
+	function brief(n) {
+		if (n < 1e7) return grouped(n);
+		let unit = 1e6, name = 0;
+		while (n / unit >= 1000) { unit *= 1000; name++; }
+		return withUnit(n, unit, "MGTPE"[name]);
+	}
+
 	const rate = (perSecond) => perSecond === null ? unknown
 		: perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 
@@ -68,6 +75,7 @@
 		if (value === null || value === undefined) return unknown;
 		switch (kind) {
 		case "count": return grouped(value);
+		case "brief": return brief(value);
 		case "duration": return duration(value);
 		case "share": return share(value);
 		case "ratio": return ratio(value);
@@ -479,7 +487,9 @@
 	function showQueue(article, queue) {
 		const past = history.get(queue.id);
 		for (const element of all("[data-value]", article)) {
-			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
+			const value = at(queue, element.dataset.value);
+			setText(element, format(element.dataset.format, value));
+			if (element.dataset.format === "brief") setAttribute(element, "title", format("count", value));
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {

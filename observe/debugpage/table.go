@@ -55,6 +55,7 @@ const (
 	asRate     = "rate"
 	asGraph    = "graph"
 	asRatio    = "ratio"
+	asBrief    = "brief"
 )
 
 // A column is a heading with what is below it, in a row of type R.
@@ -118,6 +119,9 @@ func formatValue(format string, value any) string {
 	case int:
 		if format == asWorker && v == 0 {
 			return unknown
+		}
+		if format == asBrief {
+			return formatBrief(v)
 		}
 		return formatCount(v)
 	case uint64:

@@ -39,7 +39,7 @@ func TestValues(t *testing.T) {
 		require.Equal(t, &values{Keys: 2, Weight: 1500, Capacity: 1500, Put: 5, Merged: 2, MergedShare: 0.4}, getReport(t, h, "").Queues[0].Values)
 		page := get(t, h, "")
 		require.Contains(t, page, `aria-label="Pending values"`)
-		require.Contains(t, page, `<span data-value="values.weight" data-format="count">1,500</span><small> of 1,500</small>`)
+		require.Contains(t, page, `<span data-value="values.weight" data-format="brief" title="1,500">1,500</span><small title=" of 1,500"> of 1,500</small>`)
 		require.NoError(t, c.Put("more", 1))
 		require.EqualValues(t, 1, getReport(t, h, "").Queues[0].Values.Exceeded)
 
