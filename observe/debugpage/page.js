@@ -512,6 +512,9 @@
 	// ---- Asking for news, while somebody looks ----
 
 	let paused = false, asking = false, timer = 0;
+	let trouble = null; // what was wrong with the last answer, if there was something: a state, and why
+	// lateAfter is how long, in milliseconds, an answer may take before the page says that it waits for it.
+	const lateAfter = Math.max(1000, 3 * interval);
 
 	// The queue that the page is about, or null if it is about all.
 	const single = document.querySelector("[data-queue]")?.dataset.queue ?? null;
@@ -519,6 +522,8 @@
 
 	// A Missing error says why there is an answer, but none to show.
 	class Missing extends Error {}
+	// An Unclear error says that there is an answer that is not one to this page.
+	class Unclear extends Error {}
 
 	// look returns a report, or throws an error that says why there is none.
 	async function look() {
@@ -530,11 +535,29 @@
 		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
 		const text = await response.text().catch(() => { throw new Error("no answer"); });
 		if (!response.ok) throw refused(response, text);
-		const report = JSON.parse(text);
-		if (report.version !== 1) throw new Error("the page is older than the program: load it again");
+		const report = parse(text);
+		if (report?.version > 1) throw new Error("the page is older than the program: load it again");
+		if (!isReport(report)) throw new Unclear("the answer is not understood");
 		if (single !== null) requireQueue(report.queues.find((queue) => queue.id === single));
 		return report;
 	}
+
+	function parse(text) {
+		try { return JSON.parse(text); } catch { return null; }
+	}
+
+	// isReport reports whether an answer has all that the page is about to show: it shows the whole of it, or nothing.
+	const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
+	const isReport = (report) => isObject(report) && report.version === 1 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
+		areObjects(report.queues) && report.queues.every(isQueue);
+	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) &&
+		(queue.detail === undefined || isDetail(queue.detail));
+	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
+		["processing", "ready", "waiting", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
+		Object.values(quantities).every(({ field }) => Array.isArray(detail.shards[field])) && isHistogram(detail.timeLeft) &&
+		(detail.durations === null || ["queue", "work", "delay"].every((name) => isHistogram(detail.durations?.[name])));
+	const isHistogram = (h) => isObject(h) && areObjects(h.buckets) && Array.isArray(h.fine?.atMostSeconds) && Array.isArray(h.fine.counts);
 
 	// refused returns an error with what the answer says, unless that is somebody else's page.
 	function refused(response, text) {
@@ -558,25 +581,56 @@
 	}
 
 	function notShown(error) {
-		if (!(error instanceof Missing)) return connection("lost", `connection lost (${error.message}); trying again. Last seen`);
-		away = true;
-		return connection("away", `no news of the queue (${error.message}); trying again. Last seen`);
+		if (error instanceof Missing) {
+			away = true;
+			trouble = { state: "away", why: `no news of the queue (${error.message})` };
+		} else if (error instanceof Unclear) {
+			trouble = { state: "unclear", why: error.message };
+		} else {
+			trouble = { state: "lost", why: `connection lost (${error.message})` };
+		}
+		tell();
+	}
+
+	// tell says how it stands with the last answer: what was wrong with it is said also of a page that is paused.
+	function tell(state = paused ? "paused" : "live") {
+		const words = { paused: "paused at", live: "live,", asking: "asking… Last seen", late: "waiting for an answer, last seen" };
+		if (!trouble) return connection(state, words[state]);
+		connection(trouble.state, paused ? `paused; ${trouble.why}. Last seen` : `${trouble.why}; trying again. Last seen`);
 	}
 
 	async function turn() {
 		if (asking) return;
 		asking = true;
+		const late = setTimeout(() => { if (!paused) tell("late"); }, lateAfter);
 		try {
-			const report = await look().catch(notShown);
-			if (report && (away || wasReplaced(report))) return location.reload(); // another queue has other parts
-			if (report) {
-				show(report);
-				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
-			}
+			const report = await look();
+			if (away || wasReplaced(report)) return location.reload(); // another queue has other parts
+			showOrThrow(report);
+			trouble = null;
+			tell();
+		} catch (error) {
+			notShown(error);
 		} finally {
+			clearTimeout(late);
 			asking = false;
 			schedule();
 		}
+	}
+
+	function showOrThrow(report) {
+		try {
+			show(report);
+		} catch (error) {
+			reportError(error);
+			throw new Unclear("the answer is not understood");
+		}
+	}
+
+	// resume asks at once, and says so: what is shown may be old.
+	function resume() {
+		tell("asking");
+		turn();
 	}
 
 	// schedule arranges the next turn, or none while nobody looks.
@@ -585,13 +639,14 @@
 		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
 	}
 
+	const troubles = { lost: "connection lost", away: "no news of the queue", unclear: "the answer is not understood" };
+
 	function connection(state, text) {
 		const element = byId("connection"), before = element.dataset.connection;
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
-		if (state === "lost" && before !== "lost") announce("connection lost");
-		if (state === "away" && before !== "away") announce("no news of the queue");
-		if (before === "lost" && state !== "lost") announce("connected again");
+		if (troubles[state] && before !== state) announce(troubles[state]);
+		if (troubles[before] && !troubles[state]) announce("connected again");
 	}
 
 	function addPauseButton() {
@@ -599,14 +654,15 @@
 		button.addEventListener("click", () => {
 			paused = !paused;
 			setText(button, paused ? "Resume" : "Pause");
-			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
 			announce(paused ? "paused" : "resumed");
-			if (paused) schedule(); else turn();
+			if (!paused) return resume();
+			tell();
+			schedule();
 		});
 		byId("controls").append(button);
 	}
 
-	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else turn(); });
+	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else resume(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
 	addPauseButton();
