@@ -344,14 +344,15 @@
 		const coarse = new Map(earlier.buckets.map((bucket) => [bucket.atMostSeconds, bucket.count]));
 		return {
 			count,
-			meanSeconds: count > 0 ? Math.max(0, later.sumSeconds - earlier.sumSeconds) / count : 0,
+			meanSeconds: later.meanSeconds === null ? null : count > 0 ? Math.max(0, later.sumSeconds - earlier.sumSeconds) / count : 0,
 			p50Seconds: quantile(0.5), p90Seconds: quantile(0.9), p99Seconds: quantile(0.99),
 			buckets: later.buckets.map((bucket) => ({ ...bucket, count: bucket.count - (coarse.get(bucket.atMostSeconds) ?? 0) })),
 		};
 	}
 
 	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : duration(h[name]);
-	const summary = (h) => h.count === 0 ? "nothing yet" : `${grouped(h.count)} durations, half of them at most ${quantile(h, "p50Seconds")}`;
+	const half = (h) => h.p50Seconds === null ? `longer than ${longest}` : `at most ${duration(h.p50Seconds)}`;
+	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} durations, half of them ${half(h)}`;
 	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
 
 	// showChart shows a histogram, and beside it what came to it in the time of the graphs.
@@ -363,16 +364,17 @@
 		const milliseconds = first ? past.at(-1).time - first.time : 0;
 		const recent = base && milliseconds > 0 ? since(base, h) : null;
 		chart.classList.toggle("has-recent", recent !== null);
+		chart.classList.toggle("empty", h.count === 0);
 		showNumbers(chart, "part", h);
 		setText(chart.querySelector(`[data-part="first"]`), h.buckets.length ? bound(h.buckets[0]) : "");
 		setText(chart.querySelector(`[data-part="last"]`), h.buckets.length ? bound(h.buckets.at(-1)) : "");
 		const svg = chart.querySelector("svg"), name = chart.dataset.name;
-		let label = `${name}: ${summary(h)}`;
+		let label = `${name}: ${summary(h, "nothing yet")}`;
 		if (recent) {
 			const span = lastOf(milliseconds);
 			setText(chart.querySelector("[data-recent-span]"), span);
 			showNumbers(chart, "recent", recent);
-			label = `${name}, ${span}: ${summary(recent)}; ${chart.querySelector("th.all").textContent}: ${summary(h)}`;
+			label = `${name}, ${span}: ${summary(recent, "nothing")}; ${chart.querySelector("th.all").textContent}: ${summary(h, "nothing yet")}`;
 		}
 		setAttribute(svg, "aria-label", label);
 		setAttribute(svg, "viewBox", `0 0 ${Math.max(1, h.buckets.length) * 10} 100`);
@@ -388,7 +390,7 @@
 	function showNumbers(chart, column, h) {
 		const show = (name, text) => setText(chart.querySelector(`td[data-${column}="${name}"]`), text);
 		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) show(name, quantile(h, name));
-		show("mean", h.count === 0 ? unknown : duration(h.meanSeconds));
+		show("mean", format("duration", h.count === 0 ? null : h.meanSeconds));
 		show("count", grouped(h.count));
 	}
 

@@ -148,11 +148,11 @@ type durations struct {
 }
 
 // A histogram is the distribution of a duration. The quantiles are nil if they lie beyond the
-// last bound.
+// last bound, and the mean is nil if the sum is more than can be counted.
 type histogram struct {
 	Count       uint64   `json:"count"`
 	SumSeconds  seconds  `json:"sumSeconds"`
-	MeanSeconds seconds  `json:"meanSeconds"`
+	MeanSeconds *seconds `json:"meanSeconds"`
 	P50Seconds  *seconds `json:"p50Seconds"`
 	P90Seconds  *seconds `json:"p90Seconds"`
 	P99Seconds  *seconds `json:"p99Seconds"`

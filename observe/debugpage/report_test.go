@@ -480,3 +480,20 @@ func TestLookingBesideWork(t *testing.T) {
 	}
 	require.Equal(t, "drained", getReport(t, h, "").Queues[0].State)
 }
+
+// TestSumBeyondCounting: the mean is not known then, and half of all are beyond the last bound.
+func TestSumBeyondCounting(t *testing.T) {
+	fake := newFake()
+	q := shardq.Must(shardq.Options[int]{Name: "q", Metrics: true, Clock: fake})
+	for i := range 4 {
+		q.Add(i)
+		item := take(t, q)
+		fake.Step(100 * 365 * 24 * time.Hour)
+		q.Done(item)
+	}
+	work := getReport(t, Handler(q), "").Queues[0].Detail.Durations.Work
+	require.EqualValues(t, 4, work.Count)
+	require.Nil(t, work.MeanSeconds)
+	require.Equal(t, unknown, work.mean())
+	require.Contains(t, get(t, Handler(q), ""), "At work: 4 durations, half of them longer than 12 d 03 h")
+}

@@ -57,6 +57,7 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
 	require.Empty(t, s.texts(workChart+"g.recent rect"))
+	require.Equal(t, "At work, last 1 m 30 s: nothing; since it was made: 100 durations, half of them at most 1.0 ms", label())
 	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
 
 	q.work(lately...)
@@ -118,4 +119,53 @@ func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
 	s.step(time.Second, unchanged)
 	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
 	s.requireNoComplaints()
+}
+
+// TestSumBeyondCounting: there is no mean then, also not of the last minutes.
+func TestSumBeyondCounting(t *testing.T) {
+	q := newTimed()
+	q.work(100 * 365 * 24 * time.Hour)
+	s := newStepped(t, q)
+	require.Equal(t, "36,500 d 00 h", s.texts(workChart + "td.all")[3])
+	for range 3 {
+		q.work(100 * 365 * 24 * time.Hour)
+	}
+	s.step(10*time.Second, unchanged)
+	require.Equal(t, "–", s.texts(workChart + "td.all")[3])
+	require.Equal(t, "–", s.texts(workChart + "td.recent")[3])
+	require.Equal(t, "At work, last 10 s: 3 durations, half of them longer than 12 d 03 h; since it was made: 4 durations, half of them longer than 12 d 03 h",
+		s.attributes(workChart+"svg", "aria-label")[0])
+	s.requireNoComplaints()
+}
+
+// TestChartsWithoutDurations: they say so, and take no room for it until there are some.
+func TestChartsWithoutDurations(t *testing.T) {
+	q := newTimed()
+	s := newStepped(t, q)
+	visible := func() []bool {
+		return evaluate[[]bool](s.tab, `[".nothing", ".numbers", ".bars", ".axis"].map(part => document.querySelector('`+workChart+`' + part).checkVisibility())`)
+	}
+	require.Equal(t, []bool{true, false, false, false}, visible())
+	q.work(time.Second)
+	s.step(time.Second, unchanged)
+	require.Equal(t, []bool{false, true, true, true}, visible())
+	s.requireNoComplaints()
+}
+
+// TestValuesThatGoBack: the values of a Coalescer that cannot be told from the one before are another's if they are less.
+func TestValuesThatGoBack(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+		Queue: shardq.Options[int]{Name: "clicks", Shards: 1}, Merge: func(pending, next int) int { return pending + next },
+	})
+	for _, name := range []string{"put", "merged", "exceeded"} {
+		with := func(n int) func(map[string]any) {
+			return func(report map[string]any) { alike(report); set(queueIn(report, 0), "values."+name, n) }
+		}
+		s := newSteppedOf(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}, "", with(100))
+		s.step(time.Second, with(100))
+		require.Equal(t, "0", s.text(`.tile [data-rate="values.put"]`))
+		s.step(time.Second, with(99))
+		require.Equal(t, "–", s.text(`.tile [data-rate="values.put"]`), name)
+		s.requireNoComplaints()
+	}
 }
