@@ -413,8 +413,31 @@ func TestContrast(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `document.getAnimations().length`))
 }
 
-// contrasts is an expression for the texts that have too little. The colours of a heat map are there as samples.
-const contrasts = `(() => {
+// TestContrastOfBars: they, or their outlines, stand out from what is behind by 3 to 1, as WCAG AA has it of graphics: also
+// those that the bars of the last minutes are in front of.
+func TestContrastOfBars(t *testing.T) {
+	q := newTimed()
+	q.work(time.Second)
+	s := newStepped(t, q)
+	q.work(time.Second)
+	s.step(time.Second, unchanged)
+	for _, scheme := range []string{"light", "dark"} {
+		call(s.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		for _, bars := range []string{workChart + ".all rect", workChart + ".recent rect"} {
+			stands := evaluate[float64](s.tab, `(() => {
+				`+luminances+`
+				const bar = document.querySelector(`+quote(bars)+`), style = getComputedStyle(bar), back = [];
+				for (let a = bar.closest("figure"); a; a = a.parentElement) back.unshift(getComputedStyle(a).backgroundColor);
+				const to = (colour) => contrast(over(back), over([...back, colour]));
+				return Math.max(to(style.fill), style.stroke === "none" ? 1 : to(style.stroke));
+			})()`)
+			require.GreaterOrEqual(t, stands, 3.0, scheme+bars)
+		}
+	}
+}
+
+// luminances are functions to compare colours with.
+const luminances = `
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
 	const over = (colours) => { // from the back to the front
 		canvas.clearRect(0, 0, 1, 1);
@@ -423,6 +446,15 @@ const contrasts = `(() => {
 	};
 	const luminance = (rgb) => rgb.map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 		.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+	const contrast = (one, other) => {
+		const [x, y] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+		return (x + 0.05) / (y + 0.05);
+	};
+`
+
+// contrasts is an expression for the texts that have too little. The colours of a heat map are there as samples.
+const contrasts = `(() => {
+` + luminances + `
 	const samples = document.createElement("div");
 	for (let i = 0; i < 10; i++) { const s = document.createElement("span"); s.className = "h" + i; s.textContent = "h" + i; samples.append(s) }
 	document.querySelector("main").append(samples);
@@ -432,8 +464,7 @@ const contrasts = `(() => {
 		if (!text || e.closest("script, noscript, svg, .unseen") || !e.checkVisibility()) continue;
 		const back = [];
 		for (let a = e; a; a = a.parentElement) back.unshift(getComputedStyle(a).backgroundColor);
-		const [x, y] = [luminance(over(back)), luminance(over([...back, getComputedStyle(e).color]))].sort((a, b) => b - a);
-		const ratio = (x + 0.05) / (y + 0.05);
+		const ratio = contrast(over(back), over([...back, getComputedStyle(e).color]));
 		if (ratio < 4.5) poor.push(e.className + " " + e.textContent.slice(0, 30) + ": " + ratio.toFixed(2));
 	}
 	samples.remove();
@@ -463,7 +494,7 @@ func TestAccessibleNames(t *testing.T) {
 	require.Contains(t, roles["navigation"], "What the map of the shards shows")
 	require.Contains(t, roles["region"], "In processing, the longest first")
 	require.Contains(t, roles["columnheader"], "For")
-	for _, role := range []string{"button", "link", "image", "region", "navigation", "list", "columnheader"} {
+	for _, role := range []string{"button", "link", "image", "region", "navigation", "list", "columnheader", "table", "figure", "DescriptionList"} {
 		require.NotEmpty(t, roles[role], role)
 		for _, name := range roles[role] {
 			if role == "list" && name == "" {
