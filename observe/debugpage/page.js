@@ -279,14 +279,14 @@
 		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
 		const content = at(value, field);
 		switch (kind) {
-		case "key": return showKey(cell, content, value);
+		case "key": return showKey(cell, content, value[`${field}Length`], value.stuck);
 		case "queue":
 			setAttribute(cell.firstChild, "href", "?" + new URLSearchParams({ queue: content }));
 			return setText(cell.firstChild.firstChild, content);
 		case "state":
 			setAttribute(cell.firstChild, "data-state", content);
 			return setText(cell.firstChild, content);
-		case "text": return setText(cell.firstChild, content);
+		case "text": return showKey(cell, content, value[`${field}Length`], false);
 		case "share":
 			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
@@ -313,11 +313,11 @@
 		}
 	}
 
-	function showKey(cell, key, value) {
+	function showKey(cell, key, length, stuck) {
 		setText(cell.firstChild, key);
 		const notes = [];
-		if (value.keyLength) notes.push(["small", `… ${grouped(value.keyLength)} bytes`]);
-		if (value.stuck) notes.push(["em", "stuck"]);
+		if (length) notes.push(["small", `… ${grouped(length)} bytes`]);
+		if (stuck) notes.push(["em", "stuck"]);
 		const present = [...cell.children].slice(1);
 		if (present.length === notes.length && notes.every(([name, text], i) => present[i].localName === name && present[i].textContent === text)) return;
 		present.forEach((element) => element.remove());

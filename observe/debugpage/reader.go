@@ -168,7 +168,8 @@ func (rd itemReader) item(info shardq.ItemInfo[any]) item {
 		Stuck: info.State == shardq.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
 	}
 	if rd.configuration.Groups {
-		i.Group = rd.group(rd.queue, info.Group)
+		group := rd.group(rd.queue, info.Group)
+		i.Group, i.GroupLength = group.text, group.length
 	}
 	return i
 }
@@ -182,11 +183,11 @@ func (rd reader) key(queue string, item any) shownKey {
 }
 
 // group returns a group's name as it is shown.
-func (rd reader) group(queue, group string) string {
+func (rd reader) group(queue, group string) shownKey {
 	if rd.options.RedactGroup == nil {
-		return showText(group).inWords()
+		return showText(group)
 	}
-	return redact(func() string { return rd.options.RedactGroup(queue, group) }).inWords()
+	return redact(func() string { return rd.options.RedactGroup(queue, group) })
 }
 
 func (rd reader) retried(n named) []failure {

@@ -190,10 +190,12 @@ type item struct {
 	// Worker is the number of the worker that has it, or 0.
 	Worker int `json:"worker"`
 	// Dirty: it will be ready once more after its processing.
-	Dirty    bool   `json:"dirty"`
-	Group    string `json:"group"`
-	Priority int    `json:"priority"`
-	Shard    int    `json:"shard"`
+	Dirty bool   `json:"dirty"`
+	Group string `json:"group"`
+	// GroupLength is how long the name of the group is in bytes, if it was cut.
+	GroupLength int `json:"groupLength,omitempty"`
+	Priority    int `json:"priority"`
+	Shard       int `json:"shard"`
 	// Stuck: it has been in processing for as long as the queue calls stuck.
 	Stuck bool `json:"stuck"`
 }
@@ -207,8 +209,9 @@ type failure struct {
 
 // A group is a row about a group of items.
 type group struct {
-	Group string `json:"group"`
-	Ready int    `json:"ready"`
+	Group       string `json:"group"`
+	GroupLength int    `json:"groupLength,omitempty"`
+	Ready       int    `json:"ready"`
 	// Share is its part of all that is ready.
 	Share      float64 `json:"share"`
 	Processing int     `json:"processing"`

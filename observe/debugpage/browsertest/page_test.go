@@ -165,7 +165,9 @@ func TestHostileKeysRunNothing(t *testing.T) {
 	require.Contains(t, keys, "later "+hostile[0])
 	require.Contains(t, keys, `"\xff\xfe\xfd"`)
 	require.Contains(t, keys, `"evil\u202egnp.exe"`)
-	require.Contains(t, b.texts(rows+" small"), "… 1,048,576 bytes")
+	require.Contains(t, b.texts(rows+" .key small"), "… 1,048,576 bytes")
+	require.Contains(t, b.texts(rows+" .word small"), "… 1,048,576 bytes", "of its group")
+	require.NotContains(t, strings.Join(b.texts(rows+" bdi"), " "), "bytes")
 	b.requireNoComplaints()
 }
 
