@@ -647,6 +647,7 @@
 		const element = byId("connection"), before = element.dataset.connection;
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
+		byId("elsewhere").hidden = state !== "away" || new URLSearchParams(location.search).has("queue"); // that has a link to all
 		if (troubles[state] && before !== state) announce(troubles[state]);
 		if (troubles[before] && !troubles[state]) announce("connected again");
 	}
