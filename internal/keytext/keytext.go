@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostElements is how many elements of an array are written.
+// mostElements is how many elements of an array are written, and how many parts of the whole item are gone through
+// when its beginning is there.
 const mostElements = 64
 
 // A Text is an item as %v has it, or its beginning.
@@ -17,7 +18,7 @@ type Text struct {
 	// Beginning is all of it, or as much as was asked for, cut between two runes.
 	Beginning string
 	// Length is how long all of it is, in bytes, as far as it was written: of an array, the first elements
-	// and how many more there are.
+	// and how many more there are; and likewise of all that has many parts.
 	Length int
 }
 
@@ -42,7 +43,7 @@ func Of(item any, most int) (text Text) {
 			text = Text{panicked, len(panicked)}
 		}
 	}()
-	w := writer{most: most}
+	w := writer{most: most, left: mostElements}
 	w.write(reflect.ValueOf(item))
 	return w.text()
 }
@@ -52,6 +53,8 @@ type writer struct {
 	kept   strings.Builder
 	length int
 	most   int
+	// left is how many parts may be gone through yet of which nothing is kept.
+	left int
 }
 
 // add writes a text. One byte more than there may be tells whether the last rune is whole.
@@ -78,14 +81,11 @@ func (w *writer) write(v reflect.Value) {
 		w.write(v.Elem())
 	case reflect.Struct:
 		w.add("{")
-		w.writeParts(v.NumField(), v.Field)
+		w.writeParts(v.NumField(), v.NumField(), v.Field)
 		w.add("}")
 	case reflect.Array:
 		w.add("[")
-		w.writeParts(min(v.Len(), mostElements), v.Index)
-		if more := v.Len() - mostElements; more > 0 {
-			w.add(fmt.Sprintf(" … %d more", more))
-		}
+		w.writeParts(v.Len(), mostElements, v.Index)
 		w.add("]")
 	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
 		w.add(fmt.Sprintf("(%s)(%#x)", v.Type(), v.Pointer()))
@@ -94,13 +94,27 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-func (w *writer) writeParts(n int, part func(int) reflect.Value) {
+// writeParts writes at most so many of the n parts of an item, and how many more there are.
+func (w *writer) writeParts(n, most int, part func(int) reflect.Value) {
 	for i := range n {
+		if i == most || !w.goesOn() {
+			w.add(fmt.Sprintf(" … %d more", n-i))
+			return
+		}
 		if i > 0 {
 			w.add(" ")
 		}
 		w.write(part(i))
 	}
+}
+
+// goesOn reports whether another part may be gone through, so that an array of arrays costs no more than one.
+func (w *writer) goesOn() bool {
+	if w.kept.Len() <= w.most {
+		return true
+	}
+	w.left--
+	return w.left >= 0
 }
 
 // text returns what was written, cut between two runes. What is not UTF-8 is cut anywhere.

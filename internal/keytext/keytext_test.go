@@ -42,5 +42,32 @@ func TestLength(t *testing.T) {
 	require.Equal(t, Text{"", 3}, Of("世", 2), "no rune has room")
 	require.Equal(t, Text{"\x80\x80", 9}, Of(strings.Repeat("\x80", 9), 2), "which is not UTF-8")
 	require.True(t, strings.HasSuffix(Of([70]uint8{}, 1000).Beginning, " 0 … 6 more]"))
-	require.Equal(t, len("[  … 65472 more]")+64*len("[   ]")+62, Of(huge{}, 20).Length)
+	// The beginning ends in the fourth. Two parts of that, twelve more of five parts each, and two of the next are 64.
+	require.Equal(t, len("[[   ]")+15*len(" [   ]")+len(" [ … 3 more] … 65519 more]"), Of(huge{}, 20).Length)
+}
+
+// counted counts how often it is written.
+type counted struct{ written *int }
+
+func (c counted) String() string { *c.written++; return "x" }
+
+// TestManyParts: what is gone through is bounded for the item as a whole, however its arrays are nested.
+func TestManyParts(t *testing.T) {
+	written := 0
+	var item [16][16][16]counted
+	for i := range item {
+		for j := range item[i] {
+			for k := range item[i][j] {
+				item[i][j][k].written = &written
+			}
+		}
+	}
+	text := Of(item, 100)
+	require.Equal(t, "[[[x x x", text.Beginning[:8])
+	require.Len(t, text.Beginning, 100)
+	require.True(t, text.IsCut())
+	require.Less(t, written, 100+mostElements)
+	written = 0
+	require.True(t, strings.HasSuffix(Of(item, 1<<20).Beginning, "x x x]]]"), "there is room for all")
+	require.Equal(t, 16*16*16, written)
 }

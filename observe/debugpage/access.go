@@ -38,7 +38,10 @@ func loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-func localName(host string) bool { return host == "localhost" || loopback(host) }
+// localName reports whether a host is this one: a name in letters of either case, and with the dot of the root or without.
+func localName(host string) bool {
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
+}
 
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
 

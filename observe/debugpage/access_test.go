@@ -17,6 +17,9 @@ func TestOnlyLocalClients(t *testing.T) {
 	}{
 		{"127.0.0.1:1234", "localhost:6060", true},
 		{"127.0.0.1:1234", "localhost", true},
+		{"127.0.0.1:1234", "LOCALHOST:6060", true},
+		{"127.0.0.1:1234", "localhost.:6060", true},
+		{"127.0.0.1:1234", "localhost..", false},
 		{"127.8.9.1:1234", "127.0.0.1:6060", true},
 		{"[::1]:1234", "[::1]:6060", true},
 		{"[::1]:1234", "[::1]", true},

@@ -69,7 +69,11 @@ func (c chart) Label() string {
 	if h.Count == 0 {
 		return c.Title + ": nothing yet"
 	}
-	return c.Title + ": " + formatCount(h.Count) + " durations, half of them at most " + h.quantile(h.P50Seconds)
+	half := "at most " + h.quantile(h.P50Seconds)
+	if h.P50Seconds == nil {
+		half = "longer than " + longestBound
+	}
+	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
 }
 
 // First and Last are the bounds at the two ends of the chart.
@@ -107,7 +111,7 @@ func (h histogram) quantile(q *seconds) string {
 }
 
 func (h histogram) mean() string {
-	if h.Count == 0 {
+	if h.Count == 0 || h.MeanSeconds == nil {
 		return unknown
 	}
 	return formatDuration(h.MeanSeconds.duration())

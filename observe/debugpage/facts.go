@@ -33,8 +33,16 @@ func (v *values) list() []gauge {
 	}
 }
 
-// OfCapacity follows the weight.
+// OfCapacity follows the weight, and BriefOfCapacity does so where there is little room.
 func (v *values) OfCapacity() string { return ofCapacity(v.Capacity) }
+
+// BriefOfCapacity is OfCapacity with less of a large number.
+func (v *values) BriefOfCapacity() string {
+	if v.Capacity <= 0 {
+		return ""
+	}
+	return " of " + formatBrief(v.Capacity)
+}
 
 // ofCapacity follows what a capacity bounds.
 func ofCapacity(capacity int) string {

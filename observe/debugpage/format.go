@@ -51,7 +51,7 @@ func formatDuration(d time.Duration) string {
 
 const day = 24 * time.Hour
 
-func withUnit(d, unit time.Duration, name string) string {
+func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	if d < 10*unit {
 		return fmt.Sprintf("%d.%d %s", d/unit, d%unit/(unit/10), name)
 	}
@@ -74,6 +74,18 @@ func formatShare(part float64) string {
 func formatRatio(ratio float64) string {
 	tenths := int(ratio * 10)
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+// formatBrief writes a count, or from ten millions on its beginning, for a field of some characters: 1,234,567 or 10 G.
+func formatBrief[N int | int64 | uint64](n N) string {
+	if n < 10_000_000 {
+		return formatCount(n)
+	}
+	unit, name := uint64(1_000_000), 0
+	for uint64(n)/unit >= 1000 {
+		unit, name = unit*1000, name+1
+	}
+	return withUnit(uint64(n), unit, "MGTPE"[name:name+1])
 }
 
 // formatShort writes a count in at most four characters, for a small field: 987, 12k, 1.2M. What is more

@@ -55,3 +55,12 @@ func TestCountsForPeople(t *testing.T) {
 		require.Equal(t, want, formatShare(share))
 	}
 }
+
+func TestBriefCounts(t *testing.T) {
+	for n, want := range map[uint64]string{
+		0: "0", 9_999_999: "9,999,999", 10_000_000: "10 M", 999_999_999: "999 M", 1_000_000_000: "1.0 G", 9_990_000_000: "9.9 G",
+		1 << 40: "1.0 T", 1 << 63: "9.2 E", 1<<64 - 1: "18 E",
+	} {
+		require.Equal(t, want, formatBrief(n))
+	}
+}

@@ -15,8 +15,9 @@ func (rd reader) groups(n named, has bool, ready int) []group {
 		return rows
 	}
 	for _, info := range rd.topGroups(n.queue) {
+		name := rd.group(n.name, info.Group)
 		rows = append(rows, group{
-			Group: rd.group(n.name, info.Group), Ready: info.Ready, Share: share(info.Ready, ready),
+			Group: name.text, GroupLength: name.length, Ready: info.Ready, Share: share(info.Ready, ready),
 			Processing: info.Processing, Held: info.Held, Weight: info.Weight, HeldBack: info.HeldBack, Shard: info.Shard,
 		})
 	}

@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -35,7 +36,7 @@ func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	return &handler{options: options.withDefaults()}, nil
+	return &handler{options: options.withDefaults(), names: names{handler: rand.Text()}}, nil
 }
 
 type handler struct {
@@ -88,7 +89,7 @@ func secure(header http.Header) {
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
 	queues := h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
-	rd := reader{h.options, q.rows}
+	rd := reader{h.options, q.rows, h.names.instance}
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {
 	case q.hasQueue:

@@ -17,7 +17,7 @@ func newDurations(m *shardq.Metrics) *durations {
 // newHistogram returns a histogram as it is shown, of durations that are known as finely as that.
 func newHistogram(h shardq.Histogram, fineness time.Duration) histogram {
 	return histogram{
-		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: inSeconds(h.Mean()),
+		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: optional(h.Mean(), h.Sum < math.MaxInt64),
 		P50Seconds: quantile(h, 0.5), P90Seconds: quantile(h, 0.9), P99Seconds: quantile(h, 0.99),
 		Buckets: doublings(h, fineness), Fine: newFineBuckets(h),
 	}

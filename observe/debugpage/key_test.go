@@ -178,3 +178,19 @@ func TestRedaction(t *testing.T) {
 	require.Equal(t, "<mails>", getReport(t, h, "").Queues[0].Detail.Groups[0].Group)
 	require.Equal(t, 3, len(getReport(t, h, "").Queues[0].Detail.Retried))
 }
+
+// TestLongGroups: how long the name of a group is that is cut is no part of the name, which may be in another direction.
+func TestLongGroups(t *testing.T) {
+	long := strings.Repeat("ש", 500)
+	q := shardq.Must(shardq.Options[string]{Name: "q", Shards: 1, Group: func(string) string { return long }})
+	q.Add("item")
+	cut := strings.Repeat("ש", 100)
+	h := Handler(q)
+	d := getReport(t, h, "").Queues[0].Detail
+	require.Equal(t, cut, d.Groups[0].Group)
+	require.Equal(t, 1000, d.Groups[0].GroupLength)
+	require.Equal(t, cut, d.Ready[0].Group)
+	require.Equal(t, 1000, d.Ready[0].GroupLength)
+	require.Equal(t, 2, strings.Count(get(t, h, ""), "<bdi>"+cut+"</bdi><small>… 1,000 bytes</small>"))
+	require.Equal(t, 2, strings.Count(get(t, h, "?format=text"), cut+"… (1,000 bytes)"))
+}

@@ -16,6 +16,8 @@ type named struct {
 	name, shown string
 	// id is the name that selects the queue.
 	id string
+	// number tells the queue from others, also from one that had its id before. It is 0 if that is not known.
+	number uint64
 }
 
 // A directory has all queues, in order, and where each id is.
@@ -43,9 +45,17 @@ func (d directory) find(id string) (named, error) {
 //
 // It knows the queues of the last list that it was given. The id of one that is not in it is free.
 type names struct {
+	// handler tells the numbers from those of other handlers, in other processes, too.
+	handler string
+
 	mu    sync.Mutex
 	known map[identity]named
+	// last is the number that was given last.
+	last uint64
 }
+
+// instance returns what tells a queue from all others, those of before included.
+func (n *names) instance(queue named) string { return fmt.Sprintf("%s-%d", n.handler, queue.number) }
 
 // An identity tells a queue from others, without keeping it alive: it is forgotten only when somebody looks again. Of
 // those whose hashes are the same, for they are the same queue or by chance, the place among them counts, from 1. The
@@ -84,13 +94,24 @@ func (n *names) nameAll(queues []shardq.Observable) directory {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range queues {
-		if known, ok := n.known[identities[i]]; ok && known.name == d.all[i].name {
+		known, ok := n.known[identities[i]]
+		if ok && known.name == d.all[i].name {
 			d.give(i, known.id)
 		}
+		d.all[i].number = n.number(identities[i], known)
 	}
 	d.giveOthers()
 	n.remember(identities, d)
 	return d
+}
+
+// number returns the number of a queue: that which it is known by, or the next.
+func (n *names) number(queue identity, known named) uint64 {
+	if queue.place > 0 && known.number == 0 {
+		n.last++
+		return n.last
+	}
+	return known.number
 }
 
 // newNamed returns a queue that has no id yet.
@@ -130,7 +151,7 @@ func (n *names) remember(identities []identity, d directory) {
 	n.known = make(map[identity]named, len(identities))
 	for i, identity := range identities {
 		if identity.place > 0 {
-			n.known[identity] = named{name: d.all[i].name, id: d.all[i].id}
+			n.known[identity] = named{name: d.all[i].name, id: d.all[i].id, number: d.all[i].number}
 		}
 	}
 }

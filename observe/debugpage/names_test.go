@@ -128,3 +128,29 @@ func TestLinksStay(t *testing.T) {
 	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
 	require.Equal(t, 400, ask(h, request("GET", "?queue=q")).Code)
 }
+
+// TestInstances: what a queue is told from others by stays with it, under whatever id, and is not given again.
+func TestInstances(t *testing.T) {
+	first, second := queueNamed("q"), queueNamed("q")
+	odd := oddQueue{queueNamed("odd"), nil}
+	var queues []shardq.Observable
+	h := must(t, Options{List: func() []shardq.Observable { return queues }})
+	instances := func(listed ...shardq.Observable) (found []string) {
+		queues = listed
+		for _, q := range getReport(t, h, "").Queues {
+			found = append(found, q.Instance)
+		}
+		return found
+	}
+	both := instances(first, second)
+	require.NotEqual(t, both[0], both[1])
+	require.Equal(t, []string{both[1], both[0]}, instances(second, first))
+	require.Equal(t, both[:1], instances(first))
+	again := instances(first, second)
+	require.Equal(t, both[0], again[0])
+	require.NotEqual(t, both[1], again[1], "it may be another, for it was gone")
+	other := instances(queueNamed("q"))
+	require.NotContains(t, append(both, again...), other[0])
+	require.Equal(t, instances(odd), instances(odd), "which cannot be told from others")
+	require.NotEqual(t, other[0], getReport(t, Handler(first), "").Queues[0].Instance, "of another handler")
+}

@@ -56,6 +56,18 @@
 		return shortUnit(n, 1e9, "G");
 	}
 
+	// lastOf says how much of the time of the graphs there are readings of. It is all of it as soon as only a few are missing, for
+	// otherwise it would go up and down with the time between two of them.
+	const lastOf = (milliseconds) => milliseconds < 0.95 * windows.graph ? `last ${duration(milliseconds / 1000)}`
+		: `last ${duration(windows.graph / 1000).replace(/ 00 [ms]$/, "")}`;
+
+	function brief(n) {
+		if (n < 1e7) return grouped(n);
+		let unit = 1e6, name = 0;
+		while (n / unit >= 1000) { unit *= 1000; name++; }
+		return withUnit(n, unit, "MGTPE"[name]);
+	}
+
 	const rate = (perSecond) => perSecond === null ? unknown
 		: perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 
@@ -63,6 +75,7 @@
 		if (value === null || value === undefined) return unknown;
 		switch (kind) {
 		case "count": return grouped(value);
+		case "brief": return brief(value);
 		case "duration": return duration(value);
 		case "share": return share(value);
 		case "ratio": return ratio(value);
@@ -101,17 +114,24 @@
 	function remember(queue, time) {
 		let past = history.get(queue.id) ?? [];
 		const durations = queue.detail?.durations;
-		if (past.length && (time <= past.at(-1).time || wentBack(past, queue))) past = []; // another queue, or another process
+		if (past.length && isAnother(past, queue, time)) past = [];
 		const kept = past.findLast((p) => p.durations);
 		past.push({
-			time, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values },
+			time, instance: queue.instance, queue: { gauges: queue.gauges, counters: queue.counters, values: queue.values },
 			durations: kept && time < kept.time + keepEvery ? null : durations,
 		});
 		while (past[0].time < time - windows.graph) past.shift();
 		history.set(queue.id, past);
 	}
 
-	// wentBack reports whether some count is less than it was: it is that of another queue of the same name.
+	// isAnother reports whether a queue is not the one of the readings, but has its name. Of a queue that cannot be told from others
+	// the counts say so, if they are less.
+	function isAnother(past, queue, time) {
+		const last = past.at(-1);
+		return queue.instance !== last.instance || time <= last.time || wentBack(past, queue);
+	}
+
+	// wentBack reports whether some count is less than it was.
 	function wentBack(past, queue) {
 		const last = past.at(-1).queue, kept = past.findLast((p) => p.durations)?.durations;
 		const less = (part, names) => names.some((name) => (at(queue, `${part}.${name}`) ?? 0) < (at(last, `${part}.${name}`) ?? 0));
@@ -173,7 +193,7 @@
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
 		const write = { rate, share }[what.of] ?? grouped;
-		setAttribute(svg, "aria-label", `${what.name}, last ${duration(span / 1000)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
+		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
 	// trendOf returns the tone and the words of the trend of a queue, or null.
@@ -259,14 +279,14 @@
 		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
 		const content = at(value, field);
 		switch (kind) {
-		case "key": return showKey(cell, content, value);
+		case "key": return showKey(cell, content, value[`${field}Length`], value.stuck);
 		case "queue":
 			setAttribute(cell.firstChild, "href", "?" + new URLSearchParams({ queue: content }));
 			return setText(cell.firstChild.firstChild, content);
 		case "state":
 			setAttribute(cell.firstChild, "data-state", content);
 			return setText(cell.firstChild, content);
-		case "text": return setText(cell.firstChild, content);
+		case "text": return showKey(cell, content, value[`${field}Length`], false);
 		case "share":
 			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
@@ -293,11 +313,11 @@
 		}
 	}
 
-	function showKey(cell, key, value) {
+	function showKey(cell, key, length, stuck) {
 		setText(cell.firstChild, key);
 		const notes = [];
-		if (value.keyLength) notes.push(["small", `… ${grouped(value.keyLength)} bytes`]);
-		if (value.stuck) notes.push(["em", "stuck"]);
+		if (length) notes.push(["small", `… ${grouped(length)} bytes`]);
+		if (stuck) notes.push(["em", "stuck"]);
 		const present = [...cell.children].slice(1);
 		if (present.length === notes.length && notes.every(([name, text], i) => present[i].localName === name && present[i].textContent === text)) return;
 		present.forEach((element) => element.remove());
@@ -324,14 +344,15 @@
 		const coarse = new Map(earlier.buckets.map((bucket) => [bucket.atMostSeconds, bucket.count]));
 		return {
 			count,
-			meanSeconds: count > 0 ? Math.max(0, later.sumSeconds - earlier.sumSeconds) / count : 0,
+			meanSeconds: later.meanSeconds === null ? null : count > 0 ? Math.max(0, later.sumSeconds - earlier.sumSeconds) / count : 0,
 			p50Seconds: quantile(0.5), p90Seconds: quantile(0.9), p99Seconds: quantile(0.99),
 			buckets: later.buckets.map((bucket) => ({ ...bucket, count: bucket.count - (coarse.get(bucket.atMostSeconds) ?? 0) })),
 		};
 	}
 
 	const quantile = (h, name) => h.count === 0 ? unknown : h[name] === null ? `> ${longest}` : duration(h[name]);
-	const summary = (h) => h.count === 0 ? "nothing yet" : `${grouped(h.count)} durations, half of them at most ${quantile(h, "p50Seconds")}`;
+	const half = (h) => h.p50Seconds === null ? `longer than ${longest}` : `at most ${duration(h.p50Seconds)}`;
+	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} durations, half of them ${half(h)}`;
 	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
 
 	// showChart shows a histogram, and beside it what came to it in the time of the graphs.
@@ -343,16 +364,17 @@
 		const milliseconds = first ? past.at(-1).time - first.time : 0;
 		const recent = base && milliseconds > 0 ? since(base, h) : null;
 		chart.classList.toggle("has-recent", recent !== null);
+		chart.classList.toggle("empty", h.count === 0);
 		showNumbers(chart, "part", h);
 		setText(chart.querySelector(`[data-part="first"]`), h.buckets.length ? bound(h.buckets[0]) : "");
 		setText(chart.querySelector(`[data-part="last"]`), h.buckets.length ? bound(h.buckets.at(-1)) : "");
 		const svg = chart.querySelector("svg"), name = chart.dataset.name;
-		let label = `${name}: ${summary(h)}`;
+		let label = `${name}: ${summary(h, "nothing yet")}`;
 		if (recent) {
-			const span = `last ${duration(milliseconds / 1000)}`;
+			const span = lastOf(milliseconds);
 			setText(chart.querySelector("[data-recent-span]"), span);
 			showNumbers(chart, "recent", recent);
-			label = `${name}, ${span}: ${summary(recent)}; ${chart.querySelector("th.all").textContent}: ${summary(h)}`;
+			label = `${name}, ${span}: ${summary(recent, "nothing")}; ${chart.querySelector("th.all").textContent}: ${summary(h, "nothing yet")}`;
 		}
 		setAttribute(svg, "aria-label", label);
 		setAttribute(svg, "viewBox", `0 0 ${Math.max(1, h.buckets.length) * 10} 100`);
@@ -368,7 +390,7 @@
 	function showNumbers(chart, column, h) {
 		const show = (name, text) => setText(chart.querySelector(`td[data-${column}="${name}"]`), text);
 		for (const name of ["p50Seconds", "p90Seconds", "p99Seconds"]) show(name, quantile(h, name));
-		show("mean", h.count === 0 ? unknown : duration(h.meanSeconds));
+		show("mean", format("duration", h.count === 0 ? null : h.meanSeconds));
 		show("count", grouped(h.count));
 	}
 
@@ -467,7 +489,9 @@
 	function showQueue(article, queue) {
 		const past = history.get(queue.id);
 		for (const element of all("[data-value]", article)) {
-			setText(element, format(element.dataset.format, at(queue, element.dataset.value)));
+			const value = at(queue, element.dataset.value);
+			setText(element, format(element.dataset.format, value));
+			if (element.dataset.format === "brief") setAttribute(element, "title", format("count", value));
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {
@@ -490,6 +514,9 @@
 	// ---- Asking for news, while somebody looks ----
 
 	let paused = false, asking = false, timer = 0;
+	let trouble = null; // what was wrong with the last answer, if there was something: a state, and why
+	// lateAfter is how long, in milliseconds, an answer may take before the page says that it waits for it.
+	const lateAfter = Math.max(1000, 3 * interval);
 
 	// The queue that the page is about, or null if it is about all.
 	const single = document.querySelector("[data-queue]")?.dataset.queue ?? null;
@@ -497,6 +524,8 @@
 
 	// A Missing error says why there is an answer, but none to show.
 	class Missing extends Error {}
+	// An Unclear error says that there is an answer that is not one to this page.
+	class Unclear extends Error {}
 
 	// look returns a report, or throws an error that says why there is none.
 	async function look() {
@@ -508,11 +537,29 @@
 		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
 		const text = await response.text().catch(() => { throw new Error("no answer"); });
 		if (!response.ok) throw refused(response, text);
-		const report = JSON.parse(text);
-		if (report.version !== 1) throw new Error("the page is older than the program: load it again");
+		const report = parse(text);
+		if (report?.version > 1) throw new Error("the page is older than the program: load it again");
+		if (!isReport(report)) throw new Unclear("the answer is not understood");
 		if (single !== null) requireQueue(report.queues.find((queue) => queue.id === single));
 		return report;
 	}
+
+	function parse(text) {
+		try { return JSON.parse(text); } catch { return null; }
+	}
+
+	// isReport reports whether an answer has all that the page is about to show: it shows the whole of it, or nothing.
+	const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
+	const isReport = (report) => isObject(report) && report.version === 1 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
+		areObjects(report.queues) && report.queues.every(isQueue);
+	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) &&
+		(queue.detail === undefined || isDetail(queue.detail));
+	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
+		["processing", "ready", "waiting", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
+		Object.values(quantities).every(({ field }) => Array.isArray(detail.shards[field])) && isHistogram(detail.timeLeft) &&
+		(detail.durations === null || ["queue", "work", "delay"].every((name) => isHistogram(detail.durations?.[name])));
+	const isHistogram = (h) => isObject(h) && areObjects(h.buckets) && Array.isArray(h.fine?.atMostSeconds) && Array.isArray(h.fine.counts);
 
 	// refused returns an error with what the answer says, unless that is somebody else's page.
 	function refused(response, text) {
@@ -536,25 +583,56 @@
 	}
 
 	function notShown(error) {
-		if (!(error instanceof Missing)) return connection("lost", `connection lost (${error.message}); trying again. Last seen`);
-		away = true;
-		return connection("away", `no news of the queue (${error.message}); trying again. Last seen`);
+		if (error instanceof Missing) {
+			away = true;
+			trouble = { state: "away", why: `no news of the queue (${error.message})` };
+		} else if (error instanceof Unclear) {
+			trouble = { state: "unclear", why: error.message };
+		} else {
+			trouble = { state: "lost", why: `connection lost (${error.message})` };
+		}
+		tell();
+	}
+
+	// tell says how it stands with the last answer: what was wrong with it is said also of a page that is paused.
+	function tell(state = paused ? "paused" : "live") {
+		const words = { paused: "paused at", live: "live,", asking: "asking… Last seen", late: "waiting for an answer, last seen" };
+		if (!trouble) return connection(state, words[state]);
+		connection(trouble.state, paused ? `paused; ${trouble.why}. Last seen` : `${trouble.why}; trying again. Last seen`);
 	}
 
 	async function turn() {
 		if (asking) return;
 		asking = true;
+		const late = setTimeout(() => { if (!paused) tell("late"); }, lateAfter);
 		try {
-			const report = await look().catch(notShown);
-			if (report && (away || wasReplaced(report))) return location.reload(); // another queue has other parts
-			if (report) {
-				show(report);
-				connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
-			}
+			const report = await look();
+			if (away || wasReplaced(report)) return location.reload(); // another queue has other parts
+			showOrThrow(report);
+			trouble = null;
+			tell();
+		} catch (error) {
+			notShown(error);
 		} finally {
+			clearTimeout(late);
 			asking = false;
 			schedule();
 		}
+	}
+
+	function showOrThrow(report) {
+		try {
+			show(report);
+		} catch (error) {
+			reportError(error);
+			throw new Unclear("the answer is not understood");
+		}
+	}
+
+	// resume asks at once, and says so: what is shown may be old.
+	function resume() {
+		tell("asking");
+		turn();
 	}
 
 	// schedule arranges the next turn, or none while nobody looks.
@@ -563,13 +641,15 @@
 		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
 	}
 
+	const troubles = { lost: "connection lost", away: "no news of the queue", unclear: "the answer is not understood" };
+
 	function connection(state, text) {
 		const element = byId("connection"), before = element.dataset.connection;
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
-		if (state === "lost" && before !== "lost") announce("connection lost");
-		if (state === "away" && before !== "away") announce("no news of the queue");
-		if (before === "lost" && state !== "lost") announce("connected again");
+		byId("elsewhere").hidden = state !== "away" || new URLSearchParams(location.search).has("queue"); // that has a link to all
+		if (troubles[state] && before !== state) announce(troubles[state]);
+		if (troubles[before] && !troubles[state]) announce("connected again");
 	}
 
 	function addPauseButton() {
@@ -577,14 +657,15 @@
 		button.addEventListener("click", () => {
 			paused = !paused;
 			setText(button, paused ? "Resume" : "Pause");
-			connection(paused ? "paused" : "live", paused ? "paused at" : "live,");
 			announce(paused ? "paused" : "resumed");
-			if (paused) schedule(); else turn();
+			if (!paused) return resume();
+			tell();
+			schedule();
 		});
 		byId("controls").append(button);
 	}
 
-	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else turn(); });
+	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else resume(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
 	addPauseButton();

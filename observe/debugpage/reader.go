@@ -17,11 +17,13 @@ type reader struct {
 	options Options
 	// rows is how many rows each table has at most.
 	rows int
+	// instance tells a queue from all others.
+	instance func(named) string
 }
 
 // overview reads the numbers of a queue.
 func (rd reader) overview(n named) (q queueReport) {
-	q = queueReport{ID: n.id, Name: n.shown}
+	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
 	q.readStats(n.queue.Stats(), configuration.Ages, time.Time{})
@@ -30,7 +32,7 @@ func (rd reader) overview(n named) (q queueReport) {
 
 // whole reads all there is to show of a queue.
 func (rd reader) whole(n named) (q queueReport) {
-	q = queueReport{ID: n.id, Name: n.shown}
+	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
 	look := n.queue.Look(rd.rows)
@@ -54,7 +56,7 @@ func (rd reader) whole(n named) (q queueReport) {
 // Observable that is somebody's own.
 func (q *queueReport) recoverFault() {
 	if recover() != nil {
-		*q = queueReport{ID: q.ID, Name: q.Name, State: "unknown", Fault: "reading this queue panicked"}
+		*q = queueReport{ID: q.ID, Name: q.Name, Instance: q.Instance, State: "unknown", Fault: "reading this queue panicked"}
 	}
 }
 
@@ -166,7 +168,8 @@ func (rd itemReader) item(info shardq.ItemInfo[any]) item {
 		Stuck: info.State == shardq.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
 	}
 	if rd.configuration.Groups {
-		i.Group = rd.group(rd.queue, info.Group)
+		group := rd.group(rd.queue, info.Group)
+		i.Group, i.GroupLength = group.text, group.length
 	}
 	return i
 }
@@ -180,11 +183,11 @@ func (rd reader) key(queue string, item any) shownKey {
 }
 
 // group returns a group's name as it is shown.
-func (rd reader) group(queue, group string) string {
+func (rd reader) group(queue, group string) shownKey {
 	if rd.options.RedactGroup == nil {
-		return showText(group).inWords()
+		return showText(group)
 	}
-	return redact(func() string { return rd.options.RedactGroup(queue, group) }).inWords()
+	return redact(func() string { return rd.options.RedactGroup(queue, group) })
 }
 
 func (rd reader) retried(n named) []failure {

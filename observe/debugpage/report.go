@@ -53,6 +53,8 @@ type queueReport struct {
 	// ID selects the queue: its name, made unique.
 	ID   string `json:"id"`
 	Name string `json:"name"`
+	// Instance tells the queue from another of the same name that came in its place.
+	Instance string `json:"instance"`
 	// Fault says why the rest is missing: reading the queue panicked.
 	Fault string `json:"fault,omitempty"`
 	// State is "running", "shutting down" or "drained".
@@ -146,11 +148,11 @@ type durations struct {
 }
 
 // A histogram is the distribution of a duration. The quantiles are nil if they lie beyond the
-// last bound.
+// last bound, and the mean is nil if the sum is more than can be counted.
 type histogram struct {
 	Count       uint64   `json:"count"`
 	SumSeconds  seconds  `json:"sumSeconds"`
-	MeanSeconds seconds  `json:"meanSeconds"`
+	MeanSeconds *seconds `json:"meanSeconds"`
 	P50Seconds  *seconds `json:"p50Seconds"`
 	P90Seconds  *seconds `json:"p90Seconds"`
 	P99Seconds  *seconds `json:"p99Seconds"`
@@ -188,10 +190,12 @@ type item struct {
 	// Worker is the number of the worker that has it, or 0.
 	Worker int `json:"worker"`
 	// Dirty: it will be ready once more after its processing.
-	Dirty    bool   `json:"dirty"`
-	Group    string `json:"group"`
-	Priority int    `json:"priority"`
-	Shard    int    `json:"shard"`
+	Dirty bool   `json:"dirty"`
+	Group string `json:"group"`
+	// GroupLength is how long the name of the group is in bytes, if it was cut.
+	GroupLength int `json:"groupLength,omitempty"`
+	Priority    int `json:"priority"`
+	Shard       int `json:"shard"`
 	// Stuck: it has been in processing for as long as the queue calls stuck.
 	Stuck bool `json:"stuck"`
 }
@@ -205,8 +209,9 @@ type failure struct {
 
 // A group is a row about a group of items.
 type group struct {
-	Group string `json:"group"`
-	Ready int    `json:"ready"`
+	Group       string `json:"group"`
+	GroupLength int    `json:"groupLength,omitempty"`
+	Ready       int    `json:"ready"`
 	// Share is its part of all that is ready.
 	Share      float64 `json:"share"`
 	Processing int     `json:"processing"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -72,16 +73,22 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 // the JSON is another version of the schema.
 func TestGolden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is known
-		h := must(t, Options{Queues: []shardq.Observable{eventful(t)}})
+		h := reproducible(must(t, Options{Queues: []shardq.Observable{eventful(t)}}))
 		golden(t, "queue.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "queue.txt", get(t, h, "?format=text"))
 
-		h = must(t, Options{Title: "Billing", Queues: []shardq.Observable{
+		h = reproducible(must(t, Options{Title: "Billing", Queues: []shardq.Observable{
 			eventful(t), shardq.Must(shardq.Options[int]{Name: "plain", Shards: 1}), broken{},
-		}})
+		}}))
 		golden(t, "overview.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "overview.txt", get(t, h, "?format=text"))
 	})
+}
+
+// reproducible returns a handler without what is chance.
+func reproducible(h http.Handler) http.Handler {
+	h.(*handler).names.handler = "handler"
+	return h
 }
 
 func indented(t *testing.T, text string) string {
@@ -248,7 +255,7 @@ func TestTopGroups(t *testing.T) {
 		n := i * 7919 % 1000 // each once, in no order
 		queue.infos = append(queue.infos, shardq.GroupInfo{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
 	}
-	top := reader{Options{}, 3}.topGroups(queue)
+	top := reader{options: Options{}, rows: 3}.topGroups(queue)
 	require.Equal(t, []shardq.GroupInfo{
 		{Group: "999", Ready: 499, Processing: 1}, {Group: "998", Ready: 499}, {Group: "997", Ready: 498, Processing: 1},
 	}, top)
@@ -472,4 +479,21 @@ func TestLookingBesideWork(t *testing.T) {
 		get(t, h, "?format=json")
 	}
 	require.Equal(t, "drained", getReport(t, h, "").Queues[0].State)
+}
+
+// TestSumBeyondCounting: the mean is not known then, and half of all are beyond the last bound.
+func TestSumBeyondCounting(t *testing.T) {
+	fake := newFake()
+	q := shardq.Must(shardq.Options[int]{Name: "q", Metrics: true, Clock: fake})
+	for i := range 4 {
+		q.Add(i)
+		item := take(t, q)
+		fake.Step(100 * 365 * 24 * time.Hour)
+		q.Done(item)
+	}
+	work := getReport(t, Handler(q), "").Queues[0].Detail.Durations.Work
+	require.EqualValues(t, 4, work.Count)
+	require.Nil(t, work.MeanSeconds)
+	require.Equal(t, unknown, work.mean())
+	require.Contains(t, get(t, Handler(q), ""), "At work: 4 durations, half of them longer than 12 d 03 h")
 }

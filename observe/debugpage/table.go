@@ -33,7 +33,7 @@ type row struct {
 // A cell is a value as it is shown.
 type cell struct {
 	Format, Text string
-	// KeyLength is that of a key that is cut.
+	// KeyLength is that of a key, or the name of a group, that is cut.
 	KeyLength int
 	// Stuck: the item of this key is.
 	Stuck bool
@@ -55,6 +55,7 @@ const (
 	asRate     = "rate"
 	asGraph    = "graph"
 	asRatio    = "ratio"
+	asBrief    = "brief"
 )
 
 // A column is a heading with what is below it, in a row of type R.
@@ -84,8 +85,15 @@ func newRow(of any, cells []cell) row {
 	switch of := of.(type) {
 	case item:
 		cells[0].KeyLength, cells[0].Stuck, r.Stuck = of.KeyLength, of.Stuck, of.Stuck
+		for i := range cells[1:] {
+			if cells[i+1].Format == asWords { // its group
+				cells[i+1].KeyLength = of.GroupLength
+			}
+		}
 	case failure:
 		cells[0].KeyLength = of.KeyLength
+	case group:
+		cells[0].KeyLength = of.GroupLength
 	case queueReport:
 		r.ID = of.ID
 	}
@@ -118,6 +126,9 @@ func formatValue(format string, value any) string {
 	case int:
 		if format == asWorker && v == 0 {
 			return unknown
+		}
+		if format == asBrief {
+			return formatBrief(v)
 		}
 		return formatCount(v)
 	case uint64:

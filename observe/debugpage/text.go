@@ -112,7 +112,7 @@ func (r row) texts() (texts []string) {
 			continue
 		case i == 0 && r.Stuck:
 			c.Text = "stuck: " + shownKey{c.Text, c.KeyLength}.inWords()
-		case i == 0:
+		default:
 			c.Text = shownKey{c.Text, c.KeyLength}.inWords()
 		}
 		texts = append(texts, c.Text)

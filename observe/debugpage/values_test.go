@@ -32,14 +32,14 @@ func counting(t *testing.T) *shardq.Coalescer[string, int] {
 func TestValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is known
 		c := counting(t)
-		h := must(t, Options{Queues: []shardq.Observable{c.Queue()}})
+		h := reproducible(must(t, Options{Queues: []shardq.Observable{c.Queue()}}))
 		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "coalescer.txt", get(t, h, "?format=text"))
 
 		require.Equal(t, &values{Keys: 2, Weight: 1500, Capacity: 1500, Put: 5, Merged: 2, MergedShare: 0.4}, getReport(t, h, "").Queues[0].Values)
 		page := get(t, h, "")
 		require.Contains(t, page, `aria-label="Pending values"`)
-		require.Contains(t, page, `<span data-value="values.weight" data-format="count">1,500</span><small> of 1,500</small>`)
+		require.Contains(t, page, `<span data-value="values.weight" data-format="brief" title="1,500">1,500</span><small title=" of 1,500"> of 1,500</small>`)
 		require.NoError(t, c.Put("more", 1))
 		require.EqualValues(t, 1, getReport(t, h, "").Queues[0].Values.Exceeded)
 

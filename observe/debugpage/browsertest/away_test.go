@@ -84,6 +84,22 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b.requireNoComplaints()
 }
 
+// TestOnlyQueueGivesWayToAnother: of another name, to which the page leads.
+func TestOnlyQueueGivesWayToAnother(t *testing.T) {
+	b := newTab(t)
+	var listed atomic.Pointer[shardq.Queue[string]]
+	listed.Store(shardq.Must(shardq.Options[string]{Name: "first"}))
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{listed.Load()} }}))
+	link := `document.getElementById("elsewhere").checkVisibility()`
+	require.False(t, evaluate[bool](b, link))
+	listed.Store(shardq.Must(shardq.Options[string]{Name: "second"}))
+	b.waitFor(connection + `"away"`)
+	require.True(t, evaluate[bool](b, link))
+	b.run(click("#elsewhere"))
+	b.waitFor(`document.getElementById("name")?.textContent === "second" && ` + connection + `"live"`)
+	require.False(t, evaluate[bool](b, link))
+}
+
 // between serves a page of a queue, with what a test puts between.
 func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
 	t.Helper()

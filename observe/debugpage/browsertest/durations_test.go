@@ -36,7 +36,7 @@ func (q *timed) work(durations ...time.Duration) {
 const workChart = `[data-chart="detail.durations.work"] `
 
 // TestDurationsOfTheLastMinutes: they are what a queue says that has counted nothing else; they end with the window,
-// and begin anew with another queue of the same name.
+// and begin anew with another queue of the same name that cannot be told from it but by its counts.
 func TestDurationsOfTheLastMinutes(t *testing.T) {
 	lately := []time.Duration{3 * time.Second, time.Second, 900 * time.Millisecond, 40 * time.Millisecond}
 	only := newTimed()
@@ -47,20 +47,21 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 		q.work(time.Millisecond, 20*time.Millisecond)
 	}
 	queue := shardq.Observable(q)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
 	sinceMade := s.texts(workChart + "td.all")
 	require.Equal(t, "At work: 100 durations, half of them at most 1.0 ms", label())
 
-	s.step(90*time.Second, unchanged)
+	s.step(90*time.Second, alike)
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
 	require.Empty(t, s.texts(workChart+"g.recent rect"))
+	require.Equal(t, "At work, last 1 m 30 s: nothing; since it was made: 100 durations, half of them at most 1.0 ms", label())
 	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
 
 	q.work(lately...)
-	s.step(2*time.Minute, unchanged)
+	s.step(2*time.Minute, alike)
 	require.True(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
 	require.Equal(t, want.texts(workChart+"td.all"), s.texts(workChart+"td.recent"))
 	require.Equal(t, "104", s.texts(workChart + "td.all")[4])
@@ -72,22 +73,99 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	require.Equal(t, "≤ 1.0 s: 2, 2 of them lately", s.texts(workChart + "g.recent title")[9])
 	require.Equal(t, []string{"≤ 1.9 ms", "≤ 4.0 s"}, s.texts(workChart+".axis span"))
 
-	s.step(4*time.Minute, unchanged) // before that, nobody remembers
+	s.step(4*time.Minute, alike) // before that, nobody remembers
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, "last 4 m 00 s", s.text(workChart+"th.recent"))
+
+	for range 5 { // as soon as only a few seconds are missing, it is all of the window
+		s.step(57*time.Second, alike)
+	}
+	require.Equal(t, "last 5 m", s.text(workChart+"th.recent"))
 
 	other := newTimed() // which has counted as much, but not the same
 	for range 104 {
 		other.work(time.Minute)
 	}
 	queue = other
-	s.step(time.Second, unchanged)
+	s.step(time.Second, alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
 	require.Equal(t, "At work: 104 durations, half of them at most 1 m 04 s", label())
 	require.Equal(t, "–", s.text(`.tile [data-rate="counters.done"]`), "there is nothing to compare")
 	other.work(time.Minute)
-	s.step(10*time.Second, unchanged)
+	s.step(10*time.Second, alike)
 	require.Equal(t, "1", s.texts(workChart + "td.recent")[4])
 	require.Equal(t, "0.1", s.text(`.tile [data-rate="counters.done"]`))
 	s.requireNoComplaints()
+}
+
+// alike has each queue look the same to the page, as those do that cannot be compared.
+func alike(report map[string]any) { queueIn(report, 0)["instance"] = "alike" }
+
+// TestQueueThatIsReplacedByABusierOne: made alike, and with more of everything.
+func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
+	first, busier := newTimed(), newTimed()
+	first.work(time.Second)
+	for range 1000 {
+		busier.work(time.Second)
+	}
+	queue := shardq.Observable(first)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	s.step(time.Second, unchanged)
+	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
+	queue = busier
+	s.step(time.Second, unchanged)
+	require.Equal(t, "–", s.text(`.tile [data-rate="counters.added"]`))
+	require.Equal(t, "At work: 1,000 durations, half of them at most 1.0 s", s.attributes(workChart+"svg", "aria-label")[0])
+	s.step(time.Second, unchanged)
+	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
+	s.requireNoComplaints()
+}
+
+// TestSumBeyondCounting: there is no mean then, also not of the last minutes.
+func TestSumBeyondCounting(t *testing.T) {
+	q := newTimed()
+	q.work(100 * 365 * 24 * time.Hour)
+	s := newStepped(t, q)
+	require.Equal(t, "36,500 d 00 h", s.texts(workChart + "td.all")[3])
+	for range 3 {
+		q.work(100 * 365 * 24 * time.Hour)
+	}
+	s.step(10*time.Second, unchanged)
+	require.Equal(t, "–", s.texts(workChart + "td.all")[3])
+	require.Equal(t, "–", s.texts(workChart + "td.recent")[3])
+	require.Equal(t, "At work, last 10 s: 3 durations, half of them longer than 12 d 03 h; since it was made: 4 durations, half of them longer than 12 d 03 h",
+		s.attributes(workChart+"svg", "aria-label")[0])
+	s.requireNoComplaints()
+}
+
+// TestChartsWithoutDurations: they say so, and take no room for it until there are some.
+func TestChartsWithoutDurations(t *testing.T) {
+	q := newTimed()
+	s := newStepped(t, q)
+	visible := func() []bool {
+		return evaluate[[]bool](s.tab, `[".nothing", ".numbers", ".bars", ".axis"].map(part => document.querySelector('`+workChart+`' + part).checkVisibility())`)
+	}
+	require.Equal(t, []bool{true, false, false, false}, visible())
+	q.work(time.Second)
+	s.step(time.Second, unchanged)
+	require.Equal(t, []bool{false, true, true, true}, visible())
+	s.requireNoComplaints()
+}
+
+// TestValuesThatGoBack: the values of a Coalescer that cannot be told from the one before are another's if they are less.
+func TestValuesThatGoBack(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+		Queue: shardq.Options[int]{Name: "clicks", Shards: 1}, Merge: func(pending, next int) int { return pending + next },
+	})
+	for _, name := range []string{"put", "merged", "exceeded"} {
+		with := func(n int) func(map[string]any) {
+			return func(report map[string]any) { alike(report); set(queueIn(report, 0), "values."+name, n) }
+		}
+		s := newSteppedOf(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}, "", with(100))
+		s.step(time.Second, with(100))
+		require.Equal(t, "0", s.text(`.tile [data-rate="values.put"]`))
+		s.step(time.Second, with(99))
+		require.Equal(t, "–", s.text(`.tile [data-rate="values.put"]`), name)
+		s.requireNoComplaints()
+	}
 }

@@ -165,7 +165,9 @@ func TestHostileKeysRunNothing(t *testing.T) {
 	require.Contains(t, keys, "later "+hostile[0])
 	require.Contains(t, keys, `"\xff\xfe\xfd"`)
 	require.Contains(t, keys, `"evil\u202egnp.exe"`)
-	require.Contains(t, b.texts(rows+" small"), "… 1,048,576 bytes")
+	require.Contains(t, b.texts(rows+" .key small"), "… 1,048,576 bytes")
+	require.Contains(t, b.texts(rows+" .word small"), "… 1,048,576 bytes", "of its group")
+	require.NotContains(t, strings.Join(b.texts(rows+" bdi"), " "), "bytes")
 	b.requireNoComplaints()
 }
 
@@ -351,18 +353,48 @@ func TestOverview(t *testing.T) {
 
 // TestNarrow: at the width of a phone, nothing is wider than the screen but what scrolls by itself.
 func TestNarrow(t *testing.T) {
-	b := newTab(t)
 	q := resting(newFake())
 	q.Add(strings.Repeat("long", 50))
-	b.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+	for _, width := range []int64{320, 360} {
+		b := newTab(t)
+		b.run(chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile))
+		requireNothingTooWide(b, width, q)
+	}
+}
+
+// TestNarrowAfterAWhile: when there is the column of the last minutes, with the longest durations that are shown.
+func TestNarrowAfterAWhile(t *testing.T) {
+	q := newTimed()
+	q.work(400*24*time.Hour, 999*time.Millisecond)
+	s := newStepped(t, q)
+	s.step(4*time.Minute+38*time.Second, unchanged)
+	q.work(400*24*time.Hour, 999*time.Millisecond)
+	s.step(time.Second, unchanged)
+	require.Equal(t, "last 4 m 39 s", s.text(workChart+"th.recent"))
+	for _, width := range []int64{320, 360} {
+		s.run(chromedp.EmulateViewport(width, 740, chromedp.EmulateMobile))
+		s.waitForFrames(2)
+		requireAsWideAs(s.tab, width)
+	}
+	s.requireNoComplaints()
+}
+
+// requireAsWideAs fails if the page is wider than the screen.
+func requireAsWideAs(b *tab, width int64) {
+	b.t.Helper()
+	require.LessOrEqual(b.t, evaluate[int64](b, `document.documentElement.scrollWidth`), width)
+	require.Equal(b.t, width, evaluate[int64](b, `innerWidth`))
+}
+
+func requireNothingTooWide(b *tab, width int64, q shardq.Observable) {
+	b.t.Helper()
 	for _, options := range []debugpage.Options{
 		{Queues: []shardq.Observable{q}},
 		{Queues: []shardq.Observable{q, shardq.Must(shardq.Options[int]{Name: strings.Repeat("long-name-", 19)})}},
 		{Queues: []shardq.Observable{shardq.Must(shardq.Options[int]{Shards: 4096})}},
 	} {
-		b.open(serve(t, options))
-		require.LessOrEqual(t, evaluate[int](b, `document.documentElement.scrollWidth`), 360)
-		require.Equal(t, 360, evaluate[int](b, `innerWidth`))
+		b.open(serve(b.t, options))
+		requireAsWideAs(b, width)
 	}
 	b.requireNoComplaints()
 }
@@ -383,8 +415,31 @@ func TestContrast(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `document.getAnimations().length`))
 }
 
-// contrasts is an expression for the texts that have too little. The colours of a heat map are there as samples.
-const contrasts = `(() => {
+// TestContrastOfBars: they, or their outlines, stand out from what is behind by 3 to 1, as WCAG AA has it of graphics: also
+// those that the bars of the last minutes are in front of.
+func TestContrastOfBars(t *testing.T) {
+	q := newTimed()
+	q.work(time.Second)
+	s := newStepped(t, q)
+	q.work(time.Second)
+	s.step(time.Second, unchanged)
+	for _, scheme := range []string{"light", "dark"} {
+		call(s.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		for _, bars := range []string{workChart + ".all rect", workChart + ".recent rect"} {
+			stands := evaluate[float64](s.tab, `(() => {
+				`+luminances+`
+				const bar = document.querySelector(`+quote(bars)+`), style = getComputedStyle(bar), back = [];
+				for (let a = bar.closest("figure"); a; a = a.parentElement) back.unshift(getComputedStyle(a).backgroundColor);
+				const to = (colour) => contrast(over(back), over([...back, colour]));
+				return Math.max(to(style.fill), style.stroke === "none" ? 1 : to(style.stroke));
+			})()`)
+			require.GreaterOrEqual(t, stands, 3.0, scheme+bars)
+		}
+	}
+}
+
+// luminances are functions to compare colours with.
+const luminances = `
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
 	const over = (colours) => { // from the back to the front
 		canvas.clearRect(0, 0, 1, 1);
@@ -393,6 +448,15 @@ const contrasts = `(() => {
 	};
 	const luminance = (rgb) => rgb.map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 		.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+	const contrast = (one, other) => {
+		const [x, y] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+		return (x + 0.05) / (y + 0.05);
+	};
+`
+
+// contrasts is an expression for the texts that have too little. The colours of a heat map are there as samples.
+const contrasts = `(() => {
+` + luminances + `
 	const samples = document.createElement("div");
 	for (let i = 0; i < 10; i++) { const s = document.createElement("span"); s.className = "h" + i; s.textContent = "h" + i; samples.append(s) }
 	document.querySelector("main").append(samples);
@@ -402,8 +466,7 @@ const contrasts = `(() => {
 		if (!text || e.closest("script, noscript, svg, .unseen") || !e.checkVisibility()) continue;
 		const back = [];
 		for (let a = e; a; a = a.parentElement) back.unshift(getComputedStyle(a).backgroundColor);
-		const [x, y] = [luminance(over(back)), luminance(over([...back, getComputedStyle(e).color]))].sort((a, b) => b - a);
-		const ratio = (x + 0.05) / (y + 0.05);
+		const ratio = contrast(over(back), over([...back, getComputedStyle(e).color]));
 		if (ratio < 4.5) poor.push(e.className + " " + e.textContent.slice(0, 30) + ": " + ratio.toFixed(2));
 	}
 	samples.remove();
@@ -433,7 +496,7 @@ func TestAccessibleNames(t *testing.T) {
 	require.Contains(t, roles["navigation"], "What the map of the shards shows")
 	require.Contains(t, roles["region"], "In processing, the longest first")
 	require.Contains(t, roles["columnheader"], "For")
-	for _, role := range []string{"button", "link", "image", "region", "navigation", "list", "columnheader"} {
+	for _, role := range []string{"button", "link", "image", "region", "navigation", "list", "columnheader", "table", "figure", "DescriptionList"} {
 		require.NotEmpty(t, roles[role], role)
 		for _, name := range roles[role] {
 			if role == "list" && name == "" {

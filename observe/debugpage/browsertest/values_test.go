@@ -3,6 +3,7 @@ package browsertest
 import (
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
@@ -48,4 +49,33 @@ func TestValuesOfACoalescer(t *testing.T) {
 	b.waitForText(".state .trend", "full")
 	b.waitForText(`[data-value="values.exceeded"]`, "1")
 	b.requireNoComplaints()
+}
+
+// TestLargeWeights: of bytes, say, which keep to their tile at any width; the whole number is at hand.
+func TestLargeWeights(t *testing.T) {
+	for weight, want := range map[int]string{
+		9_999_999:         "9,999,999 of 9,999,999",
+		10_737_418_240:    "10 G of 10 G",
+		1_099_511_627_776: "1.0 T of 1.0 T",
+	} {
+		b := newTab(t)
+		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+			Queue:    shardq.Options[string]{Name: "uploads", Metrics: true},
+			Merge:    func(pending, next int) int { return pending + next },
+			Weight:   func(value int) int { return value },
+			Capacity: weight,
+		})
+		require.NoError(t, c.Put("first", weight))
+		b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}))
+		tile := `.tile:has([data-value="values.weight"])`
+		require.Equal(t, want, b.text(tile+" b"))
+		require.Equal(t, b.text(`.facts [data-value="values.weight"]`), b.attributes(tile+" b span", "title")[0])
+		for _, width := range []int64{1280, 390, 360} {
+			b.run(chromedp.EmulateViewport(width, 800))
+			b.waitForFrames(2)
+			require.Empty(t, evaluate[[]string](b, `[...document.querySelectorAll(".tile, .tile b")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)`), width)
+			requireAsWideAs(b, width)
+		}
+		b.requireNoComplaints()
+	}
 }
