@@ -33,7 +33,9 @@ type Options struct {
 	// List returns further queues to show, for a program whose queues come and go. It is
 	// called once in each request that is allowed. Of several queues of one name all but the first have a
 	// number, which a queue keeps for as long as it is in each list, whatever its place (if it can be compared, as
-	// queues can). Default: none.
+	// queues can). It should return the same values
+	// for the same queues each time: one that differs is another queue to the page, and its graphs begin anew.
+	// Default: none.
 	List func() []shardq.Observable
 
 	// Title is the heading of the page. Default: "Work queues".
