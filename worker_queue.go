@@ -36,11 +36,12 @@ func (s *queueSource[T]) succeeded(item T) {
 }
 
 func (s *queueSource[T]) take(ctx context.Context) (item T, priority int, err error) {
-	return s.queue.shards.GetContextWithPriority(ctx)
+	item, priority, _, err = s.queue.shards.GetContextAt(ctx)
+	return item, priority, err
 }
 
 func (s *queueSource[T]) takeBatch(ctx context.Context, items []T, priorities []int) (n int, err error) {
-	return s.queue.shards.GetBatchWithPriorities(ctx, items, priorities)
+	return s.queue.shards.GetBatchAt(ctx, items, priorities, nil)
 }
 
 // giveBack adds an item again. No shutdown that began meanwhile can drop it unseen: if there

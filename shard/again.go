@@ -5,10 +5,13 @@ package shard
 // it, and somebody is there to take what that makes ready.
 func (s *Set[T]) Again(item T) (inProcessing bool) {
 	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	return s.again(s.shardOf(item, hash), item, uint32(hash))
+}
+
+func (s *Set[T]) again(sh *shard[T], item T, hash uint32) (inProcessing bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, _ := sh.find(item, uint32(hash))
+	id, _ := sh.find(item, hash)
 	if id == 0 {
 		return false
 	}

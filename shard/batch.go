@@ -57,13 +57,18 @@ func (s *Set[T]) addSome(items []T) {
 // wake-ups of [Set.AddBatch].
 func (s *Set[T]) DoneBatch(items []T) {
 	var misused []T
+	defer s.reportAll(&misused)
 	defer s.room.Look() // as in AddBatch
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		misused = append(misused, s.doneSome(items[:n])...)
 		items = items[n:]
 	}
-	for _, item := range misused {
+}
+
+// reportAll reports Dones of items that were not in processing.
+func (s *Set[T]) reportAll(misused *[]T) {
+	for _, item := range *misused {
 		s.report(DoneWithoutGet, item)
 	}
 }
@@ -76,6 +81,11 @@ func (s *Set[T]) doneSome(items []T) (misused []T) {
 	for i, item := range items {
 		s.deal(&d, i, item)
 	}
+	return s.doneDealt(items, &d)
+}
+
+// doneDealt ends the processing of items that were dealt. It calls no user code.
+func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
 	queued, ignored := false, uint64(0)
 	for d.next() {
 		sh := &s.shards[d.shard]
@@ -111,12 +121,6 @@ func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
 	return s.getSome(ctx, hand[T]{items: dst})
 }
 
-// GetBatchWithPriorities is [Set.GetBatch] that also returns the priorities with which the
-// items were ready, in a slice that has as much room as dst.
-func (s *Set[T]) GetBatchWithPriorities(ctx context.Context, dst []T, priorities []int) (n int, err error) {
-	return s.getSome(ctx, hand[T]{dst, priorities[:len(dst)]})
-}
-
 func (s *Set[T]) getSome(ctx context.Context, h hand[T]) (n int, err error) {
 	if err := ctx.Err(); err != nil || len(h.items) == 0 {
 		return 0, err
@@ -130,16 +134,21 @@ func (s *Set[T]) getSome(ctx context.Context, h hand[T]) (n int, err error) {
 // A hand is where a consumer wants to have what is handed out.
 type hand[T comparable] struct {
 	items []T
-	// priorities get those of the items, unless they are nil.
+	// priorities and places get those of the items, unless they are nil.
 	priorities []int
+	places     []Place
 }
 
 // part returns the places n to m-1.
 func (h hand[T]) part(n, m int) hand[T] {
-	if h.priorities == nil {
-		return hand[T]{items: h.items[n:m]}
+	h.items = h.items[n:m]
+	if h.priorities != nil {
+		h.priorities = h.priorities[n:m]
 	}
-	return hand[T]{h.items[n:m], h.priorities[n:m]}
+	if h.places != nil {
+		h.places = h.places[n:m]
+	}
+	return h
 }
 
 // takeSome hands out what is ready, at most as much as there is room for.
@@ -170,22 +179,27 @@ func (s *Set[T]) takeSome(h hand[T]) (n int) {
 	return n
 }
 
-// takeOneByOne is takeSome where there are priorities or groups: to every item its own look.
+// takeOneByOne is takeSome where there are priorities or groups: to every item
+// its own look. The clock, which may panic, was read before the first: no item is
+// out of the queue then.
 func (s *Set[T]) takeOneByOne(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
-		item, priority, ok := s.take()
+		item, priority, at, ok := s.takeNow()
 		if !ok {
 			break
 		}
-		h.put(n, item, priority)
+		h.put(n, item, priority, at)
 	}
 	return n
 }
 
-func (h hand[T]) put(n int, item T, priority int) {
+func (h hand[T]) put(n int, item T, priority int, at Place) {
 	h.items[n] = item
 	if h.priorities != nil {
 		h.priorities[n] = priority
+	}
+	if h.places != nil {
+		h.places[n] = at
 	}
 }
 
@@ -208,7 +222,7 @@ func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
 		if !ok {
 			break
 		}
-		h.put(n, item, sh.priorityTaken())
+		h.put(n, item, sh.priorityTaken(), Place(sh.number))
 	}
 	sh.served += uint16(n)
 	return n

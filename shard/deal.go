@@ -34,7 +34,11 @@ func (s *Set[T]) deal(d *deal, place int, item T) {
 		sh, to = s.addressInGroup(item, hash)
 		d.tags[place] = to.tag
 	}
-	number := sh.number
+	d.add(place, hash, sh.number)
+}
+
+// add puts the item at a place of the batch on the pile of its shard.
+func (d *deal) add(place int, hash uint64, number uint16) {
 	d.hashes[place], d.shards[place] = uint32(hash), number
 	p := number % uint16(len(d.piles))
 	d.put(&d.piles[p], uint8(place+1))

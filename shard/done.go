@@ -6,9 +6,13 @@ package shard
 func (s *Set[T]) Done(item T) {
 	s.refreshForWork()
 	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	s.doneIn(s.shardOf(item, hash), item, uint32(hash))
+}
+
+// doneIn is Done of an item of the shard. User code, the hooks, comes last.
+func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
-	outcome := sh.doneLocked(item, uint32(hash))
+	outcome := sh.doneLocked(item, hash)
 	sh.mu.Unlock()
 	if outcome.wakes() {
 		s.wake()
@@ -16,11 +20,10 @@ func (s *Set[T]) Done(item T) {
 	if outcome.quiet {
 		s.drained.settle()
 	}
-	if s.room != nil {
-		s.room.Look() // last, for it may panic
-	}
 	if outcome.effect == ignore {
-		s.report(DoneWithoutGet, item)
+		s.report(DoneWithoutGet, item) // nothing was released, so there is no watermark to report
+	} else if s.room != nil {
+		s.room.Look() // last, for it may panic
 	}
 }
 

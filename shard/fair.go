@@ -6,12 +6,12 @@ package shard
 // gets as much as one that has a shard for itself.
 
 // takeFairly is take for a set with groups.
-func (s *Set[T]) takeFairly() (item T, priority int, ok bool) {
+func (s *Set[T]) takeFairly() (item T, priority int, at Place, ok bool) {
 	lane := s.lane()
 	for {
 		sh := s.lockInTurn(lane)
 		if sh == nil {
-			return item, 0, false
+			return item, 0, 0, false
 		}
 		var over bool
 		item, over, ok = sh.takeInTurn()
@@ -23,7 +23,7 @@ func (s *Set[T]) takeFairly() (item T, priority int, ok bool) {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
 		if ok || len(s.shards) == 1 {
-			return item, priority, ok
+			return item, priority, Place(sh.number), ok
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}

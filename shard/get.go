@@ -9,7 +9,7 @@ import (
 // other Get returns it. It blocks while nothing is ready. After a shutdown it
 // returns what is still ready, and otherwise the zero T and true, at once.
 func (s *Set[T]) Get() (item T, shutdown bool) {
-	if item, _, ok := s.take(); ok {
+	if item, _, _, ok := s.take(); ok {
 		s.setWatchdog()
 		return item, false
 	}
@@ -28,7 +28,7 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
-	if item, _, ok := s.take(); ok {
+	if item, _, _, ok := s.take(); ok {
 		s.setWatchdog()
 		return item, nil
 	}
@@ -49,9 +49,14 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 	return n, nil
 }
 
-// take hands out an item, and its priority, if one is ready.
-func (s *Set[T]) take() (item T, priority int, ok bool) {
+// take hands out an item, with its priority and its place, if one is ready.
+func (s *Set[T]) take() (item T, priority int, at Place, ok bool) {
 	s.refreshForWork()
+	return s.takeNow()
+}
+
+// takeNow is take without a look at the clock, so it calls no user code.
+func (s *Set[T]) takeNow() (item T, priority int, at Place, ok bool) {
 	if s.group != nil {
 		return s.takeFairly()
 	}
@@ -61,7 +66,7 @@ func (s *Set[T]) take() (item T, priority int, ok bool) {
 		item, ok = sh.takeLocked()
 		priority = sh.priorityTaken()
 		sh.mu.Unlock()
-		return item, priority, ok
+		return item, priority, 0, ok
 	}
 	lane := s.lane()
 	if u := s.urgency.Load(); u != nil {
@@ -70,7 +75,7 @@ func (s *Set[T]) take() (item T, priority int, ok bool) {
 	for {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
-			return item, 0, false
+			return item, 0, 0, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
@@ -79,7 +84,7 @@ func (s *Set[T]) take() (item T, priority int, ok bool) {
 		priority = sh.priorityTaken()
 		sh.mu.Unlock()
 		if ok {
-			return item, priority, true
+			return item, priority, Place(sh.number), true
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}

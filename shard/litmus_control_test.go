@@ -46,7 +46,7 @@ func desks(t failer, config Config[int], first func(d *desk)) func(round int) *d
 
 func (d *desk) cancel1() { d.was = d.Cancel(1) }
 
-func (d *desk) takeOne() { _, _, d.taken = d.take() }
+func (d *desk) takeOne() { _, _, _, d.taken = d.take() }
 
 func (d *desk) work() {
 	for item, shutdown := d.Get(); !shutdown; item, shutdown = d.Get() {

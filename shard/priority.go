@@ -1,7 +1,5 @@
 package shard
 
-import "context"
-
 // addAtPriority is Add of an item that is to have a priority at least.
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if priority == 0 {
@@ -117,28 +115,12 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 
 // GetWithPriority is [Set.Get] that also returns the priority with which the item was ready.
 func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	if item, priority, ok := s.take(); ok {
+	if item, priority, _, ok := s.take(); ok {
 		s.setWatchdog()
 		return item, priority, false
 	}
 	var one [1]T
 	var its [1]int
-	_, shutdown, _ = s.await(nil, hand[T]{one[:], its[:]})
+	_, shutdown, _ = s.await(nil, hand[T]{items: one[:], priorities: its[:]})
 	return one[0], its[0], shutdown
-}
-
-// GetContextWithPriority is [Set.GetWithPriority] for as long as ctx lasts, with the errors
-// of [Set.GetContext].
-func (s *Set[T]) GetContextWithPriority(ctx context.Context) (item T, priority int, err error) {
-	if err := ctx.Err(); err != nil {
-		return item, 0, err
-	}
-	if item, priority, ok := s.take(); ok {
-		s.setWatchdog()
-		return item, priority, nil
-	}
-	var one [1]T
-	var its [1]int
-	_, err = s.awaitContext(ctx, hand[T]{one[:], its[:]})
-	return one[0], its[0], err
 }

@@ -238,7 +238,7 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 }
 
 // takeByPriority is take for a set with a board.
-func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, ok bool) {
+func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, at Place, ok bool) {
 	for {
 		lower := s.lowerEvery > 0 && lane.gets.Add(1)%s.lowerEvery == 0
 		var sh *shard[T]
@@ -248,7 +248,7 @@ func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, o
 			sh = s.lockUrgent(u, lane.turn.Load())
 		}
 		if sh == nil {
-			return item, 0, false
+			return item, 0, 0, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
@@ -261,7 +261,7 @@ func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, o
 		priority = sh.priorityTaken()
 		sh.mu.Unlock()
 		if ok {
-			return item, priority, true
+			return item, priority, Place(sh.number), true
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}
