@@ -63,8 +63,12 @@ type Coalescer[K comparable, V any] struct {
 	buffers  sync.Pool // of *[]K
 }
 
-// MaxValueWeight is the greatest weight that a value of a [Coalescer] can have.
-const MaxValueWeight = 1 << 40
+// MaxValueWeight is the greatest weight that a value of a [Coalescer] can have: a
+// tebibyte, if a weight is of bytes.
+//
+// On 32-bit platforms it is the greatest int, 1<<31 - 1, because a Weight returns
+// an int.
+const MaxValueWeight = min(1<<40, math.MaxInt)
 
 // CoalescerOptions configure a [Coalescer].
 type CoalescerOptions[K comparable, V any] struct {
@@ -265,7 +269,7 @@ func (c *Coalescer[K, V]) values() *Values {
 	v := c.stripes.count()
 	v.Capacity, v.Exceeded, v.Weight = c.capacity, c.room.Exceeded(), v.Keys
 	if c.room != nil {
-		v.Weight = int(c.room.Held())
+		v.Weight = int(min(c.room.Held(), math.MaxInt)) // what an int can hold
 	}
 	return &v
 }

@@ -962,3 +962,24 @@ func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 		require.NoError(t, <-later)
 	})
 }
+
+// On 32-bit platforms weights are bounded by what an int can hold, and so is their
+// sum in Stats; the room itself counts on.
+func TestC56GreatestWeight(t *testing.T) {
+	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+		Merge:  func(pending, next int) int { return pending + next },
+		Weight: func(int) int { return math.MaxInt },
+	})
+	for key := range 3 {
+		require.NoError(t, c.Put(key, 1))
+	}
+	greatest := int64(shardq.MaxValueWeight)
+	require.Equal(t, min(int64(1<<40), int64(math.MaxInt)), greatest)
+	require.Equal(t, int(min(3*greatest, int64(math.MaxInt))), c.Stats().Values.Weight)
+	for range 3 {
+		key, _, err := c.Take(t.Context())
+		require.NoError(t, err)
+		c.Done(key)
+	}
+	require.Zero(t, c.Stats().Values.Weight)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func TestC47Weights(t *testing.T) {
 	q.Add("b/0")
 	require.Equal(t, []string{"a/0", "b/0", "b/1", "a/1", "b/2", "b/3", "a/2", "a/3"}, handedOut(q))
 
-	weights["a"] = 1 << 62
+	weights["a"] = math.MaxInt
 	q.Add("a/0")
 	for info := range q.Groups() {
 		require.Equal(t, shardq.MaxGroupWeight, info.Weight)

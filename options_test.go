@@ -2,6 +2,7 @@ package shardq_test
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -65,6 +66,12 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		"Options.LowWatermark is 0 and HighWatermark 0":       {OnWatermark: onWatermark},
 		"Options.StuckAfter is 0s":                            {OnStuck: onStuck},
 		"Options.StuckAfter is -1s":                           {OnStuck: onStuck, StuckAfter: -time.Second},
+		"Options.LowWatermark is 3 and HighWatermark 2":       {HighWatermark: 2, LowWatermark: 3},
+		"Options.LowWatermark is 0 and HighWatermark -1":      {HighWatermark: -1, Logger: slog.Default()},
+		"Options.LowWatermark is 7 and HighWatermark 0":       {LowWatermark: 7, Logger: slog.Default()},
+		"Options.StuckAfter is -2s: want 0 (never) or more":   {StuckAfter: -2 * time.Second},
+		"Options.StuckAfter is -3s: want 0 (never) or more":   {StuckAfter: -3 * time.Second, Logger: slog.Default()},
+		"Options.GroupLimit is -1":                            {GroupLimit: -1},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, fault)
@@ -72,10 +79,11 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 	}
 }
 
-// What belongs to a hook has no effect without it.
+// What belongs to a hook has no effect without it, but must be possible.
 func TestOptionsOfHooksThatAreNotSet(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{HighWatermark: -1, LowWatermark: 7, StuckAfter: -1})
+	q := shardq.Must(shardq.Options[string]{HighWatermark: 7, LowWatermark: 1, StuckAfter: time.Second})
 	requireCycle(t, q, "a")
+	require.False(t, q.Configuration().Ages)
 }
 
 func TestStableRoutingNamesTheTypesItCannotRoute(t *testing.T) {

@@ -211,9 +211,11 @@ func TestC49FaultsOfTheOptions(t *testing.T) {
 	}
 	all := func(context.Context, []int) []error { return nil }
 	_, err = shardq.NewWorkers(newQueue[int](1), shardq.WorkerOptions[int]{
-		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1, Drain: &shardq.DrainOptions{Waiting: 9},
+		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1, Drain: &shardq.DrainOptions{Waiting: 9, Limit: -1},
 	})
-	for _, text := range []string{"both set", "BatchSize is 0", "Drain.Waiting", "DrainTimeout is -1ns"} {
+	for _, text := range []string{
+		"both set", "BatchSize is 0", "Drain: DrainOptions.Waiting is 9", "Drain: DrainOptions.Limit is -1", "DrainTimeout is -1ns",
+	} {
 		require.ErrorContains(t, err, text)
 	}
 	_, err = shardq.NewWorkers(newQueue[string](1), shardq.WorkerOptions[string]{

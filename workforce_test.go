@@ -213,6 +213,8 @@ func TestConfiguration(t *testing.T) {
 	assert.True(t, strings.HasPrefix(zero.Limiter, "*limiter."), zero.Limiter)
 	assert.Equal(t, "stable hash", shardq.Must(shardq.Options[string]{StableRouting: true}).Configuration().Routing)
 	assert.Equal(t, "hash function", shardq.Must(shardq.Options[string]{Hash: func(string) uint64 { return 0 }}).Configuration().Routing)
+	assert.Equal(t, "interface {}", shardq.Must(shardq.Options[any]{}).Configuration().Item)
+	assert.Equal(t, "error", shardq.Must(shardq.Options[error]{}).Configuration().Item)
 	metrics := shardq.Must(shardq.Options[string]{Metrics: true}).Configuration()
 	assert.True(t, metrics.Ages && metrics.Metrics)
 }

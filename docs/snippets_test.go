@@ -47,7 +47,7 @@ var (
 
 // importable is what a block may use without importing it.
 var importable = []string{
-	"context", "errors", "fmt", "log", "os", "os/signal", "sync", "testing", "testing/synctest", "time",
+	"context", "errors", "fmt", "log", "os", "os/signal", "sync", "syscall", "testing", "testing/synctest", "time",
 	"github.com/shardq/shardq",
 	"github.com/shardq/shardq/clock",
 	"github.com/shardq/shardq/limiter",

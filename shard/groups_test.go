@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -211,7 +212,7 @@ func (m *fairModel) add(item, priority int) {
 func (m *fairModel) get() (item, priority int) {
 	name := m.ring[0]
 	g := m.groups[name]
-	priority = -1 << 62
+	priority = math.MinInt
 	for p, items := range g.levels {
 		if len(items) > 0 {
 			priority = max(priority, p)

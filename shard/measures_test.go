@@ -202,7 +202,6 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 // TestC34MeasuresAreSmall: what a shard has for its measures, before and after the first
 // items.
 func TestC34MeasuresAreSmall(t *testing.T) {
-	needs64Bits(t)
 	fake := clock.NewFake(start)
 	config := Config[string]{Shards: 16, Clock: fake, Tick: time.Millisecond, Ages: true}
 	without := allocated(func() { newSink = New(config) })

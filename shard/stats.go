@@ -82,7 +82,9 @@ type Values struct {
 	// Keys is the number of keys with a pending value.
 	Keys int
 	// Weight is what the pending values weigh: as much as there are keys, unless values are
-	// weighed. Capacity is how much that may be for those who ask for room; 0 is no bound.
+	// weighed. If that is more than an int can hold, as it may be on 32-bit platforms,
+	// Weight is the greatest int. Capacity is how much that may be for those who ask for
+	// room; 0 is no bound.
 	Weight, Capacity int
 	// Put counts the values that were put and taken in, and Merged those of them whose key had
 	// a pending value.

@@ -56,7 +56,7 @@ func TestTimeLeftOfTheLongest(t *testing.T) {
 		s.AddAfter(item, math.MaxInt64)
 	}
 	require.Equal(t, map[time.Duration]uint64{math.MaxInt64: 3}, left(t, s))
-	require.EqualValues(t, math.MaxInt64, s.TimeLeft().Sum)
+	require.Equal(t, time.Duration(math.MaxInt64), s.TimeLeft().Sum)
 
 	late := &stoppedTimers{now: start}
 	s = newTestSet(t, Config[int]{Clock: late})

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 )
@@ -19,7 +20,7 @@ import (
 // classes is the number of classes of one sign, zero's among them.
 const (
 	exactClasses = 16
-	classes      = exactClasses + 8*(63-4)
+	classes      = exactClasses + 8*(bits.UintSize-1-4)
 )
 
 // classOf returns the class of a priority: its order is theirs, and that of 0 is 0.
@@ -30,12 +31,13 @@ func classOf(priority int) int16 {
 	return magnitude(uint64(priority))
 }
 
-// magnitude returns the class of a number that is at most 1<<63.
+// magnitude returns the class of a number that is at most 1 above the greatest int,
+// with which it shares its class.
 func magnitude(n uint64) int16 {
 	if n < exactClasses {
 		return int16(n)
 	}
-	n = min(n, 1<<63-1)
+	n = min(n, math.MaxInt)
 	shift := bits.Len64(n) - 4 // leaves four bits: 8 to 15
 	return int16(exactClasses + 8*(shift-1) + int(n>>shift) - 8)
 }

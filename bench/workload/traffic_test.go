@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestTrafficCarriesWhatTheLoadAsks(t *testing.T) {
 }
 
 func TestALimitEndsTheLoad(t *testing.T) {
-	load := workload.Load{Producers: 1, Consumers: 1, Items: 1 << 60, Limit: time.Millisecond}
+	load := workload.Load{Producers: 1, Consumers: 1, Items: math.MaxInt, Limit: time.Millisecond}
 	traffic := workload.Open(engine.HeapQueue[uint64]().New(), workload.HotKey(workload.Integers(1)), load)
 	assert.GreaterOrEqual(t, traffic.Elapsed, time.Millisecond)
 	assert.Positive(t, traffic.Completed)

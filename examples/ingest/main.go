@@ -89,7 +89,8 @@ func supervise(pipeline *pipeline, process process) int {
 				pipeline.console.notice("%v again: stopped at once, nothing is proven", received)
 				return exitAborted
 			}
-			pipeline.console.notice("%v: reading stops, what was read is written; once more stops at once", received)
+			pipeline.console.notice("%v: reading stops, what was read is written, within %v; once more stops at once",
+				received, pipeline.config.patience+drainTimeout)
 			stop(errInterrupted)
 		}
 	}

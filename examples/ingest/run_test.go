@@ -225,8 +225,8 @@ func TestRunRefusesBeforeWorkStarts(t *testing.T) {
 		{[]string{"-workers", "many"}, []string{`invalid value "many" for flag -workers`}},
 		{[]string{"file.go"}, []string{`unexpected argument "file.go": name an input with -input`}},
 		{
-			[]string{"-format", "xml", "-readers", "0", "-workers", "-1", "-shards", "-1", "-max-pending", "0", "-fail", "NaN", "-attempts", "-1", "-duration", "-1s"},
-			[]string{`-format "xml"`, "-readers 0", "-workers -1", "-shards -1", "-max-pending 0", "-fail NaN", "-attempts -1", "-duration -1s"},
+			[]string{"-format", "xml", "-readers", "0", "-workers", "-1", "-shards", "-1", "-max-pending", "0", "-fail", "NaN", "-attempts", "-1", "-duration", "-1s", "-patience", "-1s"},
+			[]string{`-format "xml"`, "-readers 0", "-workers -1", "-shards -1", "-max-pending 0", "-fail NaN", "-attempts -1", "-duration -1s", "-patience -1s"},
 		},
 		{[]string{"-engine", "heap"}, []string{"flag provided but not defined: -engine"}},
 		{[]string{"-fail", "1", "-attempts", "0"}, []string{"would never end"}},
@@ -421,6 +421,34 @@ func TestSignalDrainsReportsAndProves(t *testing.T) {
 func awaitEvents(t *testing.T, lines *bufio.Scanner, _ string) {
 	t.Helper()
 	await(t, lines, " 3 events")
+}
+
+// A database that takes nothing any more must not keep the program until the
+// platform kills it.
+func TestSignalAndTheEndOfThePatience(t *testing.T) {
+	command := program(t, "-input", "-", "-fail", "0.9999999", "-attempts", "0", "-patience", "10ms")
+	stdin, err := command.StdinPipe()
+	require.NoError(t, err)
+	stderr, err := command.StderrPipe()
+	require.NoError(t, err)
+	var stdout bytes.Buffer
+	command.Stdout = &stdout
+	require.NoError(t, command.Start())
+	lines := bufio.NewScanner(stderr)
+	await(t, lines, "writing to")
+	_, err = io.WriteString(stdin, "never written\n")
+	require.NoError(t, err)
+	await(t, lines, " 1 events")
+	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
+	await(t, lines, "what was read is written, within 10.01s; once more stops at once")
+	await(t, lines, "the -patience is over: what is not written is tried once more")
+	await(t, lines, "NOT PROVEN")
+	_, err = io.Copy(io.Discard, stderr)
+	require.NoError(t, err)
+	var failure *exec.ExitError
+	require.ErrorAs(t, command.Wait(), &failure)
+	require.Equal(t, exitFailed, failure.ExitCode())
+	require.Equal(t, "NOT PROVEN", outcome{stdout: stdout.String()}.row(t, "proof"))
 }
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {

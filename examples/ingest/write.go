@@ -16,6 +16,10 @@ import (
 // an event wait longer.
 const maxBatch = 4096
 
+// drainTimeout bounds the drain, if the -patience was over before everything was
+// written. Otherwise there is nothing left to drain.
+const drainTimeout = 10 * time.Second
+
 // writing is the second part of the pipeline: from the coalescer to the database.
 //
 // Each worker takes what is there, up to a batch, and writes it in one transaction.
@@ -69,8 +73,10 @@ func (w *writing) start() error {
 		MaxAttempts: w.config.attempts,
 		OnError:     w.failed,
 		OnGiveUp:    w.gaveUp,
-		Drain:       &shardq.DrainOptions{},
 		Labels:      w.config.listen != "",
+		// The platform kills a program that takes too long to end.
+		Drain:        &shardq.DrainOptions{},
+		DrainTimeout: drainTimeout,
 	})
 	if err != nil {
 		return err
@@ -83,15 +89,33 @@ func (w *writing) start() error {
 
 // finish waits until all the events that were read are written or given up, and ends
 // the workers. The drain comes only then: while it drains, what fails is given up.
-func (w *writing) finish(read uint64) written {
+func (w *writing) finish(ctx context.Context, read uint64) written {
 	w.mu.Lock()
 	w.read, w.over = read, true
 	w.settleLocked(0)
 	w.mu.Unlock()
-	if err := <-w.ended; err != nil {
+	if err := w.wait(ctx); err != nil {
 		w.console.notice("%v", err)
 	}
 	return w.result
+}
+
+// wait returns when the workers have ended. Once ctx has ended, that takes no
+// longer than the patience and the drain.
+func (w *writing) wait(ctx context.Context) error {
+	select {
+	case err := <-w.ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-w.ended:
+		return err
+	case <-time.After(w.config.patience):
+	}
+	w.console.notice("the -patience is over: what is not written is tried once more, for %v at most", drainTimeout)
+	w.stop()
+	return <-w.ended
 }
 
 // settleLocked counts events that are written or given up.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -123,7 +124,7 @@ func (q *sabotaged) Forget(item int) {
 
 func (q *sabotaged) NumRequeues(item int) int {
 	if q.fault == tellsOfRequeues && q.every(100) {
-		return 1 << 40
+		return math.MaxInt
 	}
 	return q.Queue.NumRequeues(item)
 }

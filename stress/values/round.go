@@ -20,7 +20,9 @@ type round struct {
 	begun  atomic.Int64 // puts
 	close  sync.Once
 	keys   []account
-	tally  tally
+	// tally is counted by all. It is a variable of its own because its words are then
+	// aligned for atomics on 32-bit platforms, too.
+	tally *tally
 	// context is that of the Workers, if there are some, and stop ends it.
 	context context.Context
 	stop    context.CancelFunc
@@ -64,7 +66,7 @@ const hangs = time.Minute
 
 // play plays the round of a seed, and returns all that was wrong.
 func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) target) (tally, error) {
-	r := &round{plan: newPlan(seed), stop: func() {}}
+	r := &round{plan: newPlan(seed), stop: func() {}, tally: new(tally)}
 	if r.run {
 		r.context, r.stop = context.WithCancel(context.Background())
 		defer r.stop()
@@ -88,7 +90,7 @@ func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) targe
 	r.end()
 	workers.Wait()
 	r.settle()
-	return r.tally, errors.Join(r.faults...)
+	return *r.tally, errors.Join(r.faults...)
 }
 
 func (r *round) fault(format string, arguments ...any) {
