@@ -426,6 +426,29 @@ func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {
 	})
 }
 
+// Large items that stay after a burst, each far from the others, keep a chunk of 32 KiB
+// each at most, and each shard has two more.
+func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		const items, left, chunk = 8192, 32, 32 << 10
+		type large [4 << 10]byte
+		before := heap()
+		q := newQueue[large](shards)
+		for number := range items {
+			q.Add(large{byte(number), byte(number >> 8)})
+		}
+		for number := range items {
+			item, _ := q.Get()
+			if number%(items/left) > 0 {
+				q.Done(item)
+			}
+		}
+		requireCounts(t, q, 0, 0, left)
+		require.Less(t, heap()-before, int64((left+2*shards)*chunk+constantOfC8))
+		runtime.KeepAlive(q)
+	})
+}
+
 // finishOneByOne takes and ends n items, holding on to none.
 func finishOneByOne[T comparable](t *testing.T, q *shardq.Queue[T], n int) {
 	t.Helper()
