@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 )
 
 // newAged returns a queue that keeps ages.
@@ -465,5 +466,83 @@ func TestC44NothingIsToldAfterShutdown(t *testing.T) {
 		takeItem(t, q, "b")
 		line.pass(time.Hour)
 		require.Empty(t, told())
+	})
+}
+
+// ShutDown does not wait for a call of the hook that is under way, which may be its
+// own caller. That call is the last: the others that were found are not told of.
+func TestC44ShutDownBesideACall(t *testing.T) {
+	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
+		calls, release := 0, make(chan struct{})
+		q := shardq.Must(shardq.Options[int]{
+			Shards: shards, StuckAfter: time.Second,
+			OnStuck: func(shardq.ItemInfo[int]) { calls++; <-release },
+		})
+		q.AddBatch(numbers(200))
+		items := takeAll(t, q)
+		bubbleTimeline().pass(2 * time.Second)
+		require.Equal(t, 1, calls)
+
+		requireBecomesTrue(t, returned(q.ShutDown))
+		close(release)
+		synctest.Wait()
+		require.Equal(t, 1, calls)
+		q.DoneBatch(items)
+		requireCounts(t, q, 0, 0, 0)
+	})
+}
+
+// A lateClock is set forward while a timer is being set, past its end, so that the
+// timer's function is called before AfterFunc or Reset returns.
+type lateClock struct {
+	*clock.Fake
+	late time.Duration // by how much, once
+}
+
+func (c *lateClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	timer := &lateTimer{c, c.Fake.AfterFunc(d, f)}
+	timer.arrive()
+	return timer
+}
+
+type lateTimer struct {
+	clock *lateClock
+	clock.Timer
+}
+
+func (t *lateTimer) Reset(d time.Duration) bool {
+	defer t.arrive()
+	return t.Timer.Reset(d)
+}
+
+func (t *lateTimer) arrive() {
+	late := t.clock.late
+	t.clock.late = 0
+	t.clock.Step(late)
+}
+
+// The clock calls the timer's function from within Reset, so whoever sets the timer
+// is below it on the stack; and the hook calls ShutDown, which waits for whoever sets
+// the timer.
+func TestC44C27ClockThatCallsAtOnceAndHookThatShutsDown(t *testing.T) {
+	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
+		var q *shardq.Queue[string]
+		var told []string
+		late := &lateClock{Fake: newFake()}
+		q = shardq.Must(shardq.Options[string]{
+			Shards: shards, Clock: late, StuckAfter: time.Second,
+			OnStuck: func(i shardq.ItemInfo[string]) {
+				told = append(told, i.Item)
+				q.ShutDown()
+			},
+		})
+		q.Add("stuck")
+		takeItem(t, q, "stuck")
+		q.AddAfter("waits", time.Hour)
+		late.late = 2 * time.Hour
+		requireBecomesTrue(t, returned(func() { late.Step(time.Minute) }))
+		require.Equal(t, []string{"stuck"}, told)
+		require.True(t, q.ShuttingDown())
+		require.Zero(t, late.Timers())
 	})
 }

@@ -151,6 +151,69 @@ func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
 	})
 }
 
+// With items in flight that the watchdog has found, and of which nobody was told.
+func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
+	for name, hook := range map[string]func(shutDown func()){
+		"a hook that shuts down": func(shutDown func()) { shutDown() },
+		"a hook that panics":     func(func()) { panic("hook") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEachShardCount(t, func(t *testing.T, shards int) {
+				var q *shardq.Queue[pointer]
+				fake, told := newFake(), 0
+				q = shardq.Must(shardq.Options[pointer]{
+					Shards: shards, Clock: fake, StuckAfter: time.Second,
+					OnStuck: func(shardq.ItemInfo[pointer]) { told++; hook(q.ShutDown) },
+				})
+				requireCollected(t, 50, func(items []pointer) {
+					q.AddBatch(items)
+					items = takeAll(t, q)
+					func() {
+						defer func() { _ = recover() }()
+						fake.Step(time.Minute)
+					}()
+					require.Equal(t, 1, told)
+					q.ShutDown()
+					q.DoneBatch(items)
+					requireCounts(t, q, 0, 0, 0)
+				})
+				runtime.KeepAlive(q)
+				runtime.KeepAlive(fake)
+			})
+		})
+	}
+}
+
+// What the hook was told of is its own, while the others are still to be told of.
+func TestC7NothingRefersToStuckItemsThatWereToldOf(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		var q *shardq.Queue[pointer]
+		var left []weak.Pointer[payload]
+		fake, told, held := newFake(), []int(nil), 0
+		q = shardq.Must(shardq.Options[pointer]{
+			Shards: shards, Clock: fake, StuckAfter: time.Second,
+			OnStuck: func(i shardq.ItemInfo[pointer]) {
+				runtime.GC()
+				for _, number := range told {
+					if left[number].Value() != nil {
+						held++
+					}
+				}
+				told = append(told, i.Item.to.number)
+				q.Done(i.Item)
+			},
+		})
+		left = makeAndUse(5, func(items []pointer) {
+			q.AddBatch(items)
+			takeAll(t, q)
+		})
+		fake.Step(time.Minute)
+		require.Len(t, told, len(left))
+		require.Zero(t, held)
+		runtime.KeepAlive(fake)
+	})
+}
+
 func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
@@ -359,6 +422,29 @@ func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {
 		finishOneByOne(t, q, n)
 		requireCounts(t, q, 0, 1, 0)
 		require.Less(t, heap()-before, burst/20)
+		runtime.KeepAlive(q)
+	})
+}
+
+// Large items that stay after a burst, each far from the others, keep a chunk of 32 KiB
+// each at most, and each shard has two more.
+func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		const items, left, chunk = 8192, 32, 32 << 10
+		type large [4 << 10]byte
+		before := heap()
+		q := newQueue[large](shards)
+		for number := range items {
+			q.Add(large{byte(number), byte(number >> 8)})
+		}
+		for number := range items {
+			item, _ := q.Get()
+			if number%(items/left) > 0 {
+				q.Done(item)
+			}
+		}
+		requireCounts(t, q, 0, 0, left)
+		require.Less(t, heap()-before, int64((left+2*shards)*chunk+constantOfC8))
 		runtime.KeepAlive(q)
 	})
 }

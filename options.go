@@ -151,8 +151,9 @@ type Options[T comparable] struct {
 	// OnStuck is told of each item that has been in processing for StuckAfter, once for
 	// each processing, as long as the queue is not shut down (that is, also while a Drain
 	// awaits what waits). It runs in the goroutine of the clock's timer, or in one of its
-	// own, with no lock held, so it may use the queue. It must be safe for concurrent use,
-	// and must not panic. Default: none.
+	// own, with no lock held, so it may use the queue, and shut it down. It must be safe
+	// for concurrent use, and must not panic. [Queue.ShutDown] does not wait for a call
+	// that is under way. Default: none.
 	OnStuck    func(ItemInfo[T])
 	StuckAfter time.Duration
 

@@ -197,11 +197,15 @@ func (q *Queue[T]) Len() int { return q.shards.Len() }
 // later adds are dropped and counted, and every Get that finds nothing ready returns
 // true. Ready items are still handed out, dirty items still run once more.
 //
-// It does not wait for workers. When it returns, nothing of the queue's runs any
-// more but its callers: the timer is stopped, and the function that makes due items
-// ready has ended. To that end it waits for a call of the queue's clock that is under
-// way, so a [clock.Clock] must not call ShutDown from its own methods or wait for
-// somebody who does. Items that waited cost time in proportion to their number.
+// It does not wait for workers. When it returns, the timer is stopped, and the
+// function that makes due items ready has ended. To that end it waits for a call of
+// the queue's clock that is under way, so a [clock.Clock] must not call ShutDown from
+// its own methods or wait for somebody who does. Items that waited cost time in
+// proportion to their number.
+//
+// It does not wait for [Options].OnStuck, which may call it. The queue starts no
+// further call of OnStuck. A call that is under way, or about to begin, runs on after
+// ShutDown has returned. Nothing else of the queue's runs then but its callers.
 //
 // It may be called again: later calls, and those beside the first, return at once,
 // perhaps before the first. Each ends the wait of every ShutDownWithDrain under way.

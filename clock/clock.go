@@ -20,7 +20,9 @@ type Clock interface {
 	// Now returns the present time.
 	Now() time.Time
 	// AfterFunc calls f once, d from now, from any goroutine. A d of zero or
-	// less calls f as soon as possible. f does not block for long.
+	// less calls f as soon as possible. It may call f before it returns, and
+	// so may the Reset of its Timer. f does not block for long, unless a hook
+	// of the user's does that it calls, such as a queue's OnStuck.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 

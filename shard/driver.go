@@ -84,10 +84,16 @@ func (d *driver[T]) mayMiss(deadline, now uint64) bool {
 	return deadline < armed || armed < never-jump && armed+jump < now
 }
 
-// call is the timer's function.
+// call is the timer's function. If it does not get the baton, its caller may be a
+// clock that calls it from within AfterFunc or Reset, on the stack of the holder.
+// OnStuck may call ShutDown, which waits for that holder, so it is called from
+// another goroutine then.
 func (d *driver[T]) call() {
-	d.run()
-	d.set.tell()
+	if d.run() {
+		d.set.tell()
+	} else if d.set.watchdog.pending.Load() {
+		go d.set.tell()
+	}
 }
 
 // run looks after the timer, unless somebody else does.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/shardq/shardq/internal/chunked"
 )
 
 // A State is where an item of a queue is.
@@ -262,7 +260,7 @@ func (sh *shard[T]) walkProcessing(visit func(id uint32) bool) {
 			if left == 0 {
 				return
 			}
-			id := uint32(c)*chunked.ChunkCells + cell
+			id := sh.table.firstOf(int32(c)) + cell
 			if p := sh.table.at(id).phase(); p != processing && p != dirty {
 				continue
 			}

@@ -2,8 +2,6 @@ package shard
 
 import (
 	"math/bits"
-
-	"github.com/shardq/shardq/internal/chunked"
 )
 
 // failer is what the checks need of a test: *testing.T, *testing.F's argument and
@@ -142,10 +140,10 @@ func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
 	t.Helper()
 	used := make([]int, len(s.spaces))
 	for id := range inUse {
-		if id == 0 || int(id/chunked.ChunkCells) >= len(used) {
+		if id == 0 || int(id/s.chunkCells()) >= len(used) {
 			t.Fatalf("entry %d is in use, but there are %d chunks", id, len(used))
 		}
-		used[id/chunked.ChunkCells]++
+		used[id/s.chunkCells()]++
 	}
 	roomy := checkList(t, s, s.roomy)
 	vacant := checkList(t, s, s.vacant)
@@ -153,10 +151,10 @@ func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
 		free := checkFreeList(t, s, c, inUse)
 		c32 := int32(c)
 		checkChunk(t, s, c, used[c], free)
-		if hasMemory := s.cells.Lookup(uint32(c)*chunked.ChunkCells) != nil; hasMemory == vacant[c32] {
+		if hasMemory := s.cells.Lookup(s.firstOf(int32(c))) != nil; hasMemory == vacant[c32] {
 			t.Fatalf("chunk %d: memory %v, in the list of vacant ones %v", c, hasMemory, vacant[c32])
 		}
-		if want := !s.spaces[c].full() && !vacant[c32]; roomy[c32] != want {
+		if want := !s.full(&s.spaces[c]) && !vacant[c32]; roomy[c32] != want {
 			t.Fatalf("chunk %d: in the list of roomy ones %v, should be %v", c, roomy[c32], want)
 		}
 	}
@@ -173,7 +171,7 @@ func checkChunk[T comparable](t failer, s *slab[T], c, used, free int) {
 	if used+free != handedOut {
 		t.Fatalf("chunk %d: %d cells in use and %d free, of %d", c, used, free, handedOut)
 	}
-	if c > 0 && used == 0 && s.cells.Lookup(uint32(c)*chunked.ChunkCells) != nil {
+	if c > 0 && used == 0 && s.cells.Lookup(s.firstOf(int32(c))) != nil {
 		t.Fatalf("chunk %d has memory but no entry", c)
 	}
 }
@@ -201,10 +199,10 @@ func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[u
 	for id := s.spaces[c].free; id != 0; id = s.at(id).next {
 		e := s.at(id)
 		_, taken := inUse[id]
-		if taken || int(id/chunked.ChunkCells) != c || e.item != zero || e.phase() != idle || e.waiting() {
+		if taken || int(id/s.chunkCells()) != c || e.item != zero || e.phase() != idle || e.waiting() {
 			t.Fatalf("free cell %d of chunk %d, in use %v, holds %+v", id, c, taken, *e)
 		}
-		if free++; free > chunked.ChunkCells {
+		if free++; free > int(s.chunkCells()) {
 			t.Fatalf("the free list of chunk %d does not end", c)
 		}
 	}
@@ -217,14 +215,14 @@ func checkMemory[T comparable](t failer, s *slab[T]) {
 	t.Helper()
 	cells := 0
 	for c := range s.spaces {
-		for i := range uint32(chunked.ChunkCells) {
-			if s.cells.Lookup(uint32(c)*chunked.ChunkCells+i) == nil {
+		for i := range s.chunkCells() {
+			if s.cells.Lookup(s.firstOf(int32(c))+i) == nil {
 				break
 			}
 			cells++
 		}
 	}
-	if spare := s.cells.Cells() - cells; spare != 0 && spare != chunked.ChunkCells {
+	if spare := s.cells.Cells() - cells; spare != 0 && spare != int(s.chunkCells()) {
 		t.Fatalf("%d cells besides those of the chunks in use", spare)
 	}
 }

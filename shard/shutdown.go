@@ -51,6 +51,7 @@ func (s *Set[T]) close(dropped func(item T)) {
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
+	s.watchdog.close()
 	s.pulse.live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for i := range s.shards {

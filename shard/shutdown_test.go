@@ -209,3 +209,22 @@ func TestDrainOwesOnce(t *testing.T) {
 		s.ShutDownWithDrain()
 	})
 }
+
+// TestShutDownBesideTheWatchdog: the driver may be looking for what is stuck when a
+// shutdown begins. What it finds then is neither told of nor kept.
+func TestShutDownBesideTheWatchdog(t *testing.T) {
+	told := 0
+	s := newTestSet(t, Config[int]{
+		Ages: true, StuckAfter: time.Second, OnStuck: func(Info[int]) { told++ },
+	})
+	s.Add(1)
+	s.Get()
+	s.ShutDown()
+	s.findStuck(s.time.now() + 10_000)
+	if w := &s.watchdog; len(w.found) > 0 || w.pending.Load() {
+		t.Errorf("%d are kept", len(w.found))
+	}
+	if s.tell(); told > 0 {
+		t.Errorf("%d were told of", told)
+	}
+}

@@ -1,6 +1,10 @@
 package shard
 
-import "github.com/shardq/shardq/internal/chunked"
+import (
+	"unsafe"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
 
 // slab hands out entries and takes them back. An entry's id stays the same until it
 // is freed. Id 0 is never handed out: it is the nil of all links. There are 2²⁹ ids.
@@ -44,7 +48,7 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 		e = s.cells.At(id)
 		space.free, e.next = e.next, 0
 	} else {
-		id = uint32(c)*chunked.ChunkCells + uint32(space.used)
+		id = s.firstOf(c) + uint32(space.used)
 		space.used++
 		e = s.cells.Extend(id)
 		e.next = 0
@@ -53,7 +57,7 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 		}
 	}
 	space.held++
-	if space.full() {
+	if s.full(space) {
 		s.unlist(&s.roomy, c)
 	}
 	return id, e
@@ -61,9 +65,9 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 
 // release takes an entry back and forgets its item.
 func (s *slab[T]) release(id uint32, e *entry[T]) {
-	c := int32(id / chunked.ChunkCells)
+	c := int32(id / s.chunkCells())
 	space := &s.spaces[c]
-	if space.full() {
+	if s.full(space) {
 		s.list(&s.roomy, c)
 	}
 	*e = entry[T]{next: space.free}
@@ -71,19 +75,58 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	space.held--
 	if space.held == 0 && c > 0 { // the first chunk stays: most shards never need another
 		s.cells.Drop(int(c))
-		if s.since != nil {
-			s.since.Drop(int(c))
-		}
-		if s.groups != nil && s.groups.Lookup(uint32(c)*chunked.ChunkCells) != nil {
-			s.groups.Drop(int(c))
-		}
-		if s.wishes != nil {
-			s.wishes.dropRuns(c)
-		}
+		s.dropColumns(c)
 		s.unlist(&s.roomy, c)
 		*space = newSpace(c)
 		s.list(&s.vacant, c)
 	}
+}
+
+// dropColumns gives back what the columns have for the entries of a chunk that has
+// become empty.
+func (s *slab[T]) dropColumns(c int32) {
+	column, unused := s.columnChunk(c)
+	if !unused {
+		return
+	}
+	if s.since != nil {
+		s.since.Drop(column)
+	}
+	if s.groups != nil && s.groups.Lookup(uint32(column)*chunked.ChunkCells) != nil {
+		s.groups.Drop(column)
+	}
+	if s.wishes != nil {
+		s.wishes.dropRuns(column)
+	}
+}
+
+// columnChunk returns the number of the chunk that a column has for the ids of
+// chunk c, and whether none of its ids is in use. Columns have small cells, so with
+// large entries a chunk of theirs has the ids of several chunks of the slab. The
+// first chunk of a column stays.
+func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
+	each := int(chunked.ChunkCells / s.chunkCells())
+	column = int(c) / each
+	for i := column * each; i < min((column+1)*each, len(s.spaces)); i++ {
+		if s.spaces[i].held > 0 {
+			return column, false
+		}
+	}
+	return column, column > 0
+}
+
+// chunkCells returns the number of cells in a full chunk.
+func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(entry[T]{})) }
+
+// firstOf returns the first id of a chunk.
+func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
+
+// tide returns the number of cells that the table has had at once, about.
+func (s *slab[T]) tide() int {
+	if n := len(s.spaces); n > 1 {
+		return n * int(s.chunkCells())
+	}
+	return s.cells.Cells()
 }
 
 // at returns the entry with an id in use.
@@ -108,7 +151,7 @@ func newSpace(c int32) space {
 	return space{}
 }
 
-func (s *space) full() bool { return s.free == 0 && s.used == chunked.ChunkCells }
+func (s *slab[T]) full(of *space) bool { return of.free == 0 && uint32(of.used) == s.chunkCells() }
 
 func (s *slab[T]) list(first *int32, c int32) {
 	s.spaces[c].previous, s.spaces[c].next = 0, *first

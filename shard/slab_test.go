@@ -9,38 +9,53 @@ import (
 )
 
 // checkedSlab is a slab beside a model of it: the entries in use, and what they hold.
-type checkedSlab struct {
+type checkedSlab[T comparable] struct {
 	failer
-	slab  slab[string]
-	inUse map[uint32]string
+	slab  slab[T]
+	item  func(name string) T
+	inUse map[uint32]T
 	order []uint32 // the ids in use, oldest first
 }
 
-func newCheckedSlab(t failer) *checkedSlab {
-	return &checkedSlab{failer: t, inUse: map[uint32]string{}}
+func newCheckedSlab(t failer) *checkedSlab[string] {
+	return &checkedSlab[string]{failer: t, item: func(name string) string { return name }, inUse: map[uint32]string{}}
 }
 
-func (c *checkedSlab) allocate(item string) {
+// A bulky item is so large that a chunk has 16 of them.
+type bulky struct {
+	name string
+	_    [1500]byte
+}
+
+// newBulkySlab returns a slab with a column.
+func newBulkySlab(t failer) *checkedSlab[bulky] {
+	c := &checkedSlab[bulky]{failer: t, item: func(name string) bulky { return bulky{name: name} }, inUse: map[uint32]bulky{}}
+	c.slab.since = &stamps{}
+	return c
+}
+
+func (c *checkedSlab[T]) allocate(name string) {
 	c.Helper()
+	item := c.item(name)
 	id, e := c.slab.allocate()
 	switch _, taken := c.inUse[id]; {
 	case id == 0 || taken:
 		c.Fatalf("allocate returned id %d, taken: %v", id, taken)
-	case e != c.slab.at(id) || *e != entry[string]{}:
+	case e != c.slab.at(id) || *e != entry[T]{}:
 		c.Fatalf("allocate returned %+v under id %d", *e, id)
 	}
-	*e = entry[string]{item: item, next: 77, status: status(dirty) | waits}
+	*e = entry[T]{item: item, next: 77, status: status(dirty) | waits}
 	c.inUse[id] = item
 	c.order = append(c.order, id)
 }
 
 // free frees the entry at a place in the order of allocation.
-func (c *checkedSlab) free(place int) {
+func (c *checkedSlab[T]) free(place int) {
 	c.Helper()
 	id := c.order[place]
 	e := c.slab.at(id)
 	if e.item != c.inUse[id] || e.next != 77 {
-		c.Fatalf("entry %d holds %+v, not %q", id, *e, c.inUse[id])
+		c.Fatalf("entry %d holds %+v, not %v", id, *e, c.inUse[id])
 	}
 	c.slab.release(id, e)
 	delete(c.inUse, id)
@@ -48,20 +63,71 @@ func (c *checkedSlab) free(place int) {
 	c.order = c.order[:len(c.order)-1]
 }
 
-func (c *checkedSlab) check() {
+func (c *checkedSlab[T]) check() {
 	c.Helper()
 	checkSlab(c, &c.slab, c.inUse)
+	if c.slab.since != nil {
+		c.checkColumn()
+	}
 	for id, item := range c.inUse {
 		if c.slab.at(id).item != item {
-			c.Fatalf("entry %d holds %q, not %q", id, c.slab.at(id).item, item)
+			c.Fatalf("entry %d holds %v, not %v", id, c.slab.at(id).item, item)
 		}
 	}
 }
 
+// checkColumn checks that a column has memory where an entry is in use, and at most
+// one chunk more.
+func (c *checkedSlab[T]) checkColumn() {
+	c.Helper()
+	column, used := &c.slab.since.Array, map[int]bool{0: true}
+	for id := range c.inUse {
+		used[int(id/chunked.ChunkCells)] = true
+		if column.Lookup(id) == nil {
+			c.Fatalf("entry %d has no cell in the column", id)
+		}
+	}
+	if most := (len(used) + 1) * chunked.ChunkCells; column.Cells() > most {
+		c.Fatalf("the column has %d cells for %d chunks", column.Cells(), len(used))
+	}
+}
+
+// TestColumnOfBulkyEntries: several chunks of entries share a chunk of a column,
+// which goes with the last of them.
+func TestColumnOfBulkyEntries(t *testing.T) {
+	c := newBulkySlab(t)
+	for range 3*chunked.ChunkCells - 1 {
+		c.allocate("x")
+	}
+	c.check()
+	for place := len(c.order) - 1; place >= 0; place-- {
+		if c.order[place]%chunked.ChunkCells != 7 {
+			c.free(place)
+		}
+	}
+	c.check()
+	if cells := c.slab.since.Cells(); cells != 3*chunked.ChunkCells {
+		t.Errorf("with an entry left in each of three chunks, the column has %d cells", cells)
+	}
+	for len(c.order) > 0 {
+		c.free(0)
+	}
+	c.check()
+	for range 2 * chunked.ChunkCells {
+		c.allocate("y")
+	}
+	c.check()
+}
+
 // TestSlabAgainstModel runs random operations, with crowds over several chunks.
 func TestSlabAgainstModel(t *testing.T) {
+	t.Run("string", func(t *testing.T) { slabAgainstModel(t, newCheckedSlab) })
+	t.Run("bulky", func(t *testing.T) { slabAgainstModel(t, newBulkySlab) })
+}
+
+func slabAgainstModel[T comparable](t *testing.T, open func(failer) *checkedSlab[T]) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCheckedSlab(t)
+		c := open(t)
 		place := func(t *rapid.T) int { return rapid.IntRange(0, len(c.order)-1).Draw(t, "place") }
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) { c.check() },
@@ -69,7 +135,7 @@ func TestSlabAgainstModel(t *testing.T) {
 				c.allocate(rapid.StringN(0, 3, -1).Draw(t, "item"))
 			},
 			"allocate crowd": func(t *rapid.T) {
-				for range rapid.IntRange(1, 4*chunked.ChunkCells).Draw(t, "n") {
+				for range rapid.IntRange(1, 4*int(c.slab.chunkCells())).Draw(t, "n") {
 					c.allocate("one of the crowd")
 				}
 			},
@@ -96,10 +162,10 @@ func TestSlabAgainstModel(t *testing.T) {
 	})
 }
 
-func (c *checkedSlab) freeChunk(chunk uint32) {
+func (c *checkedSlab[T]) freeChunk(chunk uint32) {
 	c.Helper()
 	for place := len(c.order) - 1; place >= 0; place-- {
-		if c.order[place]/chunked.ChunkCells == chunk {
+		if c.order[place]/c.slab.chunkCells() == chunk {
 			c.free(place)
 		}
 	}

@@ -1,5 +1,7 @@
 package shard
 
+import "github.com/shardq/shardq/internal/chunked"
+
 // table is a shard's memory of items: an index of hashes over a slab of entries.
 // One table with a phase in each entry stands for client-go's dirty set,
 // processing set and set of known timers, so that an operation costs one hash and
@@ -84,15 +86,14 @@ func (t *table[T]) locate(id, hash uint32) position {
 const patience = 1 << 15
 
 // tired reports whether the table is empty and its storage should be given back:
-// at once after a burst that took more than one chunk, for what growing again costs
+// at once after a burst that took more than 512 cells, for what growing again costs
 // is little beside the burst; otherwise now and then.
 func (t *table[T]) tired() bool {
 	if t.live > 0 {
 		return false
 	}
-	burst := len(t.spaces) > 1
-	cells := t.cells.Cells()
-	return burst || cells > smallestSegment && int(t.emptied)*cells >= patience
+	cells := t.tide()
+	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
 
 // newTable returns an empty table, which keeps stamps if it is asked to.

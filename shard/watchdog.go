@@ -23,6 +23,8 @@ type watchdog[T comparable] struct {
 	// there are some.
 	found   []Info[T]
 	pending atomic.Bool
+	// closed says that a shutdown has begun: nothing is found any more.
+	closed bool
 }
 
 // init takes a number of ticks. A stamp is of the last tick that had begun, so what has
@@ -72,10 +74,7 @@ func (s *Set[T]) findStuck(now uint64) {
 func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	for {
 		found, next := sh.stuck(now)
-		s.watchdog.mu.Lock()
-		s.watchdog.found = append(s.watchdog.found, found...)
-		s.watchdog.pending.Store(len(s.watchdog.found) > 0)
-		s.watchdog.mu.Unlock()
+		s.watchdog.keep(found)
 		if next > now {
 			return next
 		}
@@ -107,17 +106,36 @@ func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
 	return found, never
 }
 
-// tell calls the hook for what was found, unless the queue has been shut down since. No
-// lock is held, nor the driver's baton; if the hook panics, the others are told by the next
-// call.
+// keep keeps what was found for tell. The driver may still be looking when a
+// shutdown begins: what it finds then is dropped.
+func (w *watchdog[T]) keep(found []Info[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(found) > 0 && !w.closed {
+		w.found = append(w.found, found...)
+		w.pending.Store(true)
+	}
+}
+
+// close is called when a shutdown begins. It drops what was found, so that the
+// queue refers to none of these items any more. It does not wait for a call of the
+// hook: the hook itself may be what shuts the queue down.
+func (w *watchdog[T]) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.found = true, nil
+	w.pending.Store(false)
+}
+
+// tell calls the hook for what was found, until a shutdown begins. The caller holds
+// no lock and not the driver's baton. If the hook panics, the next call of tell goes
+// on with the others.
 func (s *Set[T]) tell() {
 	w := &s.watchdog
-	for w.after > 0 && !s.closing.begun.Load() {
-		info, ok := w.takeFound()
-		if !ok {
-			return
+	for w.pending.Load() {
+		if info, ok := w.takeFound(); ok {
+			w.hook(info)
 		}
-		w.hook(info)
 	}
 }
 
@@ -128,7 +146,7 @@ func (w *watchdog[T]) takeFound() (info Info[T], ok bool) {
 	if len(w.found) == 0 {
 		return info, false
 	}
-	info = w.found[0]
+	info, w.found[0] = w.found[0], info // the array outlives the item otherwise
 	if w.found = w.found[1:]; len(w.found) == 0 {
 		w.found = nil
 		w.pending.Store(false)

@@ -30,10 +30,10 @@ func (w *wishes) setRun(id uint32, priority int) {
 }
 
 // dropRuns gives back the memory for the entries of a chunk, of which none is in use.
-func (w *wishes) dropRuns(chunk int32) {
+func (w *wishes) dropRuns(chunk int) {
 	if w.runs.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
-		w.runs.Clear(int(chunk)) // for the next one who gets its memory
-		w.runs.Drop(int(chunk))
+		w.runs.Clear(chunk) // for the next one who gets its memory
+		w.runs.Drop(chunk)
 	}
 }
 

@@ -2,17 +2,37 @@
 // gives memory back piece by piece.
 package chunked
 
+import (
+	"math/bits"
+	"unsafe"
+)
+
 const (
 	chunkBits = 9
-	// ChunkCells is the number of cells in a full chunk: with cells of 24 bytes
-	// a chunk is exactly one of the allocator's size classes, and small enough
-	// that the allocation and clearing of one is a bounded pause.
+	// ChunkCells is the number of cells in a full chunk, unless the cells are
+	// large: with cells of 24 bytes a chunk is exactly one of the allocator's
+	// size classes, and small enough that the allocation and clearing of one is
+	// a bounded pause.
 	ChunkCells = 1 << chunkBits
-	cellMask   = ChunkCells - 1
+	// smallCell is the size of the largest cells of which a chunk has ChunkCells.
+	// Larger ones halve that number as they double, which bounds the size of a
+	// chunk: what one held cell keeps of others, and what growing copies.
+	smallCell = 64
 	// firstCells is where the first chunk starts, so that an array of a few
-	// cells costs a few cells. It doubles, by copying, up to ChunkCells.
+	// cells costs a few cells. It doubles, by copying, up to a full chunk.
 	firstCells = 8
 )
+
+// CellsOf returns the number of cells of a size in a full chunk: [ChunkCells], or if
+// these would take more than 32 KiB, the power of two that does not. It is at least
+// 2, for callers that leave position 0 unused.
+//
+// The compiler knows the size of a type, and makes a constant of the result, so that
+// At takes a shift and a mask. CellsOf is not generic, because then each At would load
+// a dictionary for it.
+func CellsOf(size uintptr) uint32 {
+	return max(2, uint32(ChunkCells)>>bits.Len32(uint32(size-1)/smallCell))
+}
 
 // An Array holds cells of type E at uint32 positions. Cells that are not held
 // need no memory: a chunk is allocated with its first held cell and released with
@@ -33,23 +53,24 @@ type Array[E any] struct {
 // At returns the cell at position i, which must be held. The pointer is valid
 // until the next Hold or Release.
 func (a *Array[E]) At(i uint32) *E {
-	return &a.chunks[i>>chunkBits][i&cellMask]
+	n := CellsOf(unsafe.Sizeof(*new(E)))
+	return &a.chunks[i/n][i%n]
 }
 
 // Lookup is like At, but returns nil where no memory stands behind i.
 func (a *Array[E]) Lookup(i uint32) *E {
-	c := int(i >> chunkBits)
-	if c >= len(a.chunks) || int(i&cellMask) >= len(a.chunks[c]) {
-		return nil
+	n := CellsOf(unsafe.Sizeof(*new(E)))
+	if c := i / n; int(c) < len(a.chunks) && int(i%n) < len(a.chunks[c]) {
+		return &a.chunks[c][i%n]
 	}
-	return &a.chunks[c][i&cellMask]
+	return nil
 }
 
 // Hold puts memory behind position i and counts it as held. The cell is zero if
 // its last holder left it so. Each Hold is to be paired with one Release.
 func (a *Array[E]) Hold(i uint32) *E {
 	cell := a.Extend(i)
-	a.held[i>>chunkBits]++
+	a.held[i/CellsOf(unsafe.Sizeof(*new(E)))]++
 	return cell
 }
 
@@ -57,7 +78,7 @@ func (a *Array[E]) Hold(i uint32) *E {
 // the memory of its chunk (the first chunk keeps its memory). The caller has zeroed
 // the cell, or leaves in it only what a later holder may find.
 func (a *Array[E]) Release(i uint32) (emptied bool) {
-	c := i >> chunkBits
+	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
 	if a.held[c] > 0 || c == 0 {
 		return false // the first chunk stays: most arrays never need another
@@ -75,11 +96,12 @@ func (a *Array[E]) Chunk(c int) []E { return a.chunks[c] }
 // Extend puts memory behind position i, for a caller who keeps the count of what
 // is held himself.
 func (a *Array[E]) Extend(i uint32) *E {
-	c := int(i >> chunkBits)
-	if c >= len(a.chunks) || int(i&cellMask) >= len(a.chunks[c]) {
-		a.grow(c, int(i&cellMask))
+	n := CellsOf(unsafe.Sizeof(*new(E)))
+	c := i / n
+	if int(c) >= len(a.chunks) || int(i%n) >= len(a.chunks[c]) {
+		a.grow(int(c), int(i%n))
 	}
-	return &a.chunks[c][i&cellMask]
+	return &a.chunks[c][i%n]
 }
 
 // Drop takes away the memory of chunk c, in which nothing is held. The first chunk,
@@ -112,11 +134,11 @@ func (a *Array[E]) grow(c, cell int) {
 	if c > 0 {
 		a.chunks[c], a.spare = a.spare, nil
 		if a.chunks[c] == nil {
-			a.chunks[c] = make([]E, ChunkCells)
+			a.chunks[c] = make([]E, CellsOf(unsafe.Sizeof(*new(E))))
 		}
 		return
 	}
-	size := max(firstCells, len(a.chunks[0]))
+	size := max(min(firstCells, int(CellsOf(unsafe.Sizeof(*new(E))))), len(a.chunks[0]))
 	for size <= cell {
 		size *= 2
 	}

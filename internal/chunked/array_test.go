@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -160,4 +161,45 @@ func TestMemoryReturns(t *testing.T) {
 			require.LessOrEqual(t, cap(a.held), 16)
 		})
 	}
+}
+
+// TestChunksAreBounded: cells of any size come in chunks of 32 KiB at most, and of
+// two cells at least, and growing copies half of that at most.
+func TestChunksAreBounded(t *testing.T) {
+	t.Run("0 bytes", checkChunks[struct{}])
+	t.Run("1 byte", checkChunks[byte])
+	t.Run("64 bytes", checkChunks[[64]byte])
+	t.Run("65 bytes", checkChunks[[65]byte])
+	t.Run("128 bytes", checkChunks[[128]byte])
+	t.Run("129 bytes", checkChunks[[129]byte])
+	t.Run("4104 bytes", checkChunks[[4104]byte])
+	t.Run("16 KiB", checkChunks[[16 << 10]byte])
+	t.Run("100 KiB", checkChunks[[100 << 10]byte])
+}
+
+func checkChunks[E comparable](t *testing.T) {
+	var a Array[E]
+	var zero E
+	size := int(unsafe.Sizeof(zero))
+	cells := int(CellsOf(uintptr(size)))
+	require.Zero(t, cells&(cells-1), "%d cells are no power of two", cells)
+	if cells > 2 {
+		require.LessOrEqual(t, cells*size, 32<<10)
+	}
+	if 0 < size && cells < ChunkCells {
+		require.Greater(t, 2*cells*size, 32<<10, "as many as fit")
+	}
+	a.Hold(0)
+	for i := range 3 * cells {
+		before := len(a.chunks[0])
+		a.Hold(uint32(i))
+		if after := len(a.chunks[0]); after > before {
+			require.LessOrEqual(t, before*size, 16<<10, "copied")
+			require.LessOrEqual(t, after, cells)
+		}
+	}
+	for c := range 3 {
+		require.Len(t, a.Chunk(c), cells)
+	}
+	require.Nil(t, a.Lookup(uint32(3*cells)))
 }
