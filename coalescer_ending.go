@@ -180,7 +180,7 @@ func (c *Coalescer[K, V]) collect(keys []K) (dropped []Pending[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if e := s.entries[key]; e != nil && !e.queued { // else it comes anyway
+		if e := s.entries[key]; e != nil && e.key == backingOff { // else it comes anyway
 			dropped = c.dropLocked(dropped, s, key, e)
 		}
 		s.mu.Unlock()

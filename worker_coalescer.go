@@ -3,6 +3,8 @@ package shardq
 import (
 	"context"
 	"time"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // A coalescerSource has Workers take from a [Coalescer]. The processing of a key is that of its
@@ -34,32 +36,35 @@ func (s coalescerSource[K, V]) newDesk() workerDesk[Pending[K, V]] {
 	return coalescerDesk[K, V]{s.queue.workforce.newDesk()}
 }
 
-// take returns no priority: keys have none.
-func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], priority int, err error) {
-	taken.Key, taken.Value, err = s.Coalescer.take(ctx)
-	return taken, 0, err
+// take returns the place of the key for its priority: keys have none, and giveBack is
+// given the same number.
+func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], place int, err error) {
+	var at shard.Place
+	taken.Key, taken.Value, at, err = s.Coalescer.take(ctx)
+	return taken, int(at), err
 }
 
-func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], _ []int) (n int, err error) {
-	return s.Coalescer.takeBatch(ctx, items)
+func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], places []int) (n int, err error) {
+	return s.Coalescer.takeBatch(ctx, items, places)
 }
 
 // giveBack lays the value back, or else it is refused: never both. If the user's code panics
 // before that, the value goes back nevertheless, with as much of what was asked for as is
 // known by then.
-func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], _ int, after func() time.Duration, refused func()) {
-	p := putter[K, V]{s.Coalescer, s.stripeOf(taken.Key), taken.Key, taken.Value, 1}
-	delay := time.Duration(0)
+func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], place int, after func() time.Duration, refused func()) {
+	g := giver[K, V]{c: s.Coalescer, stripe: s.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: shard.Place(place)}
 	defer func() {
-		if !p.layBack(delay) {
+		if g.layBack() {
+			g.comeAgain()
+		} else {
 			refused()
 		}
 	}()
-	if p.stripe.isClosed() {
+	if g.stripe.isClosed() {
 		return // before the limiter counts a failure
 	}
-	delay = after()
-	p.weight = s.weightOf(taken.Value)
+	g.wait(after())
+	g.weight = s.weightOf(taken.Value)
 }
 
 func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
