@@ -517,6 +517,93 @@ func TestC56KeyComesWhileItWaits(t *testing.T) {
 	})
 }
 
+// A Merge that takes its time, of a value that has waited for room, holds up neither who waits
+// behind it nor a TryPut; and the values of a key keep the order of the line.
+func TestC56SlowMergeHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
+		require.NoError(t, c.TryPut("other", "12345"))
+		require.NoError(t, c.Put("a", "1"))
+		in := make([]bool, 3)
+		for i, put := range []text{{"a", "2?"}, {"b", "3"}, {"a", "4"}} {
+			go func() {
+				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value))
+				in[i] = true
+			}()
+			synctest.Wait()
+		}
+		takeValue(t, c, "other", "12345")
+		synctest.Wait()
+		require.Equal(t, []bool{false, true, true}, in)
+		require.ErrorIs(t, c.TryPut("c", "5"), shardq.ErrFull)
+		k, _, err := c.Take(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "b", k, "the value of a is being merged")
+		require.NoError(t, c.TryPut("c", "5"), "there is room, and nobody waits")
+		close(gate)
+		synctest.Wait()
+		require.True(t, in[0])
+		takeValue(t, c, "c", "5")
+		takeValue(t, c, "a", "12?4")
+		requireNothing(t, c)
+	})
+}
+
+// A Merge may ask for room of its own coalescer, also if its value has waited for room.
+func TestC56MergeMayAskForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *shardq.Coalescer[string, string]
+		c = newJoiner(1, weighed, capacityOf(3), func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(pending, next string) string {
+				assert.NoError(t, c.PutContext(context.Background(), "within", "x"))
+				return pending + next
+			}
+		})
+		require.NoError(t, c.Put("b", "12"))
+		require.NoError(t, c.Put("a", "1"))
+		in := returned(func() { assert.NoError(t, c.PutContext(context.Background(), "a", "2")) })
+		requireStillFalse(t, in, "there is no room")
+		takeValue(t, c, "b", "12")
+		requireBecomesTrue(t, in)
+		takeValue(t, c, "a", "12")
+		takeValue(t, c, "within", "x")
+		requireNothing(t, c)
+	})
+}
+
+// A Put that has waited for room, and whose Merge panics, is not taken in: neither if it is
+// its own value that cannot be merged, nor if it is what others left side by side.
+func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
+	for _, put := range []struct{ left, value, first, second string }{
+		{"3", "!4", "13", ""}, {"!3", "4", "1", "!3"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newJoiner(1, weighed, capacityOf(5))
+			require.NoError(t, c.Put("a", "1"))
+			takeValue(t, c, "a", "1")
+			require.NoError(t, c.Put("other", "12345"))
+			require.NoError(t, c.Put("a", put.left))
+			require.NoError(t, c.PutBack("a", "1"))
+			refused := returned(func() {
+				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value) })
+			})
+			requireStillFalse(t, refused, "there is no room")
+			takeValue(t, c, "other", "12345")
+			requireBecomesTrue(t, refused)
+			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
+			require.NoError(t, c.TryPut("b", "2"), "nobody waits")
+			takeValue(t, c, "a", put.first)
+			c.Done("a")
+			takeValue(t, c, "b", "2")
+			if put.second != "" {
+				takeValue(t, c, "a", put.second)
+			}
+			requireNothing(t, c)
+		})
+	}
+}
+
 func TestC57ShutDownHandsOutWhatIsPending(t *testing.T) {
 	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
 		o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour) // else "a" may come first
