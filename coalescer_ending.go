@@ -104,17 +104,19 @@ func (c *Coalescer[K, V]) passed() {
 		return
 	}
 	defer c.ending.finish()
+	defer func() { // also if the clock or a hook panics
+		for c.ending.next() {
+			c.stop()
+		}
+	}()
 	_, _ = c.queue.shards.Drain(endedContext, AwaitWaiting)
-	for c.ending.next() {
-		c.stop()
-	}
 }
 
 // stop ends all delays at once, so that nothing is dropped with them, and the wait of every
 // Drain.
 func (c *Coalescer[K, V]) stop() {
+	defer c.queue.ShutDown() // also if the clock or a hook panics
 	_, _ = c.queue.shards.Drain(endedContext, RunWaiting)
-	c.queue.ShutDown()
 }
 
 // ShutDown begins the shutdown: later values are refused with [ErrShutDown], and what is

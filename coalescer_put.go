@@ -159,8 +159,8 @@ func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
 	p.stripe.mu.Unlock()
 	p.c.room.Arrive()
 	p.stripe.mu.Lock()
-	fail := func() {
-		e.unlinkNext(e.before(own)) // which Merge was to change, or a part before it
+	fail := func() { // of a Merge into a part before own, which is still there
+		e.unlinkNext(e.before(own))
 		p.fail(e, needed)
 	}
 	if left := e.neighbours(); left != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -361,6 +362,65 @@ func oneSecond(o *shardq.CoalescerOptions[string, string]) {
 }
 
 func putEndsBackoff(o *shardq.CoalescerOptions[string, string]) { o.PutEndsBackoff = true }
+
+// A slowClock waits in its Now, if it is to, until it is let go on.
+type slowClock struct {
+	*clock.Fake
+	wait atomic.Pointer[chan struct{}]
+}
+
+func (c *slowClock) Now() time.Time {
+	if gate := c.wait.Load(); gate != nil {
+		<-*gate
+	}
+	return c.Fake.Now()
+}
+
+// A Put whose key was still to be added when a Retry came does not end the back-off.
+func TestC55PutUnderWayBesideARetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowClock{Fake: newFake()}
+		c := newJoiner(1, oneSecond, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Queue.Clock, o.Queue.Metrics = slow, true
+		})
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		slow.Step(time.Millisecond) // the next call reads the clock
+		gate := make(chan struct{})
+		slow.wait.Store(&gate)
+		put := returned(func() { assert.NoError(t, c.Put("a", "2")) })
+		requireStillFalse(t, put, "it reads the clock")
+		slow.wait.Store(nil)
+		require.NoError(t, c.Retry("a", "1"))
+		close(gate)
+		requireBecomesTrue(t, put)
+		require.Zero(t, c.Queue().Len())
+		slow.Step(2 * time.Second)
+		synctest.Wait()
+		takeValue(t, c, "a", "12")
+		c.Done("a")
+		requireNothing(t, c)
+	})
+}
+
+// The buffer of a huge batch is not kept.
+func TestC8C54HugeBatchIsNotKept(t *testing.T) {
+	if raceDetector {
+		t.Skip("pools drop what they are given now and then")
+	}
+	c := newJoiner(1)
+	dst := make([]shardq.Pending[string, string], 1<<19)
+	require.NoError(t, c.Put("a", "1"))
+	before := heap()
+	n, err := c.TakeBatch(context.Background(), dst)
+	require.NoError(t, err)
+	var after runtime.MemStats
+	runtime.GC() // once: a pool keeps what it has until the second
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.HeapAlloc)-before, int64(len(dst)))
+	c.DoneBatch(dst[:n])
+	runtime.KeepAlive(c)
+}
 
 // With PutEndsBackoff, what comes during a back-off, or came before it, does not wait.
 func TestC55PutEndsBackoff(t *testing.T) {

@@ -529,3 +529,44 @@ func TestC58NoAllocationPerKey(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.Less(t, allocations, keys/10.0, "a burst may make the queue grow")
 }
+
+// A key that gets a value each 10 ms, while what it is written to is down for a second: the
+// back-off bounds the attempts, and nothing is given up. If each Put ends the back-off, the attempts
+// are used up at once, over and over.
+func TestC58HotKeyBesideABackoff(t *testing.T) {
+	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+		const puts, pause, down = 192, 10 * time.Millisecond, time.Second
+		var failures, handled, givenUp int
+		var begin time.Time
+		handle := func(_ context.Context, one text) error {
+			if time.Since(begin) < down {
+				failures++
+				return errOnPurpose
+			}
+			handled += len(one.Value)
+			return nil
+		}
+		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+			begin, failures, handled, givenUp = time.Now(), 0, 0, 0
+			o.MaxAttempts = 10
+			o.OnGiveUp = func(f shardq.Failure[text]) { givenUp += len(f.Item.Value) }
+			c := newJoiner(1, backoff) // with the default limiter: 5 ms, 10 ms, 20 ms, …
+			s := employForTexts(t, c, o)
+			for range puts {
+				require.NoError(t, c.Put("hot", "v"))
+				time.Sleep(pause)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, puts, handled+givenUp)
+			if putEnds {
+				require.Greater(t, failures, int(down/pause)-10)
+				require.Greater(t, givenUp, 0)
+			} else {
+				require.Equal(t, 8, failures) // at 0, 5, 15, 35, …, 635 ms
+				require.Zero(t, givenUp)
+			}
+			s.dismiss(t)
+		})
+	})
+}

@@ -75,13 +75,14 @@ func (s *Set[T]) reportAll(misused *[]T) {
 
 // doneSome returns the items that were not in processing.
 func (s *Set[T]) doneSome(items []T) (misused []T) {
-	s.refreshForWork()
 	var d deal
 	d.touched = s.touch(items)
 	for i, item := range items {
 		s.deal(&d, i, item)
 	}
-	return s.doneDealt(items, &d)
+	defer func() { misused = s.doneDealt(items, &d) }() // also if the clock panics
+	s.refreshForWork()
+	return nil
 }
 
 // doneDealt ends the processing of items that were dealt. It calls no user code.

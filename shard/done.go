@@ -4,9 +4,14 @@ package shard
 // meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
 // item that is not in processing has no effect but to be counted.
 func (s *Set[T]) Done(item T) {
-	s.refreshForWork()
 	hash := s.hash(item)
-	s.doneIn(s.shardOf(item, hash), item, uint32(hash))
+	sh := s.shardOf(item, hash)
+	if s.ages {
+		defer s.doneIn(sh, item, uint32(hash)) // also if the clock panics
+		s.refreshForWork()
+		return
+	}
+	s.doneIn(sh, item, uint32(hash))
 }
 
 // doneIn is Done of an item of the shard. User code, the hooks, comes last.

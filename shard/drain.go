@@ -128,7 +128,11 @@ func drainError(ctx context.Context) error {
 // runWaiting makes ready all that waits, in turns of bounded length. It locks each shard
 // once at least: an AddAfter in flight may have been let in, and not filed its timer yet.
 func (s *Set[T]) runWaiting() {
+	defer s.expireAll() // also if the clock panics
 	s.refresh()
+}
+
+func (s *Set[T]) expireAll() {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		for more := true; more; more = sh.next.Load() != never {
