@@ -11,17 +11,18 @@ func (s *Set[T]) Again(item T) (inProcessing bool) {
 func (s *Set[T]) again(sh *shard[T], item T, hash uint32) (inProcessing bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, _ := sh.find(item, hash)
+	id := sh.findInProcessing(item, hash)
 	if id == 0 {
 		return false
 	}
-	e := sh.table.at(id)
-	if p := e.phase(); p != processing && p != dirty {
-		return false
-	}
+	sh.applyAgain(id)
+	return true
+}
+
+// applyAgain adds an item in processing once more.
+func (sh *shard[T]) applyAgain(id uint32) {
 	if sh.groups != nil {
 		sh.seatFor(id)
 	}
-	sh.apply(id, e)
-	return true
+	sh.apply(id, sh.table.at(id))
 }

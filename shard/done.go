@@ -17,8 +17,8 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	if outcome.wakes() {
 		s.wake()
 	}
-	if outcome.quiet {
-		s.drained.settle()
+	if outcome.due != 0 {
+		s.settle(outcome.due)
 	}
 	if outcome.effect == ignore {
 		s.report(DoneWithoutGet, item) // nothing was released, so there is no watermark to report
@@ -31,8 +31,8 @@ type doneOutcome struct {
 	effect effect
 	// freed says that a group that was held back is not any more.
 	freed bool
-	// quiet says that a drain waits for the shard and need not any more.
-	quiet bool
+	// due has the reports that the shard owed.
+	due reports
 }
 
 // wakes reports whether there is something for a sleeper.
@@ -74,7 +74,9 @@ func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
 		} else {
 			sh.forget(id, p)
 		}
-		outcome.quiet = sh.settles()
+		if sh.owes != 0 {
+			outcome.due = sh.reportsDue()
+		}
 	}
 	return outcome
 }
