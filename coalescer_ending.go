@@ -2,7 +2,6 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -149,10 +148,19 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 // that says which keys are left; their values can still be taken. Somebody has to call Drain
 // once more then, or ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
-	if !options.Waiting.Valid() {
-		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
+	options.validate()
+	_ = ctx.Done() // a nil context panics before anything is changed
+	cause := c.drainUntil(ctx, options, &dropped)
+	if cause != nil {
+		return dropped, c.gaveUp(ctx, cause)
 	}
-	end := ctx.Done() // a nil context panics before anything is changed
+	c.queue.logEnd()
+	return dropped, nil
+}
+
+// drainUntil is Drain that returns why it gave up. It appends what it drops to dropped, also if
+// a hook or the clock panics.
+func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
 	before := c.ending.calls()
 	c.close()
 	select {
@@ -160,19 +168,21 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (drop
 	default:
 		select {
 		case <-c.ending.passed:
-		case <-end:
-			return nil, c.queue.drainError(ctx.Err(), options.Limit)
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	released := c.queue.shards.Released() // before the look at calls, lest one come in between
 	if c.ending.calls() != before {
 		released = alreadyReleased
 	}
-	keys, err := c.queue.drainUntil(ctx, options, released)
-	if err == nil {
-		return c.sweep(), nil // and what a hook that panicked has kept from the queue
+	var keys []K
+	defer func() { *dropped = append(*dropped, c.collect(keys)...) }()
+	cause = c.queue.shards.DrainUntil(ctx, options.draining(), released, &keys)
+	if cause == nil {
+		*dropped = c.sweep() // and what a hook that panicked has kept from the queue
 	}
-	return c.collect(keys), err
+	return cause
 }
 
 // collect takes what the queue has dropped the keys of.

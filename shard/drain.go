@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 )
 
@@ -160,40 +161,76 @@ type Draining struct {
 // ctx ends, with its error, and when a ShutDown comes, with [ErrShutDown]; what it has
 // begun goes on. It returns the items that it dropped.
 func (s *Set[T]) Drain(ctx context.Context, w WaitingPolicy) (dropped []T, err error) {
-	return s.DrainUntil(ctx, Draining{Waiting: w}, s.Released())
+	err = s.DrainUntil(ctx, Draining{Waiting: w}, s.Released(), &dropped)
+	return dropped, err
 }
 
 // Released returns a channel that the next ShutDown closes.
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
 // DrainUntil is Drain that gives up when released is closed, rather than when a ShutDown comes
-// after its call: for a caller whose own drain began before that.
-func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}) (dropped []T, err error) {
-	before := s.abandoned.Load()
+// after its call: for a caller whose own drain began before that. It appends what it drops,
+// and what a ShutDown drops that it waits for, to dropped: also if a hook panics then.
+func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
+	before := s.abandoned.is()
 	ended := func(part *drain) bool {
-		return part.wait(ctx.Done(), released) && s.abandoned.Load() == before
+		if part.wait(ctx.Done(), released) && s.abandoned.is() == before {
+			return true
+		}
+		*dropped = append(*dropped, s.abandoned.take()...)
+		return false
 	}
 	s.refuse(d.Retries)
 	switch {
 	case d.Retries && s.TakesBack():
-		dropped = s.sweep(d.Waiting)
+		s.sweep(d.Waiting, dropped)
 		s.oweAll(&s.emptying, empty, &s.emptied)
 		if !ended(&s.emptied) {
-			return dropped, drainError(ctx)
+			return drainError(ctx)
 		}
 	case d.Waiting == RunWaiting:
 		s.runWaiting()
 	case d.Waiting == AwaitWaiting:
 		s.oweAll(&s.awaiting, noneWaits, &s.waited)
 		if !ended(&s.waited) {
-			return nil, drainError(ctx)
+			return drainError(ctx)
 		}
 	}
-	s.close(func(item T) { dropped = append(dropped, item) })
+	s.close(func(items []T) { *dropped = append(*dropped, items...) })
 	if !s.drained.wait(ctx.Done(), released) {
-		return dropped, drainError(ctx)
+		return drainError(ctx)
 	}
-	return dropped, nil
+	return nil
+}
+
+// abandoned are the items that a ShutDown has dropped although a Drain was waiting for
+// them. Of several such drains, the first to look returns them.
+type abandoned[T comparable] struct {
+	mu    sync.Mutex // a leaf
+	any   bool
+	items []T
+}
+
+func (a *abandoned[T]) add(items []T) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.any = true
+	a.items = append(a.items, items...)
+}
+
+// is reports whether there ever were any.
+func (a *abandoned[T]) is() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.any
+}
+
+func (a *abandoned[T]) take() []T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	items := a.items
+	a.items = nil
+	return items
 }
 
 func drainError(ctx context.Context) error {

@@ -97,21 +97,20 @@ func (sh *shard[T]) comeAnyway(item T, hash uint32) {
 // each shard's lock down every stepsPerHold steps. A retry that comes in between
 // helps to finish the sweep of its shard before it files its delay: the sweep takes
 // all that is filed.
-func (s *Set[T]) sweep(w WaitingPolicy) (dropped []T) {
+func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
 	if w == AwaitWaiting {
-		return nil
+		return
 	}
 	s.refresh()
 	for i := range s.shards {
 		sh := &s.shards[i]
-		for !sh.beginSweep(w, &dropped) { // of another Drain
+		for !sh.beginSweep(w, dropped) { // of another Drain
 			s.sweepSome(sh)
 		}
 		for s.sweepSome(sh) {
 		}
 	}
-	s.room.Look()
-	return dropped
+	s.room.Look() // last, for it may panic
 }
 
 // beginSweep reports false if a sweep is under way.

@@ -102,9 +102,8 @@ type Set[T comparable] struct {
 	emptied  drain
 	emptying atomic.Bool
 	// idled is released when a shard becomes empty for which a WaitIdle waits.
-	idled drain
-	// abandoned says that a ShutDown has dropped what a Drain was waiting for.
-	abandoned atomic.Bool
+	idled     drain
+	abandoned abandoned[T]
 	time      timebase
 	driver    driver[T]
 	// ages says that stamps are kept: see pulse.

@@ -51,7 +51,7 @@ func (s *Set[T]) refuse(retries bool) {
 
 // close does what every end of the queue does. It reports the items that waited and were
 // dropped, if told to whom.
-func (s *Set[T]) close(dropped func(item T)) {
+func (s *Set[T]) close(dropped func(items []T)) {
 	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
@@ -70,16 +70,17 @@ func (s *Set[T]) close(dropped func(item T)) {
 // closeShard drops what waits in a shard, a bounded number per hold of its lock, and
 // counts the shard as owing to the drain if it has items under way. Drains that wait
 // for what may be dropped here need not any more.
-func (s *Set[T]) closeShard(sh *shard[T], dropped func(item T)) {
+func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	for more := true; more; {
 		var items []T
 		sh.mu.Lock()
+		keep := dropped
+		if keep == nil && sh.owes&(noneWaits|empty) != 0 {
+			keep = s.abandoned.add
+		}
 		more = !sh.dropWaiting(func(item T) {
-			switch {
-			case dropped != nil:
+			if keep != nil {
 				items = append(items, item)
-			case sh.owes&(noneWaits|empty) != 0:
-				s.abandoned.Store(true)
 			}
 		})
 		if !more && !sh.quiet() {
@@ -91,10 +92,10 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(item T)) {
 			sh.owes &^= empty
 		}
 		sh.mu.Unlock()
-		s.settle(due)
-		for _, item := range items {
-			dropped(item)
+		if len(items) > 0 {
+			keep(items) // before the report
 		}
+		s.settle(due)
 	}
 }
 
