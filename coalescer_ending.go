@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // A coalescerEnding ends a coalescer in two steps: first no value is taken in any more; and when
@@ -15,6 +17,8 @@ type coalescerEnding struct {
 	open atomic.Int32
 	// passed is closed when the queue is shut down, and no ShutDown is left to the last call.
 	passed chan struct{}
+	// retries says whether values are taken back that workers have.
+	retries shard.Retries
 
 	mu sync.Mutex
 	// shutDowns counts the calls of ShutDown, and heeded those that the last call has carried out.
@@ -103,7 +107,7 @@ func (c *Coalescer[K, V]) passed() {
 		return
 	}
 	defer c.ending.finish()
-	_, _ = c.queue.shards.Drain(endedContext, AwaitWaiting)
+	c.drainAtOnce(AwaitWaiting, c.ending.retries.Taken())
 	for c.ending.next() {
 		c.stop()
 	}
@@ -112,8 +116,15 @@ func (c *Coalescer[K, V]) passed() {
 // stop ends all delays at once, so that nothing is dropped with them, and the wait of every
 // Drain.
 func (c *Coalescer[K, V]) stop() {
-	_, _ = c.queue.shards.Drain(endedContext, RunWaiting)
+	c.drainAtOnce(RunWaiting, false)
 	c.queue.ShutDown()
+}
+
+// drainAtOnce begins a drain of the queue that drops nothing, and does not wait for its end.
+func (c *Coalescer[K, V]) drainAtOnce(waiting WaitingPolicy, retries bool) {
+	d := shard.Draining{Waiting: waiting, Retries: retries}
+	var dropped []K
+	_ = c.queue.shards.DrainUntil(endedContext, d, nil, &dropped)
 }
 
 // ShutDown begins the shutdown: later values are refused with [ErrShutDown], and what is
@@ -124,6 +135,7 @@ func (c *Coalescer[K, V]) stop() {
 // [Queue.ShutDown] does. It may be called again, and ends the wait of every Drain under way.
 func (c *Coalescer[K, V]) ShutDown() {
 	over := c.ending.shutDown()
+	c.ending.retries.Decide(false)
 	c.close()
 	if over {
 		c.stop()
@@ -162,6 +174,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (drop
 // a hook or the clock panics.
 func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
 	before := c.ending.calls()
+	c.ending.retries.Decide(options.Retries == TakeRetries)
 	c.close()
 	select {
 	case <-c.ending.passed:
@@ -190,7 +203,7 @@ func (c *Coalescer[K, V]) collect(keys []K) (dropped []Pending[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if e := s.entries[key]; e != nil && !e.queued { // else it comes anyway
+		if e := s.entries[key]; e != nil && e.key == backingOff { // else it comes anyway
 			dropped = c.dropLocked(dropped, s, key, e)
 		}
 		s.mu.Unlock()

@@ -78,3 +78,10 @@ func (e *entry[V]) merging() bool {
 	}
 	return false
 }
+
+// WaitIdle is [Queue.WaitIdle] of the coalescer: it returns nil once there was a moment
+// during the call at which no value was pending, and no key was in processing or waited
+// for a retry. It returns ctx.Err() if ctx ends before that.
+func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
+	return c.queue.shards.WaitIdle(ctx, c.stripes.empty)
+}

@@ -130,7 +130,8 @@ func TestC58RunOfACoalescer(t *testing.T) {
 	})
 }
 
-// However an attempt fails, its value comes after the back-off, before what came meanwhile.
+// However an attempt fails, its value comes after the back-off, before what came meanwhile,
+// which waits with it, or comes at once if a Put ends a back-off.
 func TestC58FailedValueGoesBack(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error":  func() error { return errOnPurpose },
@@ -138,36 +139,41 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 		"Goexit": func() error { runtime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var c *textCoalescer
-			var seen []string
-			var times []time.Duration
-			var begin time.Time
-			handle := func(_ context.Context, one text) error {
-				seen, times = append(seen, one.Value), append(times, time.Since(begin))
-				if len(seen) > 3 {
-					return nil
+			forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+				var c *textCoalescer
+				var seen []string
+				var times []time.Duration
+				var begin time.Time
+				handle := func(_ context.Context, one text) error {
+					seen, times = append(seen, one.Value), append(times, time.Since(begin))
+					if len(seen) > 3 {
+						return nil
+					}
+					if len(seen) == 2 {
+						require.NoError(t, c.Put("a", "2")) // while it is in processing
+					}
+					return fail()
 				}
-				if len(seen) == 2 {
-					require.NoError(t, c.Put("a", "2")) // while it is in processing
-				}
-				return fail()
-			}
-			forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-				begin, seen, times = time.Now(), nil, nil
-				c = newTexts()
-				s := employForTexts(t, c, o)
-				require.NoError(t, c.Put("a", "1"))
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, []string{"1", "1", "12", "12"}, seen)
-				// The second failure is overtaken by what came: that does not wait.
-				require.Equal(t, []time.Duration{0, time.Second, time.Second, 5 * time.Second}, times)
-				require.Len(t, s.failed, 3)
-				require.Contains(t, s.failed[2], "a=12 3: ")
-				require.Empty(t, s.givenUp)
-				require.Zero(t, c.Queue().NumRequeues("a"))
-				requireNothing(t, c)
-				s.dismiss(t)
+				forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+					begin, seen, times = time.Now(), nil, nil
+					c = newTexts(backoff)
+					s := employForTexts(t, c, o)
+					require.NoError(t, c.Put("a", "1"))
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					require.Equal(t, []string{"1", "1", "12", "12"}, seen)
+					want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}
+					if putEnds {
+						want = []time.Duration{0, time.Second, time.Second, 5 * time.Second}
+					}
+					require.Equal(t, want, times)
+					require.Len(t, s.failed, 3)
+					require.Contains(t, s.failed[2], "a=12 3: ")
+					require.Empty(t, s.givenUp)
+					require.Zero(t, c.Queue().NumRequeues("a"))
+					requireNothing(t, c)
+					s.dismiss(t)
+				})
 			})
 		})
 	}
@@ -188,25 +194,32 @@ func TestC58RequeueAfter(t *testing.T) {
 		}
 		return nil
 	}
-	forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-		seen = nil
-		c := newTexts()
-		s := employForTexts(t, c, o)
-		require.NoError(t, c.Put("a", "1"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, []string{"1", "1"}, seen)
-		require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
-		require.Equal(t, 1, c.Len())
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Equal(t, []string{"1", "1", "1", "1"}, seen)
-		require.NoError(t, c.Put("a", "2")) // ends the wait
-		synctest.Wait()
-		require.Equal(t, "12", seen[4])
-		requireNothing(t, c)
-		require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
-		s.dismiss(t)
+	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+			seen = nil
+			c := newTexts(backoff)
+			s := employForTexts(t, c, o)
+			require.NoError(t, c.Put("a", "1"))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, []string{"1", "1"}, seen)
+			require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
+			require.Equal(t, 1, c.Len())
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.Equal(t, []string{"1", "1", "1", "1"}, seen)
+			require.NoError(t, c.Put("a", "2"))
+			synctest.Wait()
+			if !putEnds {
+				require.Len(t, seen, 4)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+			}
+			require.Equal(t, "12", seen[4])
+			requireNothing(t, c)
+			require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
+			s.dismiss(t)
+		})
 	})
 }
 

@@ -26,40 +26,50 @@ func (s coalescerSource[K, V]) failures(taken Pending[K, V]) int {
 
 func (s coalescerSource[K, V]) forget(taken Pending[K, V]) { s.queue.limiter.Forget(taken.Key) }
 
-func (s coalescerSource[K, V]) done(taken Pending[K, V], _ origin) { s.queue.Done(taken.Key) }
+func (s coalescerSource[K, V]) done(taken Pending[K, V], from origin) {
+	s.queue.shards.DoneAt(taken.Key, from.at)
+}
 
-func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V], _ origins) { s.endBatch(all) }
+func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V], from origins) {
+	s.endBatch(all, from.at)
+}
 
-func (s coalescerSource[K, V]) succeeded(taken Pending[K, V], _ origin) { s.Done(taken.Key) }
+func (s coalescerSource[K, V]) succeeded(taken Pending[K, V], from origin) {
+	defer s.done(taken, from)
+	s.forget(taken)
+}
 
 func (s coalescerSource[K, V]) newDesk() workerDesk[Pending[K, V]] {
 	return coalescerDesk[K, V]{s.queue.workforce.newDesk()}
 }
 
-func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], _ origin, err error) {
-	taken.Key, taken.Value, err = s.Coalescer.take(ctx)
-	return taken, origin{}, err
+func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], from origin, err error) {
+	taken.Key, taken.Value, from.at, err = s.Coalescer.take(ctx)
+	return taken, from, err
 }
 
-func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], _ origins) (n int, err error) {
-	return s.Coalescer.takeBatch(ctx, items)
+func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], from origins) (n int, err error) {
+	return s.Coalescer.takeBatch(ctx, items, from.at)
 }
 
 func (s coalescerSource[K, V]) takesBack(taken Pending[K, V]) bool {
-	return !s.stripeOf(taken.Key).isClosed()
+	return s.Coalescer.takesBack(s.stripeOf(taken.Key))
 }
 
 // giveBack lays the value back, or else it is refused: never both. If the user's code panics
 // before that, the value goes back nevertheless, with as much of what was asked for as is
 // known by then.
-func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], _ origin, delay time.Duration, refused func()) {
-	p := putter[K, V]{s.Coalescer, s.stripeOf(taken.Key), taken.Key, taken.Value, 1}
+func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], from origin, delay time.Duration, refused func()) {
+	g := giver[K, V]{c: s.Coalescer, stripe: s.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: from.at}
 	defer func() {
-		if !p.layBack(delay) {
+		if g.layBack() {
+			g.comeAgain()
+		} else {
 			refused()
 		}
 	}()
-	p.weight = s.weightOf(taken.Value)
+	g.wait(delay)
+	g.weight = s.weightOf(taken.Value)
 }
 
 func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {

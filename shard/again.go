@@ -11,18 +11,9 @@ func (s *Set[T]) Again(item T) (inProcessing bool) {
 func (s *Set[T]) again(sh *shard[T], item T, hash uint32) (inProcessing bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id := sh.findInProcessing(item, hash)
-	if id == 0 {
-		return false
+	id, e := sh.inProcessing(item, hash)
+	if id != 0 {
+		sh.apply(id, e)
 	}
-	sh.applyAgain(id)
-	return true
-}
-
-// applyAgain adds an item in processing once more.
-func (sh *shard[T]) applyAgain(id uint32) {
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
-	sh.apply(id, sh.table.at(id))
+	return id != 0
 }

@@ -161,10 +161,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 		return false, false
 	}
 	deadline := sh.wait(item, to, at, f)
-	sh.wheel.filed(at, s.driver.count())
-	if s.measures != nil && f.delayed {
-		sh.measures().delay.record(0, uint64(f.asked))
-	}
+	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	if s.driver.mayMiss(deadline, at.now) {
 		s.driver.poke()
@@ -173,9 +170,21 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	return true, false
 }
 
+// noteFiled notes that a timer was filed.
+func (sh *shard[T]) noteFiled(at reading, f filing) {
+	sh.wheel.filed(at, sh.set.driver.count())
+	if sh.set.measures != nil && f.delayed {
+		sh.measures().delay.record(0, uint64(f.asked))
+	}
+}
+
 // wait files the item's timer and returns its deadline.
 func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
 	id, e := sh.entryFor(item, to)
+	return sh.waitAs(id, e, at, f)
+}
+
+func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
 	if e.waiting() {
 		sh.wishToWait(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)

@@ -1,5 +1,7 @@
 package shard
 
+import "sync/atomic"
+
 // A Drain may take retries in: adds of items in processing, which may fail while the
 // queue drains. Other adds are dropped, so that a shard that is empty stays so, and
 // the drain is over when all are. Only then is the shutdown completed: consumers have
@@ -8,7 +10,9 @@ package shard
 // The first end of a queue decides: a Drain takes retries in if it is the first, and
 // until another end begins that does not.
 
-// The states of closing.retries.
+// Retries says whether retries are taken in once an end has begun.
+type Retries struct{ state atomic.Uint32 }
+
 const (
 	// undecided: nothing has begun that would end the queue.
 	undecided = iota
@@ -18,35 +22,32 @@ const (
 	refusingRetries
 )
 
-// decide notes that an end of the queue begins, and whether it takes retries in.
-func (c *closing) decide(retries bool) {
-	if !retries {
-		c.retries.Store(refusingRetries)
+// Decide notes that an end begins, and whether it takes retries in.
+func (r *Retries) Decide(take bool) {
+	if !take {
+		r.state.Store(refusingRetries)
 	} else {
-		c.retries.CompareAndSwap(undecided, takingRetries)
+		r.state.CompareAndSwap(undecided, takingRetries)
 	}
 }
 
+// Taken reports whether an end has begun, and retries are taken in.
+func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
+
 // TakesBack reports whether items in processing can be added.
 func (s *Set[T]) TakesBack() bool {
-	return !s.closing.refusing.Load() || s.closing.retries.Load() == takingRetries
+	return !s.closing.refusing.Load() || s.closing.retries.Taken()
 }
 
 // takesBack reports, once adds are refused, whether that of this item is not. It is
 // to be called under the lock: see addLocked.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
-	return sh.set.closing.retries.Load() == takingRetries && sh.findInProcessing(item, hash) != 0
+	return sh.set.closing.retries.Taken() && sh.isInProcessing(item, hash)
 }
 
-// findInProcessing returns the id of an item in processing, or 0.
-func (sh *shard[T]) findInProcessing(item T, hash uint32) (id uint32) {
-	if id, _ = sh.find(item, hash); id == 0 {
-		return 0
-	}
-	if p := sh.table.at(id).phase(); p != processing && p != dirty {
-		return 0
-	}
-	return id
+func (sh *shard[T]) isInProcessing(item T, hash uint32) bool {
+	id, _ := sh.inProcessing(item, hash)
+	return id != 0
 }
 
 // GiveBackAt is AddWith of an item that is in processing at a place, and reports
@@ -81,15 +82,15 @@ func (s *Set[T]) GiveBackAt(item T, at Place, d Delay) (taken bool) {
 func (sh *shard[T]) hasInProcessing(item T, hash uint32) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.findInProcessing(item, hash) != 0
+	return sh.isInProcessing(item, hash)
 }
 
 // comeAnyway sees to it that an item in processing comes again.
 func (sh *shard[T]) comeAnyway(item T, hash uint32) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if id := sh.findInProcessing(item, hash); id != 0 && !sh.table.at(id).waiting() {
-		sh.applyAgain(id)
+	if id, e := sh.inProcessing(item, hash); id != 0 && !e.waiting() {
+		sh.apply(id, e)
 	}
 }
 

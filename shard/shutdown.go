@@ -9,7 +9,7 @@ type closing struct {
 	refusing atomic.Bool
 	// retries says whether adds of items in processing are taken in all the same. It
 	// is set before refusing.
-	retries atomic.Uint32
+	retries Retries
 	// begun is set next, unless a Drain lets what waits come: what waits is dropped
 	// from now on, and the driver retires.
 	begun atomic.Bool
@@ -44,7 +44,7 @@ func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 // those who wait for room.
 func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
-	s.closing.decide(retries)
+	s.closing.retries.Decide(retries)
 	s.closing.refusing.Store(true)
 	s.room.Close()
 }
