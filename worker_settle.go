@@ -163,20 +163,36 @@ func (w *Workers[T]) reportDropped(items []T) {
 // first panic goes on when all are through. However many there are, they take no room on the
 // stack, nor goroutines side by side.
 func forEach(n int, do func(i int)) {
-	l := loop{n: n, do: do}
-	defer l.finish()
-	for l.next < n {
-		l.run()
+	next := 0
+	defer func() {
+		if next < n {
+			goOn(next, n, do, recover())
+		}
+	}()
+	for next < n {
+		i := next
+		next++
+		do(i)
 	}
-	l.ended = true
 }
 
-// A loop is a forEach under way.
+// goOn makes the rest of the calls after one that panicked, or ended the goroutine.
+func goOn(next, n int, do func(i int), panicked any) {
+	l := &loop{next: next, n: n, do: do}
+	if panicked != nil {
+		l.fault = panicError(panicked)
+	}
+	defer l.finish()
+	for l.next < l.n {
+		l.run()
+	}
+}
+
+// A loop is a forEach that has met trouble.
 type loop struct {
 	next, n int
 	do      func(i int)
 	fault   *PanicError // the first
-	ended   bool
 }
 
 // run goes on until a call panics.
