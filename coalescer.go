@@ -240,7 +240,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected
 	}
-	if c.stripeOf(key).isClosed() {
+	if !c.takesBack(c.stripeOf(key)) {
 		return ErrShutDown // before the limiter counts a failure
 	}
 	delay := c.queue.backOff(key) // first, for it may panic

@@ -17,6 +17,9 @@ type giver[K comparable, V any] struct {
 	// delay is how long the key is to wait, until deadline; 0 if it is not to.
 	delay    time.Duration
 	deadline shard.Deadline
+	// counted says that the end of the coalescer waits for the call. It need not once
+	// a drain takes retries in: then the queue takes the key in any case.
+	counted bool
 }
 
 // putBack lays a value back, and ends the processing. The user code that this needs
@@ -48,7 +51,7 @@ func (g *giver[K, V]) layBack() bool {
 	c, s, weight := g.c, g.stripe, g.weight
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if !c.takesBackLocked(s) {
 		return false
 	}
 	e := s.entries[g.key]
@@ -61,7 +64,9 @@ func (g *giver[K, V]) layBack() bool {
 		c.room.Enter(weight)
 	}
 	e.prependPart(g.value, weight)
-	s.passing++
+	if g.counted = !s.closed; g.counted {
+		s.passing++
+	}
 	if c.putEndsBackoff && e.key == queued {
 		g.delay = 0 // for what came since
 	}
@@ -74,7 +79,7 @@ func (g *giver[K, V]) layBack() bool {
 // comeAgain has the key come again when the delay has passed, or at its Done if
 // there is none, and ends the call.
 func (g *giver[K, V]) comeAgain() {
-	defer g.c.leave(g.stripe)
+	defer g.leave()
 	queue, inProcessing := g.c.queue.shards, false
 	if g.delay > 0 {
 		inProcessing = queue.PostponeAt(g.key, g.at, g.deadline, g.c.putEndsBackoff)
@@ -84,4 +89,23 @@ func (g *giver[K, V]) comeAgain() {
 	if !inProcessing { // the caller has broken the rules
 		queue.AddAfter(g.key, g.delay)
 	}
+}
+
+func (g *giver[K, V]) leave() {
+	if g.counted {
+		g.c.leave(g.stripe)
+	} else {
+		g.c.room.Look()
+	}
+}
+
+// takesBack reports whether values can be given back.
+func (c *Coalescer[K, V]) takesBack(s *coalescerStripe[K, V]) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.takesBackLocked(s)
+}
+
+func (c *Coalescer[K, V]) takesBackLocked(s *coalescerStripe[K, V]) bool {
+	return !s.closed || c.ending.retries.Taken()
 }

@@ -9,7 +9,7 @@ import (
 // takeBatch takes the next keys that have values, by the rule of claim: what has
 // to be merged is merged, and the keys without a value are given up, before
 // anything is taken. It fills in the places of the keys, unless places is nil.
-func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], places []int) (n int, err error) {
+func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], places []shard.Place) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
@@ -26,7 +26,7 @@ func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], pl
 			if value, ok := c.claimPinned(key, b.places[i]); ok {
 				dst[n] = Pending[K, V]{key, value}
 				if places != nil {
-					places[n] = int(b.places[i])
+					places[n] = b.places[i]
 				}
 				n++
 			}
@@ -99,19 +99,23 @@ func (c *Coalescer[K, V]) handBackBatch(keys []K, places []shard.Place) {
 
 // doneBatch ends the processing of keys, and their histories.
 func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
-	defer c.endBatch(taken) // also if the limiter panics
+	defer c.endBatch(taken, nil) // also if the limiter panics
 	forEach(len(taken), func(i int) { c.queue.Forget(taken[i].Key) })
 }
 
-// endBatch ends the processing of keys.
-func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V]) {
+// endBatch ends the processing of keys, at their places unless these are nil.
+func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V], places []shard.Place) {
 	b := c.buffer(len(taken))
 	defer c.release(b)
 	b.used = len(taken)
 	for i := range taken {
 		b.keys[i] = taken[i].Key
 	}
-	c.queue.DoneBatch(b.keys)
+	if places == nil {
+		c.queue.DoneBatch(b.keys)
+	} else {
+		c.queue.shards.DoneBatchAt(b.keys, places)
+	}
 }
 
 // A keyBuffer is space for the keys of a batch, and their places.

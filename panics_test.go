@@ -738,10 +738,9 @@ func playHandsOfWorkers(t *testing.T, w *tripwire, batches bool) {
 	require.Equal(t, p.in, all, "told %v", told)
 }
 
-// A Hash or Group that panics at a worker's Done leaves its key in processing: it is not tried here.
 func TestC58EveryCallMayPanicInAWorker(t *testing.T) {
 	forEachCall(t, []string{
-		"Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger", "OnWatermark",
+		"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger", "OnWatermark",
 		"Merge", "Weight", "OnError", "OnGiveUp",
 	}, playHandsOfWorkers)
 }

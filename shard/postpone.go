@@ -26,18 +26,23 @@ func (s *Set[T]) PlaceOf(item T) Place {
 // and reports whether it is in processing. The run that comes then also serves the
 // adds that came during the processing. If addsGoFirst is set and there were any,
 // PostponeAt does nothing: the item comes again at its Done. So it does once a
-// shutdown has begun.
+// shutdown has begun, but for a Drain that takes retries in.
 //
 // The deadline is to have a delay of more than 0. No user code is called before the
 // item waits; if the clock panics after that, it waits all the same.
 func (s *Set[T]) PostponeAt(item T, at Place, d Deadline, addsGoFirst bool) (inProcessing bool) {
 	sh, hash := &s.shards[at], uint32(s.hash(item))
 	sh.mu.Lock()
+	for s.TakesBack() && sh.sweeping() {
+		sh.mu.Unlock() // what is filed now is not to be swept
+		s.sweepSome(sh)
+		sh.mu.Lock()
+	}
 	id, e := sh.inProcessing(item, hash)
 	deadline := uint64(never)
 	switch {
 	case id == 0:
-	case s.closing.refusing.Load():
+	case !s.TakesBack():
 		sh.apply(id, e)
 	case !addsGoFirst || e.phase() != dirty:
 		deadline = sh.postpone(id, e, d)
