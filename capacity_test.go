@@ -349,3 +349,45 @@ func TestC41C17PanickingHookLeavesNobodyAsleep(t *testing.T) {
 		requireBecomesTrue(t, drained)
 	})
 }
+
+// A GroupWeight that takes its time, or asks for room itself, holds up nobody who waits behind
+// its call, nor a TryAdd.
+func TestC40SlowGroupWeightHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		slow := false
+		var q *shardq.Queue[string]
+		q = shardq.Must(shardq.Options[string]{Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
+			if slow && group == "slow" {
+				require.NoError(t, q.AddContext(t.Context(), "c/within"))
+				<-gate
+			}
+			return 1
+		}})
+		for _, item := range []string{"a/1", "a/2", "a/3"} {
+			q.Add(item)
+		}
+		entered := make([]bool, 2)
+		for i, item := range []string{"slow/1", "b/1"} {
+			go func() {
+				require.NoError(t, q.AddContext(t.Context(), item))
+				entered[i] = true
+			}()
+			synctest.Wait()
+		}
+		slow = true
+		for range 3 {
+			item, _ := q.Get()
+			q.Done(item)
+		}
+		synctest.Wait()
+		require.Equal(t, []bool{false, true}, entered)
+		require.Equal(t, 3, q.Len(), "slow/1 is in, too, and so is c/within")
+		takeItem(t, q, "slow/1")
+		q.Done("slow/1")
+		require.NoError(t, q.TryAdd("b/2"))
+		close(gate)
+		synctest.Wait()
+		require.True(t, entered[0])
+	})
+}

@@ -53,14 +53,13 @@ type Coalescer[K comparable, V any] struct {
 	seed  maphash.Seed
 	merge func(pending, next V) V
 	// weigh is nil if keys are counted.
-	weigh func(V) int
-	// routing calls what the user has given the queue to route keys with; nil if that is nothing.
-	routing  func(K)
-	capacity int
-	room     *room.Room
-	stripes  coalescerStripes[K, V]
-	ending   coalescerEnding
-	buffers  sync.Pool // of *[]K
+	weigh          func(V) int
+	putEndsBackoff bool
+	capacity       int
+	room           *room.Room
+	stripes        coalescerStripes[K, V]
+	ending         coalescerEnding
+	buffers        sync.Pool // of *keyBuffer[K]
 }
 
 // MaxValueWeight is the greatest weight that a value of a [Coalescer] can have: a
@@ -73,9 +72,7 @@ const MaxValueWeight = min(1<<40, math.MaxInt)
 // CoalescerOptions configure a [Coalescer].
 type CoalescerOptions[K comparable, V any] struct {
 	// Queue configures the queue of keys. Its Capacity must be 0: the coalescer has its
-	// own. Its Hash, or its Group and GroupWeight, are called once more for each value that
-	// is put. Its CancelDelayOnAdd is taken to be set: a value that comes while its key waits for a
-	// retry ends that.
+	// own. Its CancelDelayOnAdd is ignored: see PutEndsBackoff.
 	Queue Options[K]
 
 	// Merge returns the value of both: what is pending, and what came next. It may
@@ -95,6 +92,13 @@ type CoalescerOptions[K comparable, V any] struct {
 	// the Capacity if merged values weigh more than their parts. A value that weighs more
 	// than the Capacity has room when nothing else is pending. Default: keys are counted.
 	Weight func(V) int
+
+	// PutEndsBackoff makes a key ready at once when a value is put for it while it waits for
+	// its retry, or has been put since it was taken. It suits values that make the failed
+	// attempt obsolete. Each such Put costs an attempt, so a key that gets many
+	// values comes to WorkerOptions.MaxAttempts in a short time, and loads what it
+	// fails at. If false, these values are merged, and the key waits on.
+	PutEndsBackoff bool
 }
 
 // Pending is a key with its value.
@@ -106,21 +110,19 @@ type Pending[K comparable, V any] struct {
 // NewCoalescer returns a coalescer, or an error that lists every fault of the options. Like
 // [New] it starts no goroutine and sets no timer.
 func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalescer[K, V], error) {
-	// Otherwise the delay of a retry that a new value has overtaken would go on, and end that of
-	// a later retry before its time.
-	options.Queue.CancelDelayOnAdd = true
+	options.Queue.CancelDelayOnAdd = options.PutEndsBackoff // which Configuration shows
 	queue, err := New(options.Queue)
 	if err := errors.Join(options.validate(), err); err != nil {
 		return nil, err
 	}
 	c := &Coalescer[K, V]{
-		queue:    queue,
-		capacity: options.Capacity,
-		seed:     maphash.MakeSeed(),
-		merge:    options.Merge,
-		weigh:    options.Weight,
-		routing:  options.Queue.routing(),
-		room:     options.newRoom(),
+		queue:          queue,
+		capacity:       options.Capacity,
+		seed:           maphash.MakeSeed(),
+		merge:          options.Merge,
+		weigh:          options.Weight,
+		putEndsBackoff: options.PutEndsBackoff,
+		room:           options.newRoom(),
 	}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
@@ -165,7 +167,8 @@ func (o CoalescerOptions[K, V]) newRoom() *room.Room {
 // [ErrShutDown] once a shutdown has begun, and [ErrRejected] for a key that is not equal
 // to itself: then the value was not taken in.
 //
-// A key whose value waits for its retry comes at once, as with [Queue.Add].
+// A key that waits for its retry goes on waiting, unless [CoalescerOptions].PutEndsBackoff is
+// set.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return c.put(key, value, askNothing)
 }
@@ -197,14 +200,15 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 // If a value of key is just being merged by a Put, Take leaves that, and what was put after
 // it, for a later Take. After a shutdown Take goes on handing out what is pending.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
-	return c.take(ctx)
+	key, value, _, err = c.take(ctx)
+	return key, value, err
 }
 
 // TakeBatch is [Coalescer.Take] for as many keys as dst has room for: it waits until there
 // is one, takes what is ready then, and returns how many that was. With an error n is 0. If
 // dst has no room it returns 0 at once. It costs less than as many calls.
 func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Pending[K, V]) (n int, err error) {
-	return c.takeBatch(ctx, dst)
+	return c.takeBatch(ctx, dst, nil)
 }
 
 // Done says that the value of a key that was taken is dealt with, for good or ill: it ends the
@@ -233,13 +237,14 @@ func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 }
 
 // Retry is [Coalescer.PutBack] after a failure: key is ready again after the delay that
-// the queue's limiter has for it, or when another value is put for it. The history of
-// failures ends with [Coalescer.Done].
+// the queue's limiter has for it. What was put for it since it was taken, and what is put
+// until then, waits with it, unless [CoalescerOptions].PutEndsBackoff is set. The history
+// of failures ends with [Coalescer.Done].
 func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected
 	}
-	if c.stripeOf(key).isClosed() {
+	if !c.takesBack(c.stripeOf(key)) {
 		return ErrShutDown // before the limiter counts a failure
 	}
 	delay := c.queue.backOff(key) // first, for it may panic

@@ -1,91 +1,149 @@
 package shardq
 
-import "context"
+import (
+	"context"
 
-// takeBatch takes the next keys that have values. What has to be merged is merged before
-// anything is taken, so that if Merge panics, no value is out.
-func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V]) (n int, err error) {
+	"github.com/shardq/shardq/shard"
+)
+
+// takeBatch takes the next keys that have values, by the rule of claim: what has
+// to be merged is merged, and the keys without a value are given up, before
+// anything is taken. It fills in the places of the keys, unless places is nil.
+func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], places []shard.Place) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	keys, used := c.buffer(len(dst)), 0
-	defer func() { c.release(keys, used) }()
+	b := c.buffer(len(dst))
+	defer c.release(b)
 	for n == 0 {
-		m, err := c.queue.GetBatch(ctx, *keys)
+		m, err := c.queue.shards.GetBatchAt(ctx, b.keys, nil, b.places)
 		if err != nil {
 			return 0, err
 		}
-		batch := (*keys)[:m]
-		used = max(used, m)
-		c.unify(batch)
-		n = c.claimBatch(batch, dst)
+		b.used = max(b.used, m)
+		m = c.pinBatch(b.keys[:m], b.places[:m])
+		for i, key := range b.keys[:m] {
+			if value, ok := c.claimPinned(key, b.places[i]); ok {
+				dst[n] = Pending[K, V]{key, value}
+				if places != nil {
+					places[n] = b.places[i]
+				}
+				n++
+			}
+		}
 	}
 	return n, nil
 }
 
-// unify merges what is pending for each of the keys. If user code panics, all are handed back.
-func (c *Coalescer[K, V]) unify(keys []K) {
-	handBack := func() {
-		for _, key := range keys {
-			c.handBack(key)
+// pinBatch pins the values of the keys, moves the keys that have one to the front,
+// and ends the processing of the others. It returns how many have one. If user
+// code panics, the keys come again.
+func (c *Coalescer[K, V]) pinBatch(keys []K, places []shard.Place) (n int) {
+	owed := len(keys)
+	defer func() {
+		if owed > 0 {
+			c.handBackBatch(keys[:owed], places[:owed])
 		}
-	}
-	for _, key := range keys {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		if e := s.entries[key]; e != nil && !e.first.merging {
-			c.unifyLocked(s, e, handBack)
-		}
-		s.mu.Unlock()
-	}
-}
-
-// claimBatch takes the values of the keys.
-func (c *Coalescer[K, V]) claimBatch(keys []K, dst []Pending[K, V]) (n int) {
-	for _, key := range keys {
-		s := c.stripeOf(key)
-		s.mu.Lock()
-		if e := s.entries[key]; e == nil || e.first.merging {
-			c.passByLocked(s, key, e)
-		} else {
-			dst[n] = Pending[K, V]{key, c.claimLocked(s, key, e)}
+	}()
+	for i, key := range keys {
+		if c.pin(key) {
+			keys[i], keys[n] = keys[n], keys[i]
+			places[i], places[n] = places[n], places[i]
 			n++
 		}
 	}
+	if owed = n; n < len(keys) {
+		c.queue.shards.DoneBatchAt(keys[n:], places[n:])
+	}
+	owed = 0
 	return n
+}
+
+// pin makes one value of what is pending for a key in processing, and sees to it
+// that nothing is merged into that until it is taken. It reports whether there is
+// a value.
+func (c *Coalescer[K, V]) pin(key K) bool {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	e := s.entries[key]
+	if e.passedByLocked() {
+		s.mu.Unlock()
+		return false
+	}
+	c.unifyLocked(s, e, func() {})
+	e.first.wanted = true
+	s.mu.Unlock()
+	return true
+}
+
+// claimPinned takes a value that was pinned. There is none only if a stray Done has
+// ended the processing, and the value went with another Take.
+func (c *Coalescer[K, V]) claimPinned(key K, at shard.Place) (value V, ok bool) {
+	s := c.stripeOf(key)
+	s.mu.Lock()
+	e := s.entries[key]
+	if e == nil || e.first.merging {
+		s.mu.Unlock()
+		return value, false
+	}
+	return c.claimLocked(s, key, at, e), true
+}
+
+// handBackBatch is handBack of each of the keys.
+func (c *Coalescer[K, V]) handBackBatch(keys []K, places []shard.Place) {
+	for i, key := range keys {
+		c.queue.shards.AgainAt(key, places[i])
+	}
+	c.queue.shards.DoneBatchAt(keys, places)
 }
 
 // doneBatch ends the processing of keys, and their histories.
 func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
-	defer c.endBatch(taken) // also if the limiter panics
+	defer c.endBatch(taken, nil) // also if the limiter panics
+	forEach(len(taken), func(i int) { c.queue.Forget(taken[i].Key) })
+}
+
+// endBatch ends the processing of keys, at their places unless these are nil.
+func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V], places []shard.Place) {
+	b := c.buffer(len(taken))
+	defer c.release(b)
+	b.used = len(taken)
 	for i := range taken {
-		c.queue.Forget(taken[i].Key)
+		b.keys[i] = taken[i].Key
+	}
+	if places == nil {
+		c.queue.DoneBatch(b.keys)
+	} else {
+		c.queue.shards.DoneBatchAt(b.keys, places)
 	}
 }
 
-// endBatch ends the processing of keys.
-func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V]) {
-	keys := c.buffer(len(taken))
-	defer c.release(keys, len(taken))
-	for i := range taken {
-		(*keys)[i] = taken[i].Key
-	}
-	c.queue.DoneBatch(*keys)
+// A keyBuffer is space for the keys of a batch, and their places.
+type keyBuffer[K comparable] struct {
+	keys   []K
+	places []shard.Place
+	used   int // how many of the keys are to be cleared
 }
+
+// maxKeptBuffer is how many keys a buffer has room for at most that is kept for the
+// next batch. To make a larger one costs little beside the batch.
+const maxKeptBuffer = 1024
 
 // buffer returns space for n keys.
-func (c *Coalescer[K, V]) buffer(n int) *[]K {
-	keys, _ := c.buffers.Get().(*[]K)
-	if keys == nil || cap(*keys) < n {
-		keys = new([]K)
-		*keys = make([]K, n)
+func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
+	b, _ := c.buffers.Get().(*keyBuffer[K])
+	if b == nil || cap(b.keys) < n {
+		b = &keyBuffer[K]{keys: make([]K, n), places: make([]shard.Place, n)}
 	}
-	*keys = (*keys)[:n]
-	return keys
+	b.keys, b.places = b.keys[:n], b.places[:n]
+	return b
 }
 
-// release takes back space of which so much was used.
-func (c *Coalescer[K, V]) release(keys *[]K, used int) {
-	clear((*keys)[:used])
-	c.buffers.Put(keys)
+// release takes back space.
+func (c *Coalescer[K, V]) release(b *keyBuffer[K]) {
+	clear(b.keys[:b.used])
+	b.used = 0
+	if cap(b.keys) <= maxKeptBuffer {
+		c.buffers.Put(b)
+	}
 }

@@ -2,9 +2,10 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // A coalescerEnding ends a coalescer in two steps: first no value is taken in any more; and when
@@ -16,6 +17,8 @@ type coalescerEnding struct {
 	open atomic.Int32
 	// passed is closed when the queue is shut down, and no ShutDown is left to the last call.
 	passed chan struct{}
+	// retries says whether values are taken back that workers have.
+	retries shard.Retries
 
 	mu sync.Mutex
 	// shutDowns counts the calls of ShutDown, and heeded those that the last call has carried out.
@@ -104,17 +107,26 @@ func (c *Coalescer[K, V]) passed() {
 		return
 	}
 	defer c.ending.finish()
-	_, _ = c.queue.shards.Drain(endedContext, AwaitWaiting)
-	for c.ending.next() {
-		c.stop()
-	}
+	defer func() { // also if the clock or a hook panics
+		for c.ending.next() {
+			c.stop()
+		}
+	}()
+	c.drainAtOnce(AwaitWaiting, c.ending.retries.Taken())
 }
 
 // stop ends all delays at once, so that nothing is dropped with them, and the wait of every
 // Drain.
 func (c *Coalescer[K, V]) stop() {
-	_, _ = c.queue.shards.Drain(endedContext, RunWaiting)
-	c.queue.ShutDown()
+	defer c.queue.ShutDown() // also if the clock or a hook panics
+	c.drainAtOnce(RunWaiting, false)
+}
+
+// drainAtOnce begins a drain of the queue that drops nothing, and does not wait for its end.
+func (c *Coalescer[K, V]) drainAtOnce(waiting WaitingPolicy, retries bool) {
+	d := shard.Draining{Waiting: waiting, Retries: retries}
+	var dropped []K
+	_ = c.queue.shards.DrainUntil(endedContext, d, nil, &dropped)
 }
 
 // ShutDown begins the shutdown: later values are refused with [ErrShutDown], and what is
@@ -125,6 +137,7 @@ func (c *Coalescer[K, V]) stop() {
 // [Queue.ShutDown] does. It may be called again, and ends the wait of every Drain under way.
 func (c *Coalescer[K, V]) ShutDown() {
 	over := c.ending.shutDown()
+	c.ending.retries.Decide(false)
 	c.close()
 	if over {
 		c.stop()
@@ -149,30 +162,42 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 // that says which keys are left; their values can still be taken. Somebody has to call Drain
 // once more then, or ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
-	if !options.Waiting.Valid() {
-		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
+	options.validate()
+	_ = ctx.Done() // a nil context panics before anything is changed
+	cause := c.drainUntil(ctx, options, &dropped)
+	if cause != nil {
+		return dropped, c.gaveUp(ctx, cause)
 	}
-	end := ctx.Done() // a nil context panics before anything is changed
+	c.queue.logEnd()
+	return dropped, nil
+}
+
+// drainUntil is Drain that returns why it gave up. It appends what it drops to dropped, also if
+// a hook or the clock panics.
+func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
 	before := c.ending.calls()
+	c.ending.retries.Decide(options.Retries == TakeRetries)
 	c.close()
 	select {
 	case <-c.ending.passed:
 	default:
 		select {
 		case <-c.ending.passed:
-		case <-end:
-			return nil, c.queue.drainError(ctx.Err(), options.Limit)
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	released := c.queue.shards.Released() // before the look at calls, lest one come in between
 	if c.ending.calls() != before {
 		released = alreadyReleased
 	}
-	keys, err := c.queue.drainUntil(ctx, options, released)
-	if err == nil {
-		return c.sweep(), nil // and what a hook that panicked has kept from the queue
+	var keys []K
+	defer func() { *dropped = append(*dropped, c.collect(keys)...) }()
+	cause = c.queue.shards.DrainUntil(ctx, options.draining(), released, &keys)
+	if cause == nil {
+		*dropped = c.sweep() // and what a hook that panicked has kept from the queue
 	}
-	return c.collect(keys), err
+	return cause
 }
 
 // collect takes what the queue has dropped the keys of.
@@ -180,7 +205,7 @@ func (c *Coalescer[K, V]) collect(keys []K) (dropped []Pending[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if e := s.entries[key]; e != nil && !e.queued { // else it comes anyway
+		if e := s.entries[key]; e != nil && e.key == backingOff { // else it comes anyway
 			dropped = c.dropLocked(dropped, s, key, e)
 		}
 		s.mu.Unlock()

@@ -10,12 +10,25 @@ package shardq
 // Puts at work: with one more, two are neighbours at rest.
 type entry[V any] struct {
 	first, last *part[V]
-	// queued says that the queue has the key, or that whoever set this is about to add
-	// it. The key of an entry that waits for its retry is not queued.
-	queued bool
-	own    part[V]   // used for the first part, if it is free
-	spare  *entry[V] // the next of those that are not in use
+	key         presence
+	own         part[V]   // used for the first part, if it is free
+	spare       *entry[V] // the next of those that are not in use
 }
+
+// A presence says how the queue has the key of an entry, or will have it when the
+// call that set this is over.
+type presence uint8
+
+const (
+	// absent: no Take will come for the entry. The call that puts a value into it,
+	// or that is merging one, adds the key.
+	absent presence = iota
+	// queued: the key is ready, will be at its Done, or is with a Take that has not
+	// taken the value.
+	queued
+	// backingOff: the key waits for its retry.
+	backingOff
+)
 
 // A part is a value in its place in the line.
 type part[V any] struct {
@@ -24,7 +37,8 @@ type part[V any] struct {
 	// has the room of the key.
 	weight int64
 	next   *part[V]
-	// merging says that the value is out to be merged: the part keeps its place.
+	// merging says that the value is out to be merged, or not quite in: the part keeps its
+	// place.
 	merging bool
 	// wanted says that a Take has come for it while it was merging. Nothing more is merged
 	// into it, so that the next Take has it.
@@ -37,9 +51,9 @@ type part[V any] struct {
 // atRest reports whether more may be merged into the part.
 func (p *part[V]) atRest() bool { return !p.merging && !p.wanted }
 
-// appendPart adds a part at the end.
-func (e *entry[V]) appendPart(value V, weight int64) {
-	p := e.newPart()
+// appendPart adds a part at the end, and returns it.
+func (e *entry[V]) appendPart(value V, weight int64) (p *part[V]) {
+	p = e.newPart()
 	p.value, p.weight = value, weight
 	if e.last == nil {
 		e.first = p
@@ -47,6 +61,7 @@ func (e *entry[V]) appendPart(value V, weight int64) {
 		e.last.next = p
 	}
 	e.last = p
+	return p
 }
 
 // prependPart adds a part at the beginning.
@@ -74,6 +89,14 @@ func (e *entry[V]) neighbours() *part[V] {
 		}
 	}
 	return nil
+}
+
+// before returns the part before p, or nil if p is the first.
+func (e *entry[V]) before(p *part[V]) (before *part[V]) {
+	for q := e.first; q != p; q = q.next {
+		before = q
+	}
+	return before
 }
 
 // unlinkNext takes the part after p out of the line, and returns it.

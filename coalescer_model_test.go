@@ -19,6 +19,8 @@ type coalescerModel struct {
 	taken    map[string]string
 	waiting  map[string]bool // keys whose value comes later, as far as is known
 	capacity int
+	// putEnds is PutEndsBackoff.
+	putEnds bool
 	// put counts the values that were taken in, and merged those whose key had one.
 	put, merged uint64
 }
@@ -64,10 +66,12 @@ func playCoalescer(rt *rapid.T) {
 	m := &coalescerModel{
 		pending: map[string]string{}, taken: map[string]string{}, waiting: map[string]bool{},
 		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
+		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
 	}
 	c := newJoiner(rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards"), capacityOf(m.capacity),
 		func(o *shardq.CoalescerOptions[string, string]) {
 			o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
+			o.PutEndsBackoff = m.putEnds
 			if weighed {
 				weighed := func(v string) int { return len(v) }
 				o.Weight = weighed
@@ -84,7 +88,9 @@ func playCoalescer(rt *rapid.T) {
 		}
 		m.put++
 		m.pending[key] += value
-		delete(m.waiting, key)
+		if m.putEnds {
+			delete(m.waiting, key)
+		}
 	}
 	drawTaken := func(rt *rapid.T) string {
 		key := keys.Draw(rt, "key")
@@ -107,7 +113,7 @@ func playCoalescer(rt *rapid.T) {
 		_, since := m.pending[key]
 		m.pending[key] = m.taken[key] + m.pending[key]
 		delete(m.taken, key)
-		m.waiting[key] = !since
+		m.waiting[key] = !since || !m.putEnds
 	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"Put": func(rt *rapid.T) {
@@ -189,6 +195,9 @@ func playCoalescer(rt *rapid.T) {
 			}
 			if seen := *c.Queue().Stats().Values; seen != *stats.Values {
 				rt.Fatalf("the queue says %+v, not %+v", seen, stats.Values)
+			}
+			if n := c.Queue().Len(); n != m.ready() {
+				rt.Fatalf("%d are ready, not %d", n, m.ready())
 			}
 			if stats.Processing != len(m.taken) {
 				rt.Fatalf("%d in processing, not %d", stats.Processing, len(m.taken))

@@ -3,9 +3,9 @@ package shardq
 import (
 	"context"
 	"hash/maphash"
-	"time"
 
 	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/shard"
 )
 
 // An asking says how a value comes to its room.
@@ -38,7 +38,6 @@ func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error 
 	}
 	switch err = c.room.Wait(ctx, p.weight); err {
 	case nil:
-		defer c.room.Arrive()
 		return p.put(hasRoom)
 	case room.ErrClosed:
 		return ErrShutDown
@@ -49,19 +48,18 @@ func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error 
 
 // A putter is a Put under way.
 type putter[K comparable, V any] struct {
-	c      *Coalescer[K, V]
-	stripe *coalescerStripe[K, V]
-	key    K
-	value  V
-	weight int64
+	c       *Coalescer[K, V]
+	stripe  *coalescerStripe[K, V]
+	key     K
+	value   V
+	weight  int64
+	address shard.Address
 }
 
-// newPutter does all that user code has a part in before anything is changed.
+// newPutter calls the user code that a Put needs, but for Merge, before anything is
+// changed.
 func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
-	if c.routing != nil {
-		c.routing(key) // if it panics, then better here than when the value is in
-	}
-	return putter[K, V]{c, c.stripeOf(key), key, value, c.weightOf(value)}
+	return putter[K, V]{c, c.stripeOf(key), key, value, c.weightOf(value), c.queue.shards.AddressOf(key)}
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *coalescerStripe[K, V] {
@@ -84,18 +82,29 @@ func (p *putter[K, V]) put(how asking) error {
 	needed, err := p.enterLocked(e, how)
 	if err != nil {
 		s.mu.Unlock()
+		if how == hasRoom {
+			p.c.room.Arrive()
+		}
 		return err
 	}
 	s.passing++
-	if e == nil {
+	known := e != nil
+	if !known {
 		e = s.insertLocked(p.key)
-		e.appendPart(p.value, needed)
-	} else {
+	}
+	switch {
+	case how == hasRoom:
+		p.arriveLocked(e, needed)
+	case known:
 		p.joinLocked(e, needed)
+	default:
+		e.appendPart(p.value, needed)
+	}
+	if known {
 		s.merged++
 	}
 	s.put++
-	p.c.releaseLocked(s, p.key, e)
+	p.releaseLocked(e)
 	return nil
 }
 
@@ -140,10 +149,33 @@ func (p *putter[K, V]) joinLocked(e *entry[V], needed int64) {
 	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.fail(e, needed) })
 }
 
+// arriveLocked is joinLocked of a value that has waited for room: before Merge is
+// called, which may take its time or ask for room itself, the next in the line is
+// let in. To keep the order of the line, the value takes its place first, and
+// nobody merges or takes it there: if Merge panics, it leaves again.
+func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
+	own := e.appendPart(p.value, needed)
+	own.merging = true
+	p.stripe.mu.Unlock()
+	p.c.room.Arrive()
+	p.stripe.mu.Lock()
+	fail := func() { // of a Merge into a part before own, which is still there
+		e.unlinkNext(e.before(own))
+		p.fail(e, needed)
+	}
+	if left := e.neighbours(); left != nil {
+		p.c.mergeNextLocked(p.stripe, e, left, fail)
+	}
+	own.merging = false
+	if before := e.before(own); before != nil && before.atRest() {
+		p.c.mergeNextLocked(p.stripe, e, before, fail)
+	}
+}
+
 // fail ends a Put whose value cannot be merged. It is called with the lock held.
 func (p *putter[K, V]) fail(e *entry[V], needed int64) {
 	p.c.room.Leave(needed)
-	p.c.releaseLocked(p.stripe, p.key, e)
+	p.releaseLocked(e)
 }
 
 // mergeNextLocked merges the part after one into that, as mergeLocked does. If it cannot, both
@@ -193,48 +225,26 @@ func (c *Coalescer[K, V]) resize(change int64) {
 	}
 }
 
-// releaseLocked ends a call that was let in, and puts the lock down. Before that it sees to
-// it that somebody comes for the entry.
-func (c *Coalescer[K, V]) releaseLocked(s *coalescerStripe[K, V], key K, e *entry[V]) {
-	if e.queued {
-		c.leaveLocked(s)
+// releaseLocked ends a Put, and puts the lock down. Before that it sees to it that
+// a Take comes for the entry. If a hook or the clock panics there, the value and
+// the key are in.
+func (p *putter[K, V]) releaseLocked(e *entry[V]) {
+	ends := p.c.putEndsBackoff
+	if e.key == queued || e.key == backingOff && !ends {
+		p.c.leaveLocked(p.stripe)
 		return
 	}
-	e.queued = true
-	s.mu.Unlock()
-	c.addKey(s, key)
+	e.key = queued
+	p.stripe.mu.Unlock()
+	defer p.c.leave(p.stripe)
+	// By now the key may have been taken, and may wait for a retry.
+	p.c.queue.shards.AddTo(p.key, p.address, !ends)
 }
 
-// addKey adds a key to the queue, and ends the call that was let in for it. If that panics,
-// as the queue's hooks and its clock may, the value is in, and whoever puts the next one adds
-// the key once more.
-func (c *Coalescer[K, V]) addKey(s *coalescerStripe[K, V], key K) {
-	added := false
-	defer func() {
-		s.mu.Lock()
-		if e := s.entries[key]; e != nil && !added {
-			e.queued = false
-		}
-		c.leaveLocked(s)
-	}()
-	c.queue.shards.Add(key)
-	added = true
-}
-
-// addKeyAfter adds a key when a delay has passed, and ends the call that was let in for it.
-func (c *Coalescer[K, V]) addKeyAfter(s *coalescerStripe[K, V], key K, delay time.Duration) {
-	defer func() {
-		s.mu.Lock()
-		c.leaveLocked(s)
-	}()
-	c.queue.shards.AddAfter(key, delay)
+// leave ends a call that was let in.
+func (c *Coalescer[K, V]) leave(s *coalescerStripe[K, V]) {
 	s.mu.Lock()
-	e := s.entries[key]
-	overtaken := e != nil && e.queued
-	s.mu.Unlock()
-	if overtaken { // by a Put that came between, which found no delay to cancel
-		c.queue.shards.Add(key)
-	}
+	c.leaveLocked(s)
 }
 
 // leaveLocked ends a call that was let in, and puts the lock down.
@@ -246,48 +256,4 @@ func (c *Coalescer[K, V]) leaveLocked(s *coalescerStripe[K, V]) {
 		c.passed()
 	}
 	c.room.Look()
-}
-
-// putBack lays a value back, and ends the processing.
-func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) (err error) {
-	p := c.newPutter(key, value)
-	defer func() {
-		if err == nil { // also if the clock panics: the value is in
-			c.queue.Done(key)
-		}
-	}()
-	if !p.layBack(delay) {
-		return ErrShutDown
-	}
-	return nil
-}
-
-// layBack puts the value of a key in processing before all others of the key, which is ready
-// when that is over and the delay has passed. Once a shutdown has begun, it reports false and
-// does nothing.
-func (p *putter[K, V]) layBack(delay time.Duration) bool {
-	c, s, weight := p.c, p.stripe, p.weight
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return false
-	}
-	e := s.entries[p.key]
-	if e == nil {
-		e = s.insertLocked(p.key)
-	} else if c.weigh == nil {
-		weight = 0 // the key has its room
-	}
-	if weight > 0 { // else the look at the capacity would count it
-		c.room.Enter(weight)
-	}
-	e.prependPart(p.value, weight)
-	s.passing++
-	if delay <= 0 || e.queued { // what came since is not to wait
-		c.releaseLocked(s, p.key, e)
-		return true
-	}
-	s.mu.Unlock()
-	c.addKeyAfter(s, p.key, delay)
-	return true
 }

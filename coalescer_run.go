@@ -11,7 +11,7 @@ import (
 //
 //   - nil: the value is dealt with, as by [Coalescer.Done].
 //   - [RequeueAfter]: the value goes back, before what was put for the key since, and the
-//     key is ready again after that delay, or when another value is put. No failure.
+//     key is ready again after that delay, with what was put by then. No failure.
 //   - [Permanent]: the value is given up.
 //   - any other error, a panic, or a runtime.Goexit: the value goes back, as by
 //     [Coalescer.Retry].

@@ -42,6 +42,20 @@ func (s *coalescerStripes[K, V]) count() (v Values) {
 	return v
 }
 
+// empty reports whether there are no entries.
+func (s *coalescerStripes[K, V]) empty() bool {
+	for i := range s.all {
+		stripe := &s.all[i]
+		stripe.mu.Lock()
+		n := len(stripe.entries)
+		stripe.mu.Unlock()
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // keys counts the entries.
 func (s *coalescerStripes[K, V]) keys() (n int) {
 	for i := range s.all {
@@ -66,12 +80,6 @@ type coalescerStripe[K comparable, V any] struct {
 	peak int
 	// put counts the values that were taken in by a Put, and merged those that found another.
 	put, merged uint64
-}
-
-func (s *coalescerStripe[K, V]) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
 }
 
 // A map of Go's keeps its largest size. One that has grown beyond smallMap entries is replaced

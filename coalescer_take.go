@@ -2,52 +2,63 @@ package shardq
 
 import (
 	"context"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // take takes the next key that has a value. Some have none: those whose value came with an
 // earlier Take, such as when the delay of a retry ends.
-func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, err error) {
+func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, at shard.Place, err error) {
 	for {
-		if key, err = c.queue.GetContext(ctx); err != nil {
-			return key, value, err
+		if key, _, at, err = c.queue.shards.GetContextAt(ctx); err != nil {
+			return key, value, at, err
 		}
-		if value, ok := c.claim(key); ok {
-			return key, value, nil
+		if value, ok := c.claim(key, at); ok {
+			return key, value, at, nil
 		}
 	}
 }
 
 // claim takes the value of a key in processing, all that can be had of it just now. If there
 // is none, it ends the processing.
-func (c *Coalescer[K, V]) claim(key K) (value V, ok bool) {
+//
+// A panic of the user's must find every value in an entry whose key the queue has.
+// So Merge and Weight are called while the values are in the entry; where the
+// processing is ended, which may call hooks, nothing is taken; and behind the
+// taking, there is only code of our own.
+func (c *Coalescer[K, V]) claim(key K, at shard.Place) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	e := s.entries[key]
-	if e == nil || e.first.merging {
-		c.passByLocked(s, key, e)
-		return value, false
-	}
-	c.unifyLocked(s, e, func() { c.handBack(key) })
-	return c.claimLocked(s, key, e), true
-}
-
-// passByLocked ends the processing of a key that has no value now, and puts the lock down.
-// Whoever is merging that value adds the key when it is through: it was let in, so the queue
-// takes adds until then.
-func (c *Coalescer[K, V]) passByLocked(s *coalescerStripe[K, V], key K, e *entry[V]) {
-	if e != nil {
-		e.first.wanted = true
-		e.queued = false
+	if !e.passedByLocked() {
+		c.unifyLocked(s, e, func() { c.handBack(key, at) })
+		return c.claimLocked(s, key, at, e), true
 	}
 	s.mu.Unlock()
-	c.queue.Done(key)
+	c.queue.shards.DoneAt(key, at)
+	return value, false
+}
+
+// passedByLocked reports whether a Take that has the key finds no value now. The
+// call that is merging that value adds the key when it is through: it was let in,
+// so the queue takes adds until then.
+func (e *entry[V]) passedByLocked() bool {
+	if e == nil {
+		return true
+	}
+	if e.first.merging {
+		e.first.wanted = true
+		e.key = absent
+		return true
+	}
+	return false
 }
 
 // unifyLocked merges into the first part those that are at rest behind it, which come with it.
 // It may put the lock down meanwhile. If user code panics, fail is called with no lock
 // held; the parts are where they were.
 func (c *Coalescer[K, V]) unifyLocked(s *coalescerStripe[K, V], e *entry[V], fail func()) {
-	e.queued = true // by whoever has the key now: a Drain that drops its delay leaves it alone
+	e.key = queued // by the caller, who has it: a Drain that drops its delay leaves it alone
 	first := e.first
 	for n := e.length(); n > 1; n-- { // not those that come meanwhile, or it might not end
 		if next := first.next; next == nil || next.merging || next.apart {
@@ -63,7 +74,7 @@ func (c *Coalescer[K, V]) unifyLocked(s *coalescerStripe[K, V], e *entry[V], fai
 
 // claimLocked takes the first part, and puts the lock down. If there are others, the key is to
 // be handed out again when it is Done.
-func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, e *entry[V]) (value V) {
+func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.Place, e *entry[V]) (value V) {
 	value, weight := e.removeFirst()
 	switch rest := e.first; {
 	case rest == nil:
@@ -72,14 +83,14 @@ func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, e *entry[
 		s.mu.Unlock()
 	case rest.merging: // whoever does that adds the key
 		rest.wanted = true
-		e.queued = false
+		e.key = absent
 		c.leaveRestLocked(rest, weight)
 		s.mu.Unlock()
 	default:
-		e.queued = true
+		e.key = queued
 		c.leaveRestLocked(rest, weight)
 		s.mu.Unlock()
-		c.queue.shards.Again(key)
+		c.queue.shards.AgainAt(key, at)
 	}
 	c.room.Look()
 	return value
@@ -97,7 +108,7 @@ func (c *Coalescer[K, V]) leaveRestLocked(rest *part[V], weight int64) {
 
 // handBack ends the processing of a key without its value having been taken: it comes again,
 // also after a shutdown.
-func (c *Coalescer[K, V]) handBack(key K) {
-	c.queue.shards.Again(key)
-	c.queue.Done(key)
+func (c *Coalescer[K, V]) handBack(key K, at shard.Place) {
+	c.queue.shards.AgainAt(key, at)
+	c.queue.shards.DoneAt(key, at)
 }

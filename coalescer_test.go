@@ -3,11 +3,13 @@ package shardq_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +46,15 @@ func capacityOf(n int) func(*shardq.CoalescerOptions[string, string]) {
 
 func weighed(o *shardq.CoalescerOptions[string, string]) {
 	o.Weight = func(v string) int { return len(v) }
+}
+
+// forEachBackoff runs a test with both answers to a Put for a key that waits for its retry.
+func forEachBackoff(t *testing.T, test func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool)) {
+	t.Helper()
+	for _, putEnds := range []bool{false, true} {
+		backoff := func(o *shardq.CoalescerOptions[string, string]) { o.PutEndsBackoff = putEnds }
+		t.Run(fmt.Sprintf("PutEndsBackoff=%v", putEnds), func(t *testing.T) { test(t, backoff, putEnds) })
+	}
 }
 
 // takeValue takes the one value that is expected next.
@@ -308,40 +319,133 @@ func TestC55RetryWaitsForItsDelay(t *testing.T) {
 		line.pass(time.Second)
 		takeValue(t, c, "a", "1")
 		require.NoError(t, c.Retry("a", "1"))
-		require.NoError(t, c.Put("a", "2")) // comes at once, and the value before it
-		takeValue(t, c, "a", "12")
+		require.NoError(t, c.Put("a", "2"))
+		require.NoError(t, c.TryPut("a", "3"))
+		assert.Zero(t, c.Queue().Len(), "a value that comes waits, too")
+		assert.Equal(t, 1, c.Stats().Waiting)
+		line.pass(time.Second)
+		takeValue(t, c, "a", "123")
 		c.Done("a")
 		assert.Zero(t, c.Queue().NumRequeues("a"))
-		line.pass(time.Second) // the end of the delay finds no value
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		require.NoError(t, c.Put("b", "3"))
-		for range 2 {
-			if k, _, err := c.Take(ctx); err == nil {
-				assert.Equal(t, "b", k)
-				c.Done(k)
-				cancel()
-			}
-		}
+		requireNothing(t, c)
+		require.Zero(t, c.Stats().Held, "a delay goes on")
 	})
 }
 
-// What came while the value was with the worker does not wait for the delay of a retry.
+// What came while the value was with the worker waits for the retry, too; so does what is
+// merged meanwhile, and what was left behind a merge that a Take found under way.
 func TestC55RetryBesideANewValue(t *testing.T) {
-	c := newJoiner(1)
-	require.NoError(t, c.Put("a", "1"))
-	takeValue(t, c, "a", "1")
-	require.NoError(t, c.Put("a", "2"))
-	require.NoError(t, c.Retry("a", "1"))
-	takeValue(t, c, "a", "12")
-	c.Done("a")
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, oneSecond, slowMerge(map[string]chan struct{}{"3?": gate}))
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Put("a", "2"))
+		go func() { assert.NoError(t, c.Put("a", "3?")) }()
+		synctest.Wait()
+		require.NoError(t, c.Retry("a", "1"))
+		close(gate)
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "4"))
+		synctest.Wait()
+		require.Zero(t, c.Queue().Len())
+		time.Sleep(time.Second + tick)
+		synctest.Wait()
+		takeValue(t, c, "a", "123?4")
+		c.Done("a")
+		requireNothing(t, c)
+	})
 }
 
-// A new value ends the wait for a retry: the delay does not go on, to end that of the next
-// retry before its time.
+func oneSecond(o *shardq.CoalescerOptions[string, string]) {
+	o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Second)
+}
+
+func putEndsBackoff(o *shardq.CoalescerOptions[string, string]) { o.PutEndsBackoff = true }
+
+// A slowClock waits in its Now, if it is to, until it is let go on.
+type slowClock struct {
+	*clock.Fake
+	wait atomic.Pointer[chan struct{}]
+}
+
+func (c *slowClock) Now() time.Time {
+	if gate := c.wait.Load(); gate != nil {
+		<-*gate
+	}
+	return c.Fake.Now()
+}
+
+// A Put whose key was still to be added when a Retry came does not end the back-off.
+func TestC55PutUnderWayBesideARetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowClock{Fake: newFake()}
+		c := newJoiner(1, oneSecond, func(o *shardq.CoalescerOptions[string, string]) {
+			o.Queue.Clock, o.Queue.Metrics = slow, true
+		})
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		slow.Step(time.Millisecond) // the next call reads the clock
+		gate := make(chan struct{})
+		slow.wait.Store(&gate)
+		put := returned(func() { assert.NoError(t, c.Put("a", "2")) })
+		requireStillFalse(t, put, "it reads the clock")
+		slow.wait.Store(nil)
+		require.NoError(t, c.Retry("a", "1"))
+		close(gate)
+		requireBecomesTrue(t, put)
+		require.Zero(t, c.Queue().Len())
+		slow.Step(2 * time.Second)
+		synctest.Wait()
+		takeValue(t, c, "a", "12")
+		c.Done("a")
+		requireNothing(t, c)
+	})
+}
+
+// The buffer of a huge batch is not kept.
+func TestC8C54HugeBatchIsNotKept(t *testing.T) {
+	if raceDetector {
+		t.Skip("pools drop what they are given now and then")
+	}
+	c := newJoiner(1)
+	dst := make([]shardq.Pending[string, string], 1<<19)
+	require.NoError(t, c.Put("a", "1"))
+	before := heap()
+	n, err := c.TakeBatch(context.Background(), dst)
+	require.NoError(t, err)
+	var after runtime.MemStats
+	runtime.GC() // once: a pool keeps what it has until the second
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.HeapAlloc)-before, int64(len(dst)))
+	c.DoneBatch(dst[:n])
+	runtime.KeepAlive(c)
+}
+
+// With PutEndsBackoff, what comes during a back-off, or came before it, does not wait.
+func TestC55PutEndsBackoff(t *testing.T) {
+	forEachClock(t, func(t *testing.T, shards int, line timeline) {
+		c := newJoiner(shards, putEndsBackoff, func(o *shardq.CoalescerOptions[string, string]) { o.Queue.Clock = line.clock })
+		require.True(t, c.Queue().Configuration().CancelDelayOnAdd)
+		require.NoError(t, c.Put("a", "1"))
+		takeValue(t, c, "a", "1")
+		require.NoError(t, c.Retry("a", "1"))
+		require.NoError(t, c.Put("a", "2"))
+		takeValue(t, c, "a", "12")
+		require.NoError(t, c.Put("a", "3"))
+		require.NoError(t, c.Retry("a", "12"))
+		takeValue(t, c, "a", "123")
+		c.Done("a")
+		requireNothing(t, c)
+		require.Zero(t, c.Stats().Held, "a delay goes on")
+	})
+}
+
+// With PutEndsBackoff, a new value ends the wait for a retry: the delay does not go on, to end
+// that of the next retry before its time.
 func TestC55RetryThatWasOvertaken(t *testing.T) {
 	fake := clock.NewFake(time.Unix(0, 0))
-	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+	c := newJoiner(1, putEndsBackoff, func(o *shardq.CoalescerOptions[string, string]) {
 		o.Queue.Clock, o.Queue.RateLimiter = fake, limiter.NewExponential[string](time.Second, time.Hour)
 	})
 	require.NoError(t, c.Put("a", "1"))
@@ -473,6 +577,93 @@ func TestC56KeyComesWhileItWaits(t *testing.T) {
 	})
 }
 
+// A Merge that takes its time, of a value that has waited for room, holds up neither who waits
+// behind it nor a TryPut; and the values of a key keep the order of the line.
+func TestC56SlowMergeHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
+		require.NoError(t, c.TryPut("other", "12345"))
+		require.NoError(t, c.Put("a", "1"))
+		in := make([]bool, 3)
+		for i, put := range []text{{"a", "2?"}, {"b", "3"}, {"a", "4"}} {
+			go func() {
+				assert.NoError(t, c.PutContext(context.Background(), put.Key, put.Value))
+				in[i] = true
+			}()
+			synctest.Wait()
+		}
+		takeValue(t, c, "other", "12345")
+		synctest.Wait()
+		require.Equal(t, []bool{false, true, true}, in)
+		require.ErrorIs(t, c.TryPut("c", "5"), shardq.ErrFull)
+		k, _, err := c.Take(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "b", k, "the value of a is being merged")
+		require.NoError(t, c.TryPut("c", "5"), "there is room, and nobody waits")
+		close(gate)
+		synctest.Wait()
+		require.True(t, in[0])
+		takeValue(t, c, "c", "5")
+		takeValue(t, c, "a", "12?4")
+		requireNothing(t, c)
+	})
+}
+
+// A Merge may ask for room of its own coalescer, also if its value has waited for room.
+func TestC56MergeMayAskForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *shardq.Coalescer[string, string]
+		c = newJoiner(1, weighed, capacityOf(3), func(o *shardq.CoalescerOptions[string, string]) {
+			o.Merge = func(pending, next string) string {
+				assert.NoError(t, c.PutContext(context.Background(), "within", "x"))
+				return pending + next
+			}
+		})
+		require.NoError(t, c.Put("b", "12"))
+		require.NoError(t, c.Put("a", "1"))
+		in := returned(func() { assert.NoError(t, c.PutContext(context.Background(), "a", "2")) })
+		requireStillFalse(t, in, "there is no room")
+		takeValue(t, c, "b", "12")
+		requireBecomesTrue(t, in)
+		takeValue(t, c, "a", "12")
+		takeValue(t, c, "within", "x")
+		requireNothing(t, c)
+	})
+}
+
+// A Put that has waited for room, and whose Merge panics, is not taken in: neither if it is
+// its own value that cannot be merged, nor if it is what others left side by side.
+func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
+	for _, put := range []struct{ left, value, first, second string }{
+		{"3", "!4", "13", ""}, {"!3", "4", "1", "!3"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newJoiner(1, weighed, capacityOf(5))
+			require.NoError(t, c.Put("a", "1"))
+			takeValue(t, c, "a", "1")
+			require.NoError(t, c.Put("other", "12345"))
+			require.NoError(t, c.Put("a", put.left))
+			require.NoError(t, c.PutBack("a", "1"))
+			refused := returned(func() {
+				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value) })
+			})
+			requireStillFalse(t, refused, "there is no room")
+			takeValue(t, c, "other", "12345")
+			requireBecomesTrue(t, refused)
+			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
+			require.NoError(t, c.TryPut("b", "2"), "nobody waits")
+			takeValue(t, c, "a", put.first)
+			c.Done("a")
+			takeValue(t, c, "b", "2")
+			if put.second != "" {
+				takeValue(t, c, "a", put.second)
+			}
+			requireNothing(t, c)
+		})
+	}
+}
+
 func TestC57ShutDownHandsOutWhatIsPending(t *testing.T) {
 	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
 		o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour) // else "a" may come first
@@ -551,10 +742,22 @@ func TestC57DrainGivesUp(t *testing.T) {
 	assert.Panics(t, func() { _, _ = c.Drain(ctx, shardq.DrainOptions{Waiting: 99}) })
 }
 
-// A value that waits for its retry, and has company by now, comes with that: a Drain that drops
-// the delay does not drop the value.
-func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
+// A value that waits for its retry, and has company by now, waits with that, and a Drain drops both.
+func TestC57DrainDropsWhatWaitsTogether(t *testing.T) {
 	c := newJoiner(1)
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Retry("a", "1"))
+	require.NoError(t, c.Put("a", "2"))
+	dropped, err := c.Drain(context.Background(), shardq.DrainOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "12"}}, dropped)
+	requireNothing(t, c)
+}
+
+// With PutEndsBackoff, it comes with that: a Drain that drops the delay does not drop the value.
+func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
+	c := newJoiner(1, putEndsBackoff)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Retry("a", "1"))

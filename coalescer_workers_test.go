@@ -130,7 +130,8 @@ func TestC58RunOfACoalescer(t *testing.T) {
 	})
 }
 
-// However an attempt fails, its value comes after the back-off, before what came meanwhile.
+// However an attempt fails, its value comes after the back-off, before what came meanwhile,
+// which waits with it, or comes at once if a Put ends a back-off.
 func TestC58FailedValueGoesBack(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error":  func() error { return errOnPurpose },
@@ -138,36 +139,41 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 		"Goexit": func() error { runtime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var c *textCoalescer
-			var seen []string
-			var times []time.Duration
-			var begin time.Time
-			handle := func(_ context.Context, one text) error {
-				seen, times = append(seen, one.Value), append(times, time.Since(begin))
-				if len(seen) > 3 {
-					return nil
+			forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+				var c *textCoalescer
+				var seen []string
+				var times []time.Duration
+				var begin time.Time
+				handle := func(_ context.Context, one text) error {
+					seen, times = append(seen, one.Value), append(times, time.Since(begin))
+					if len(seen) > 3 {
+						return nil
+					}
+					if len(seen) == 2 {
+						require.NoError(t, c.Put("a", "2")) // while it is in processing
+					}
+					return fail()
 				}
-				if len(seen) == 2 {
-					require.NoError(t, c.Put("a", "2")) // while it is in processing
-				}
-				return fail()
-			}
-			forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-				begin, seen, times = time.Now(), nil, nil
-				c = newTexts()
-				s := employForTexts(t, c, o)
-				require.NoError(t, c.Put("a", "1"))
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, []string{"1", "1", "12", "12"}, seen)
-				// The second failure is overtaken by what came: that does not wait.
-				require.Equal(t, []time.Duration{0, time.Second, time.Second, 5 * time.Second}, times)
-				require.Len(t, s.failed, 3)
-				require.Contains(t, s.failed[2], "a=12 3: ")
-				require.Empty(t, s.givenUp)
-				require.Zero(t, c.Queue().NumRequeues("a"))
-				requireNothing(t, c)
-				s.dismiss(t)
+				forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+					begin, seen, times = time.Now(), nil, nil
+					c = newTexts(backoff)
+					s := employForTexts(t, c, o)
+					require.NoError(t, c.Put("a", "1"))
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					require.Equal(t, []string{"1", "1", "12", "12"}, seen)
+					want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}
+					if putEnds {
+						want = []time.Duration{0, time.Second, time.Second, 5 * time.Second}
+					}
+					require.Equal(t, want, times)
+					require.Len(t, s.failed, 3)
+					require.Contains(t, s.failed[2], "a=12 3: ")
+					require.Empty(t, s.givenUp)
+					require.Zero(t, c.Queue().NumRequeues("a"))
+					requireNothing(t, c)
+					s.dismiss(t)
+				})
 			})
 		})
 	}
@@ -188,25 +194,32 @@ func TestC58RequeueAfter(t *testing.T) {
 		}
 		return nil
 	}
-	forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-		seen = nil
-		c := newTexts()
-		s := employForTexts(t, c, o)
-		require.NoError(t, c.Put("a", "1"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, []string{"1", "1"}, seen)
-		require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
-		require.Equal(t, 1, c.Len())
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Equal(t, []string{"1", "1", "1", "1"}, seen)
-		require.NoError(t, c.Put("a", "2")) // ends the wait
-		synctest.Wait()
-		require.Equal(t, "12", seen[4])
-		requireNothing(t, c)
-		require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
-		s.dismiss(t)
+	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+			seen = nil
+			c := newTexts(backoff)
+			s := employForTexts(t, c, o)
+			require.NoError(t, c.Put("a", "1"))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, []string{"1", "1"}, seen)
+			require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
+			require.Equal(t, 1, c.Len())
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.Equal(t, []string{"1", "1", "1", "1"}, seen)
+			require.NoError(t, c.Put("a", "2"))
+			synctest.Wait()
+			if !putEnds {
+				require.Len(t, seen, 4)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+			}
+			require.Equal(t, "12", seen[4])
+			requireNothing(t, c)
+			require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
+			s.dismiss(t)
+		})
 	})
 }
 
@@ -347,11 +360,14 @@ func TestC58DrainTimeout(t *testing.T) {
 		requireBecomesTrue(t, s.ended)
 		left, is := errors.AsType[*shardq.DrainError[string]](s.err)
 		require.True(t, is, "%v", s.err)
-		require.Equal(t, 1, left.Processing)
-		require.Equal(t, 1, left.Ready)
-		require.Equal(t, []string{"a=1 1: shardq: queue is shut down: context canceled"}, s.givenUp)
-		takeValue(t, c, "b", "2") // for whoever wants it
-		c.Done("b")
+		require.Equal(t, [3]int{0, 1, 1}, [3]int{left.Processing, left.Ready, left.Waiting})
+		require.Empty(t, s.givenUp)
+		values, is := errors.AsType[*shardq.CoalescerDrainError[string, string]](s.err)
+		require.True(t, is, "%v", s.err)
+		require.Equal(t, 2, c.Len(), "they stay until they are asked for")
+		require.ElementsMatch(t, []text{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}, values.Left())
+		require.Len(t, values.Left(), 2, "the same again")
+		require.Zero(t, c.Stats().Held)
 		requireNothing(t, c)
 	})
 }
@@ -515,4 +531,45 @@ func TestC58NoAllocationPerKey(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	require.Less(t, allocations, keys/10.0, "a burst may make the queue grow")
+}
+
+// A key that gets a value each 10 ms, while what it is written to is down for a second: the
+// back-off bounds the attempts, and nothing is given up. If each Put ends the back-off, the attempts
+// are used up at once, over and over.
+func TestC58HotKeyBesideABackoff(t *testing.T) {
+	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+		const puts, pause, down = 192, 10 * time.Millisecond, time.Second
+		var failures, handled, givenUp int
+		var begin time.Time
+		handle := func(_ context.Context, one text) error {
+			if time.Since(begin) < down {
+				failures++
+				return errOnPurpose
+			}
+			handled += len(one.Value)
+			return nil
+		}
+		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+			begin, failures, handled, givenUp = time.Now(), 0, 0, 0
+			o.MaxAttempts = 10
+			o.OnGiveUp = func(f shardq.Failure[text]) { givenUp += len(f.Item.Value) }
+			c := newJoiner(1, backoff) // with the default limiter: 5 ms, 10 ms, 20 ms, …
+			s := employForTexts(t, c, o)
+			for range puts {
+				require.NoError(t, c.Put("hot", "v"))
+				time.Sleep(pause)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, puts, handled+givenUp)
+			if putEnds {
+				require.Greater(t, failures, int(down/pause)-10)
+				require.Greater(t, givenUp, 0)
+			} else {
+				require.Equal(t, 8, failures) // at 0, 5, 15, 35, …, 635 ms
+				require.Zero(t, givenUp)
+			}
+			s.dismiss(t)
+		})
+	})
 }

@@ -10,10 +10,51 @@ import (
 
 // DrainOptions say how [Queue.Drain] drains.
 type DrainOptions struct {
-	// Waiting says what becomes of items that wait for a delay. Default: DropWaiting.
+	// Waiting says what becomes of items that wait for a delay when the drain begins.
+	// Default: DropWaiting.
 	Waiting WaitingPolicy
-	// Limit bounds how many items a [DrainError] names. Default: 100.
-	Limit int
+
+	// Retries says whether items in processing may be added again until the drain is
+	// over, by whichever method. Their delays run, whatever Waiting says. Default: not
+	// in [Queue.Drain] and [Coalescer.Drain], and yes in [WorkerOptions].Drain.
+	Retries RetryPolicy
+}
+
+// A RetryPolicy says whether a drain takes in adds of items in processing: as a rule
+// those that have failed. An item that always fails keeps such a drain going, unless
+// there is a bound: see [WorkerOptions].MaxAttempts and DrainTimeout.
+type RetryPolicy uint8
+
+const (
+	// DefaultRetries refuses them, except in a drain of Workers.
+	DefaultRetries RetryPolicy = iota
+	// RefuseRetries drops them, as all other adds.
+	RefuseRetries
+	// TakeRetries takes them in, until another end of the queue begins that does not.
+	TakeRetries
+
+	retryPolicies
+)
+
+// validate panics if the options have a fault.
+func (o DrainOptions) validate() {
+	if fault := o.fault(); fault != "" {
+		panic("shardq: DrainOptions." + fault)
+	}
+}
+
+func (o DrainOptions) fault() string {
+	switch {
+	case !o.Waiting.Valid():
+		return fmt.Sprintf("Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", o.Waiting)
+	case o.Retries >= retryPolicies:
+		return fmt.Sprintf("Retries is %d: want DefaultRetries, RefuseRetries or TakeRetries", o.Retries)
+	}
+	return ""
+}
+
+func (o DrainOptions) draining() shard.Draining {
+	return shard.Draining{Waiting: o.Waiting, Retries: o.Retries == TakeRetries}
 }
 
 // A WaitingPolicy says what a [Queue.Drain] does with the items that wait for a delay.
@@ -37,28 +78,24 @@ type DrainError[T comparable] struct {
 	// Ready, Processing and Waiting count the items that are left. One that waits while
 	// it is ready or in processing does not count among those that wait.
 	Ready, Processing, Waiting int
-	// Items are some of them, as many as DrainOptions.Limit allows: first those in
-	// processing, the longest first with Options.Ages, then those ready, then those
-	// that wait.
-	Items []ItemInfo[T]
+
+	left []ItemInfo[T]
 }
 
-// Error names the numbers, and the items.
+// Left returns the items that were left, each once: first those in processing, the
+// longest first with [Options].Ages, then those ready, then those that wait. They are
+// still in the queue, and workers may go on with them. The slice is the caller's to
+// read, and the same at each call.
+func (e *DrainError[T]) Left() []ItemInfo[T] { return e.left }
+
+// Error names the numbers, and no items: they may be private, and many.
 func (e *DrainError[T]) Error() string {
-	names := make([]T, len(e.Items))
-	for i := range e.Items {
-		names[i] = e.Items[i].Item
-	}
 	queue := ""
 	if e.Queue != "" {
 		queue = "queue " + e.Queue + ": "
 	}
-	text := fmt.Sprintf("shardq: %sleft undone: %d processing, %d ready, %d waiting: %v",
-		queue, e.Processing, e.Ready, e.Waiting, names)
-	if more := e.Processing + e.Ready + e.Waiting - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text + ": " + e.Cause.Error()
+	return fmt.Sprintf("shardq: %sleft undone: %d processing, %d ready, %d waiting: %v",
+		queue, e.Processing, e.Ready, e.Waiting, e.Cause)
 }
 
 // Unwrap returns the Cause.
@@ -70,48 +107,65 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // queue is shut down: every Get returns true. Workers have to go on with Get and Done
 // meanwhile; a worker must not call it while it owes a Done.
 //
-// If ctx ends before that, or somebody calls ShutDown, or drops what AwaitWaiting waits for
-// by a ShutDownWithDrain, Drain returns a [*DrainError] that says what is left. Drain takes
-// nothing back and drops nothing then: workers may go on, another Drain may wait on, or
-// ShutDown drop what waits. Somebody should: after a Drain with AwaitWaiting that gave up, Gets
-// that find nothing wait, as before it, until another Drain or a ShutDown comes to its end.
+// What workers add during a drain, such as an item that failed, is dropped and counted in
+// Stats.Dropped, too, unless DrainOptions.Retries takes it in: then items in processing
+// can be added, as long as their Done is owed, and Drain waits for them as well.
 //
-// It returns the items that it dropped when it began, with an error or without. What workers
-// add during a drain, such as an item that failed and is to be tried again, is an add that
-// came too late: it is dropped, and counted in Stats.Dropped.
+// If ctx ends before that, or somebody calls ShutDown, or drops what Drain waits for
+// by a ShutDownWithDrain, Drain returns a [*DrainError] that has what is left. Drain takes
+// nothing back then: workers may go on, another Drain may wait on, or
+// ShutDown drop what waits. Somebody should: after a Drain that gave up while it let
+// delays go on, Gets that find nothing wait, as before it, until another Drain or a
+// ShutDown comes to its end.
+//
+// It returns the items that it dropped when it began, and those that it waited for and a
+// shutdown dropped, with an error or without.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
-	if !options.Waiting.Valid() {
-		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
-	}
+	options.validate()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	return q.drainUntil(ctx, options, q.shards.Released())
+	cause := q.shards.DrainUntil(ctx, options.draining(), q.shards.Released(), &dropped)
+	if cause != nil {
+		return dropped, q.gaveUp(ctx, cause)
+	}
+	q.logEnd()
+	return dropped, nil
 }
 
-// drainUntil is Drain that gives up when released is closed.
-func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{}) (dropped []T, err error) {
-	dropped, cause := q.shards.DrainUntil(ctx, options.Waiting, released)
-	if cause == nil {
-		q.logEnd()
-		return dropped, nil
-	}
-	left := q.drainError(cause, options.Limit)
+// gaveUp looks at what is left, and logs how much that is.
+func (q *Queue[T]) gaveUp(ctx context.Context, cause error) *DrainError[T] {
+	e := newDrainError(q.name, cause, q.withAttempts(q.shards.Left()))
 	if q.log != nil {
-		q.log.drainGaveUp(ctx, left.Processing, left.Ready, left.Waiting, cause)
+		q.log.drainGaveUp(ctx, e.Processing, e.Ready, e.Waiting, cause)
 	}
-	return dropped, left
+	return e
 }
 
-// drainError looks at what is left.
-func (q *Queue[T]) drainError(cause error, limit int) *DrainError[T] {
-	if limit <= 0 {
-		limit = 100
+// newDrainError counts the rows, and puts them in order. It moves each once: they may
+// be a million.
+func newDrainError[T comparable](queue string, cause error, rows []ItemInfo[T]) *DrainError[T] {
+	var counts [Waiting + 1]int
+	for i := range rows {
+		counts[rows[i].State]++
 	}
-	look := q.shards.Look(limit)
-	stats := look.Stats
-	items := slices.Concat(look.Processing, look.Ready, look.Waiting)
-	return &DrainError[T]{
-		Queue: q.name, Cause: cause,
-		Ready: stats.Ready, Processing: stats.Processing, Waiting: stats.Held - stats.Ready - stats.Processing,
-		Items: q.withAttempts(items[:min(limit, len(items))]),
+	e := &DrainError[T]{
+		Queue: queue, Cause: cause,
+		Processing: counts[Processing], Ready: counts[Ready], Waiting: counts[Waiting],
+		left: make([]ItemInfo[T], len(rows)),
 	}
+	next := [Waiting + 1]int{Ready: e.Processing, Waiting: e.Processing + e.Ready}
+	for _, row := range rows {
+		e.left[next[row.State]] = row
+		next[row.State]++
+	}
+	slices.SortStableFunc(e.left[:e.Processing], func(a, b ItemInfo[T]) int { return a.Since.Compare(b.Since) })
+	return e
 }
+
+// WaitIdle returns nil once there was a moment during the call at which the queue held
+// nothing: nothing was ready, in processing, or waiting for a delay. It returns ctx.Err()
+// if ctx ends before that. Adds may go on meanwhile, so the queue may hold something
+// again when WaitIdle returns. It works in the same way after a shutdown.
+//
+// An item is never overlooked: not while it goes from one state to another, nor where
+// a handler adds an item before it says the Done of another one.
+func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.shards.WaitIdle(ctx, nil) }

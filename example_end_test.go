@@ -22,11 +22,11 @@ func ExampleQueue_Drain() {
 	fmt.Println("to be stored for the next start:", dropped)
 	var left *shardq.DrainError[string]
 	if errors.As(err, &left) {
-		fmt.Println("left in processing:", left.Processing, "such as", left.Items[0].Item)
+		fmt.Println("left in processing:", left.Processing, "such as", left.Left()[0].Item)
 	}
 	fmt.Println(err)
 	// Output:
 	// to be stored for the next start: [tomorrow]
 	// left in processing: 1 such as slow
-	// shardq: queue mail: left undone: 1 processing, 0 ready, 0 waiting: [slow]: context deadline exceeded
+	// shardq: queue mail: left undone: 1 processing, 0 ready, 0 waiting: context deadline exceeded
 }

@@ -3,6 +3,8 @@ package shardq
 import (
 	"context"
 	"iter"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // Items returns an iterator over the items that [Queue.GetContext] returns, in a loop that
@@ -19,17 +21,18 @@ import (
 func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for more := true; more; {
-			item, err := q.GetContext(ctx)
+			item, _, at, err := q.shards.GetContextAt(ctx)
 			if err != nil {
 				return
 			}
-			more = q.turn(item, yield)
+			more = q.turn(item, at, yield)
 		}
 	}
 }
 
-// turn is a turn of the loop.
-func (q *Queue[T]) turn(item T, yield func(T) bool) (more bool) {
-	defer q.Done(item)
+// turn is a turn of the loop. Its end calls no Hash, which might panic: the loop owes
+// no Done.
+func (q *Queue[T]) turn(item T, at shard.Place, yield func(T) bool) (more bool) {
+	defer q.shards.DoneAt(item, at)
 	return yield(item)
 }

@@ -2,7 +2,6 @@ package shardq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -134,8 +133,8 @@ func (l *logbook) watermark(high bool) {
 
 // failure logs an attempt that failed. A panic is a fault of the program, whatever becomes of the
 // item.
-func (l *logbook) failure(ctx context.Context, item any, attempt int, err error) {
-	if panicked, ok := errors.AsType[*PanicError](err); ok {
+func (l *logbook) failure(ctx context.Context, item any, attempt int, err error, panicked *PanicError) {
+	if panicked != nil {
 		l.write(ctx, logPanic, "a handler panicked", slog.Any("panic", panicked.Value),
 			slog.String("stack", string(panicked.Stack)), slog.Int("attempt", attempt), l.item(item))
 		return
@@ -143,8 +142,8 @@ func (l *logbook) failure(ctx context.Context, item any, attempt int, err error)
 	l.write(ctx, logFailure, "an attempt failed", slog.Any("error", err), slog.Int("attempt", attempt), l.item(item))
 }
 
-func (l *logbook) givenUp(ctx context.Context, item any, attempt int, err error) {
-	if panicked, ok := errors.AsType[*PanicError](err); ok {
+func (l *logbook) givenUp(ctx context.Context, item any, attempt int, err error, panicked *PanicError) {
+	if panicked != nil {
 		err = fmt.Errorf("panic: %v", panicked.Value) // its stack was logged with the attempt
 	}
 	l.write(ctx, logGivenUp, "an item was given up", slog.Any("error", err), slog.Int("attempt", attempt), l.item(item))

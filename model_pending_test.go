@@ -38,13 +38,10 @@ func (p *playing[T]) drainWaiting(number int) {
 	policies := []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting}
 	w := &pending[T]{policy: policies[modulo(number, len(policies))]}
 	p.begin(w, func(ctx context.Context) {
-		w.dropped, w.err = p.queue.Drain(ctx, shardq.DrainOptions{Waiting: w.policy, Limit: drainLimit})
+		w.dropped, w.err = p.queue.Drain(ctx, shardq.DrainOptions{Waiting: w.policy})
 	})
 	p.model.startDrain(w)
 }
-
-// drainLimit is less than some programs leave.
-const drainLimit = 30
 
 // begin makes a call that may wait.
 func (p *playing[T]) begin(w *pending[T], call func(ctx context.Context)) {
@@ -107,13 +104,14 @@ func (p *playing[T]) checkLeft(left *shardq.DrainError[T]) {
 	if counts != [3]int{want.Ready, want.Processing, total - want.Ready - want.Processing} || left.Queue != modelName {
 		p.fatalf("a Drain left %+v, not %+v", left, want)
 	}
-	if len(left.Items) != min(total, drainLimit) {
-		p.fatalf("a Drain names %+v as left, not %d items", left.Items, min(total, drainLimit))
+	items := left.Left()
+	if len(items) != total {
+		p.fatalf("a Drain has %+v as left, not %d items", items, total)
 	}
-	if !slices.IsSortedFunc(left.Items, func(a, b shardq.ItemInfo[T]) int { return rank(a) - rank(b) }) {
-		p.fatalf("a Drain names %+v as left, which is no order", left.Items)
+	if !slices.IsSortedFunc(items, func(a, b shardq.ItemInfo[T]) int { return rank(a) - rank(b) }) {
+		p.fatalf("a Drain has %+v as left, which is no order", items)
 	}
-	for _, row := range left.Items {
+	for _, row := range items {
 		p.checkRow(row)
 	}
 }

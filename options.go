@@ -235,19 +235,6 @@ func (o Options[T]) route() func(item T) uint64 {
 	return route
 }
 
-// routing returns a function that calls what the user has given to route items with, or nil.
-func (o Options[T]) routing() func(item T) {
-	switch {
-	case o.Group != nil && o.GroupWeight != nil:
-		return func(item T) { o.GroupWeight(o.Group(item)) }
-	case o.Group != nil:
-		return func(item T) { o.Group(item) }
-	case o.Hash != nil:
-		return func(item T) { o.Hash(item) }
-	}
-	return nil
-}
-
 // watermarkHook returns OnWatermark as the shards call it, or nil.
 func (o Options[T]) watermarkHook(log *logbook) func(high bool) {
 	name, hook := o.Name, o.OnWatermark

@@ -85,18 +85,18 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	item, priority, err := w.source.take(ctx)
+	item, from, err := w.source.take(ctx)
 	if err == nil {
-		w.process(item, priority)
+		w.process(item, from)
 	}
 	return err
 }
 
 // process gives the item to the handler, and settles what came of it, also if the handler
 // ends the goroutine.
-func (w *worker[T]) process(item T, priority int) {
+func (w *worker[T]) process(item T, from origin) {
 	w.setLabels()
-	result := outcome{err: ErrGoexit} // unless attempt returns
+	result := outcome{err: ErrGoexit} // unless try returns
 	if w.showing {
 		w.one[0] = item
 		w.desk.show(w.one[:])
@@ -106,13 +106,12 @@ func (w *worker[T]) process(item T, priority int) {
 			w.showNothing()
 		}
 		if result.err == nil {
-			w.source.succeeded(item)
+			w.source.succeeded(item, from)
 			return
 		}
-		result.priority = priority
-		w.finish(item, result)
+		w.finish(attempt[T]{item, from, result})
 	}()
-	result = w.attempt(item)
+	result = w.try(item)
 }
 
 // showNothing is called before what was in hand is Done: somebody else may have it then.
@@ -121,8 +120,8 @@ func (w *worker[T]) showNothing() {
 	w.desk.show(nil)
 }
 
-// attempt calls the handler.
-func (w *worker[T]) attempt(item T) (result outcome) {
+// try calls the handler.
+func (w *worker[T]) try(item T) (result outcome) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -144,7 +143,7 @@ func (w *worker[T]) handle(item T) error {
 }
 
 // finish settles an item that did not succeed, and says its Done, whatever happens.
-func (w *worker[T]) finish(item T, result outcome) {
-	defer w.source.done(item)
-	w.settle(item, result)
+func (w *worker[T]) finish(a attempt[T]) {
+	defer w.source.done(a.item, a.from)
+	w.settle(a)
 }

@@ -7,8 +7,8 @@ import (
 
 // A batch is what a worker with a HandleBatch works on, kept from turn to turn.
 type batch[T any] struct {
-	items      []T
-	priorities []int
+	items []T
+	from  origins
 	// lent is what the handler is given: it may write to that, and the items that are to
 	// be Done must stay those that were taken.
 	lent     []T
@@ -20,9 +20,9 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 	if b.items == nil {
 		size := w.options.BatchSize
 		b.items, b.lent, b.outcomes = make([]T, size), make([]T, size), make([]outcome, size)
-		b.priorities = make([]int, size)
+		b.from = newOrigins(size)
 	}
-	n, err := w.source.takeBatch(ctx, b.items, b.priorities)
+	n, err := w.source.takeBatch(ctx, b.items, b.from)
 	if err == nil {
 		w.processBatch(n)
 	}
@@ -32,26 +32,23 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 // processBatch gives the first n items to the handler, and settles what came of each.
 func (w *worker[T]) processBatch(n int) {
 	w.setLabels()
-	items, outcomes := w.batch.items[:n], w.batch.outcomes[:n]
+	items, from, outcomes := w.batch.items[:n], w.batch.from.first(n), w.batch.outcomes[:n]
 	defer func() {
 		clear(items) // nothing of the queue's refers to an item after its Done
 		clear(outcomes)
 	}()
-	defer w.source.doneBatch(items)
+	defer w.source.doneBatch(items, from)
 	if w.showing {
 		w.desk.show(items)
 		defer w.showNothing()
 	}
-	defer forEach(n, func(i int) {
-		outcomes[i].priority = w.batch.priorities[i]
-		w.settle(items[i], outcomes[i])
-	})
-	setAll(outcomes, outcome{err: ErrGoexit}) // unless attemptBatch returns
-	w.attemptBatch(items, outcomes)
+	defer forEach(n, func(i int) { w.settle(attempt[T]{items[i], from.of(i), outcomes[i]}) })
+	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
+	w.tryBatch(items, outcomes)
 }
 
-// attemptBatch calls the handler.
-func (w *worker[T]) attemptBatch(items []T, outcomes []outcome) {
+// tryBatch calls the handler.
+func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	lent := w.batch.lent[:len(items)]
 	copy(lent, items)
 	returned := false

@@ -9,14 +9,12 @@ import (
 // value, which nobody else has meanwhile, the coalescer neither.
 type coalescerSource[K comparable, V any] struct{ *Coalescer[K, V] }
 
-func (s coalescerSource[K, V]) name() string                  { return s.queue.name }
-func (s coalescerSource[K, V]) done(taken Pending[K, V])      { s.queue.Done(taken.Key) }
-func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V]) { s.endBatch(all) }
-func (s coalescerSource[K, V]) log() *logbook                 { return s.queue.log }
-func (s coalescerSource[K, V]) key(taken Pending[K, V]) any   { return taken.Key }
-func (s coalescerSource[K, V]) gaveUp()                       { s.queue.shards.GiveUp() }
-func (s coalescerSource[K, V]) showing() bool                 { return s.queue.configuration.Metrics }
-func (s coalescerSource[K, V]) shuttingDown() bool            { return s.queue.ShuttingDown() }
+func (s coalescerSource[K, V]) name() string                { return s.queue.name }
+func (s coalescerSource[K, V]) log() *logbook               { return s.queue.log }
+func (s coalescerSource[K, V]) key(taken Pending[K, V]) any { return taken.Key }
+func (s coalescerSource[K, V]) gaveUp()                     { s.queue.shards.GiveUp() }
+func (s coalescerSource[K, V]) showing() bool               { return s.queue.configuration.Metrics }
+func (s coalescerSource[K, V]) shuttingDown() bool          { return s.queue.ShuttingDown() }
 
 func (s coalescerSource[K, V]) backOff(taken Pending[K, V]) time.Duration {
 	return s.queue.backOff(taken.Key)
@@ -28,40 +26,60 @@ func (s coalescerSource[K, V]) failures(taken Pending[K, V]) int {
 
 func (s coalescerSource[K, V]) forget(taken Pending[K, V]) { s.queue.limiter.Forget(taken.Key) }
 
-func (s coalescerSource[K, V]) succeeded(taken Pending[K, V]) { s.Done(taken.Key) }
+func (s coalescerSource[K, V]) done(taken Pending[K, V], from origin) {
+	s.queue.shards.DoneAt(taken.Key, from.at)
+}
+
+func (s coalescerSource[K, V]) doneBatch(all []Pending[K, V], from origins) {
+	s.endBatch(all, from.at)
+}
+
+func (s coalescerSource[K, V]) succeeded(taken Pending[K, V], from origin) {
+	defer s.done(taken, from)
+	s.forget(taken)
+}
 
 func (s coalescerSource[K, V]) newDesk() workerDesk[Pending[K, V]] {
 	return coalescerDesk[K, V]{s.queue.workforce.newDesk()}
 }
 
-// take returns no priority: keys have none.
-func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], priority int, err error) {
-	taken.Key, taken.Value, err = s.Coalescer.take(ctx)
-	return taken, 0, err
+func (s coalescerSource[K, V]) take(ctx context.Context) (taken Pending[K, V], from origin, err error) {
+	taken.Key, taken.Value, from.at, err = s.Coalescer.take(ctx)
+	return taken, from, err
 }
 
-func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], _ []int) (n int, err error) {
-	return s.Coalescer.takeBatch(ctx, items)
+func (s coalescerSource[K, V]) takeBatch(ctx context.Context, items []Pending[K, V], from origins) (n int, err error) {
+	return s.Coalescer.takeBatch(ctx, items, from.at)
+}
+
+func (s coalescerSource[K, V]) takesBack(taken Pending[K, V]) bool {
+	return s.Coalescer.takesBack(s.stripeOf(taken.Key))
 }
 
 // giveBack lays the value back, or else it is refused: never both. If the user's code panics
 // before that, the value goes back nevertheless, with as much of what was asked for as is
 // known by then.
-func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], _ int, after func() time.Duration, refused func()) {
-	p := putter[K, V]{s.Coalescer, s.stripeOf(taken.Key), taken.Key, taken.Value, 1}
-	delay := time.Duration(0)
+func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], from origin, delay time.Duration, refused func()) {
+	g := giver[K, V]{c: s.Coalescer, stripe: s.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: from.at}
 	defer func() {
-		if !p.layBack(delay) {
+		if g.layBack() {
+			g.comeAgain()
+		} else {
 			refused()
 		}
 	}()
-	if p.stripe.isClosed() {
-		return // before the limiter counts a failure
-	}
-	delay = after()
-	p.weight = s.weightOf(taken.Value)
+	g.wait(delay)
+	g.weight = s.weightOf(taken.Value)
 }
 
-func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
-	return s.Drain(ctx, options)
+func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
+	return s.drainUntil(ctx, options, dropped)
+}
+
+func (s coalescerSource[K, V]) drained(ctx context.Context, cause error) error {
+	if cause == nil {
+		s.queue.logEnd()
+		return nil
+	}
+	return s.Coalescer.gaveUp(ctx, cause)
 }

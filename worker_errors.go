@@ -72,7 +72,15 @@ func (e *PanicError) Unwrap() error {
 
 // panicError is to be called in the deferred function that recovered the value: the stack
 // still has the frames of the panic then.
-func panicError(value any) *PanicError { return &PanicError{Value: value, Stack: debug.Stack()} }
+func panicError(value any) *PanicError {
+	if passed, is := value.(passedOn); is {
+		return passed.fault
+	}
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// passedOn is what our own code panics with to pass a panic on that it has recovered.
+type passedOn struct{ fault *PanicError }
 
 // ErrGoexit is the failure of a handler, or of a piece of [Parallelize], that called
 // runtime.Goexit.

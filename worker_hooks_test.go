@@ -152,7 +152,7 @@ func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 		q.AddBatch(numbers(3))
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-			Workers: 1, Drain: &shardq.DrainOptions{},
+			Workers: 1, Drain: &shardq.DrainOptions{Retries: shardq.RefuseRetries},
 			Handle: func(context.Context, int) error {
 				cancel()
 				for !q.ShuttingDown() {

@@ -355,8 +355,8 @@ func TestC50ShutdownBesideARequeue(t *testing.T) {
 	})
 }
 
-// An item that a drain drops while it is requeued is told of once, though the worker and
-// Run both see it.
+// An item that a drain drops while it is requeued is told of once: it was taken in, and
+// waited already.
 func TestC50DropBesideARequeueIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clockWithHook{Fake: newFake()}
@@ -377,7 +377,7 @@ func TestC50DropBesideARequeueIsToldOnce(t *testing.T) {
 		q.Add("a")
 		s.requireEnds(t)
 		require.EqualValues(t, 1, q.Stats().Dropped)
-		requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: on purpose")
+		requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: dropped while it waited for its delay")
 	})
 }
 

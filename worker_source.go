@@ -3,6 +3,8 @@ package shardq
 import (
 	"context"
 	"time"
+
+	"github.com/shardq/shardq/shard"
 )
 
 // A workerSource is what [Workers] take from, and what they owe it: a Queue, or a Coalescer.
@@ -10,27 +12,28 @@ type workerSource[T any] interface {
 	// name is that of the queue.
 	name() string
 
-	// take returns what is ready, with its priority, as Queue.GetContext does. The item is
+	// take returns what is ready, with its origin, as Queue.GetContext does. The item is
 	// in processing until done.
-	take(ctx context.Context) (item T, priority int, err error)
+	take(ctx context.Context) (item T, from origin, err error)
 
 	// takeBatch is take for as many as there is room for, and at least one.
-	takeBatch(ctx context.Context, items []T, priorities []int) (n int, err error)
+	takeBatch(ctx context.Context, items []T, from origins) (n int, err error)
 
 	// succeeded is forget and then done, also if forget panics: what most items come to, in one
 	// call.
-	succeeded(item T)
+	succeeded(item T, from origin)
 
-	// done ends a processing, and nothing else: whatever is to come of the item is settled
-	// before.
-	done(item T)
-	doneBatch(items []T)
+	// done ends a processing, and nothing else: what is to come of the item is settled
+	// before. If a hook or the clock panics, it is done.
+	done(item T, from origin)
+	doneBatch(items []T, from origins)
 
-	// giveBack has an item in processing come again, after the delay that is asked for;
-	// its done is still owed. If a shutdown has begun, which nobody may have seen when the
-	// delay was asked for, refused is called instead, or as well, if that cannot be told. If
-	// after panics, the item comes at once.
-	giveBack(item T, priority int, after func() time.Duration, refused func())
+	// takesBack reports whether an item in processing can be given back.
+	takesBack(item T) bool
+	// giveBack has an item in processing come again after a delay; its done is still owed.
+	// Or else it calls refused, because a shutdown has begun: one of the two, also if user
+	// code panics.
+	giveBack(item T, from origin, delay time.Duration, refused func())
 
 	// The limiter's history of the item: its delay for one more failure, the number of
 	// failures, and its end.
@@ -54,9 +57,31 @@ type workerSource[T any] interface {
 	newDesk() workerDesk[T]
 	showing() bool
 
-	// drain drains, and returns what nobody was told of when it was dropped.
-	drain(ctx context.Context, options DrainOptions) (dropped []T, err error)
+	// drain drains, and returns why it gave up, or nil. It appends what it dropped to
+	// dropped, also if user code panics.
+	drain(ctx context.Context, options DrainOptions, dropped *[]T) (cause error)
+	// drained logs the end of a drain. If that gave up, it returns what is left.
+	drained(ctx context.Context, cause error) error
 }
+
+// An origin is what a worker has to know of an item to have it come again, and to end
+// its processing, without calling user code.
+type origin struct {
+	priority int // with which the item came, and is to come again
+	at       shard.Place
+}
+
+// origins are those of the items of a batch.
+type origins struct {
+	priorities []int
+	at         []shard.Place
+}
+
+func newOrigins(n int) origins { return origins{make([]int, n), make([]shard.Place, n)} }
+
+func (o origins) of(i int) origin { return origin{o.priorities[i], o.at[i]} }
+
+func (o origins) first(n int) origins { return origins{o.priorities[:n], o.at[:n]} }
 
 // A workerDesk is a desk that shows what a worker of whatever source has in hand.
 type workerDesk[T any] interface {

@@ -74,7 +74,7 @@ func NewWorkers[T comparable](q *Queue[T], options WorkerOptions[T]) (*Workers[T
 	if q == nil {
 		fault = errors.New("shardq: NewWorkers was called without a queue")
 	}
-	return newWorkers(&queueSource[T]{queue: q}, options, fault)
+	return newWorkers(queueSource[T]{q}, options, fault)
 }
 
 // newWorkers returns workers, or an error that has the faults of the options, and the one that
@@ -85,6 +85,9 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 	}
 	if options.Drain != nil {
 		drain := *options.Drain // it may change before it is needed
+		if drain.Retries == DefaultRetries {
+			drain.Retries = TakeRetries
+		}
 		options.Drain = &drain
 	}
 	return &Workers[T]{source: source, options: options, wanted: options.Workers, left: make(chan struct{})}, nil
@@ -115,14 +118,19 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 // hooks), has nobody to be reported to: the item is settled as if the hook had returned,
 // the handlers' contexts end, all workers leave as without a Drain, and Run panics with a
 // [*PanicError] in its caller's goroutine. If it was the limiter that panicked when it was
-// asked for a delay, the item is added without one. A hash function that panics in Done
-// leaves its item in processing, where [Queue.Snapshot] shows it. A runtime.Goexit in a
-// hook is the same as its return.
+// asked for a delay, the item is added without one. A runtime.Goexit in a hook is the same
+// as its return.
 func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	defer w.end()
+	var drained func() error
+	defer func() {
+		w.end()
+		if drained != nil {
+			err = drained() // now, for workers go on after a drain that gave up
+		}
+	}()
 	select {
 	case <-w.left:
 		return nil
@@ -130,10 +138,11 @@ func (w *Workers[T]) Run(ctx context.Context) (err error) {
 		return nil
 	case <-ctx.Done():
 	}
-	if w.options.Drain == nil {
-		return nil
+	if w.options.Drain != nil {
+		cause := w.drain()
+		drained = func() error { return w.source.drained(w.context, cause) }
 	}
-	return w.drain()
+	return nil
 }
 
 // begin hires the first workers.
@@ -159,18 +168,20 @@ func (w *Workers[T]) begin(ctx context.Context) error {
 	}
 }
 
-// drain drains the queue while the workers go on.
-func (w *Workers[T]) drain() error {
+// drain drains the queue while the workers go on. It returns why it gave up.
+func (w *Workers[T]) drain() (cause error) {
 	ctx := w.context
 	if w.options.DrainTimeout > 0 {
 		limited, release := context.WithTimeout(ctx, w.options.DrainTimeout)
 		defer release()
 		ctx = limited
 	}
-	dropped, err := w.source.drain(ctx, *w.options.Drain)
-	w.stop() // whoever still has an item has it beyond the drain
-	w.apart(func() { w.reportDropped(dropped) })
-	return err
+	var dropped []T
+	defer func() {
+		w.stop() // whoever still has an item has it beyond the drain
+		w.apart(func() { w.reportDropped(dropped) })
+	}()
+	return w.source.drain(ctx, *w.options.Drain, &dropped)
 }
 
 // apart runs what calls hooks outside of a worker in a goroutine of its own, so that it ends that

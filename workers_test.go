@@ -283,13 +283,19 @@ func TestC49DrainAtTheEnd(t *testing.T) {
 	})
 }
 
-// A drain that takes too long is given up: the handlers' contexts end, and the error names
-// what was left.
+// A drain that takes too long is given up: the handlers' contexts end, and the error has
+// what is left when the last worker has left.
 func TestC49DrainTimeout(t *testing.T) {
+	for _, retries := range []shardq.RetryPolicy{shardq.DefaultRetries, shardq.RefuseRetries} {
+		testDrainTimeout(t, retries)
+	}
+}
+
+func testDrainTimeout(t *testing.T, retries shardq.RetryPolicy) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		s := employ(t, q, shardq.WorkerOptions[int]{
-			Drain: &shardq.DrainOptions{}, DrainTimeout: time.Minute,
+			Drain: &shardq.DrainOptions{Retries: retries}, DrainTimeout: time.Minute,
 			Handle: func(ctx context.Context, _ int) error {
 				<-ctx.Done()
 				return ctx.Err()
@@ -305,14 +311,22 @@ func TestC49DrainTimeout(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(begin))
 		left, is := errors.AsType[*shardq.DrainError[int]](s.err)
 		require.True(t, is, "%v", s.err)
-		require.Equal(t, 1, left.Processing)
-		require.Equal(t, 2, left.Ready)
 		require.ErrorIs(t, s.err, context.DeadlineExceeded)
-		requireCounts(t, q, 2, 0, 0) // for whoever wants them
-
-		require.Len(t, s.givenUp, 1, "the one in processing cannot be tried again")
-		require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
-		require.ErrorIs(t, s.givenUp[0].Err, context.Canceled)
+		requireCounts(t, q, left.Ready, left.Waiting, left.Processing) // still there
+		if retries == shardq.RefuseRetries {
+			require.Equal(t, [3]int{0, 2, 0}, [3]int{left.Processing, left.Ready, left.Waiting})
+			require.Len(t, s.givenUp, 1, "the one in processing cannot be tried again")
+			require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
+			require.ErrorIs(t, s.givenUp[0].Err, context.Canceled)
+		} else {
+			require.Equal(t, [3]int{0, 2, 1}, [3]int{left.Processing, left.Ready, left.Waiting})
+			require.Empty(t, s.givenUp, "it is left")
+		}
+		all := itemsOf(left.Left())
+		for _, f := range s.givenUp {
+			all = append(all, f.Item)
+		}
+		require.ElementsMatch(t, numbers(3), all, "each is told of once")
 	})
 }
 

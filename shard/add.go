@@ -52,7 +52,7 @@ func (s *Set[T]) yield() {
 func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) (outcome effect) {
 	// Read under the lock: a shutdown sets the flag and then passes through every
 	// lock once, so an Add that saw it clear has landed before the drain looks.
-	if sh.set.closing.refusing.Load() {
+	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
 		return ignore
 	}

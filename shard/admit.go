@@ -38,7 +38,8 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	}
 	sh, to := s.addressOf(item, s.hash(item))
 	err := s.admit(sh, item, to, false)
-	if err == ErrFull {
+	waited := err == ErrFull
+	if waited {
 		if err = s.room.Wait(ctx, 1); err == nil {
 			err = s.enter(sh, item, to)
 		} else if err == room.ErrClosed {
@@ -46,6 +47,11 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 		}
 	}
 	s.room.Look()
+	if waited && err == nil && s.groupWeight != nil {
+		// It may be another one by now. Whoever is next in the line is not to wait
+		// for the user's code, so the item is in before.
+		sh.weighAgain(item, to.hash, s.weightOf(to.group))
+	}
 	return err
 }
 
@@ -60,11 +66,17 @@ func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
 		s.room.Arrive()
 	}()
 	s.refresh()
-	if s.group != nil {
-		to.weight = s.weightOf(to.group) // it may be another one by now
-	}
 	entered = true
 	return s.admit(sh, item, to, true)
+}
+
+// weighAgain changes the weight of the group of an item, if the item is still there.
+func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if id, _ := sh.find(item, hash); id != 0 {
+		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), weight)
+	}
 }
 
 // admit adds an item for which there may be room, or is for sure. A look at the room is to

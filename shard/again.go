@@ -11,17 +11,9 @@ func (s *Set[T]) Again(item T) (inProcessing bool) {
 func (s *Set[T]) again(sh *shard[T], item T, hash uint32) (inProcessing bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, _ := sh.find(item, hash)
-	if id == 0 {
-		return false
+	id, e := sh.inProcessing(item, hash)
+	if id != 0 {
+		sh.apply(id, e)
 	}
-	e := sh.table.at(id)
-	if p := e.phase(); p != processing && p != dirty {
-		return false
-	}
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
-	sh.apply(id, e)
-	return true
+	return id != 0
 }

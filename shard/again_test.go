@@ -15,7 +15,7 @@ func TestAgain(t *testing.T) {
 			t.Fatal("asked for one more run of an item that is not in processing")
 		}
 		s.Get()
-		s.refuse() // as a Drain does that awaits what waits
+		s.refuse(false) // as a Drain does that awaits what waits
 		got := 0
 		go func() { got, _ = s.Get() }()
 		synctest.Wait()

@@ -75,13 +75,14 @@ func (s *Set[T]) reportAll(misused *[]T) {
 
 // doneSome returns the items that were not in processing.
 func (s *Set[T]) doneSome(items []T) (misused []T) {
-	s.refreshForWork()
 	var d deal
 	d.touched = s.touch(items)
 	for i, item := range items {
 		s.deal(&d, i, item)
 	}
-	return s.doneDealt(items, &d)
+	defer func() { misused = s.doneDealt(items, &d) }() // also if the clock panics
+	s.refreshForWork()
+	return nil
 }
 
 // doneDealt ends the processing of items that were dealt. It calls no user code.
@@ -89,20 +90,18 @@ func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
 	queued, ignored := false, uint64(0)
 	for d.next() {
 		sh := &s.shards[d.shard]
-		quiet := false
+		due := reports(0)
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			outcome := sh.doneLocked(items[i], d.hashes[i])
 			queued = queued || outcome.wakes()
-			quiet = quiet || outcome.quiet
+			due |= outcome.due
 			if outcome.effect == ignore {
 				ignored |= 1 << i
 			}
 		}
 		sh.mu.Unlock()
-		if quiet {
-			s.drained.settle()
-		}
+		s.settle(due)
 	}
 	if queued {
 		s.wake()

@@ -20,13 +20,8 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 func (s *Set[T]) Cancel(item T) (was Canceled) {
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	was, quiet, awaited := sh.cancel(item, uint32(hash))
-	if awaited {
-		s.waited.settle()
-	}
-	if quiet {
-		s.drained.settle()
-	}
+	was, due := sh.cancel(item, uint32(hash))
+	s.settle(due)
 	if s.group != nil && was.Ready && s.mayLeave() {
 		s.wake() // for what they waited for may have been held back, and be gone
 	}
@@ -34,13 +29,13 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	return was
 }
 
-// cancel also reports whether a drain waits for the shard and need not any more.
-func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bool) {
+// cancel also returns the reports that the shard owed.
+func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, due reports) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	id, p := sh.find(item, hash)
 	if id == 0 {
-		return was, false, false
+		return was, 0
 	}
 	if sh.groups != nil {
 		sh.seatFor(id)
@@ -68,7 +63,6 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, quiet, awaited bo
 	}
 	if e.phase() == idle {
 		sh.forget(id, p)
-		quiet = sh.settles()
 	}
-	return was, quiet, sh.waitsNoMore()
+	return was, sh.reportsDue()
 }

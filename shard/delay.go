@@ -25,17 +25,27 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		return
 	}
 	sh, to := s.addressOf(item, s.hash(item))
+	s.fileIn(sh, item, to, d)
+}
+
+// fileIn is AddWith of an item whose address is known, with a delay or a policy. It
+// reports whether the item was taken in.
+func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) {
 	now, f := s.time.filing(d)
 	at := s.driver.taken(now)
-	for d.Duration <= 0 || !s.delay(sh, item, to, at, f) {
+	for {
+		if d.Duration > 0 {
+			if ok, refused := s.delay(sh, item, to, at, f); ok || refused {
+				return ok
+			}
+		}
 		// The wheel stands at or after the deadline. As a rule the clock got
 		// there too since it was read.
 		if d.Duration > 0 {
 			at = s.driver.taken(s.time.now())
 		}
 		if at.now >= f.first() {
-			s.addOverdue(sh, item, to, at, f)
-			return
+			return s.addOverdue(sh, item, to, at, f)
 		}
 		// It did not: it was set back. Then so is the wheel, lest the item
 		// become ready early.
@@ -78,8 +88,9 @@ func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
 // addOverdue adds an item whose deadline passed while AddAfter was on its way, or that
 // is to have no delay, unless the policy lets it wait on. Otherwise a deadline that the
-// item had is void: of several, one counts, once.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing) {
+// item had is void: of several, one counts, once. It reports whether it took the
+// item in.
+func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
 	next, waits := sh.waitOn(item, to.hash, at, f)
@@ -100,6 +111,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 		s.driver.poke()
 	}
 	s.room.Look()
+	return waits || outcome != ignore
 }
 
 // waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
@@ -110,7 +122,7 @@ func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint
 	if id == 0 || !sh.table.at(id).waiting() || f.policy != KeepOld && f.policy != KeepLatest {
 		return 0, false
 	}
-	if f.limit <= at.now || sh.set.closing.refusing.Load() {
+	if f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
 		return 0, false
 	}
 	if f.limit <= sh.wheel.Now() { // the clock was set back, or is about to be seen to have moved on
@@ -124,38 +136,55 @@ func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint
 	return sh.next.Load(), true
 }
 
-// delay makes item wait until the deadline. It reports false if that is not after
-// the time of the shard's wheel.
-func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (ok bool) {
+// delay makes item wait until the deadline. It does not if that is not after the
+// time of the shard's wheel; nor if a shutdown has begun, which it reports.
+func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (ok, refused bool) {
 	sh.mu.Lock()
-	if s.closing.refusing.Load() {
-		sh.rare.dropped++
-		sh.mu.Unlock()
-		return true
+	for s.closing.refusing.Load() {
+		if !sh.takesBack(item, to.hash) {
+			sh.rare.dropped++
+			sh.mu.Unlock()
+			return false, true
+		}
+		if !sh.sweeping() {
+			break
+		}
+		sh.mu.Unlock() // what is filed now is not to be swept
+		s.sweepSome(sh)
+		sh.mu.Lock()
 	}
 	if sh.wheel == nil {
 		sh.wheel = newWheel(at.now)
 	}
 	if f.first() <= sh.wheel.Now() {
 		sh.mu.Unlock()
-		return false
+		return false, false
 	}
 	deadline := sh.wait(item, to, at, f)
-	sh.wheel.filed(at, s.driver.count())
-	if s.measures != nil && f.delayed {
-		sh.measures().delay.record(0, uint64(f.asked))
-	}
+	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	if s.driver.mayMiss(deadline, at.now) {
 		s.driver.poke()
 	}
 	s.room.Look()
-	return true
+	return true, false
+}
+
+// noteFiled notes that a timer was filed.
+func (sh *shard[T]) noteFiled(at reading, f filing) {
+	sh.wheel.filed(at, sh.set.driver.count())
+	if sh.set.measures != nil && f.delayed {
+		sh.measures().delay.record(0, uint64(f.asked))
+	}
 }
 
 // wait files the item's timer and returns its deadline.
 func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
 	id, e := sh.entryFor(item, to)
+	return sh.waitAs(id, e, at, f)
+}
+
+func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
 	if e.waiting() {
 		sh.wishToWait(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
@@ -222,29 +251,27 @@ func (sh *shard[T]) fire(id uint32) {
 const stepsPerHold = 128
 
 // expire makes items ready whose deadlines have passed, up to a bound, and reports
-// whether any became so, and whether a drain waits for this shard and need not any more.
-func (sh *shard[T]) expire(at reading) (queued, awaited bool) {
+// whether any became so, and which reports the shard owed.
+func (sh *shard[T]) expire(at reading) (queued bool, due reports) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel == nil || sh.set.closing.begun.Load() {
 		sh.next.Store(never)
-		return false, false
+		return false, 0
 	}
 	before := sh.ready()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
-	return sh.ready() > before, sh.waitsNoMore()
+	return sh.ready() > before, sh.reportsDue()
 }
 
 // expireIn expires what is due in a shard, up to a bound, and tells who waits for that.
 func (s *Set[T]) expireIn(sh *shard[T], at reading) {
-	queued, awaited := sh.expire(at)
+	queued, due := sh.expire(at)
 	if queued {
 		s.wake()
 	}
-	if awaited {
-		s.waited.settle()
-	}
+	s.settle(due)
 }
 
 // rewind sets the shard's wheel back.

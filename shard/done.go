@@ -4,9 +4,19 @@ package shard
 // meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
 // item that is not in processing has no effect but to be counted.
 func (s *Set[T]) Done(item T) {
-	s.refreshForWork()
 	hash := s.hash(item)
-	s.doneIn(s.shardOf(item, hash), item, uint32(hash))
+	if sh := s.shardOf(item, hash); s.ages {
+		s.doneNow(sh, item, uint32(hash))
+	} else {
+		s.doneIn(sh, item, uint32(hash))
+	}
+}
+
+// doneNow is doneIn by a clock that is read before. If that panics, the item is Done
+// all the same.
+func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
+	defer s.doneIn(sh, item, hash)
+	s.refreshForWork()
 }
 
 // doneIn is Done of an item of the shard. User code, the hooks, comes last.
@@ -17,8 +27,8 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	if outcome.wakes() {
 		s.wake()
 	}
-	if outcome.quiet {
-		s.drained.settle()
+	if outcome.due != 0 {
+		s.settle(outcome.due)
 	}
 	if outcome.effect == ignore {
 		s.report(DoneWithoutGet, item) // nothing was released, so there is no watermark to report
@@ -31,8 +41,8 @@ type doneOutcome struct {
 	effect effect
 	// freed says that a group that was held back is not any more.
 	freed bool
-	// quiet says that a drain waits for the shard and need not any more.
-	quiet bool
+	// due has the reports that the shard owed.
+	due reports
 }
 
 // wakes reports whether there is something for a sleeper.
@@ -74,7 +84,9 @@ func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
 		} else {
 			sh.forget(id, p)
 		}
-		outcome.quiet = sh.settles()
+		if sh.owes != 0 {
+			outcome.due = sh.reportsDue()
+		}
 	}
 	return outcome
 }

@@ -56,7 +56,9 @@ func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.table.groups.At(id) }
 // seatAdded does so for an entry whose item is added again.
 func (sh *shard[T]) seatAdded(id uint32, to tag) {
 	sh.seatFor(id)
-	sh.groups.weigh(sh.groups.at(sh.groups.seated), to.weight)
+	if to.weight > 0 { // the caller has asked for it
+		sh.groups.weigh(sh.groups.at(sh.groups.seated), to.weight)
+	}
 }
 
 func (sh *shard[T]) seat(id uint32) {

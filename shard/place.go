@@ -34,8 +34,7 @@ func (s *Set[T]) GetBatchAt(ctx context.Context, dst []T, priorities []int, plac
 // DoneAt is [Set.Done] of an item that was handed out at a place. If the clock or a
 // hook panics, the item is Done all the same.
 func (s *Set[T]) DoneAt(item T, at Place) {
-	defer s.doneIn(&s.shards[at], item, uint32(s.hash(item)))
-	s.refreshForWork()
+	s.doneNow(&s.shards[at], item, uint32(s.hash(item)))
 }
 
 // DoneBatchAt is [Set.DoneAt] of each of the items, with the locks and wake-ups of

@@ -9,10 +9,15 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	s.refresh()
 	sh, to := s.addressOf(item, s.hash(item))
+	s.addIn(sh, item, to, priority)
+}
+
+// addIn is addAtPriority of an item whose address is known.
+func (s *Set[T]) addIn(sh *shard[T], item T, to address, priority int) (outcome effect) {
+	s.refresh()
 	sh.mu.Lock()
-	outcome := sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
+	outcome = sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
 	inVain := sh.inVain(outcome)
 	sh.mu.Unlock()
 	switch {
@@ -22,6 +27,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 		s.yield()
 	}
 	s.room.Look() // last, for it may panic
+	return outcome
 }
 
 // addAtLocked is addLocked of an item that is to have a priority at least.
@@ -29,7 +35,7 @@ func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority i
 	if priority == 0 {
 		return sh.addLocked(item, to, cancelDelay)
 	}
-	if sh.set.closing.refusing.Load() { // as in addLocked
+	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) { // as in addLocked
 		sh.rare.dropped++
 		return ignore
 	}

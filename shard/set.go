@@ -97,8 +97,13 @@ type Set[T comparable] struct {
 	// waited is done when nothing waits any more, once a Drain has asked for that.
 	waited   drain
 	awaiting atomic.Bool
-	// abandoned says that a ShutDown has dropped what a Drain was waiting for.
-	abandoned atomic.Bool
+	// emptied is done when the set is empty, once a Drain that takes retries in has
+	// asked for that.
+	emptied  drain
+	emptying atomic.Bool
+	// idled is released when a shard becomes empty for which a WaitIdle waits.
+	idled     drain
+	abandoned abandoned[T]
 	time      timebase
 	driver    driver[T]
 	// ages says that stamps are kept: see pulse.
@@ -138,11 +143,9 @@ type shard[T comparable] struct {
 	fruitless uint16
 	// number and set are fixed.
 	number uint16
-	// owed says that a drain waits for this shard to become quiescent.
-	owed bool
-	// awaited says that a drain waits until no item of this shard waits.
-	awaited bool
-	count   counters
+	// owes says which reports the shard owes.
+	owes  reports
+	count counters
 	// table holds the entries; nil while there have been none.
 	table *table[T]
 	// wheel holds the timers of waiting items, by the ids of their entries; nil
@@ -187,6 +190,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 	}
 	s.drained.init()
 	s.waited.init()
+	s.emptied.init()
+	s.idled.init()
 	s.watchdog.next.Store(never)
 	if config.OnStuck != nil {
 		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))

@@ -7,6 +7,9 @@ import "sync/atomic"
 type closing struct {
 	// refusing is set first. Adds read it under their shard's lock and are dropped.
 	refusing atomic.Bool
+	// retries says whether adds of items in processing are taken in all the same. It
+	// is set before refusing.
+	retries Retries
 	// begun is set next, unless a Drain lets what waits come: what waits is dropped
 	// from now on, and the driver retires.
 	begun atomic.Bool
@@ -37,17 +40,19 @@ func (s *Set[T]) ShutDownWithDrain() {
 // ShuttingDown reports whether a shutdown has begun.
 func (s *Set[T]) ShuttingDown() bool { return s.closing.refusing.Load() }
 
-// refuse drops adds from now on, and tells those who wait for room.
-func (s *Set[T]) refuse() {
+// refuse drops adds from now on, but for retries, if they are taken in, and tells
+// those who wait for room.
+func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
+	s.closing.retries.Decide(retries)
 	s.closing.refusing.Store(true)
 	s.room.Close()
 }
 
 // close does what every end of the queue does. It reports the items that waited and were
 // dropped, if told to whom.
-func (s *Set[T]) close(dropped func(item T)) {
-	s.refuse()
+func (s *Set[T]) close(dropped func(items []T)) {
+	s.refuse(false)
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
@@ -64,31 +69,34 @@ func (s *Set[T]) close(dropped func(item T)) {
 }
 
 // closeShard drops what waits in a shard, a bounded number per hold of its lock, and
-// counts the shard as owing to the drain if it has items under way.
-func (s *Set[T]) closeShard(sh *shard[T], dropped func(item T)) {
+// counts the shard as owing to the drain if it has items under way. Drains that wait
+// for what may be dropped here need not any more.
+func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 	for more := true; more; {
 		var items []T
 		sh.mu.Lock()
+		keep := dropped
+		if keep == nil && sh.owes&(noneWaits|empty) != 0 {
+			keep = s.abandoned.add
+		}
 		more = !sh.dropWaiting(func(item T) {
-			switch {
-			case dropped != nil:
+			if keep != nil {
 				items = append(items, item)
-			case sh.awaited:
-				s.abandoned.Store(true)
 			}
 		})
 		if !more && !sh.quiet() {
-			sh.owed = true
-			s.drained.owe()
+			sh.owe(quiet, &s.drained)
 		}
-		awaited := sh.waitsNoMore()
+		due := sh.reportsDue()
+		if !more {
+			due |= sh.owes & empty // nothing can come again: it is up to drained
+			sh.owes &^= empty
+		}
 		sh.mu.Unlock()
-		if awaited {
-			s.waited.settle()
+		if len(items) > 0 {
+			keep(items) // before the report
 		}
-		for _, item := range items {
-			dropped(item)
-		}
+		s.settle(due)
 	}
 }
 

@@ -12,6 +12,9 @@ type wheel struct {
 	// during the driver's look filedIn: see reading.
 	filedAt uint64
 	filedIn uint16
+	// sweep deals with some of what waits, and reports whether that was all: see
+	// sweep. It is nil if no Drain has to.
+	sweep func() (all bool)
 	// limited counts the items whose wait has a limit, and limits has the tick of
 	// each, by id; 0 is none.
 	limited int

@@ -56,7 +56,7 @@ func (p *player) drainWaiting(c *command) string {
 // describeDrain says what a Drain returned.
 func describeDrain(dropped []string, err error) string {
 	text := drainReturns
-	var left *shardq.DrainError[string]
+	var left *leftOver
 	switch {
 	case errors.As(err, &left):
 		text = describeCause(left) + " and leaves " + describeLeft(left)
@@ -69,25 +69,25 @@ func describeDrain(dropped []string, err error) string {
 	return text
 }
 
-func describeCause(left *shardq.DrainError[string]) string {
+func describeCause(left *leftOver) string {
 	if errors.Is(left, shardq.ErrShutDown) {
-		return "is told of a shutdown" + inQueue(left.Queue)
+		return "is told of a shutdown" + inQueue(left.queue)
 	}
-	return givesUp + inQueue(left.Queue)
+	return givesUp + inQueue(left.queue)
 }
 
 // describeLeft names the items that were left, state by state, and their number where it
 // is not that of the items.
-func describeLeft(left *shardq.DrainError[string]) string {
+func describeLeft(left *leftOver) string {
 	names := map[shardq.ItemState][]string{}
-	for _, i := range left.Items {
+	for _, i := range left.items {
 		names[i.State] = append(names[i.State], i.Item)
 	}
 	var words []string
 	for _, part := range []struct {
 		state shardq.ItemState
 		n     int
-	}{{shardq.Processing, left.Processing}, {shardq.Ready, left.Ready}, {shardq.Waiting, left.Waiting}} {
+	}{{shardq.Processing, left.processing}, {shardq.Ready, left.ready}, {shardq.Waiting, left.waiting}} {
 		items := names[part.state]
 		if len(items) != part.n {
 			words = append(words, fmt.Sprintf("%d %v, of which it knows", part.n, part.state))
@@ -101,3 +101,13 @@ func describeLeft(left *shardq.DrainError[string]) string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// leftOver is a DrainError in terms of names.
+type leftOver struct {
+	error
+	queue                      string
+	items                      []shardq.ItemInfo[string]
+	ready, processing, waiting int
+}
+
+func (l *leftOver) Unwrap() error { return l.error }

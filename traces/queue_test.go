@@ -191,10 +191,9 @@ func (q typed[T]) drain(ctx context.Context, options shardq.DrainOptions) (dropp
 	items, err := q.queue.Drain(ctx, options)
 	var left *shardq.DrainError[T]
 	if errors.As(err, &left) {
-		err = &shardq.DrainError[string]{
-			Queue: left.Queue, Cause: left.Cause,
-			Ready: left.Ready, Processing: left.Processing, Waiting: left.Waiting,
-			Items: renameAll(q.kind, left.Items),
+		err = &leftOver{
+			error: err, queue: left.Queue, items: renameAll(q.kind, left.Left()),
+			ready: left.Ready, processing: left.Processing, waiting: left.Waiting,
 		}
 	}
 	return q.namesOf(items), err

@@ -301,8 +301,8 @@ type drainsQuietly struct{ namedQueue }
 
 func (q drainsQuietly) drain(ctx context.Context, options shardq.DrainOptions) ([]string, error) {
 	dropped, err := q.namedQueue.drain(ctx, options)
-	if left := (*shardq.DrainError[string])(nil); errors.As(err, &left) {
-		left.Items = nil
+	if left := (*leftOver)(nil); errors.As(err, &left) {
+		left.items = nil
 	}
 	return dropped, err
 }

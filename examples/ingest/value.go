@@ -27,8 +27,8 @@ type events = shardq.Coalescer[string, value]
 type row = shardq.Pending[string, value]
 
 // A key whose writes keep failing comes back after firstRetry, then after twice
-// that, and so on up to lastRetry. An event of the key that comes meanwhile
-// brings it back at once.
+// that, and so on up to lastRetry. The events of the key that come meanwhile
+// wait with it.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Second

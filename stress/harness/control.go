@@ -104,13 +104,20 @@ func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped [
 	}
 	var left *shardq.DrainError[T]
 	if errors.As(err, &left) {
-		err = &shardq.DrainError[int]{
-			Queue: left.Queue, Cause: left.Cause, Items: a.decodeAll(left.Items),
-			Ready: left.Ready, Processing: left.Processing, Waiting: left.Waiting,
-		}
+		err = &drainLeft{error: err, items: a.decodeAll(left.Left()),
+			ready: left.Ready, processing: left.Processing, waiting: left.Waiting}
 	}
 	return dropped, err
 }
+
+// drainLeft is a DrainError in terms of keys.
+type drainLeft struct {
+	error
+	items                      []shardq.ItemInfo[int]
+	ready, processing, waiting int
+}
+
+func (l *drainLeft) Unwrap() error { return l.error }
 
 func (a adapted[T]) snapshot(limit int) shardq.Snapshot[int] {
 	s := a.control.Snapshot(limit)

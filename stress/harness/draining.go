@@ -40,7 +40,7 @@ func (r *round) drainByContext(a *actor) {
 // drainToTheEnd is a Drain that nothing cuts short.
 func (r *round) drainToTheEnd(all *returned) {
 	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
-	r.enterDropped(dropped, all)
+	r.enterDropped(dropped, err, all)
 	if err != nil {
 		r.violated.report("C42", -1, "Drain says %v, and neither its context ended nor did anybody call ShutDown", err)
 		return
@@ -59,7 +59,7 @@ func (r *round) giveUp(a *actor, all *returned) {
 		held = r.surely(r.closeGate(a))
 	}
 	for range 1 + a.roll(3) {
-		r.drainFor(time.Duration(a.roll(2)*a.roll(500))*time.Microsecond, 1+a.roll(200), held, all)
+		r.drainFor(time.Duration(a.roll(2)*a.roll(500))*time.Microsecond, held, all)
 	}
 	if gated {
 		r.shutDownADrain(held, all)
@@ -94,11 +94,11 @@ func (r *round) closeGate(a *actor) (held int) {
 
 // drainFor is a Drain whose context ends after a while. So many keys are not going to be
 // Done meanwhile.
-func (r *round) drainFor(limit time.Duration, most, held int, all *returned) {
+func (r *round) drainFor(limit time.Duration, held int, all *returned) {
 	ctx, cancel := context.WithTimeout(r.context, limit)
 	defer cancel()
-	dropped, err := r.queue.drain(ctx, shardq.DrainOptions{Waiting: r.plan.Waiting, Limit: most})
-	r.enterDropped(dropped, all)
+	dropped, err := r.queue.drain(ctx, shardq.DrainOptions{Waiting: r.plan.Waiting})
+	r.enterDropped(dropped, err, all)
 	switch {
 	case err == nil && held > 0:
 		r.violated.report("C42", -1, "Drain says that all is done, and %d workers have keys", held)
@@ -107,7 +107,7 @@ func (r *round) drainFor(limit time.Duration, most, held int, all *returned) {
 	case ctx.Err() == nil:
 		r.violated.report("C42", -1, "Drain says %v, and its context has not ended", err)
 	default:
-		r.checkLeft(err, ctx.Err(), most, held)
+		r.checkLeft(err, ctx.Err(), held)
 	}
 }
 
@@ -118,10 +118,10 @@ func (r *round) shutDownADrain(held int, all *returned) {
 	go func() {
 		defer close(over)
 		dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
-		r.enterDropped(dropped, all)
+		r.enterDropped(dropped, err, all)
 		switch {
 		case err != nil:
-			r.checkLeft(err, shardq.ErrShutDown, 100, held)
+			r.checkLeft(err, shardq.ErrShutDown, held)
 		case held > 0:
 			r.violated.report("C42", -1, "Drain says that all is done, and a worker has a key")
 		}
@@ -134,22 +134,22 @@ func (r *round) shutDownADrain(held int, all *returned) {
 }
 
 // checkLeft checks what a Drain says is left when it gives up.
-func (r *round) checkLeft(err, cause error, most, held int) {
-	var left *shardq.DrainError[int]
+func (r *round) checkLeft(err, cause error, held int) {
+	var left *drainLeft
 	if !errors.As(err, &left) || !errors.Is(err, cause) || left.Error() == "" {
 		r.violated.report("C42", -1, "Drain gives up with %v, which is no DrainError with the cause %v", err, cause)
 		return
 	}
-	sum := left.Processing + left.Ready + left.Waiting
+	sum := left.processing + left.ready + left.waiting
 	switch {
-	case left.Processing < held:
-		r.violated.report("C42", -1, "Drain says that %d items are in processing, and %d workers have one: %v", left.Processing, held, err)
-	case left.Ready < 0 || left.Waiting < 0 || sum > r.plan.Keys:
+	case left.processing < held:
+		r.violated.report("C42", -1, "Drain says that %d items are in processing, and %d workers have one: %v", left.processing, held, err)
+	case left.ready < 0 || left.waiting < 0 || sum > r.plan.Keys:
 		r.violated.report("C42", -1, "Drain says what cannot be of %d keys: %v", r.plan.Keys, err)
-	case len(left.Items) > most || len(left.Items) < min(most, held):
-		r.violated.report("C42", -1, "Drain names %d items, where %d are wanted at most: %v", len(left.Items), most, err)
+	case len(left.items) != sum:
+		r.violated.report("C42", -1, "Drain has %d items as left: %v", len(left.items), err)
 	}
-	r.checkNamed(left.Items)
+	r.checkNamed(left.items)
 }
 
 // checkNamed: the items come by their states.
@@ -167,10 +167,10 @@ func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
 
 // enterDropped accounts for keys that a Drain dropped: there need be no run after their
 // adds.
-func (r *round) enterDropped(keys []int, all *returned) {
+func (r *round) enterDropped(keys []int, err error, all *returned) {
 	all.Lock()
 	defer all.Unlock()
-	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting {
+	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting && !errors.Is(err, shardq.ErrShutDown) {
 		r.violated.report("C42", -1, "Drain returns %d items, where none is to be dropped", len(keys))
 	}
 	for _, key := range keys {

@@ -35,6 +35,7 @@ type plan struct {
 	ending                   int   // ShutDown, or Drain with a policy
 	run                      bool  // Workers take what comes, not a loop
 	maxAttempts              int
+	putEndsBackoff           bool
 }
 
 func newPlan(seed uint64) plan {
@@ -66,6 +67,7 @@ func newPlan(seed uint64) plan {
 	if p.run = dice.IntN(2) == 0; p.run {
 		p.maxAttempts = dice.IntN(4)
 	}
+	p.putEndsBackoff = dice.IntN(2) == 0
 	return p
 }
 
@@ -78,6 +80,8 @@ func (p plan) options(merge func(pending, next value) value) shardq.CoalescerOpt
 		},
 		Merge:    merge,
 		Capacity: p.capacity,
+
+		PutEndsBackoff: p.putEndsBackoff,
 	}
 	if p.weighed {
 		o.Weight = func(v value) int { return len(v) }

@@ -1,0 +1,59 @@
+package shard
+
+// An Address is where an item belongs. With it, the item can be added without any
+// code of the user's that might panic before it is in.
+type Address struct {
+	at Place
+	to address
+}
+
+// AddressOf returns the address of an item. It calls the user's functions, and
+// changes nothing.
+func (s *Set[T]) AddressOf(item T) Address {
+	sh, to := s.addressOf(item, s.hash(item))
+	return Address{Place(sh.number), to}
+}
+
+// AddTo is [Set.Add] of an item whose address is known, whatever
+// CancelDelayOnAdd says: if the item waits, it goes on waiting if waitOn is set,
+// and otherwise its delay is canceled. If the clock or a hook panics, the item is
+// added all the same.
+func (s *Set[T]) AddTo(item T, a Address, waitOn bool) {
+	defer s.addTo(item, a, waitOn)
+	s.refresh()
+}
+
+func (s *Set[T]) addTo(item T, a Address, waitOn bool) {
+	sh := &s.shards[a.at]
+	sh.mu.Lock()
+	var outcome effect
+	if waitOn {
+		outcome = sh.addUnlessWaiting(item, a.to)
+	} else {
+		outcome = sh.addLocked(item, a.to, true)
+	}
+	inVain := sh.inVain(outcome)
+	sh.mu.Unlock()
+	switch {
+	case outcome == enqueue:
+		s.wake()
+	case inVain:
+		s.yield()
+	}
+	s.room.Look() // last, for it may panic
+}
+
+// addUnlessWaiting is addLocked of an item that goes on waiting if it waits: the
+// run at the end of its delay serves the add.
+func (sh *shard[T]) addUnlessWaiting(item T, to address) (outcome effect) {
+	if sh.set.closing.refusing.Load() { // as in addLocked
+		sh.rare.dropped++
+		return ignore
+	}
+	id, e := sh.entryFor(item, to)
+	if e.waiting() {
+		sh.count.merged++
+		return merge
+	}
+	return sh.apply(id, e)
+}

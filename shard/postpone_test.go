@@ -1,0 +1,104 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// TestPostpone: an item in processing waits; what was added meanwhile waits with it,
+// or goes first.
+func TestPostpone(t *testing.T) {
+	for _, config := range []Config[int]{
+		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
+	} {
+		for _, dirty := range []bool{false, true} {
+			for _, addsGoFirst := range []bool{false, true} {
+				fake := clock.NewFake(start)
+				config.Clock, config.Shards = fake, 2
+				s := newTestSet(t, config)
+				at := s.PlaceOf(1)
+				require.False(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				s.Add(1)
+				require.False(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				s.Get()
+				if dirty {
+					s.Add(1)
+				}
+				require.True(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst))
+				s.AddTo(1, s.AddressOf(1), true)
+				checkSet(t, s)
+				s.DoneAt(1, at)
+				checkSet(t, s)
+				waits := !dirty || !addsGoFirst
+				require.Equal(t, waits, s.Len() == 0)
+				if waits {
+					s.AddTo(1, s.AddressOf(1), true)
+					require.Zero(t, s.Len(), "it does not go on waiting")
+					fake.Step(time.Second)
+				}
+				require.Equal(t, 1, s.Len())
+				s.Get()
+				s.DoneAt(1, at)
+				require.Zero(t, s.Stats().Held)
+			}
+		}
+	}
+}
+
+// TestPostponeEarlierThanTheWheel: the clock is set back, or has moved on since it was read: the
+// item is neither early nor forgotten.
+func TestPostponeEarlierThanTheWheel(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		fake := clock.NewFake(start)
+		s := newTestSet(t, Config[int]{Shards: 1, Clock: fake})
+		s.AddAfter(2, time.Minute)
+		s.Add(1)
+		s.Get()
+		at, d := s.PlaceOf(1), s.DeadlineIn(time.Second)
+		fake.Step(time.Minute)
+		require.Equal(t, 1, s.Len())
+		if back {
+			fake.Step(-time.Minute)
+			d = s.DeadlineIn(time.Second)
+		}
+		require.True(t, s.PostponeAt(1, at, d, false))
+		s.DoneAt(1, at)
+		if back {
+			fake.Step(time.Second - 1)
+			require.Equal(t, 1, s.Len(), "it is early")
+			fake.Step(1)
+		}
+		require.Equal(t, 2, s.Len())
+		checkSet(t, s)
+	}
+}
+
+// TestPostponeAfterAShutdown: once adds are refused, the item comes again at its Done.
+func TestPostponeAfterAShutdown(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 1})
+	s.Add(1)
+	s.Get()
+	d := s.DeadlineIn(time.Second)
+	s.ShutDown()
+	require.True(t, s.PostponeAt(1, 0, d, false))
+	s.DoneAt(1, 0)
+	require.Equal(t, 1, s.Len())
+	s.AddTo(2, s.AddressOf(2), true)
+	s.AddTo(2, s.AddressOf(2), false)
+	require.EqualValues(t, 2, s.Stats().Dropped)
+}
+
+// TestAddToCancelsADelay: without waitOn, it is an Add that ends the wait.
+func TestAddToCancelsADelay(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 1})
+	s.AddAfter(1, time.Hour)
+	s.AddTo(1, s.AddressOf(1), false)
+	require.Equal(t, 1, s.Len())
+	s.Get()
+	s.Done(1)
+	require.Zero(t, s.Stats().Held)
+}

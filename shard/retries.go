@@ -1,0 +1,163 @@
+package shard
+
+import "sync/atomic"
+
+// A Drain may take retries in: adds of items in processing, which may fail while the
+// queue drains. Other adds are dropped, so that a shard that is empty stays so, and
+// the drain is over when all are. Only then is the shutdown completed: consumers have
+// to stay for the retries, and the driver for their delays.
+//
+// The first end of a queue decides: a Drain takes retries in if it is the first, and
+// until another end begins that does not.
+
+// Retries says whether retries are taken in once an end has begun.
+type Retries struct{ state atomic.Uint32 }
+
+const (
+	// undecided: nothing has begun that would end the queue.
+	undecided = iota
+	// takingRetries: a Drain has begun that takes retries in, and nothing else.
+	takingRetries
+	// refusingRetries: something else has begun.
+	refusingRetries
+)
+
+// Decide notes that an end begins, and whether it takes retries in.
+func (r *Retries) Decide(take bool) {
+	if !take {
+		r.state.Store(refusingRetries)
+	} else {
+		r.state.CompareAndSwap(undecided, takingRetries)
+	}
+}
+
+// Taken reports whether an end has begun, and retries are taken in.
+func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
+
+// TakesBack reports whether items in processing can be added.
+func (s *Set[T]) TakesBack() bool {
+	return !s.closing.refusing.Load() || s.closing.retries.Taken()
+}
+
+// takesBack reports, once adds are refused, whether that of this item is not. It is
+// to be called under the lock: see addLocked.
+func (sh *shard[T]) takesBack(item T, hash uint32) bool {
+	return sh.set.closing.retries.Taken() && sh.isInProcessing(item, hash)
+}
+
+func (sh *shard[T]) isInProcessing(item T, hash uint32) bool {
+	id, _ := sh.inProcessing(item, hash)
+	return id != 0
+}
+
+// GiveBackAt is AddWith of an item that is in processing at a place, and reports
+// whether it was taken in: once a shutdown has begun, only a Drain that takes retries
+// in lets it. It calls no user code but the clock and the hooks. If one of these
+// panics, the item is in nevertheless, perhaps without the delay.
+func (s *Set[T]) GiveBackAt(item T, at Place, d Delay) (taken bool) {
+	sh, to := &s.shards[at], address{hash: uint32(s.hash(item))}
+	if !sh.hasInProcessing(item, to.hash) { // somebody else has said its Done
+		taken = s.TakesBack()
+		s.AddWith(item, d)
+		return taken
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			sh.comeAnyway(item, to.hash)
+		}
+	}()
+	if s.measures != nil {
+		s.countRetry(item, d)
+	}
+	if d.Duration <= 0 && d.Policy == KeepEarliest {
+		taken = s.addIn(sh, item, to, d.Priority) != ignore
+	} else {
+		taken = s.fileIn(sh, item, to, d)
+	}
+	returned = true
+	return taken
+}
+
+func (sh *shard[T]) hasInProcessing(item T, hash uint32) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.isInProcessing(item, hash)
+}
+
+// comeAnyway sees to it that an item in processing comes again.
+func (sh *shard[T]) comeAnyway(item T, hash uint32) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if id, e := sh.inProcessing(item, hash); id != 0 && !e.waiting() {
+		sh.apply(id, e)
+	}
+}
+
+// sweep deals with what waits when a Drain begins that takes retries in. It puts
+// each shard's lock down every stepsPerHold steps. A retry that comes in between
+// helps to finish the sweep of its shard before it files its delay: the sweep takes
+// all that is filed.
+func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
+	if w == AwaitWaiting {
+		return
+	}
+	s.refresh()
+	for i := range s.shards {
+		sh := &s.shards[i]
+		for !sh.beginSweep(w, dropped) { // of another Drain
+			s.sweepSome(sh)
+		}
+		for s.sweepSome(sh) {
+		}
+	}
+	s.room.Look() // last, for it may panic
+}
+
+// beginSweep reports false if a sweep is under way.
+func (sh *shard[T]) beginSweep(w WaitingPolicy, dropped *[]T) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	switch {
+	case sh.sweeping():
+		return false
+	case sh.wheel == nil:
+	case w == DropWaiting:
+		sh.wheel.sweep = func() bool {
+			return sh.dropWaiting(func(item T) { *dropped = append(*dropped, item) })
+		}
+	default:
+		wheel := sh.wheel
+		wheel.sweep = func() bool { return wheel.Advance(never, stepsPerHold, sh.fire) }
+	}
+	return true
+}
+
+// sweeping reports whether something in the shard is still to be swept.
+func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
+
+// sweepSome does a part of a sweep, and reports whether there is more.
+func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
+	queued, more, due := sh.sweepPart()
+	if queued {
+		s.wake()
+	}
+	s.settle(due)
+	return more
+}
+
+func (sh *shard[T]) sweepPart() (queued, more bool, due reports) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if !sh.sweeping() {
+		return false, false, 0
+	}
+	before := sh.ready()
+	if sh.wheel.sweep() {
+		sh.wheel = nil // it is empty, and stands at the end of time
+		sh.next.Store(never)
+	} else {
+		more = true
+	}
+	return sh.ready() > before, more, sh.reportsDue()
+}
