@@ -28,7 +28,8 @@ type look struct {
 // BenchmarkAddBesideLooks measures the longest Add beside each look into a queue of one
 // shard with 1M items (50k with -short), by the number of their groups and of
 // their priorities. Half of the items are ready, a quarter waits, a quarter is
-// in processing, and the limiter has a history of each.
+// in processing, and the limiter has a history of each; and into one in which all
+// items wait, each of a group of its own.
 //
 // A goroutine adds to the queue that is looked at and to an idle twin in turns,
 // while another one looks, with pauses of a millisecond, for 25 ms, or once if
@@ -47,13 +48,14 @@ func BenchmarkAddBesideLooks(b *testing.B) {
 	for _, groups := range []int{0, 1000, items} {
 		for _, priorities := range []int{0, 1000, most} {
 			b.Run(fmt.Sprintf("items=%s/groups=%s/priorities=%s", suite.Count(items), suite.Count(groups), suite.Count(priorities)),
-				func(b *testing.B) { benchmarkAddBesideLooks(b, items, groups, priorities) })
+				func(b *testing.B) { benchmarkAddBesideLooks(b, crowdedQueue(items, 3*items/4, groups, priorities)) })
 		}
 	}
+	b.Run(fmt.Sprintf("items=%s/all=waiting/groups=%[1]s", suite.Count(items)),
+		func(b *testing.B) { benchmarkAddBesideLooks(b, crowdedQueue(items, 0, items, 0)) })
 }
 
-func benchmarkAddBesideLooks(b *testing.B, items, groups, priorities int) {
-	q := crowdedQueue(items, groups, priorities)
+func benchmarkAddBesideLooks(b *testing.B, q *shardq.Queue[tenanted]) {
 	defer q.ShutDown()
 	twin := shardq.Must(shardq.Options[tenanted]{Shards: 1, Metrics: true, RateLimiter: limiter.DefaultItemBased[tenanted]()})
 	defer twin.ShutDown()
@@ -72,8 +74,9 @@ func benchmarkAddBesideLooks(b *testing.B, items, groups, priorities int) {
 	}
 }
 
-// crowdedQueue returns a queue of one shard with so many items.
-func crowdedQueue(items, groups, priorities int) *shardq.Queue[tenanted] {
+// crowdedQueue returns a queue of one shard with so many items, of which so many are
+// added without a delay; a third of these is taken.
+func crowdedQueue(items, added, groups, priorities int) *shardq.Queue[tenanted] {
 	rates := limiter.DefaultItemBased[tenanted]()
 	options := shardq.Options[tenanted]{Name: "crowded", Shards: 1, Metrics: true, RateLimiter: rates}
 	if groups > 0 {
@@ -86,13 +89,13 @@ func crowdedQueue(items, groups, priorities int) *shardq.Queue[tenanted] {
 		if priorities > 0 {
 			with.Priority = i * 7919 % priorities
 		}
-		if i >= 3*items/4 {
+		if i >= added {
 			with.After = time.Hour + time.Duration(items-i)*time.Millisecond
 		}
 		q.AddWith(item, with)
 		rates.When(item)
 	}
-	for range items / 4 {
+	for range added / 3 {
 		_, _ = q.Get()
 	}
 	return q

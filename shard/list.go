@@ -32,12 +32,14 @@ func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
 // list copies the shard's items in a state, and yields them in order.
 func (sh *shard[T]) list(state State) iter.Seq[*Info[T]] {
 	var l listing[T]
+	there := 0
 	more := sh.look(func() (visited int, more bool) {
+		there = sh.there(state)
 		visited, all := sh.first(&l.rows, state, math.MaxInt)
 		return visited, !all
 	})
 	if more {
-		l.sweep(sh, state)
+		l.sweep(sh, state, there)
 	}
 	if state != Ready {
 		l.rows = firstOf(l.rows, len(l.rows))
@@ -60,10 +62,10 @@ type listing[T comparable] struct {
 type link struct{ id, next uint32 }
 
 // sweep lists the items of a shard. An item that was forgotten and came back has
-// another id, and is met again: it is listed once.
-func (l *listing[T]) sweep(sh *shard[T], state State) {
-	l.rows = nil
-	known := make(map[T]struct{})
+// another id, and is met again: it is listed once. There are about so many.
+func (l *listing[T]) sweep(sh *shard[T], state State, there int) {
+	l.rows, l.links = make([]Info[T], 0, there), make([]link, 0, there)
+	known := make(map[T]struct{}, there)
 	var rows []Info[T]
 	var links []link
 	sh.sweep(func(id uint32, e *entry[T]) {

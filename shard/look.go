@@ -100,10 +100,10 @@ func firstOf[T comparable](rows []Info[T], limit int) []Info[T] {
 // there is no more to tell. Where there are groups, the longest ready may be of any of
 // them: so it tells of all that are ready, or if these are many, of none.
 func (sh *shard[T]) first(rows *[]Info[T], state State, limit int) (visited int, all bool) {
-	if sh.table == nil || limit == 0 {
+	most, there := min(limit, rowsPerHold), sh.there(state)
+	if limit == 0 || there == 0 {
 		return 0, true
 	}
-	most, there := min(limit, rowsPerHold), 0
 	visit := func(id uint32) bool {
 		if visited == most {
 			return false
@@ -114,7 +114,6 @@ func (sh *shard[T]) first(rows *[]Info[T], state State, limit int) (visited int,
 	}
 	switch state {
 	case Ready:
-		there = int(sh.ready())
 		if sh.groups != nil {
 			most, limit = rowsPerHold, there
 		}
@@ -122,7 +121,7 @@ func (sh *shard[T]) first(rows *[]Info[T], state State, limit int) (visited int,
 			sh.walkReady(visit)
 		}
 	case Processing:
-		if there = int(sh.processing); !sh.set.ages {
+		if !sh.set.ages {
 			return sh.firstProcessing(rows, min(limit, there))
 		}
 		sh.table.walk(&sh.table.inFlight, visit)
@@ -132,25 +131,35 @@ func (sh *shard[T]) first(rows *[]Info[T], state State, limit int) (visited int,
 	return visited, visited >= min(limit, there)
 }
 
+// there returns how many items are in a state.
+func (sh *shard[T]) there(state State) int {
+	switch {
+	case sh.table == nil:
+		return 0
+	case state == Ready:
+		return int(sh.ready())
+	case state == Processing:
+		return int(sh.processing)
+	case state == Waiting:
+		return int(sh.table.live - sh.ready() - sh.processing)
+	}
+	return 0
+}
+
 // firstProcessing is first for the items in processing of a shard that has no list of
 // them, of which it is to tell so many.
 func (sh *shard[T]) firstProcessing(rows *[]Info[T], want int) (visited int, all bool) {
-	if want > 0 {
-		visited, _ = sh.table.piece(0, func(id uint32) {
-			if want > 0 && sh.table.at(id).phase().state() == Processing {
-				want--
-				*rows = append(*rows, sh.info(id))
-			}
-		})
-	}
+	visited, _ = sh.table.piece(0, func(id uint32) {
+		if want > 0 && sh.table.at(id).phase().state() == Processing {
+			want--
+			*rows = append(*rows, sh.info(id))
+		}
+	})
 	return visited, want == 0
 }
 
 // firstWaiting is first for the items that wait and are in no other state.
 func (sh *shard[T]) firstWaiting(rows *[]Info[T], limit int) (visited int, all bool) {
-	if sh.wheel == nil {
-		return 0, true
-	}
 	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
 		visited++
 		return sh.table.at(id).phase() == idle

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -49,10 +50,21 @@ func looks(s *Set[int]) map[string]func() {
 	}
 }
 
+// inNameOrder yields what a map has.
+func inNameOrder[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if !yield(name, m[name]) {
+				return
+			}
+		}
+	}
+}
+
 // crowdedSet returns a set of one shard. Of its items a part is ready, a part in
 // processing, and the others wait, among them so many for about as long as the next
 // that the wheel cannot tell which that is.
-func crowdedSet(t *testing.T, config Config[int], items, ready, inProcessing, priorities int) *Set[int] {
+func crowdedSet(t testing.TB, config Config[int], items, ready, inProcessing, priorities int) *Set[int] {
 	t.Helper()
 	s := newTestSet(t, config)
 	for item := range ready + inProcessing {
