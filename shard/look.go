@@ -177,14 +177,17 @@ type search[T comparable] struct {
 	// known are the items that need not be told of again: those that are kept, and
 	// those that were told of before.
 	known map[T]struct{}
-	// found are the rows of a hold.
-	found []ranked[T]
+	// found are the rows of a hold, and rank what their states are ordered by.
+	found []Info[T]
+	rank  []uint64
+	// spare is a row that is not kept any more.
+	spare *Info[T]
 }
 
 // A ranked row has what its state is ordered by: since when, or until when.
 type ranked[T comparable] struct {
 	at  uint64
-	row Info[T]
+	row *Info[T]
 }
 
 func newSearch[T comparable](of []State, limit int) *search[T] {
@@ -212,9 +215,8 @@ func (s *search[T]) run(sh *shard[T]) {
 		if kept == nil {
 			return
 		}
-		if r := (ranked[T]{at: sh.orderOf(id, state)}); kept.Wants(r) {
-			r.row = sh.info(id)
-			s.found = append(s.found, r)
+		if at := sh.orderOf(id, state); kept.Wants(ranked[T]{at: at}) {
+			s.found, s.rank = append(s.found, sh.info(id)), append(s.rank, at)
 		}
 	}, func() (on bool) {
 		s.keep()
@@ -237,16 +239,28 @@ func (sh *shard[T]) orderOf(id uint32, state State) uint64 {
 // forgotten and came back has another id, and is met again.
 func (s *search[T]) keep() {
 	for i := range s.found {
-		r := s.found[i]
-		if _, again := s.known[r.row.Item]; again {
+		kept, r := s.kept[s.found[i].State], ranked[T]{at: s.rank[i]}
+		if _, again := s.known[s.found[i].Item]; again || !kept.Wants(r) {
 			continue
 		}
+		r.row = s.copy(&s.found[i])
 		s.known[r.row.Item] = struct{}{}
-		if out, dropped := s.kept[r.row.State].Add(r); dropped {
+		if out, dropped := kept.Add(r); dropped {
 			delete(s.known, out.row.Item)
+			s.spare = out.row
 		}
 	}
-	s.found = s.found[:0]
+	s.found, s.rank = s.found[:0], s.rank[:0]
+}
+
+// copy returns a row of its own: as a rule the last that was dropped, since very many
+// may be kept for a while.
+func (s *search[T]) copy(found *Info[T]) (row *Info[T]) {
+	if row, s.spare = s.spare, nil; row == nil {
+		row = new(Info[T])
+	}
+	*row = *found
+	return row
 }
 
 // full reports whether no more is wanted, if any items will do.
@@ -263,7 +277,7 @@ func (s *search[T]) full() bool {
 func (s *search[T]) values(state State) (rows []Info[T]) {
 	if s.kept[state] != nil {
 		for _, r := range s.kept[state].Values() {
-			rows = append(rows, r.row)
+			rows = append(rows, *r.row)
 		}
 	}
 	return rows
