@@ -18,7 +18,7 @@ import (
 
 // mostPerHold is how many rows a look may visit in one hold: those of each state,
 // those cells that have none, and the groups that are asked for their oldest item.
-const mostPerHold = 4*rowsPerHold + mostGroupsAsked
+const mostPerHold = 4*256 + 64
 
 // observe lets fn look into the set. It returns how many holds of a lock that took,
 // and how much was visited in the longest. After each hold, meanwhile is called.
