@@ -50,8 +50,8 @@ type Snapshot[T comparable] struct {
 // changes its state may be missed.
 //
 // The memory is that of what it returns. The time grows with limit and the number of
-// shards; where it has to search, with the number of items, some milliseconds for a
-// million. No lock is held when it returns.
+// shards, and where it has to search with the number of items. No lock is held when it
+// returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
 	look := q.shards.Look(limit)
