@@ -30,22 +30,28 @@ type Snapshot[T comparable] struct {
 	// Stats counts what there is.
 	Stats Stats
 	// Processing, Ready and Waiting are some of the items: the longest in their state
-	// first, and of those that wait the next to be ready first. Of those that are ready,
-	// each shard's next are looked at: where there are priorities or groups, the longest may
-	// be behind them.
+	// first, and of those that wait the next to be ready first. Of those that are
+	// ready, without groups, each shard's next are looked at, up to 256: where there
+	// are priorities, the longest may be behind them.
 	Processing, Ready, Waiting []ItemInfo[T]
 }
 
 // Snapshot looks into the queue, and returns at most limit items of each state. Without
-// [Options].Ages, which ones it returns of those ready or in processing is chance, but for
-// the first of each shard's.
+// [Options].Ages, which ones it returns of those ready or in processing is chance, except
+// that without groups the first of each shard's ready items are among them.
 //
-// It locks one shard after the other: what it says of a shard was so at one moment. The
-// cost grows with limit, the number of shards, and the number of items that wait for about
-// as long as the next: of a million that do so in one shard, it looks through them in some
-// milliseconds, or some dozens if they were added in the reverse order of their deadlines, with the lock
-// held. Without Ages it also grows with the number of items, through
-// which it looks for those in processing. No lock is held when it returns.
+// It goes from shard to shard, and visits at most 256 items of each state in one hold of
+// a shard's lock. What it says of a shard is of one moment if the shard has at most 256
+// items of each state. In a larger shard that is still so if limit is at most 256, but
+// not where it has to search: for ready items if there are groups, for waiting ones if
+// very many wait for about as long as the next, and for those in processing without
+// Ages. Then it reads all entries of the shard after the Stats, in holds of 256: an
+// item that stays in its state is not missed, none is returned twice, and one that
+// changes its state may be missed.
+//
+// The memory is that of what it returns. The time grows with limit and the number of
+// shards, and where it has to search with the number of items. No lock is held when it
+// returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
 	look := q.shards.Look(limit)
@@ -68,15 +74,18 @@ func (q *Queue[T]) withAttempts(rows []ItemInfo[T]) []ItemInfo[T] {
 }
 
 // All returns an iterator over all items in a state. It goes from shard to shard, and
-// copies the items of one while it holds the lock, which takes a good part of a second for
-// a million items that wait in one shard; no lock is held while the loop looks at them. So
-// what it shows of a shard was so at one moment, and an item that changes its state
-// meanwhile may be shown late, but not twice.
+// copies the items of one before it yields them. No lock is held while the loop looks at
+// them.
+//
+// It visits at most 256 items in one hold of a shard's lock. So what it shows of a shard
+// with at most 256 items in the state is of one moment. Of a larger shard it shows each
+// item that stays in the state while it is copied, and none twice; an item that comes or
+// goes meanwhile may be shown or not.
 //
 // Within a shard, ready items come in the order in which they will be handed out (where
-// there are groups, the items of one after those of another), those in
-// processing the longest first, with [Options].Ages, and those that wait in the order of
-// their deadlines.
+// there are groups, the items of one after those of another), as far as they keep their
+// places while they are copied; those in processing the longest first, with
+// [Options].Ages; and those that wait in the order of their deadlines.
 func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
 	return func(yield func(ItemInfo[T]) bool) {
 		for i := range q.shards.Items(state) {
@@ -100,6 +109,8 @@ func (q *Queue[T]) TimeLeft() Histogram { return q.shards.TimeLeft() }
 type GroupInfo = shard.GroupInfo
 
 // Groups returns an iterator over the groups that have items, in no order: see
-// [Options].Group. It goes from shard to shard as [Queue.All] does, and copies all groups of
-// one while it holds the lock.
+// [Options].Group. It goes from shard to shard, and copies at most 256 groups in one hold
+// of a shard's lock; no lock is held while the loop looks at them. It shows each group
+// that has items all the while, and none twice. A group that gets its first item after
+// Groups has come to its shard is not shown.
 func (q *Queue[T]) Groups() iter.Seq[GroupInfo] { return q.shards.Groups() }

@@ -46,7 +46,8 @@ type Retried[T comparable] = limiter.Failed[T]
 // MostRetried returns the items that failed most often since they were last forgotten,
 // according to the limiter, the most often first, and at most so many. It is empty if the
 // limiter does not tell: those of package limiter do, and others do that have the methods
-// of [limiter.Census]. It looks through all that the limiter has, a part at a time.
+// of [limiter.Census]. It looks through all that the limiter has, a part at a time: an item
+// that is not forgotten meanwhile is not missed, and none is returned twice.
 func (q *Queue[T]) MostRetried(limit int) []Retried[T] {
 	if census, ok := q.limiter.(limiter.Census[T]); ok && limit > 0 {
 		return census.MostFailed(limit)

@@ -347,7 +347,8 @@ type Stats = shard.Stats
 
 // Stats returns a reading. It locks one shard after the other, each for a moment:
 // every shard's part is consistent in itself, the sum only if the queue is at rest.
-// The cost grows with the number of shards, not with that of items.
+// The cost grows with the number of shards, not with that of items, groups or
+// priorities: with Ages, at most 64 groups of a shard are asked for their oldest item.
 func (q *Queue[T]) Stats() Stats {
 	stats := q.shards.Stats()
 	q.complete(&stats)

@@ -232,60 +232,6 @@ func BenchmarkBesideLooks(b *testing.B) {
 	}
 }
 
-// BenchmarkLongestAdd measures the longest of very many Adds while somebody looks, over and
-// over, into a queue in which 1M items wait (100k with -short).
-func BenchmarkLongestAdd(b *testing.B) {
-	n := 1_000_000
-	if testing.Short() {
-		n = 100_000
-	}
-	for _, shards := range []int{1, 32} {
-		q := shardq.Must(shardq.Options[string]{Shards: shards})
-		for i, key := range workload.Strings(n) {
-			q.AddAfter(key, time.Hour+time.Duration(i)*time.Millisecond)
-		}
-		for _, looker := range []struct {
-			name string
-			look func()
-		}{
-			{"none", func() { time.Sleep(time.Millisecond) }},
-			{"Snapshot(10)", func() { q.Snapshot(10) }},
-			{"All(Waiting)", func() {
-				for range q.All(shardq.Waiting) {
-				}
-			}},
-		} {
-			b.Run(fmt.Sprintf("items=%s/shards=%d/look=%s", suite.Count(n), shards, looker.name), func(b *testing.B) {
-				longest := longestAdd(q, b.N, looker.look)
-				b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
-			})
-		}
-		q.ShutDown()
-	}
-}
-
-// longestAdd takes so many items through the queue while look is called over and over.
-func longestAdd(q *shardq.Queue[string], n int, look func()) (longest time.Duration) {
-	var stop atomic.Bool
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		for !stop.Load() {
-			look()
-		}
-	}()
-	for i := range n {
-		begin := time.Now()
-		q.Add(fmt.Sprint(i))
-		longest = max(longest, time.Since(begin))
-		item, _ := q.Get()
-		q.Done(item)
-	}
-	stop.Store(true)
-	<-gone
-	return longest
-}
-
 // BenchmarkEnd measures the ends of a queue that has served a thousand items.
 func BenchmarkEnd(b *testing.B) {
 	keys := workload.Strings(1000)

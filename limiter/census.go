@@ -2,8 +2,9 @@ package limiter
 
 import (
 	"cmp"
-	"math"
-	"slices"
+	"math/bits"
+
+	"github.com/shardq/shardq/internal/least"
 )
 
 // A Census tells what a limiter has histories of. All limiters of this package have its
@@ -33,21 +34,29 @@ func (p *perItem[T]) Len() (n int) {
 	return n
 }
 
-// MostFailed goes through all histories, and locks one stripe after the other. What changes
-// meanwhile may be missed.
+// MostFailed goes through all histories, and locks one stripe after the other, for a part
+// of its histories at a time: see [cursor]. It misses no item that is not forgotten
+// meanwhile, and returns none twice.
 func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
 	most := newMost[T](limit)
 	now := p.idle.now()
+	var rows []Failed[T]
 	for s := range p.used {
-		s.mu.Lock()
-		s.visitLocked(func(h *history[T]) {
-			if !p.idle.over(now, h.ends) {
-				most.add(Failed[T]{h.item, int(h.failures)})
+		for c, more := cursor(0), true; more; {
+			rows = rows[:0]
+			s.mu.Lock()
+			c, more = s.visitLocked(c, func(h *history[T]) {
+				if !p.idle.over(now, h.ends) {
+					rows = append(rows, Failed[T]{h.item, int(h.failures)})
+				}
+			})
+			s.mu.Unlock()
+			for _, f := range rows {
+				most.add(f)
 			}
-		})
-		s.mu.Unlock()
+		}
 	}
-	return most.cut()
+	return most.kept.Values()
 }
 
 // used yields the stripes that have histories.
@@ -73,15 +82,50 @@ func (s *stripe[T]) lenLocked() (n int) {
 	return n
 }
 
-func (s *stripe[T]) visitLocked(visit func(*history[T])) {
-	if !s.first.vacant() {
+// homesPerHold is how many homes MostFailed visits while it holds the lock of a stripe.
+const homesPerHold = 128
+
+// visitLocked visits the histories from a cursor on, those of some homes. It returns
+// from where to go on, and whether there is more.
+func (s *stripe[T]) visitLocked(from cursor, visit func(*history[T])) (next cursor, more bool) {
+	if from == 0 && !s.first.vacant() {
 		visit(&s.first)
 	}
 	if s.rest.empty() {
-		return
+		return 0, false
 	}
-	for i := range s.rest.slots {
-		if h := &s.rest.slots[i]; !h.vacant() {
+	for range homesPerHold {
+		s.rest.visitHome(from.home(len(s.rest.slots)), visit)
+		if from, more = from.next(len(s.rest.slots)); !more {
+			break
+		}
+	}
+	return from, more
+}
+
+// A cursor goes through the homes of a table: the slots at which searches begin. A
+// history never comes to stand before its home, and keeps it while the length of the
+// table stays the same. So that no history is missed if the length changes, the
+// cursor counts with its bits in reverse, the highest bit of a home first, as SCAN of
+// Redis does: then those homes that the cursor has passed in a table are the same
+// ones, split or joined, in a longer or shorter one.
+type cursor uint32
+
+// home returns the home in a table of so many slots.
+func (c cursor) home(slots int) int { return int(bits.Reverse32(uint32(c))) & (slots - 1) }
+
+// next returns the cursor behind the home, and whether there are homes left.
+func (c cursor) next(slots int) (next cursor, more bool) {
+	step := cursor(1) << (32 - bits.Len(uint(slots-1)))
+	next = c&^(step-1) + step
+	return next, next != 0
+}
+
+// visitHome visits the histories of a home.
+func (t *table[T]) visitHome(home int, visit func(*history[T])) {
+	mask := len(t.slots) - 1
+	for i := home; !t.slots[i].vacant(); i = (i + 1) & mask {
+		if h := &t.slots[i]; int(h.hash)&mask == home {
 			visit(h)
 		}
 	}
@@ -115,16 +159,12 @@ func (m maxOf[T]) Len() (largest int) {
 // MostFailed counts for each item the most that a limiter has for it.
 func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
 	most := newMost[T](limit)
-	seen := make(map[T]struct{})
 	for _, l := range m {
 		for _, f := range mostFailedOf(l, limit) {
-			if _, again := seen[f.Item]; !again {
-				seen[f.Item] = struct{}{}
-				most.add(Failed[T]{f.Item, m.NumRequeues(f.Item)})
-			}
+			most.add(Failed[T]{f.Item, m.NumRequeues(f.Item)})
 		}
 	}
-	return most.cut()
+	return most.kept.Values()
 }
 
 func lenOf[T comparable](l Limiter[T]) int {
@@ -141,29 +181,23 @@ func mostFailedOf[T comparable](l Limiter[T], limit int) []Failed[T] {
 	return nil
 }
 
-// most keeps those that failed most often of many, in a space of twice as many as are
-// wanted.
+// most keeps those that failed most often of many, each once.
 type most[T comparable] struct {
-	limit int
-	rows  []Failed[T]
-	least int // what does not reach it is not among them
+	kept  *least.Selection[Failed[T]]
+	known map[T]struct{} // those that are kept
 }
 
-// newMost returns one for at most so many. More than there can be items are as many, so that
-// twice as many are a number, too.
-func newMost[T comparable](limit int) most[T] { return most[T]{limit: min(limit, math.MaxInt/2)} }
+func newMost[T comparable](limit int) most[T] {
+	moreOften := func(a, b Failed[T]) int { return cmp.Compare(b.Failures, a.Failures) }
+	return most[T]{least.New(limit, moreOften), make(map[T]struct{})}
+}
 
 func (m *most[T]) add(f Failed[T]) {
-	if f.Failures <= m.least || m.limit <= 0 {
+	if _, again := m.known[f.Item]; again || f.Failures <= 0 || !m.kept.Wants(f) {
 		return
 	}
-	if m.rows = append(m.rows, f); len(m.rows) >= 2*m.limit {
-		m.rows = m.cut()
-		m.least = m.rows[m.limit-1].Failures
+	m.known[f.Item] = struct{}{}
+	if out, dropped := m.kept.Add(f); dropped {
+		delete(m.known, out.Item)
 	}
-}
-
-func (m *most[T]) cut() []Failed[T] {
-	slices.SortStableFunc(m.rows, func(a, b Failed[T]) int { return cmp.Compare(b.Failures, a.Failures) })
-	return slices.Clip(m.rows[:max(0, min(m.limit, len(m.rows)))])
 }

@@ -135,3 +135,48 @@ func TestCensusOfLimitersThatDiffer(t *testing.T) {
 	require.Equal(t, 3, censusOf(t, l).Len(), "the greatest")
 	require.Equal(t, []Failed[int]{{2, 5}, {1, 2}, {3, 1}}, censusOf(t, l).MostFailed(10))
 }
+
+// TestCensusBesideChanges: while the histories of a stripe are visited a part at a
+// time, others come and go, and its table grows and shrinks. None that stays is
+// missed, and no part is long.
+func TestCensusBesideChanges(t *testing.T) {
+	const stay, others = 1000, 9000
+	p := newPerItem[int](func(int, float64) time.Duration { return 0 }, Options{})
+	hash := func(item int) uint64 { return uint64(uint32(item) * 0x9e3779b1) }
+	for run := range 8 {
+		s := &stripe[int]{}
+		fail := func(item int) { s.fail(p, hash(item), item, p.idle.now(), 0) }
+		forget := func(item int) { s.forget(hash(item), item) }
+		for item := range stay {
+			fail(item)
+		}
+		seen, slots := map[int]bool{}, map[int]bool{}
+		parts := 0
+		for c, more := cursor(0), true; more; parts++ {
+			visited := 0
+			c, more = s.visitLocked(c, func(h *history[int]) {
+				visited++
+				seen[h.item] = true
+			})
+			require.LessOrEqual(t, visited, 4*homesPerHold)
+			slots[len(s.rest.slots)] = true
+			for item := stay; item < stay+others; item++ {
+				if (parts+run)%4 < 2 { // grow, and then shrink
+					fail(item)
+				} else {
+					forget(item)
+				}
+			}
+			require.Less(t, parts, 1000)
+		}
+		require.Greater(t, len(slots), 1, "the table has not changed")
+		for item := range stay {
+			require.True(t, seen[item], "%d is missing", item)
+		}
+	}
+	most := newMost[int](3)
+	for _, f := range []Failed[int]{{1, 5}, {2, 4}, {1, 6}, {3, 3}, {4, 2}, {4, 2}} {
+		most.add(f)
+	}
+	require.Equal(t, []Failed[int]{{1, 5}, {2, 4}, {3, 3}}, most.kept.Values(), "each once")
+}

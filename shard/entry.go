@@ -40,6 +40,9 @@ func (e *entry[T]) setWaiting(w bool) {
 	}
 }
 
+// free reports whether a cell of the slab has no entry: one in phase idle waits.
+func (e *entry[T]) free() bool { return e.phase() == idle && !e.waiting() }
+
 func (e *entry[T]) previous() (id uint32) { return uint32(e.status >> backShift) }
 
 func (e *entry[T]) setPrevious(id uint32) { e.status = e.status&^backMask | status(id)<<backShift }

@@ -1,10 +1,6 @@
 package shard
 
-import (
-	"iter"
-
-	"github.com/shardq/shardq/internal/least"
-)
+import "iter"
 
 // GroupInfo is what a queue knows of a group.
 type GroupInfo struct {
@@ -21,31 +17,48 @@ type GroupInfo struct {
 	Shard int
 }
 
-// Groups returns an iterator over the groups that have items, in no order. It goes from
-// shard to shard, as [Set.Items] does.
+// Groups returns an iterator over the groups that have items, in no order. It goes
+// from shard to shard, and reads at most rowsPerHold groups in one hold of a lock;
+// none is held when it yields them. It shows each group that has items all the while,
+// and none twice; a group that got its first item after the look began at its shard is
+// not shown.
 func (s *Set[T]) Groups() iter.Seq[GroupInfo] {
 	return func(yield func(GroupInfo) bool) {
-		var rows []GroupInfo
-		for i := range s.shards {
-			rows = s.shards[i].listGroups(rows[:0])
-			for _, row := range rows {
-				if !yield(row) {
-					return
-				}
-			}
+		on := true
+		for i := 0; on && i < len(s.shards); i++ {
+			s.shards[i].listGroups(func(row GroupInfo) bool {
+				on = yield(row)
+				return on
+			})
 		}
 	}
 }
 
-func (sh *shard[T]) listGroups(rows []GroupInfo) []GroupInfo {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.groups != nil {
-		for id := range sh.groups.names.ids() {
-			rows = append(rows, sh.groupInfo(id))
+func (sh *shard[T]) listGroups(yield func(GroupInfo) bool) {
+	var rows []GroupInfo
+	var began *groups // those that there were when the look began
+	births := uint32(0)
+	sh.inPieces(func(n int) (visited int, more bool) {
+		if n == 0 && sh.groups != nil {
+			began, births = sh.groups, sh.groups.births
 		}
-	}
-	return rows
+		if sh.groups == nil || sh.groups != began { // all of those are gone
+			return 0, false
+		}
+		return began.names.piece(n, func(id uint32) {
+			if state := began.states.Lookup(id); state != nil && state.items > 0 && int32(state.born-births) < 0 {
+				rows = append(rows, sh.groupInfo(id))
+			}
+		})
+	}, func() (on bool) {
+		for i := range rows {
+			if !yield(rows[i]) {
+				return false
+			}
+		}
+		rows = rows[:0]
+		return true
+	})
 }
 
 func (sh *shard[T]) groupInfo(id uint32) GroupInfo {
@@ -64,21 +77,6 @@ func (sh *shard[T]) groupInfo(id uint32) GroupInfo {
 	}
 }
 
-// firstGroups returns the groups that have the items that have been ready longest, so many
-// at most: so those items are among the first of theirs. Without ages it is any.
-func (sh *shard[T]) firstGroups(limit int) []uint32 {
-	first := least.New[uint32](limit)
-	for id := range sh.groups.inOrder() {
-		since := uint64(0) // all are alike
-		if sh.set.ages {
-			f, _ := sh.readyOf(id)
-			since = *sh.table.since.At(f.head)
-		}
-		first.Add(since, id)
-	}
-	return first.Values()
-}
-
 // readyOf returns where the ready items of a group are.
 func (sh *shard[T]) readyOf(id uint32) (*fifo, *levels) {
 	if id == sh.groups.seated {
@@ -86,12 +84,6 @@ func (sh *shard[T]) readyOf(id uint32) (*fifo, *levels) {
 	}
 	state := sh.groups.at(id)
 	return &state.fifo, state.levels
-}
-
-// walkGroup visits the ready items of a group.
-func (sh *shard[T]) walkGroup(id uint32, visit func(id uint32) bool) (on bool) {
-	f, l := sh.readyOf(id)
-	return sh.table.walkLevels(f, l, visit)
 }
 
 // ready returns what is ready in a group that is not seated.
@@ -106,24 +98,17 @@ func (g *group) ready() int32 {
 // their turns, and then those that are held back.
 func (g *groups) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
-		if !g.goRound(yield) {
-			return
-		}
-		for id := range g.names.ids() {
-			if g.at(id).place == heldBack && !yield(id) {
-				return
-			}
-		}
+		_ = g.goRound(g.turn, yield) && g.goRound(g.throttled, yield)
 	}
 }
 
-// goRound visits the groups in the ring.
-func (g *groups) goRound(visit func(id uint32) bool) (on bool) {
-	for id := g.turn; id != 0; {
+// goRound visits the groups of a circle.
+func (g *groups) goRound(first uint32, visit func(id uint32) bool) (on bool) {
+	for id := first; id != 0; {
 		if !visit(id) {
 			return false
 		}
-		if id = g.at(id).next; id == g.turn {
+		if id = g.at(id).next; id == first {
 			break
 		}
 	}

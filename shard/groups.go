@@ -18,7 +18,9 @@ const MaxGroupWeight = 1 << 20
 // A group is what a shard knows of one.
 type group struct {
 	// fifo and levels are the group's unless it is seated: then they are the shard's.
-	fifo   fifo
+	fifo fifo
+	// born tells it from the others that there were: see births.
+	born   uint32
 	levels *levels
 	// items counts the entries that belong to the group: it is forgotten with the last.
 	items int32
@@ -29,7 +31,7 @@ type group struct {
 	served int32
 	// place says whether it takes part: see ring.
 	place ringPlace
-	// next and previous are its neighbours in the ring, if it is in there.
+	// next and previous are its neighbours in the ring, or among those held back.
 	next, previous uint32
 }
 
@@ -42,6 +44,8 @@ type groups struct {
 	seated uint32
 	// elsewhere counts what is ready in the groups that are not seated.
 	elsewhere int32
+	// births counts the groups that there ever were, modulo its range.
+	births uint32
 	ring
 }
 
@@ -85,7 +89,8 @@ func (sh *shard[T]) joinGroup(id uint32, to tag) {
 	of, p := g.names.find(to.groupHash, to.group)
 	if of == 0 {
 		of, _ = g.names.insert(p, to.group)
-		g.states.Hold(of)
+		g.states.Hold(of).born = g.births
+		g.births++
 	}
 	*sh.table.groups.Extend(id) = of
 	state := g.at(of)

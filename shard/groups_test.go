@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -32,7 +33,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
 	}
 	elsewhere, weights := int32(0), int64(0)
-	round := ringOf(t, sh)
+	round, throttled := ringOf(t, sh, g.turn), ringOf(t, sh, g.throttled)
 	for _, id := range ids {
 		sh.seat(id)
 		checkLevels(t, sh)
@@ -47,7 +48,8 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		case sh.set.full(state):
 			place = heldBack
 		}
-		if state.place != place || slices.Contains(round, id) != (place == inRing) {
+		if state.place != place || slices.Contains(round, id) != (place == inRing) ||
+			slices.Contains(throttled, id) != (place == heldBack) {
 			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, sh.readyHere(), place, state)
 		}
 		if place == inRing {
@@ -71,17 +73,35 @@ func (sh *shard[T]) seatNobody() {
 	}
 }
 
-// ringOf returns the groups in the ring, from the one whose turn it is.
-func ringOf[T comparable](t failer, sh *shard[T]) (ids []uint32) {
+// ids returns the ids in the index, in no order.
+func (x *index) ids() iter.Seq[uint32] {
+	return func(yield func(id uint32) bool) {
+		var before *segment
+		for _, s := range x.directory { // a segment stands there in a row, once or more
+			if s == before {
+				continue
+			}
+			before = s
+			for _, slot := range s.slots {
+				if slot.id != 0 && !yield(slot.id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ringOf returns the groups of a circle, from its first.
+func ringOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32) {
 	t.Helper()
 	g := sh.groups
-	for id := g.turn; id != 0; {
+	for id := first; id != 0; {
 		ids = append(ids, id)
 		next := g.at(id).next
 		if g.at(next).previous != id || len(ids) > int(g.names.live) {
 			t.Fatalf("shard %d: the ring is broken at %v", sh.number, ids)
 		}
-		if id = next; id == g.turn {
+		if id = next; id == first {
 			break
 		}
 	}

@@ -1,7 +1,5 @@
 package shard
 
-import "iter"
-
 const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: no more slots
@@ -64,24 +62,6 @@ func (x *index) segmentOf(hash uint32) *segment {
 
 func (x *index) prefix(hash uint32) uint32 {
 	return uint32(uint64(hash) >> (32 - x.depth))
-}
-
-// ids returns the ids in the index, in no order.
-func (x *index) ids() iter.Seq[uint32] {
-	return func(yield func(id uint32) bool) {
-		var before *segment
-		for _, s := range x.directory { // a segment stands there in a row, once or more
-			if s == before {
-				continue
-			}
-			before = s
-			for _, slot := range s.slots {
-				if slot.id != 0 && !yield(slot.id) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // insert files id under hash. No entry for the same item is in the index.

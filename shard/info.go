@@ -2,9 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"iter"
-	"math"
-	"slices"
 	"time"
 )
 
@@ -69,124 +66,6 @@ func (i Info[T]) Any() Info[any] {
 	}
 }
 
-// Items returns an iterator over the items in a state. It goes from shard to shard, and
-// copies what it wants of one while it holds the lock: what it shows of a shard was so at
-// one moment, and nobody waits for the loop. Within a shard, ready items come in their
-// order (those of a group, if there are groups, and one group after the other), and those in processing the longest first if the queue keeps ages.
-func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
-	return func(yield func(Info[T]) bool) {
-		var rows []Info[T]
-		for i := range s.shards {
-			rows = s.shards[i].list(rows[:0], state, 0)
-			if state != Ready { // those are in the order of the Gets
-				rows = firstOf(rows, len(rows))
-			}
-			for _, row := range rows {
-				if !yield(row) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// A Look is what there is in a set.
-type Look[T comparable] struct {
-	Stats Stats
-	// Processing, Ready and Waiting are some of the items.
-	Processing, Ready, Waiting []Info[T]
-}
-
-// Look returns at most limit items of each state, those first that are of most interest:
-// the longest in the state if the queue keeps ages, and of those that wait the first to be
-// ready. It looks at one shard after the other, at each once: what it says of a shard was
-// so at one moment, and no item is missed that goes from state to state meanwhile.
-func (s *Set[T]) Look(limit int) (l Look[T]) {
-	limit = max(0, min(limit, math.MaxInt32))
-	stats, now := s.newStats()
-	l.Stats = stats
-	for i := range s.shards {
-		l.lookInto(&s.shards[i], limit, now)
-	}
-	s.finish(&l.Stats)
-	l.cut(limit)
-	return l
-}
-
-func (l *Look[T]) lookInto(sh *shard[T], limit int, now present) {
-	sh.mu.Lock()
-	sh.addLockedTo(&l.Stats, now)
-	if limit > 0 {
-		l.Processing = sh.listLocked(l.Processing, Processing, limit)
-		l.Ready = sh.listLocked(l.Ready, Ready, limit)
-		l.Waiting = sh.listLocked(l.Waiting, Waiting, limit)
-	}
-	sh.mu.Unlock()
-	if max(len(l.Processing), len(l.Ready), len(l.Waiting)) > 4*limit {
-		l.cut(limit)
-	}
-}
-
-func (l *Look[T]) cut(limit int) {
-	for _, rows := range []*[]Info[T]{&l.Processing, &l.Ready, &l.Waiting} {
-		*rows = firstOf(*rows, limit)
-	}
-}
-
-// firstOf sorts the rows, and cuts them down to a number.
-func firstOf[T comparable](rows []Info[T], limit int) []Info[T] {
-	slices.SortStableFunc(rows, func(a, b Info[T]) int {
-		if a.State == Waiting {
-			return a.Deadline.Compare(b.Deadline)
-		}
-		return a.Since.Compare(b.Since)
-	})
-	clear(rows[min(limit, len(rows)):])
-	return rows[:min(limit, len(rows))]
-}
-
-// list appends the shard's items in a state to rows: all of them if limit is 0, and
-// otherwise at least the first so many, as far as the shard knows the order.
-func (sh *shard[T]) list(rows []Info[T], state State, limit int) []Info[T] {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.listLocked(rows, state, limit)
-}
-
-func (sh *shard[T]) listLocked(rows []Info[T], state State, limit int) []Info[T] {
-	if sh.table == nil {
-		return rows
-	}
-	one := func(id uint32) { rows = append(rows, sh.info(id)) }
-	add := atMost(limit, one)
-	switch {
-	case state == Ready && sh.groups != nil && limit > 0:
-		for _, id := range sh.firstGroups(limit) {
-			sh.walkGroup(id, atMost(limit, one))
-		}
-	case state == Ready:
-		sh.walkReady(add)
-	case state == Waiting && sh.wheel != nil:
-		for _, id := range sh.waiters(limit) {
-			rows = append(rows, sh.info(id))
-		}
-	case state == Processing && sh.set.ages:
-		sh.table.walk(&sh.table.inFlight, add)
-	case state == Processing:
-		sh.walkProcessing(add)
-	}
-	return rows
-}
-
-// atMost returns a visit that goes on until it has come by so many times; 0 is no bound.
-func atMost(limit int, visit func(id uint32)) func(id uint32) (on bool) {
-	return func(id uint32) bool {
-		visit(id)
-		limit--
-		return limit != 0
-	}
-}
-
 // info copies what there is to know of an entry.
 func (sh *shard[T]) info(id uint32) Info[T] {
 	e := sh.table.at(id)
@@ -229,7 +108,8 @@ func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
 		return
 	}
 	for id := range sh.groups.inOrder() {
-		if !sh.walkGroup(id, visit) {
+		f, l := sh.readyOf(id)
+		if !sh.table.walkLevels(f, l, visit) {
 			return
 		}
 	}
@@ -243,47 +123,12 @@ func (s *slab[T]) walkLevels(f *fifo, l *levels, visit func(id uint32) bool) (on
 	if l == nil {
 		return true
 	}
-	for _, v := range l.inOrder() {
+	for v := range l.inOrder() {
 		if !s.walk(&v.list, visit) {
 			return false
 		}
 	}
 	return true
-}
-
-// walkProcessing visits the items in processing, wherever they are. Without the list that
-// ages need, it goes through all entries until it has found as many as there are.
-func (sh *shard[T]) walkProcessing(visit func(id uint32) bool) {
-	left := sh.processing
-	for c := range sh.table.spaces {
-		for cell := range uint32(sh.table.spaces[c].used) {
-			if left == 0 {
-				return
-			}
-			id := sh.table.firstOf(int32(c)) + cell
-			if p := sh.table.at(id).phase(); p != processing && p != dirty {
-				continue
-			}
-			if left--; !visit(id) {
-				return
-			}
-		}
-	}
-}
-
-// waiters returns the items that wait and are in no other state: all of them, in no order that
-// says anything, if limit is 0, and otherwise the first so many to be ready.
-func (sh *shard[T]) waiters(limit int) (ids []uint32) {
-	onlyWaits := func(id uint32) bool { return sh.table.at(id).phase() == idle }
-	if limit > 0 {
-		return sh.wheel.Earliest(limit, onlyWaits)
-	}
-	for id := range sh.wheel.All() {
-		if onlyWaits(id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 func (sh *shard[T]) due(id uint32) uint64 {

@@ -343,7 +343,7 @@ func seatedItems[T comparable](t failer, sh *shard[T]) (items []T) {
 	t.Helper()
 	items = itemsOf(t, sh, &sh.fifo)
 	if sh.levels != nil {
-		for _, v := range sh.levels.inOrder() {
+		for v := range sh.levels.inOrder() {
 			items = append(items, itemsOf(t, sh, &v.list)...)
 		}
 	}

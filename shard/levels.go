@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -289,9 +290,25 @@ func (sh *shard[T]) leave(v *level, id uint32, e *entry[T]) {
 	}
 }
 
-// inOrder returns the parked levels, the highest first.
-func (l *levels) inOrder() []*level {
-	return slices.SortedFunc(slices.Values(l.parked), func(a, b *level) int { return cmp.Compare(b.priority, a.priority) })
+// inOrder returns the parked levels, the highest first. To get at a few costs about
+// their number, however many there are: behind the highest of a heap comes one of its
+// two children.
+func (l *levels) inOrder() iter.Seq[*level] {
+	return func(yield func(*level) bool) {
+		next := slices.Clone(l.parked[:min(1, len(l.parked))]) // the highest last
+		for len(next) > 0 {
+			v := next[len(next)-1]
+			next = next[:len(next)-1]
+			if !yield(v) {
+				return
+			}
+			for child := 2*v.place + 1; child <= 2*v.place+2 && child < len(l.parked); child++ {
+				at, _ := slices.BinarySearchFunc(next, l.parked[child].priority,
+					func(v *level, priority int) int { return cmp.Compare(v.priority, priority) })
+				next = slices.Insert(next, at, l.parked[child])
+			}
+		}
+	}
 }
 
 // rank puts a level last in the order in which they were passed over; unrank takes one

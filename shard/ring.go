@@ -12,6 +12,9 @@ import "sync/atomic"
 type ring struct {
 	// turn is the group whose turn it is; 0 if the ring is empty.
 	turn uint32
+	// throttled is the first of the groups that are held back, which are linked as
+	// those in the ring are; 0 if there is none.
+	throttled uint32
 	// weights is what the groups in the ring weigh together.
 	weights int64
 	// left is how much the round will still hand out: see fair.
@@ -41,7 +44,7 @@ func (sh *shard[T]) becameReady() {
 	}
 	state := sh.groups.at(sh.groups.seated)
 	if sh.set.full(state) {
-		state.place = heldBack
+		sh.throttle(sh.groups.seated, state)
 		sh.set.heldBack.more()
 	} else {
 		sh.enterRing(sh.groups.seated, state)
@@ -56,7 +59,7 @@ func (sh *shard[T]) becameEmpty() {
 	}
 	state := sh.groups.at(sh.groups.seated)
 	if state.place == heldBack {
-		state.place = nothingReady
+		sh.unthrottle(sh.groups.seated, state)
 		sh.set.heldBack.less()
 	} else {
 		sh.leaveRing(sh.groups.seated, state)
@@ -69,29 +72,54 @@ func (sh *shard[T]) enterRing(id uint32, state *group) {
 	state.place = inRing
 	g.weights += int64(state.weight)
 	if g.turn == 0 {
-		g.turn, state.next, state.previous = id, id, id
 		sh.set.markReady(sh.number)
-		return
 	}
-	first := g.at(g.turn)
-	state.next, state.previous = g.turn, first.previous
-	g.at(first.previous).next = id
-	first.previous = id
+	g.link(&g.turn, id, state)
 }
 
 func (sh *shard[T]) leaveRing(id uint32, state *group) {
 	g := sh.groups
 	state.place, state.served = nothingReady, 0
 	g.weights -= int64(state.weight)
-	if state.next == id {
-		g.turn = 0
+	g.unlink(&g.turn, id, state)
+	if g.turn == 0 {
 		sh.set.markEmpty(sh.number)
+	}
+}
+
+// throttle notes that a group is held back, unthrottle that it is not any more.
+func (sh *shard[T]) throttle(id uint32, state *group) {
+	state.place = heldBack
+	sh.groups.link(&sh.groups.throttled, id, state)
+}
+
+func (sh *shard[T]) unthrottle(id uint32, state *group) {
+	state.place = nothingReady
+	sh.groups.unlink(&sh.groups.throttled, id, state)
+}
+
+// link puts a group behind all others of a circle that *first names.
+func (g *groups) link(first *uint32, id uint32, state *group) {
+	if *first == 0 {
+		*first, state.next, state.previous = id, id, id
+		return
+	}
+	head := g.at(*first)
+	state.next, state.previous = *first, head.previous
+	g.at(head.previous).next = id
+	head.previous = id
+}
+
+// unlink takes a group out of its circle.
+func (g *groups) unlink(first *uint32, id uint32, state *group) {
+	if state.next == id {
+		*first = 0
 		return
 	}
 	g.at(state.previous).next = state.next
 	g.at(state.next).previous = state.previous
-	if g.turn == id {
-		g.turn = state.next
+	if *first == id {
+		*first = state.next
 	}
 }
 
@@ -113,7 +141,7 @@ func (sh *shard[T]) hold(id uint32, state *group) {
 	if state.place == inRing && sh.set.full(state) {
 		sh.set.heldBack.more() // before the ready bit may go out: see await
 		sh.leaveRing(id, state)
-		state.place = heldBack
+		sh.throttle(id, state)
 	}
 }
 
@@ -126,6 +154,7 @@ func (sh *shard[T]) endInGroup() (freed bool) {
 	if state.place != heldBack || sh.set.full(state) {
 		return false
 	}
+	sh.unthrottle(id, state)
 	sh.enterRing(id, state) // which sets the ready bit before the count falls: see await
 	sh.set.heldBack.less()
 	return true

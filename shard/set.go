@@ -115,6 +115,8 @@ type Set[T comparable] struct {
 	// inFlightAtEnd is what Metrics says of the items in processing once a shutdown has begun.
 	inFlightAtEnd atomic.Pointer[inFlight]
 	givenUp       atomic.Uint64
+	// probe sees the holds of looks; nil but in tests.
+	probe *probe
 
 	_     cacheLine
 	pulse pulse

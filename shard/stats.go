@@ -155,9 +155,7 @@ func (s *Set[T]) Stats() Stats {
 	stats, now := s.newStats()
 	for i := range s.shards {
 		sh := &s.shards[i]
-		sh.mu.Lock()
-		sh.addLockedTo(&stats, now)
-		sh.mu.Unlock()
+		sh.look(func() (visited int, more bool) { return sh.addLockedTo(&stats, now), false })
 	}
 	s.finish(&stats)
 	return stats
@@ -202,10 +200,10 @@ func (s *Set[T]) finish(stats *Stats) {
 	}
 }
 
-// addLockedTo adds the shard's part to the stats.
-func (sh *shard[T]) addLockedTo(stats *Stats, read present) {
+// addLockedTo adds the shard's part to the stats. It returns how many groups it asked.
+func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
 	now := sh.seen(read)
-	info := sh.infoLocked(now)
+	info, asked := sh.infoLocked(now)
 	stats.PerShard = append(stats.PerShard, info)
 	stats.Ready += info.Ready
 	stats.Processing += info.Processing
@@ -223,33 +221,33 @@ func (sh *shard[T]) addLockedTo(stats *Stats, read present) {
 	if stats.Metrics != nil {
 		sh.addMeasuresTo(stats.Metrics, now)
 	}
+	return asked
 }
 
-func (sh *shard[T]) infoLocked(now uint64) ShardInfo {
-	info := ShardInfo{Ready: int(sh.ready()), Processing: int(sh.processing), Added: sh.count.added}
+func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
+	info = ShardInfo{Ready: int(sh.ready()), Processing: int(sh.processing), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Waiting = sh.wheel.Len()
 	}
 	if sh.table == nil {
-		return info
+		return info, 0
 	}
 	info.Held = int(sh.table.live)
 	if sh.set.ages {
-		info.OldestReady = sh.oldestReady(now)
+		info.OldestReady, asked = sh.oldestReady(now)
 		info.OldestProcessing = sh.age(sh.table.inFlight.head, now)
 	}
-	return info
+	return info, asked
 }
 
 // mostGroupsAsked is how many groups are asked for their oldest item: there may be very many.
 const mostGroupsAsked = 64
 
 // oldestReady returns for how long the oldest has been ready of those at the heads of lines.
-func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration) {
+func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
-		return sh.age(sh.fifo.head, now)
+		return sh.age(sh.fifo.head, now), 1
 	}
-	asked := 0
 	for id := range sh.groups.inOrder() {
 		f, _ := sh.readyOf(id)
 		oldest = max(oldest, sh.age(f.head, now))
@@ -257,7 +255,7 @@ func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration) {
 			break
 		}
 	}
-	return oldest
+	return oldest, asked
 }
 
 // age returns for how long an entry has been in its state; 0 if there is none.

@@ -42,21 +42,23 @@ func (sh *shard[T]) lookAtDeadlines(t *timesLeft) (waiting int) {
 
 // partsThatWait returns the number of parts of the shard's wheel, and of the items that wait.
 func (sh *shard[T]) partsThatWait() (parts, waiting int) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.wheel == nil {
-		return 0, 0
-	}
-	return sh.wheel.Parts(), sh.wheel.Len()
+	sh.look(func() (visited int, more bool) {
+		if sh.wheel != nil {
+			parts, waiting = sh.wheel.Parts(), sh.wheel.Len()
+		}
+		return 0, false
+	})
+	return parts, waiting
 }
 
 func (sh *shard[T]) deadlinesOf(part int, ticks []uint64) []uint64 {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.wheel == nil {
-		return ticks
-	}
-	return sh.wheel.Deadlines(part, ticks)
+	sh.look(func() (visited int, more bool) {
+		if sh.wheel != nil {
+			ticks = sh.wheel.Deadlines(part, ticks)
+		}
+		return len(ticks), false
+	})
+	return ticks
 }
 
 // timesLeft counts how much is left of some of a shard's delays.

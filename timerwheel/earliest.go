@@ -1,6 +1,7 @@
 package timerwheel
 
 import (
+	"cmp"
 	"iter"
 	"math/bits"
 
@@ -29,51 +30,87 @@ const mostOnRings = 4096
 
 // Earliest returns the ids of n timers that come first, the earliest before the others, or of all if
 // there are fewer; only of those that are wanted. The cost is that of those that come before the last
-// of them or share its slot; or, if these are very many, or the wheel is just being sorted, that of a look at
-// all timers.
+// of them or share its slot; or, if these are very many, that of a look at all timers.
 func (w *Wheel) Earliest(n int, wanted func(id uint32) bool) []uint32 {
-	if n <= 0 {
-		return nil
+	if ids, ok := w.EarliestWithin(mostOnRings, n, wanted); ok {
+		return ids
 	}
-	if w.cascading == 0 {
-		if e, ok := w.earliestOnRings(n, wanted); ok {
-			return e.Values()
-		}
-	}
-	e := least.New[uint32](n)
+	e := newEarliest(n, wanted)
 	for id, deadline := range w.All() {
-		if e.Wants(deadline) && wanted(id) {
-			e.Add(deadline, id)
+		if e.kept.Wants(timer{deadline, id}) {
+			e.offer(id, deadline)
 		}
 	}
-	return e.Values()
+	return e.ids()
 }
 
-// earliestOnRings visits slot by slot until there are enough. It reports false if that takes too
-// long.
-func (w *Wheel) earliestOnRings(n int, wanted func(id uint32) bool) (e *least.Selection[uint32], ok bool) {
-	e, visited := least.New[uint32](n), 0
+// EarliestWithin is [Wheel.Earliest] that visits at most so many timers. It reports
+// false if that is too few to tell. So a caller who holds a lock knows for how long.
+func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
+	if n <= 0 {
+		return nil, true
+	}
+	e := newEarliest(n, wanted)
+	if !w.offerRing(e, w.cascading, &most) {
+		return nil, false
+	}
+	e.offered = 0 // what is being sorted may be later than what is in the slots
 	for level := range w.slots {
-		for slots := w.occupied[level]; slots != 0 && e.Len() < n; slots &= slots - 1 {
-			tail := w.slots[level][bits.TrailingZeros64(slots)]
-			for id := range w.ring(tail) {
-				if visited++; visited > mostOnRings {
-					return nil, false
-				}
-				if wanted(id) {
-					e.Add(w.nodes.At(id).deadline, id)
-				}
+		for slots := w.occupied[level]; slots != 0 && e.offered < n; slots &= slots - 1 {
+			if !w.offerRing(e, w.slots[level][bits.TrailingZeros64(slots)], &most) {
+				return nil, false
 			}
 		}
 	}
-	return e, true
+	return e.ids(), true
 }
 
-// ring returns an iterator over the timers of the ring that tail names.
-func (w *Wheel) ring(tail uint32) iter.Seq[uint32] {
-	return func(yield func(id uint32) bool) {
-		for id := w.nodes.At(tail).next; yield(id) && id != tail; {
-			id = w.nodes.At(id).next
+// offerRing offers the timers of the ring that tail names. It reports false when as
+// many as left says have been visited.
+func (w *Wheel) offerRing(e *earliest, tail uint32, left *int) (ok bool) {
+	for id := tail; id != 0; {
+		if *left--; *left < 0 {
+			return false
+		}
+		id = w.nodes.At(id).next // so the head comes first, and the tail last
+		e.offer(id, w.nodes.At(id).deadline)
+		if id == tail {
+			break
 		}
 	}
+	return true
+}
+
+// An earliest keeps those timers that come first.
+type earliest struct {
+	kept   *least.Selection[timer]
+	wanted func(id uint32) bool
+	// offered counts the timers that were offered and are wanted.
+	offered int
+}
+
+type timer struct {
+	deadline uint64
+	id       uint32
+}
+
+func newEarliest(n int, wanted func(id uint32) bool) *earliest {
+	byDeadline := func(a, b timer) int { return cmp.Compare(a.deadline, b.deadline) }
+	return &earliest{kept: least.New(n, byDeadline), wanted: wanted}
+}
+
+func (e *earliest) offer(id uint32, deadline uint64) {
+	if e.wanted(id) {
+		e.offered++
+		e.kept.Add(timer{deadline, id})
+	}
+}
+
+func (e *earliest) ids() []uint32 {
+	timers := e.kept.Values()
+	ids := make([]uint32, len(timers))
+	for i := range timers {
+		ids[i] = timers[i].id
+	}
+	return ids
 }

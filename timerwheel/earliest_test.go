@@ -11,7 +11,8 @@ import (
 )
 
 // TestEarliest compares it with a sort of all that are filed, also in the midst of an Advance, after
-// a Rewind, and where it goes through all of a crowd.
+// a Rewind, and where it goes through all of a crowd; and that it does not visit
+// more than it may.
 func TestEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, filed := New(0), map[uint32]uint64{}
@@ -54,6 +55,18 @@ func TestEarliest(t *testing.T) {
 		require.Len(t, slices.Compact(slices.Sorted(slices.Values(got))), len(got), "some are there twice")
 		for _, id := range got {
 			require.True(t, wanted(id))
+		}
+
+		most, visited := rapid.IntRange(0, 100).Draw(t, "most"), 0
+		within, ok := w.EarliestWithin(most, n, func(id uint32) bool {
+			visited++
+			return wanted(id)
+		})
+		require.LessOrEqual(t, visited, most)
+		if ok {
+			require.Equal(t, deadlinesOf(filed, want), deadlinesOf(filed, within))
+		} else {
+			require.Greater(t, len(filed), most)
 		}
 	})
 }

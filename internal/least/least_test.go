@@ -10,31 +10,50 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSelection compares it with a sort of all.
+// A row is a value whose place tells it from those that are alike.
+type row struct {
+	key   uint64
+	place int
+}
+
+func byKey(a, b row) int { return cmp.Compare(a.key, b.key) }
+
+// TestSelection compares it with a sort of all, and what it drops with the rest.
 func TestSelection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(-1, 20).Draw(t, "n")
-		keys := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 30), rapid.Just(uint64(math.MaxUint64)))).Draw(t, "keys")
-		s, places := New[int](n), make([]int, len(keys))
-		for i, key := range keys {
-			s.Add(key, i)
-			require.Equal(t, min(i+1, max(n, 0)), s.Len())
-			places[i] = i
+		if rapid.Bool().Draw(t, "all") {
+			n = math.MaxInt
 		}
-		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
-		require.Equal(t, places[:min(max(n, 0), len(places))], s.Values())
+		keys := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 30), rapid.Just(uint64(math.MaxUint64)))).Draw(t, "keys")
+		s, all, dropped := New(n, byKey), []row{}, []row{}
+		for i, key := range keys {
+			all = append(all, row{key, i})
+			wanted := s.Wants(row{key, i})
+			out, drops := s.Add(row{key, i})
+			if drops {
+				dropped = append(dropped, out)
+			}
+			require.Equal(t, wanted, !drops || out != row{key, i})
+			require.Equal(t, min(i+1, max(n, 0)), s.Len())
+			require.Equal(t, s.Len() == max(n, 0), s.Full())
+		}
+		slices.SortStableFunc(all, byKey)
+		kept := min(max(n, 0), len(all))
+		require.Equal(t, all[:kept], s.Values())
+		require.ElementsMatch(t, all[kept:], dropped)
 	})
 }
 
 // TestFewAreKept: of very many, at random or in order, few are wanted.
 func TestFewAreKept(t *testing.T) {
-	s, wanted := New[struct{}](10), 0
+	s, wanted := New(10, cmp.Compare[uint64]), 0
 	for i := range uint64(1_000_000) {
 		key := i * 0x9e3779b97f4a7c15
 		if s.Wants(key) {
 			wanted++
 		}
-		s.Add(key, struct{}{})
+		s.Add(key)
 	}
 	require.Less(t, wanted, 1000)
 }

@@ -2,11 +2,12 @@ package roster
 
 import (
 	"cmp"
-	"slices"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/least"
 )
 
 // Others is the name under which the groups are added up that are not among the greatest.
@@ -18,7 +19,8 @@ const nameBytes = 128
 // Groups returns so many groups by the names under which they are shown, those that hold the most,
 // and the sum of all others as [Others], with which a group of that name is added up. It is nil if
 // the queue has no groups, or panics when it is asked for them. Names are valid UTF-8 of at most 128
-// bytes; groups whose names are then alike are added up. It goes through all groups of the queue, and keeps twice as many as are wanted.
+// bytes; groups whose names are then alike are added up.
+// It goes through all groups of the queue, and keeps as many as are wanted.
 func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 	if !r.Configuration.Groups {
 		return nil
@@ -28,7 +30,7 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 			_ = recover()
 		}
 	}()
-	greatest, rest := greatest(r.Queue, limit)
+	greatest, rest := greatest(r.Queue.Groups(), limit, byHeld)
 	shown = map[string]shardq.GroupInfo{Others: rest}
 	for _, g := range greatest {
 		name := shownName(g.Group)
@@ -37,26 +39,20 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 	return shown
 }
 
-// greatest returns the groups that hold the most items, and the sum of the others.
-func greatest(queue shardq.Observable, limit int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
-	for g := range queue.Groups() {
-		if kept = append(kept, g); len(kept) >= 2*limit {
-			kept, rest = cut(kept, limit, rest)
+// greatest returns the groups that come first, at most so many, and the sum of the others.
+func greatest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b shardq.GroupInfo) int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
+	most := least.New(limit, compare)
+	for g := range groups {
+		if out, dropped := most.Add(g); dropped {
+			rest = sum(rest, out)
 		}
 	}
-	return cut(kept, limit, rest)
+	return most.Values(), rest
 }
 
-// cut keeps the greatest groups, and adds the others to the rest.
-func cut(groups []shardq.GroupInfo, limit int, rest shardq.GroupInfo) (kept []shardq.GroupInfo, sums shardq.GroupInfo) {
-	slices.SortFunc(groups, func(a, b shardq.GroupInfo) int {
-		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
-	})
-	n := min(limit, len(groups))
-	for _, g := range groups[n:] {
-		rest = sum(rest, g)
-	}
-	return groups[:n], rest
+// byHeld orders groups with most items first, and then by their names.
+func byHeld(a, b shardq.GroupInfo) int {
+	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
 }
 
 func sum(a, b shardq.GroupInfo) shardq.GroupInfo {

@@ -2,9 +2,9 @@ package debugpage
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/least"
 )
 
 // groups returns the groups with most ready, at most as many as there may be rows. It looks at
@@ -25,16 +25,11 @@ func (rd reader) groups(n named, has bool, ready int) []group {
 }
 
 func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
-	var top []shardq.GroupInfo
+	top := least.New(rd.rows, byReady)
 	for info := range queue.Groups() {
-		if len(top) == rd.rows && byReady(top[len(top)-1], info) <= 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(top, info, byReady)
-		top = slices.Insert(top, at, info)
-		top = top[:min(len(top), rd.rows)]
+		top.Add(info)
 	}
-	return top
+	return top.Values()
 }
 
 // byReady orders groups with most ready first, then with most in processing, and then by their names.

@@ -20,9 +20,10 @@ import (
 //
 // An answer about one queue costs an [shardq.Observable].Look of so many rows, a LookAtRetries,
 // the Groups and the TimeLeft. It grows with the rows, the shards, the groups, the items that the
-// limiter has a history of, and those that wait, up to 65,536 in each shard, and beyond that those that wait for about
-// as long as the next; and with the number of other items only if the queue keeps no ages. An answer about several queues costs the Stats of each.
-// Workers go on meanwhile.
+// limiter has a history of, and those that wait, up to 65,536 in each shard; and with the number
+// of all items where Look has to search: see [shardq.Queue.Snapshot]. An answer about several
+// queues costs the Stats of each. Workers go on meanwhile: no lock is held for more than some
+// hundred rows.
 func Handler(queues ...shardq.Observable) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {

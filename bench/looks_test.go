@@ -1,0 +1,229 @@
+package bench_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/bench/suite"
+	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/series"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/observe/debugpage"
+	"github.com/shardq/shardq/observe/expvars"
+)
+
+// A look is a way to read a queue.
+type look struct {
+	name string
+	do   func()
+}
+
+// BenchmarkAddBesideLooks measures the longest Add beside each look into a queue of one
+// shard with 1M items (50k with -short), by the number of their groups and of
+// their priorities. Half of the items are ready, a quarter waits, a quarter is
+// in processing, and the limiter has a history of each; and into one in which all
+// items wait, each of a group of its own.
+//
+// A goroutine adds to the queue that is looked at and to an idle twin in turns,
+// while another one looks, with pauses of a millisecond, for 25 ms, or once if
+// that takes longer. That is repeated b.N times. The medians of the longest Adds
+// are reported:
+//
+//   - add-µs, of the queue that is looked at;
+//   - twin-µs, of the twin, whose locks are free: what the scheduler, the garbage
+//     collector and the machine do to an Add;
+//   - worst-µs is the longest Add of all, and look-ms the mean time of a look.
+func BenchmarkAddBesideLooks(b *testing.B) {
+	items, most := 1_000_000, 300_000
+	if testing.Short() {
+		items, most = 50_000, 15_000
+	}
+	for _, groups := range []int{0, 1000, items} {
+		for _, priorities := range []int{0, 1000, most} {
+			b.Run(fmt.Sprintf("items=%s/groups=%s/priorities=%s", suite.Count(items), suite.Count(groups), suite.Count(priorities)),
+				func(b *testing.B) { benchmarkAddBesideLooks(b, crowdedQueue(items, 3*items/4, groups, priorities)) })
+		}
+	}
+	b.Run(fmt.Sprintf("items=%s/all=waiting/groups=%[1]s", suite.Count(items)),
+		func(b *testing.B) { benchmarkAddBesideLooks(b, crowdedQueue(items, 0, items, 0)) })
+}
+
+func benchmarkAddBesideLooks(b *testing.B, q *shardq.Queue[tenanted]) {
+	defer q.ShutDown()
+	twin := shardq.Must(shardq.Options[tenanted]{Shards: 1, Metrics: true, RateLimiter: limiter.DefaultItemBased[tenanted]()})
+	defer twin.ShutDown()
+	for _, l := range looksInto(q) {
+		b.Run("look="+l.name, func(b *testing.B) {
+			beside, elsewhere, took := newLongest(b.N), newLongest(b.N), time.Duration(0)
+			for range b.N {
+				took += addBeside(q, twin, l.do, beside, elsewhere)
+			}
+			b.ReportMetric(0, "ns/op") // says nothing: see look-ms
+			b.ReportMetric(beside.median(), "add-µs")
+			b.ReportMetric(elsewhere.median(), "twin-µs")
+			b.ReportMetric(beside.worst(), "worst-µs")
+			b.ReportMetric(float64(took.Microseconds())/float64(b.N)/1000, "look-ms")
+		})
+	}
+}
+
+// crowdedQueue returns a queue of one shard with so many items, of which so many are
+// added without a delay; a third of these is taken.
+func crowdedQueue(items, added, groups, priorities int) *shardq.Queue[tenanted] {
+	rates := limiter.DefaultItemBased[tenanted]()
+	options := shardq.Options[tenanted]{Name: "crowded", Shards: 1, Metrics: true, RateLimiter: rates}
+	if groups > 0 {
+		options.Group = tenantOf
+	}
+	q := shardq.Must(options)
+	all := tenantedItems(items, max(1, groups))
+	for i, item := range all {
+		with := shardq.AddOptions{}
+		if priorities > 0 {
+			with.Priority = i * 7919 % priorities
+		}
+		if i >= added {
+			with.After = time.Hour + time.Duration(items-i)*time.Millisecond
+		}
+		q.AddWith(item, with)
+		rates.When(item)
+	}
+	for range added / 3 {
+		_, _ = q.Get()
+	}
+	return q
+}
+
+// looksInto returns all ways to read a queue.
+func looksInto(q *shardq.Queue[tenanted]) []look {
+	all := func(state shardq.ItemState) func() {
+		return func() {
+			for range q.All(state) {
+			}
+		}
+	}
+	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Observable{q}, MaxRows: 1000})
+	must(err)
+	variables, err := expvars.Func(q)
+	must(err)
+	var exported roster.Roster
+	must(exported.Add(roster.NamesOf([]shardq.Observable{q})...))
+	return []look{
+		{"none", func() { time.Sleep(time.Millisecond) }},
+		{"Len", func() { q.Len() }},
+		{"Configuration", func() { q.Configuration() }},
+		{"Stats", func() { q.Stats() }},
+		{"Snapshot(2)", func() { q.Snapshot(2) }},
+		{"Snapshot(1000)", func() { q.Snapshot(1000) }},
+		{"All(Ready)", all(shardq.Ready)},
+		{"All(Processing)", all(shardq.Processing)},
+		{"All(Waiting)", all(shardq.Waiting)},
+		{"Groups", func() {
+			for range q.Groups() {
+			}
+		}},
+		{"TimeLeft", func() { q.TimeLeft() }},
+		{"MostRetried(1000)", func() { q.MostRetried(1000) }},
+		{"page", func() {
+			request := httptest.NewRequest(http.MethodGet, "http://localhost/?format=json", nil)
+			request.RemoteAddr = "127.0.0.1:1"
+			page.ServeHTTP(discard{http.Header{}}, request)
+		}},
+		{"expvars", func() { _ = variables.String() }},
+		// What the collectors for Prometheus and OpenTelemetry read.
+		{"scrape", func() {
+			for _, r := range exported.Read() {
+				series.Groups(&r, 100)
+			}
+		}},
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// A discard is a response that nobody reads.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+func (d discard) WriteHeader(status int) {
+	if status != http.StatusOK {
+		panic(fmt.Sprintf("the page answers %d", status))
+	}
+}
+
+// besideFor is for how long a look is repeated while Adds are measured. Without
+// the pause between looks a short one, such as Len, would take the lock again
+// before a waiting Add wakes, for up to a millisecond: that is sync.Mutex.
+const (
+	besideFor    = 25 * time.Millisecond
+	betweenLooks = time.Millisecond
+)
+
+// addBeside looks over and over, and adds beside that. It returns how long one
+// look takes.
+func addBeside(q, twin *shardq.Queue[tenanted], do func(), beside, elsewhere *longest) time.Duration {
+	var stop atomic.Bool
+	began, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		onQueue, onTwin := time.Duration(0), time.Duration(0)
+		probeAdds(q, &onQueue)
+		close(began)
+		for onQueue = 0; !stop.Load(); {
+			probeAdds(q, &onQueue)
+			probeAdds(twin, &onTwin)
+		}
+		beside.note(onQueue)
+		elsewhere.note(onTwin)
+	}()
+	<-began
+	looks, took, start := time.Duration(0), time.Duration(0), time.Now()
+	for looks == 0 || time.Since(start) < besideFor {
+		begin := time.Now()
+		do()
+		took += time.Since(begin)
+		looks++
+		time.Sleep(betweenLooks)
+	}
+	stop.Store(true)
+	<-gone
+	return took / looks
+}
+
+// probeAdds adds once in each of two ways, and notes how long that took if it is
+// more than before. AddRateLimited takes the limiter's lock, too.
+func probeAdds(q *shardq.Queue[tenanted], longest *time.Duration) {
+	begin := time.Now()
+	q.Add(tenanted{tenant: "probe", object: -1})
+	added := time.Now()
+	q.AddRateLimited(tenanted{tenant: "probe", object: -2})
+	*longest = max(*longest, added.Sub(begin), time.Since(added))
+}
+
+// longest has the longest Add of each repetition, in microseconds.
+type longest struct{ all []float64 }
+
+func newLongest(n int) *longest { return &longest{make([]float64, 0, n)} }
+
+func (l *longest) note(d time.Duration) {
+	l.all = append(l.all, float64(d.Nanoseconds())/1000)
+}
+
+func (l *longest) worst() float64 { return slices.Max(l.all) }
+
+func (l *longest) median() float64 {
+	sorted := slices.Sorted(slices.Values(l.all))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,38 @@
+package roster
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// TestGreatestCompareFew: whatever the number of groups that are wanted, also if twice
+// as many are more than a number can say, each costs a few comparisons.
+func TestGreatestCompareFew(t *testing.T) {
+	const groups = 5000
+	for _, limit := range []int{1, 100, groups, math.MaxInt/2 + 1, math.MaxInt} {
+		compared := 0
+		kept, rest := greatest(func(yield func(shardq.GroupInfo) bool) {
+			for i := range groups {
+				if !yield(shardq.GroupInfo{Group: fmt.Sprint(i), Held: 1 + i*7919%groups}) {
+					return
+				}
+			}
+		}, limit, func(a, b shardq.GroupInfo) int {
+			compared++
+			return byHeld(a, b)
+		})
+		require.Len(t, kept, min(limit, groups))
+		require.Equal(t, groups, kept[0].Held)
+		held := rest.Held
+		for _, g := range kept {
+			held += g.Held
+		}
+		require.Equal(t, groups*(groups+1)/2, held)
+		require.Less(t, compared, 50*groups, "limit %d", limit)
+	}
+}
