@@ -2,7 +2,6 @@ package shardq
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -149,9 +148,7 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 // that says which keys are left; their values can still be taken. Somebody has to call Drain
 // once more then, or ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
-	if !options.Waiting.Valid() {
-		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
-	}
+	options.mustBePossible()
 	end := ctx.Done() // a nil context panics before anything is changed
 	before := c.ending.calls()
 	c.close()

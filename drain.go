@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardq/shardq/shard"
 )
@@ -14,6 +15,24 @@ type DrainOptions struct {
 	Waiting WaitingPolicy
 	// Limit bounds how many items a [DrainError] names. Default: 100.
 	Limit int
+}
+
+// faults returns what is impossible in the options.
+func (o DrainOptions) faults() (faults []string) {
+	if !o.Waiting.Valid() {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", o.Waiting))
+	}
+	if o.Limit < 0 {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Limit is %d: want 0 (100) or more", o.Limit))
+	}
+	return faults
+}
+
+// mustBePossible panics with the faults of the options, if there are any.
+func (o DrainOptions) mustBePossible() {
+	if faults := o.faults(); faults != nil {
+		panic("shardq: " + strings.Join(faults, "; "))
+	}
 }
 
 // A WaitingPolicy says what a [Queue.Drain] does with the items that wait for a delay.
@@ -80,9 +99,7 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // add during a drain, such as an item that failed and is to be tried again, is an add that
 // came too late: it is dropped, and counted in Stats.Dropped.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
-	if !options.Waiting.Valid() {
-		panic(fmt.Sprintf("shardq: DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", options.Waiting))
-	}
+	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
 	return q.drainUntil(ctx, options, q.shards.Released())
 }

@@ -3,6 +3,7 @@ package shardq
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -117,7 +118,7 @@ func (o Options[T]) configuration() Configuration {
 		clockType = "real"
 	}
 	return Configuration{
-		Name: o.Name, Item: fmt.Sprintf("%T", *new(T)),
+		Name: o.Name, Item: reflect.TypeFor[T]().String(),
 		Shards: o.Shards, Capacity: o.Capacity, GroupLimit: o.GroupLimit, LowerLevelEvery: o.LowerLevelEvery,
 		Tick: o.Tick, StuckAfter: o.StuckAfter,
 		Routing: routing,

@@ -113,8 +113,11 @@ func (o WorkerOptions[T]) validate() error {
 	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no bound) or more", o.MaxAttempts)
-	fault(o.Drain != nil && !o.Drain.Waiting.Valid(),
-		"Drain.Waiting is not DropWaiting, RunWaiting or AwaitWaiting")
+	if o.Drain != nil {
+		for _, text := range o.Drain.faults() {
+			fault(true, "Drain: %s", text)
+		}
+	}
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no bound) or more", o.DrainTimeout)
 	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
 	return errors.Join(faults...)
