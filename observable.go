@@ -97,6 +97,9 @@ type Configuration struct {
 	Groups, Ages, Metrics, CancelDelayOnAdd bool
 	// Limiter and Clock are the types of the limiter and the clock.
 	Limiter, Clock string
+	// Created is the real time at which the queue was made, whatever its Clock says. All
+	// that it counts, it has counted since then.
+	Created time.Time
 }
 
 // Configuration returns how the queue was made.
@@ -124,5 +127,6 @@ func (o Options[T]) configuration() Configuration {
 		Routing: routing,
 		Groups:  o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics, CancelDelayOnAdd: o.CancelDelayOnAdd,
 		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
+		Created: time.Now(),
 	}
 }
