@@ -162,7 +162,7 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 // that says which keys are left; their values can still be taken. Somebody has to call Drain
 // once more then, or ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
-	options.validate()
+	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
 	cause := c.drainUntil(ctx, options, &dropped)
 	if cause != nil {

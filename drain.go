@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardq/shardq/shard"
 )
@@ -36,25 +37,26 @@ const (
 	retryPolicies
 )
 
-// validate panics if the options have a fault.
-func (o DrainOptions) validate() {
-	if fault := o.fault(); fault != "" {
-		panic("shardq: DrainOptions." + fault)
-	}
-}
-
-func (o DrainOptions) fault() string {
-	switch {
-	case !o.Waiting.Valid():
-		return fmt.Sprintf("Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", o.Waiting)
-	case o.Retries >= retryPolicies:
-		return fmt.Sprintf("Retries is %d: want DefaultRetries, RefuseRetries or TakeRetries", o.Retries)
-	}
-	return ""
-}
-
 func (o DrainOptions) draining() shard.Draining {
 	return shard.Draining{Waiting: o.Waiting, Retries: o.Retries == TakeRetries}
+}
+
+// faults returns what is impossible in the options.
+func (o DrainOptions) faults() (faults []string) {
+	if !o.Waiting.Valid() {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", o.Waiting))
+	}
+	if o.Retries >= retryPolicies {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Retries is %d: want DefaultRetries, RefuseRetries or TakeRetries", o.Retries))
+	}
+	return faults
+}
+
+// mustBePossible panics with the faults of the options, if there are any.
+func (o DrainOptions) mustBePossible() {
+	if faults := o.faults(); faults != nil {
+		panic("shardq: " + strings.Join(faults, "; "))
+	}
 }
 
 // A WaitingPolicy says what a [Queue.Drain] does with the items that wait for a delay.
@@ -121,7 +123,7 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // It returns the items that it dropped when it began, and those that it waited for and a
 // shutdown dropped, with an error or without.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
-	options.validate()
+	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
 	cause := q.shards.DrainUntil(ctx, options.draining(), q.shards.Released(), &dropped)
 	if cause != nil {

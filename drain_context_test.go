@@ -361,22 +361,17 @@ func TestC42GivingUpLosesNothing(t *testing.T) {
 
 func TestC42UnknownPolicyPanics(t *testing.T) {
 	q := newQueue[int](2)
-	require.PanicsWithValue(t, "shardq: DrainOptions.Waiting is 9: want DropWaiting, RunWaiting or AwaitWaiting", func() {
-		_, _ = q.Drain(t.Context(), shardq.DrainOptions{Waiting: 9})
-	})
-	require.False(t, q.ShuttingDown())
-	requireCycle(t, q, 1)
-}
-
-// A negative Limit is no number of items, and panics as well, before anything begins.
-func TestC42NegativeLimitPanics(t *testing.T) {
-	const fault = "shardq: DrainOptions.Limit is -1: want 0 (100) or more"
-	q := newQueue[int](2)
-	require.PanicsWithValue(t, fault, func() { _, _ = q.Drain(t.Context(), shardq.DrainOptions{Limit: -1}) })
-	require.False(t, q.ShuttingDown())
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(a, b int) int { return a + b }})
-	require.PanicsWithValue(t, fault, func() { _, _ = c.Drain(t.Context(), shardq.DrainOptions{Limit: -1}) })
-	require.NoError(t, c.Put(1, 1))
+	for fault, options := range map[string]shardq.DrainOptions{
+		"shardq: DrainOptions.Waiting is 9: want DropWaiting, RunWaiting or AwaitWaiting":      {Waiting: 9},
+		"shardq: DrainOptions.Retries is 9: want DefaultRetries, RefuseRetries or TakeRetries": {Retries: 9},
+	} {
+		require.PanicsWithValue(t, fault, func() { _, _ = q.Drain(t.Context(), options) })
+		require.False(t, q.ShuttingDown())
+		requireCycle(t, q, 1)
+		c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(a, b int) int { return a + b }})
+		require.PanicsWithValue(t, fault, func() { _, _ = c.Drain(t.Context(), options) })
+		require.NoError(t, c.Put(1, 1))
+	}
 }
 
 // Who waits for room when a drain begins is told at once, also while the drain awaits

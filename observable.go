@@ -3,6 +3,7 @@ package shardq
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -97,6 +98,9 @@ type Configuration struct {
 	Groups, Ages, Metrics, CancelDelayOnAdd bool
 	// Limiter and Clock are the types of the limiter and the clock.
 	Limiter, Clock string
+	// Created is the real time at which the queue was made, whatever its Clock says. All
+	// that it counts, it has counted since then.
+	Created time.Time
 }
 
 // Configuration returns how the queue was made.
@@ -118,11 +122,12 @@ func (o Options[T]) configuration() Configuration {
 		clockType = "real"
 	}
 	return Configuration{
-		Name: o.Name, Item: fmt.Sprintf("%T", *new(T)),
+		Name: o.Name, Item: reflect.TypeFor[T]().String(),
 		Shards: o.Shards, Capacity: o.Capacity, GroupLimit: o.GroupLimit, LowerLevelEvery: o.LowerLevelEvery,
 		Tick: o.Tick, StuckAfter: o.StuckAfter,
 		Routing: routing,
 		Groups:  o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics, CancelDelayOnAdd: o.CancelDelayOnAdd,
 		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
+		Created: time.Now(),
 	}
 }

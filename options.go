@@ -126,7 +126,10 @@ type Options[T comparable] struct {
 	// then when it has fallen to LowWatermark, in turn, one call at a time. A change that
 	// comes and goes during a call may not be told. It runs in the goroutine of the call
 	// that changed the number, with no lock held, so it may use the queue; others do not
-	// wait for it. Without OnWatermark the two have no effect. Default: none.
+	// wait for it. Default: none.
+	//
+	// The Logger is told of the two marks as well, also without OnWatermark. With
+	// neither of the hooks they have no effect. Both are 0, or 0 <= low < high.
 	OnWatermark                 func(Watermark)
 	HighWatermark, LowWatermark int
 
@@ -134,7 +137,8 @@ type Options[T comparable] struct {
 	// tick (or older, by as much as the clock's timer is late), for [Queue.Snapshot] and
 	// the like, and keep the items in processing in the order in which they were handed
 	// out. It costs 8 bytes for each item, and a wake-up
-	// for each tick in which the queue was used. Default: false, unless OnStuck is set.
+	// for each tick in which the queue was used. Default: false, unless there is something that
+	// includes it: Metrics, OnStuck, or a StuckAfter with a Logger.
 	Ages bool
 
 	// Metrics makes the queue count retries, and measure how long items are asked for
@@ -154,6 +158,9 @@ type Options[T comparable] struct {
 	// own, with no lock held, so it may use the queue, and shut it down. It must be safe
 	// for concurrent use, and must not panic. [Queue.ShutDown] does not wait for a call
 	// that is under way. Default: none.
+	//
+	// The Logger is told of the same items, also without OnStuck, if StuckAfter is more
+	// than 0. With neither, StuckAfter has no effect but on the live page.
 	OnStuck    func(ItemInfo[T])
 	StuckAfter time.Duration
 
@@ -323,11 +330,15 @@ func (o Options[T]) validate() error {
 	if o.Capacity < 0 {
 		fault("Options.Capacity is %d: want 0 (no bound) or more", o.Capacity)
 	}
-	if o.watchesWatermarks() && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
+	marked := o.HighWatermark != 0 || o.LowWatermark != 0
+	if (marked || o.OnWatermark != nil) && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {
 		fault("Options.LowWatermark is %d and HighWatermark %d: want 0 <= low < high", o.LowWatermark, o.HighWatermark)
 	}
-	if o.OnStuck != nil && o.StuckAfter <= 0 {
+	switch {
+	case o.OnStuck != nil && o.StuckAfter <= 0:
 		fault("Options.StuckAfter is %v: want more than 0 with OnStuck", o.StuckAfter)
+	case o.StuckAfter < 0:
+		fault("Options.StuckAfter is %v: want 0 (never) or more", o.StuckAfter)
 	}
 	if o.StableRouting && o.Group == nil {
 		if _, err := shard.StableRoute[T](); err != nil {

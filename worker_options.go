@@ -114,8 +114,9 @@ func (o WorkerOptions[T]) validate() error {
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no bound) or more", o.MaxAttempts)
 	if o.Drain != nil {
-		wrong := o.Drain.fault()
-		fault(wrong != "", "Drain.%s", wrong)
+		for _, text := range o.Drain.faults() {
+			fault(true, "Drain: %s", text)
+		}
 	}
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no bound) or more", o.DrainTimeout)
 	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)

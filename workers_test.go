@@ -211,10 +211,10 @@ func TestC49FaultsOfTheOptions(t *testing.T) {
 	}
 	all := func(context.Context, []int) []error { return nil }
 	_, err = shardq.NewWorkers(newQueue[int](1), shardq.WorkerOptions[int]{
-		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1, Drain: &shardq.DrainOptions{Waiting: 9, Limit: -1},
+		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1, Drain: &shardq.DrainOptions{Waiting: 9, Retries: 9},
 	})
 	for _, text := range []string{
-		"both set", "BatchSize is 0", "Drain: DrainOptions.Waiting is 9", "Drain: DrainOptions.Limit is -1", "DrainTimeout is -1ns",
+		"both set", "BatchSize is 0", "Drain: DrainOptions.Waiting is 9", "Drain: DrainOptions.Retries is 9", "DrainTimeout is -1ns",
 	} {
 		require.ErrorContains(t, err, text)
 	}

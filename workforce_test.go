@@ -206,10 +206,11 @@ func TestConfiguration(t *testing.T) {
 		StuckAfter: 8, OnStuck: func(shardq.ItemInfo[int]) {}, Group: func(int) string { return "" },
 		CancelDelayOnAdd: true, Clock: newFake()}).Configuration()
 	assert.Equal(t, shardq.Configuration{Name: "n", Item: "int", Shards: 3, Capacity: 4, GroupLimit: 6, LowerLevelEvery: 5, Tick: 7,
-		StuckAfter: 8, Routing: "group", Groups: true, Ages: true, CancelDelayOnAdd: true, Limiter: all.Limiter, Clock: "*clock.Fake"}, all)
+		StuckAfter: 8, Routing: "group", Groups: true, Ages: true, CancelDelayOnAdd: true, Limiter: all.Limiter, Clock: "*clock.Fake", Created: all.Created}, all)
 	zero := shardq.Must(shardq.Options[string]{}).Configuration()
 	assert.Positive(t, zero.Shards)
-	assert.Equal(t, shardq.Configuration{Item: "string", Shards: zero.Shards, Tick: shardq.DefaultTick, Routing: "seeded hash", Limiter: zero.Limiter, Clock: "real"}, zero)
+	assert.Equal(t, shardq.Configuration{Item: "string", Shards: zero.Shards, Tick: shardq.DefaultTick, Routing: "seeded hash", Limiter: zero.Limiter, Clock: "real", Created: zero.Created}, zero)
+	assert.WithinRange(t, zero.Created, all.Created, time.Now())
 	assert.True(t, strings.HasPrefix(zero.Limiter, "*limiter."), zero.Limiter)
 	assert.Equal(t, "stable hash", shardq.Must(shardq.Options[string]{StableRouting: true}).Configuration().Routing)
 	assert.Equal(t, "hash function", shardq.Must(shardq.Options[string]{Hash: func(string) uint64 { return 0 }}).Configuration().Routing)

@@ -7,8 +7,9 @@ import (
 )
 
 // A Backoff is a sequence of delays that grow by a factor and are spread by
-// jitter. It has the fields and the rules of package wait of apimachinery, whose
-// Backoff converts to this one: limiter.Backoff(b).
+// jitter. It has the fields of package wait of apimachinery, whose Backoff converts
+// to this one: limiter.Backoff(b). It also has its rules, but for Steps of 0: there
+// they mean that nothing ever grows.
 //
 // As a plain value it is a recipe: [NewItemBackoff] and [NewManager] take one
 // and leave it alone. [Backoff.Step] uses the value up: it is then not safe for
@@ -27,8 +28,8 @@ type Backoff struct {
 	// none, as do negative values and NaN.
 	Jitter float64
 
-	// Steps is how many more times the delay may grow. With 0 or less it does
-	// not change any more.
+	// Steps is how many more times the delay may grow. With 0 there is no bound, so
+	// that it grows up to Cap. With less than 0 it does not change any more.
 	Steps int
 
 	// Cap bounds the growth: a delay that would grow beyond it becomes Cap, and
@@ -37,9 +38,9 @@ type Backoff struct {
 }
 
 // Step returns the next delay, at least 0, and moves b on to the one after it:
-// Duration grows, Steps goes down, to 0 at once when Duration reaches Cap. When
-// the steps are used up, Step keeps on returning the last Duration, with fresh
-// jitter: it never ends.
+// Duration grows, Steps goes down, from 1 to -1, and to -1 at once when Duration
+// comes to Cap, because 0 is no bound. When the steps are used up, Step keeps on
+// returning the last Duration, with fresh jitter: it never ends.
 //
 // As in package wait, jitter comes on top of Cap, so that those who have all
 // reached it are still spread; and a first Duration above Cap is returned as it
@@ -73,15 +74,29 @@ func (b *Backoff) step(random float64) time.Duration {
 // next returns the Duration and the Steps that follow delay.
 func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
 	switch grown := scaled(delay, b.Factor); {
-	case b.Steps < 1:
-		return delay, 0
+	case b.Steps < 0:
+		return delay, b.Steps
 	case !(b.Factor > 0):
-		return delay, b.Steps - 1
+		return delay, b.fewerSteps()
 	case b.Cap > 0 && grown > b.Cap:
-		return b.Cap, 0
+		return b.Cap, usedUp
 	default:
-		return grown, b.Steps - 1
+		return grown, b.fewerSteps()
 	}
+}
+
+// usedUp is what Steps are when there are none left. 0 is no bound.
+const usedUp = -1
+
+// fewerSteps returns the steps that are left after another one.
+func (b *Backoff) fewerSteps() int {
+	switch b.Steps {
+	case 0:
+		return 0
+	case 1:
+		return usedUp
+	}
+	return b.Steps - 1
 }
 
 // spread returns delay with its jitter.

@@ -27,7 +27,10 @@ func TestC32BackoffStep(t *testing.T) {
 		{"zero value", Backoff{}, []time.Duration{0, 0, 0}},
 		{"no factor", Backoff{Duration: sec, Steps: 2}, []time.Duration{sec, sec, sec}},
 		{"negative steps", Backoff{Duration: sec, Factor: 2, Steps: -1}, []time.Duration{sec, sec, sec}},
-		{"no steps", Backoff{Duration: sec, Factor: 2}, []time.Duration{sec, sec, sec}},
+		{"no steps", Backoff{Duration: sec, Factor: 2}, []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec}},
+		{"no steps, cap", Backoff{Duration: sec, Factor: 2, Cap: 3 * sec}, []time.Duration{sec, 2 * sec, 3 * sec, 3 * sec}},
+		{"no steps, overflow", Backoff{Duration: forever/2 + 1, Factor: 2}, []time.Duration{forever/2 + 1, forever, forever}},
+		{"no steps, no factor", Backoff{Duration: sec, Cap: 3 * sec}, []time.Duration{sec, sec}},
 		{"one step", Backoff{Duration: sec, Factor: 2, Steps: 1}, []time.Duration{sec, 2 * sec, 2 * sec}},
 		{"steps used up", Backoff{Duration: sec, Factor: 2, Steps: 3}, []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 8 * sec}},
 		{"cap", Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 3 * sec}, []time.Duration{sec, 2 * sec, 3 * sec, 3 * sec}},
@@ -63,10 +66,10 @@ func TestC32StepUsesUpTheFields(t *testing.T) {
 	b.StepWith(always(0.9))
 	require.Equal(t, Backoff{Duration: 2 * sec, Factor: 2, Steps: 4, Cap: 3 * sec, Jitter: 1}, b, "jitter must not add up")
 	b.Step()
-	require.Equal(t, Backoff{Duration: 3 * sec, Factor: 2, Steps: 0, Cap: 3 * sec, Jitter: 1}, b, "cap must end the steps")
+	require.Equal(t, Backoff{Duration: 3 * sec, Factor: 2, Steps: -1, Cap: 3 * sec, Jitter: 1}, b, "cap must end the steps")
 	negative := Backoff{Duration: -sec, Factor: 2, Steps: -4}
 	negative.Step()
-	require.Equal(t, Backoff{Factor: 2}, negative)
+	require.Equal(t, Backoff{Factor: 2, Steps: -4}, negative)
 }
 
 func TestC32JitterRule(t *testing.T) {
@@ -126,6 +129,8 @@ func TestC32ItemBackoffFollowsStep(t *testing.T) {
 		{Duration: 10 * ms, Factor: 3, Steps: 15}, // beyond 2⁵³ ns Step rounds
 		{Duration: 10 * ms, Steps: 5, Cap: sec},
 		{Duration: 10 * ms, Factor: 2},
+		{Duration: 10 * ms, Factor: 2, Cap: 7 * sec},
+		{Duration: 10 * ms, Factor: 2, Steps: -1},
 		{Duration: 1024, Factor: 0.5, Steps: 9},
 		{Duration: -1, Factor: 2, Steps: 9},
 	}
@@ -147,7 +152,7 @@ func TestC32ItemBackoffFollowsStepButForRounding(t *testing.T) {
 		recipe := Backoff{
 			Duration: time.Duration(rapid.Int64Range(int64(ms), int64(sec)).Draw(t, "duration")),
 			Factor:   rapid.Float64Range(1, 4).Draw(t, "factor"),
-			Steps:    rapid.IntRange(0, 30).Draw(t, "steps"),
+			Steps:    rapid.IntRange(-1, 30).Draw(t, "steps"),
 			Cap:      time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "cap")),
 		}
 		steps := recipe
@@ -238,11 +243,11 @@ func checkStep(t *testing.T, before, after Backoff, delay time.Duration) {
 		t.Fatalf("%+v: became %+v", before, after)
 	}
 	switch grew := after.Duration > base; {
-	case after.Duration < 0, after.Steps < 0, after.Steps > max(before.Steps, 0):
+	case after.Duration < 0, after.Steps > before.Steps:
 		t.Fatalf("%+v: became %+v", before, after)
-	case before.Steps < 1 && after.Duration != base:
+	case before.Steps < 0 && (after.Duration != base || after.Steps != before.Steps):
 		t.Fatalf("%+v: changed without steps: %+v", before, after)
-	case before.Steps > 0 && after.Steps >= before.Steps:
+	case before.Steps > 0 && (after.Steps == before.Steps || after.Steps == 0):
 		t.Fatalf("%+v: took no step: %+v", before, after)
 	case grew && !(before.Factor > 1):
 		t.Fatalf("%+v: grew without a factor: %+v", before, after)

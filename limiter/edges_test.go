@@ -32,7 +32,7 @@ func TestC31FirstFailuresAtOnceAreAllCounted(t *testing.T) {
 // TestC32StepsGoDownWithoutAFactor: what does not grow uses its steps up all the same.
 func TestC32StepsGoDownWithoutAFactor(t *testing.T) {
 	b := Backoff{Duration: sec, Steps: 2}
-	for _, left := range []int{1, 0, 0} {
+	for _, left := range []int{1, -1, -1} {
 		require.Equal(t, sec, b.Step())
 		require.Equal(t, left, b.Steps)
 	}

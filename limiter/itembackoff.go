@@ -7,7 +7,7 @@ import (
 
 // NewItemBackoff returns a limiter that follows a [Backoff] for each item of its
 // own: the n-th failure waits Duration·Factorⁿ⁻¹, with jitter, where the exponent
-// stops growing at Steps. That is what the n-th [Backoff.Step] returns, except
+// stops growing at Steps, if there are any. That is what the n-th [Backoff.Step] returns, except
 // that
 //   - with a Cap, no delay is longer, jitter included. What is spread is
 //     therefore at most Cap/(1+Jitter), so that items which have all reached it
@@ -44,9 +44,12 @@ func (b Backoff) curve() curve {
 	}
 }
 
-// grown returns Duration after it has grown so many times, or Steps times.
+// grown returns Duration after it has grown so many times, or as often as Steps say.
 func (b *Backoff) grown(times int) time.Duration {
-	duration, times := max(b.Duration, 0), min(times, b.Steps)
+	duration := max(b.Duration, 0)
+	if b.Steps != 0 {
+		times = min(times, b.Steps)
+	}
 	if times < 1 || !(b.Factor > 0) {
 		return duration
 	}

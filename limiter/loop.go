@@ -16,7 +16,8 @@ const (
 	FromEnd Counting = iota
 	// FromStart counts from the start of a run: the delay is the distance
 	// between the starts of two runs. If a run takes longer than its delay, the
-	// next one follows at once; what it missed is not made up for.
+	// next one follows at once; what it missed is not made up for. If the clock was
+	// set back during a run, that counts as no time.
 	FromStart
 )
 
@@ -40,7 +41,7 @@ func Loop(ctx context.Context, manager *Manager, counting Counting, run func(con
 		run(ctx)
 		delay := manager.Step()
 		if counting == FromStart {
-			delay -= pause.clock.Now().Sub(started)
+			delay -= max(pause.clock.Now().Sub(started), 0) // or a clock that is set back lengthens it
 		}
 		pause.wait(ctx, delay)
 	}

@@ -176,6 +176,38 @@ func TestC32LoopLetsGoexitThrough(t *testing.T) {
 	require.Zero(t, fake.Timers())
 }
 
+// A clock that is set back during a run makes no pause longer than the delay, and
+// no overflow of the difference makes the loop spin: it waits for its timer.
+func TestC32LoopFromStartWhenTheClockIsSetBack(t *testing.T) {
+	for _, delay := range []time.Duration{10 * sec, forever} {
+		t.Run(delay.String(), func(t *testing.T) {
+			fake := clock.NewFake(start)
+			ctx, cancel := context.WithCancel(t.Context())
+			runs := 0
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				m := NewManager(Backoff{Duration: delay}, Options{Clock: fake})
+				Loop(ctx, m, FromStart, func(context.Context) {
+					if runs++; runs > 1 {
+						cancel() // it did not wait
+					}
+					fake.Step(-time.Hour)
+				})
+			}()
+			for fake.Timers() == 0 && ctx.Err() == nil {
+				runtime.Gosched()
+			}
+			left, waits := fake.Next()
+			require.True(t, waits, "the loop spins")
+			require.Equal(t, delay, left)
+			cancel()
+			<-done
+			require.Equal(t, 1, runs)
+		})
+	}
+}
+
 // waitForTimer returns when somebody waits for the clock.
 func waitForTimer(fake *clock.Fake) {
 	for fake.Timers() == 0 {

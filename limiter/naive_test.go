@@ -56,7 +56,11 @@ func (n *naiveBackoff) when(item int, _ time.Time) bounds {
 		longest = n.Cap
 		spreadable = max(float64(longest)/(1+jitter), 1)
 	}
-	for range min(n.failures[item], n.Steps) {
+	steps := n.failures[item]
+	if n.Steps != 0 {
+		steps = min(steps, n.Steps)
+	}
+	for range steps {
 		if n.Factor > 0 && delay > 0 {
 			delay *= n.Factor
 		}

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -31,7 +34,24 @@ func (c *console) notice(format string, arguments ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clearLocked()
-	fmt.Fprintf(c.writer, "ingest: "+format+"\n", arguments...)
+	fmt.Fprintf(c.writer, "ingest: %s\n", harmless(fmt.Sprintf(format, arguments...)))
+}
+
+// harmless returns a text without what controls a terminal: names of files, keys
+// and headers are whatever the input says.
+func harmless(text string) string {
+	var out strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == '\n' || r != utf8.RuneError && strconv.IsPrint(r) {
+			out.WriteString(text[:size])
+		} else {
+			quoted := strconv.QuoteToASCII(text[:size])
+			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[size:]
+	}
+	return out.String()
 }
 
 // unusable tells of an error before any work and returns the exit code.

@@ -64,7 +64,7 @@ ingest_totals adds the runs up. Nothing else in the database is touched.
 
 Exit codes: 0 everything that was read is in the database, also after an
 interrupt; 1 it is not, or the -patience was over before, or a file could not be
-read to its end, or -strict stopped; 2 a flag, the input or the database is unusable and nothing was done; 130 a second
+read to its end, or all records were malformed, or -strict stopped; 2 a flag, the input or the database is unusable and nothing was done; 130 a second
 interrupt stopped the program at once.
 `
 

@@ -47,6 +47,9 @@ func (r report) conclude(console *console, stdout io.Writer) int {
 
 // verdict returns nil if the run is proven.
 func (r report) verdict() error {
+	if r.read.events == 0 && r.malformed > 0 {
+		return fmt.Errorf("NOT PROVEN: nothing was read: all of the %d records are malformed", r.malformed)
+	}
 	if r.failure != nil {
 		return fmt.Errorf("NOT PROVEN: the database cannot be read back: %w", r.failure)
 	}
@@ -68,8 +71,11 @@ func (r report) print(stdout io.Writer) error {
 func (r report) rows() [][2]string {
 	stored, seconds := r.proof.stored.events, max(r.elapsed, time.Nanosecond).Seconds()
 	proven := "every event is in the database, to the last one"
-	if r.verdict() != nil {
+	switch {
+	case r.verdict() != nil:
 		proven = "NOT PROVEN"
+	case r.read.events == 0:
+		proven = "nothing was read"
 	}
 	return [][2]string{
 		{"pipeline", r.pipeline.describeCrew()},

@@ -197,6 +197,31 @@ func TestRunTellsOfAHeaderThatLacksTheColumn(t *testing.T) {
 	require.Equal(t, exitUnusable, result.code, "a file is looked at before work starts")
 }
 
+// What the input says reaches the terminal as text, and nothing else.
+func TestRunEscapesWhatTheInputSays(t *testing.T) {
+	result := ingest("a\x1b[2J,b\xff\u202e\n1,2\n", "-input", "-", "-format", "csv", "-key", "c")
+	require.Equal(t, exitFailed, result.code)
+	require.Contains(t, result.stderr, `there are ["a\x1b[2J" "b\xff\u202e"]`)
+	require.NotContains(t, result.stderr, "\x1b")
+
+	input := writeFile(t, "in\x1b]0;title\a.log", "x\n")
+	result = ingest("", "-input", input)
+	require.Equal(t, exitProven, result.code)
+	require.Contains(t, result.stderr, `in\x1b]0;title\a.log`)
+	require.NotContains(t, result.stderr, "\x1b")
+}
+
+func TestRunThatReadsNothingSaysSo(t *testing.T) {
+	result := ingest("", "-input", "-")
+	require.Equal(t, exitProven, result.code, result.stderr)
+	require.Equal(t, "nothing was read", result.row(t, "proof"))
+
+	result = ingest("bad\nworse\n", "-input", "-", "-key", `key=(\d+)`)
+	require.Equal(t, exitFailed, result.code)
+	require.Equal(t, "NOT PROVEN", result.row(t, "proof"))
+	require.Contains(t, result.stderr, "NOT PROVEN: nothing was read: all of the 2 records are malformed")
+}
+
 func TestRunAddsToADatabase(t *testing.T) {
 	database := newDatabase(t)
 	foreign := reopen(t, database)

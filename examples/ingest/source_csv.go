@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // csvFormat reads comma-separated values as [csv.Reader] does. Each record is an
@@ -47,7 +46,7 @@ func (f csvFormat) start(first *piece) (parser, error) {
 	}
 	column := slices.Index(header, f.name)
 	if column < 0 {
-		reason := fmt.Sprintf("no column is named %q; there are %s", f.name, strings.Join(header, ", "))
+		reason := fmt.Sprintf("no column is named %q; there are %q", f.name, header)
 		return nil, malformed{first.file, first.line, reason}
 	}
 	end := int(records.InputOffset())

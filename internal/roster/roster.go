@@ -30,8 +30,9 @@ type Row struct {
 	Queue shardq.Observable
 	// Configuration is the queue's.
 	Configuration shardq.Configuration
-	// Added is when the queue was added.
-	Added time.Time
+	// Since is when the queue began to count: when it was made, or, if it does not say
+	// so, when it was added.
+	Since time.Time
 
 	failures uint64 // under the roster's lock
 }
@@ -77,8 +78,10 @@ func (row *Row) complete() error {
 	case !utf8.ValidString(row.Name):
 		return fmt.Errorf("the name %q of a queue is not valid UTF-8", row.Name)
 	}
-	row.Added = time.Now()
 	row.Configuration = row.Queue.Configuration()
+	if row.Since = row.Configuration.Created; row.Since.IsZero() {
+		row.Since = time.Now() // of somebody's own Observable
+	}
 	if !row.Configuration.Metrics {
 		return fmt.Errorf("queue %q keeps no metrics: set Options.Metrics", row.Name)
 	}

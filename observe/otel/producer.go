@@ -54,7 +54,7 @@ func point(r *roster.Reading, h shardq.Histogram, now time.Time) metricdata.Expo
 	}
 	return metricdata.ExponentialHistogramDataPoint[float64]{
 		Attributes: attribute.NewSet(nameKey.String(r.Name)),
-		StartTime:  r.Added, Time: now,
+		StartTime:  r.Since, Time: now,
 		Count: h.Count, Sum: h.Sum.Seconds(),
 		Scale: exponential.Schema, ZeroCount: buckets.Zero,
 		PositiveBucket: positive,

@@ -98,8 +98,8 @@ func TestTheLongest(t *testing.T) {
 }
 
 func TestHistogramsOfAQueue(t *testing.T) {
-	queue, fake := seriestest.NewQueue("q")
 	before := time.Now()
+	queue, fake := seriestest.NewQueue("q")
 	w := newWatch(t, shardqotel.Options{}, queue)
 	queue.Add("a")
 	fake.Step(3 * time.Second)
@@ -144,4 +144,16 @@ func TestPanicFailsOneQueue(t *testing.T) {
 	require.Equal(t, 1.0, w.value(t, "shardq.failed.readings", q))
 	require.Equal(t, 3.0, w.value(t, "shardq.failed.readings", q))
 	require.Len(t, points(w.collect(t)["workqueue.depth"]), 1)
+}
+
+// TestStartTimeIsOfTheQueue: counts began when the queue was made, however late it
+// was added to the Observer.
+func TestStartTimeIsOfTheQueue(t *testing.T) {
+	before := time.Now()
+	queue, _ := seriestest.NewQueue("q")
+	made := time.Now()
+	queue.AddAfter("a", time.Second)
+	w := newWatch(t, shardqotel.Options{}, queue)
+	point := w.collect(t)["shardq.delay"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+	require.WithinRange(t, point.StartTime, before, made)
 }
