@@ -165,7 +165,8 @@ func (o CoalescerOptions[K, V]) newRoom() *room.Room {
 // Put merges value into the pending value of key, or makes it that, and sees to it that key is
 // taken. It never waits, and asks for no room: see [CoalescerOptions].Capacity. It returns
 // [ErrShutDown] once a shutdown has begun, and [ErrRejected] for a key that is not equal
-// to itself: then the value was not taken in.
+// to itself: then the value was not taken in. If the key is new, and its shard holds
+// almost [shard.MaxItems] others, it returns an error that wraps [ErrFull].
 //
 // A key that waits for its retry goes on waiting, unless [CoalescerOptions].PutEndsBackoff is
 // set.

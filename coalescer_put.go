@@ -77,9 +77,13 @@ func (c *Coalescer[K, V]) weightOf(value V) int64 {
 // put takes the value in, if it may.
 func (p *putter[K, V]) put(how asking) error {
 	s := p.stripe
+	crowded := p.c.queue.shards.Crowded(p.key) // later its value would be in, and its key not
 	s.mu.Lock()
 	e := s.entries[p.key]
-	needed, err := p.enterLocked(e, how)
+	if e != nil {
+		crowded = nil // the key is in, or on its way
+	}
+	needed, err := p.enterLocked(e, how, crowded)
 	if err != nil {
 		s.mu.Unlock()
 		if how == hasRoom {
@@ -108,8 +112,9 @@ func (p *putter[K, V]) put(how asking) error {
 	return nil
 }
 
-// enterLocked finds room, and returns how much the value needs in its place.
-func (p *putter[K, V]) enterLocked(e *entry[V], how asking) (needed int64, err error) {
+// enterLocked finds room, and returns how much the value needs in its place. It refuses
+// the value if crowded is an error.
+func (p *putter[K, V]) enterLocked(e *entry[V], how asking, crowded error) (needed int64, err error) {
 	c := p.c
 	if needed = p.weight; c.weigh == nil && e != nil {
 		needed = 0 // the key has its room
@@ -117,6 +122,8 @@ func (p *putter[K, V]) enterLocked(e *entry[V], how asking) (needed int64, err e
 	switch {
 	case p.stripe.closed:
 		err = ErrShutDown
+	case crowded != nil:
+		err = crowded
 	case how == askForRoom && needed > 0 && !c.room.TryEnter(needed):
 		return 0, ErrFull
 	case how == askNothing && needed > 0:

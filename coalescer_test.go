@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -1185,4 +1186,44 @@ func TestC56GreatestWeight(t *testing.T) {
 		c.Done(key)
 	}
 	require.Zero(t, c.Stats().Values.Weight)
+}
+
+// A value is refused where the queue could not take its key in any more: before it is
+// in. The bound of a shard is lowered for that.
+func TestC54FullShard(t *testing.T) {
+	const ids = 1024
+	for name, put := range map[string]func(*shardq.Coalescer[int, int], int) error{
+		"Put":        func(c *shardq.Coalescer[int, int], key int) error { return c.Put(key, 1) },
+		"TryPut":     func(c *shardq.Coalescer[int, int], key int) error { return c.TryPut(key, 1) },
+		"PutContext": func(c *shardq.Coalescer[int, int], key int) error { return c.PutContext(t.Context(), key, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+				Queue: shardq.Options[int]{Shards: 1}, Capacity: 2 * ids,
+				Merge: func(a, b int) int { return a + b },
+			})
+			bound := reflect.ValueOf(c).Elem().FieldByName("queue").Elem().FieldByName("shards").Elem().FieldByName("ids")
+			*(*uint32)(bound.Addr().UnsafePointer()) = ids
+
+			in := 0
+			for err := error(nil); err == nil; in++ {
+				if err = put(c, in); err != nil {
+					require.ErrorIs(t, err, shardq.ErrFull)
+					in--
+				}
+			}
+			require.Greater(t, in, ids-8)
+			require.Equal(t, in, c.Stats().Values.Keys, "what was refused is not in")
+			require.Equal(t, in, c.Stats().Ready)
+			require.EqualValues(t, in, c.Stats().Values.Put)
+			require.NoError(t, put(c, 0), "a key that is pending takes more")
+
+			key, value, err := c.Take(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 2, value)
+			c.Done(key)
+			require.NoError(t, put(c, in), "in the place of another one")
+			c.ShutDown()
+		})
+	}
 }

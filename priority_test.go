@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -211,4 +212,15 @@ func TestC46LowerPrioritiesGetOn(t *testing.T) {
 
 	_, err := shardq.New(shardq.Options[int]{LowerLevelEvery: -1})
 	require.EqualError(t, err, "shardq: Options.LowerLevelEvery is -1: want 0 (never) to 2147483647")
+}
+
+// An add that ends a delay serves the add that waited, too: the higher priority counts.
+func TestC45AddThatCancelsADelay(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: newFake(), CancelDelayOnAdd: true})
+		q.AddWith("a", shardq.AddOptions{After: time.Hour, Priority: 5})
+		q.AddWith("a", shardq.AddOptions{Priority: 1})
+		_, priority, _ := q.GetWithPriority()
+		require.Equal(t, 5, priority)
+	})
 }

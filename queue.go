@@ -106,6 +106,9 @@ func (q *Queue[T]) Name() string { return q.name }
 // Add never waits for room, nor does it ask for any: see [Options].Capacity. If a
 // producer adds what is ready already, many times in a row, while a consumer that was
 // woken has not had a processor yet, Add yields the processor now and then.
+//
+// Add panics, with an error that wraps [ErrFull], if the item's shard holds
+// [shard.MaxItems] others, half a billion. Nothing has changed then.
 func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 
 // TryAdd is [Queue.Add] if there is room for item under [Options].Capacity: it returns
@@ -115,13 +118,16 @@ func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 //
 // Once a shutdown has begun, it drops the item, as Add does, and returns [ErrShutDown]. It
 // returns [ErrRejected] for an item that is not equal to itself. It does not wait.
+//
+// It returns an error that wraps ErrFull where Add would panic.
 func (q *Queue[T]) TryAdd(item T) error { return q.shards.TryAdd(item) }
 
 // AddContext is [Queue.TryAdd] that waits for room, for as long as ctx lasts. Who waits
 // first is let in first, and adds first. An item that somebody else adds while its
 // AddContext waits is added once more when there is room. It returns ctx.Err() once ctx has
 // ended, also before it looks for room, and ErrShutDown if the queue is shut down while it
-// waits: then item was not added.
+// waits: then item was not added. It returns an error that wraps ErrFull, without
+// waiting, where Add would panic.
 func (q *Queue[T]) AddContext(ctx context.Context, item T) error {
 	return q.shards.AddContext(ctx, item)
 }

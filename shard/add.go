@@ -4,7 +4,7 @@ import "runtime"
 
 // Add makes item ready, unless it is ready already; if it is in processing, it
 // becomes ready at its Done. After a shutdown began, Add drops the item. It never
-// blocks, but for the shard's lock.
+// blocks, but for the shard's lock. It panics if the shard holds [MaxItems] others.
 func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -63,11 +63,16 @@ func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) (outcome eff
 	return sh.apply(id, e)
 }
 
-// entryFor returns the item's entry, a new idle one if it has none.
+// entryFor returns the item's entry, a new idle one if it has none. If the shard has
+// no id for that, it has changed nothing, unlocks the shard and panics.
 func (sh *shard[T]) entryFor(item T, to address) (id uint32, e *entry[T]) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
 	if id == 0 {
+		if sh.table.roomy == 0 && !sh.hasID() {
+			sh.mu.Unlock()
+			panic(errTooMany)
+		}
 		if sh.set.room != nil {
 			sh.set.room.Enter(1)
 		}

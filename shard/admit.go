@@ -118,6 +118,11 @@ func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (outcome effec
 			return sh.applyInstead(id, e), nil
 		}
 		return sh.apply(id, e), nil
+	case sh.table.roomy == 0 && !sh.hasID():
+		if hasRoom {
+			room.Leave(1)
+		}
+		return ignore, errTooMany
 	case !hasRoom && !room.TryEnter(1):
 		return ignore, ErrFull
 	}

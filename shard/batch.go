@@ -35,6 +35,14 @@ func (s *Set[T]) addSome(items []T) {
 		s.deal(&d, i, item)
 	}
 	queued, inVain := false, false
+	defer func() { // also if a shard has no room for another item
+		switch {
+		case queued:
+			s.wake()
+		case inVain:
+			s.yield()
+		}
+	}()
 	for d.next() {
 		sh := &s.shards[d.shard]
 		sh.mu.Lock()
@@ -44,12 +52,6 @@ func (s *Set[T]) addSome(items []T) {
 			inVain = inVain || sh.inVain(outcome)
 		}
 		sh.mu.Unlock()
-	}
-	switch {
-	case queued:
-		s.wake()
-	case inVain:
-		s.yield()
 	}
 }
 

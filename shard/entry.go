@@ -26,6 +26,9 @@ const (
 	backMask  = ^(phaseMask | waits)
 )
 
+// maxIDs is the number of ids in a shard, with 0, which is none.
+const maxIDs = 1 << (32 - backShift)
+
 func (e *entry[T]) phase() phase { return phase(e.status & phaseMask) }
 
 func (e *entry[T]) setPhase(p phase) { e.status = e.status&^phaseMask | status(p) }

@@ -89,6 +89,11 @@ type Set[T comparable] struct {
 	// lowerEvery says which of the Gets pass by the higher levels; 0 none.
 	lowerEvery uint32
 
+	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded says that
+	// a shard has come near that: see Crowded.
+	ids     uint32
+	crowded atomic.Bool
+
 	// room counts what the queue holds; nil if nobody wants to know.
 	room *room.Room
 
@@ -184,6 +189,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time: newTimebase(config.Clock, config.Tick),
 		lot:  newLot(),
+		ids:  maxIDs,
 	}
 	s.initGroups(config)
 	if config.Metrics {

@@ -132,6 +132,11 @@ func (s *slab[T]) tide() int {
 // at returns the entry with an id in use.
 func (s *slab[T]) at(id uint32) *entry[T] { return s.cells.At(id) }
 
+// exhausted reports whether so many ids are all in use.
+func (s *slab[T]) exhausted(ids uint32) bool {
+	return s.roomy == 0 && s.vacant == 0 && s.firstOf(int32(len(s.spaces))) >= ids
+}
+
 func (s *slab[T]) openChunk() {
 	if s.vacant == 0 {
 		c := int32(len(s.spaces))

@@ -1,0 +1,157 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fewIDs is how many ids there are in these tests.
+const fewIDs = 1024
+
+// fullSet returns a set whose one shard holds as many items as it can, from 0 on.
+func fullSet(t failer, config Config[int]) *Set[int] {
+	s := newTestSet(t, config)
+	s.ids = fewIDs
+	for item := range fewIDs - 1 {
+		s.Add(item)
+	}
+	return s
+}
+
+// refusal returns what an add of a new item panics with or returns.
+func refusal(add func() error) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = panicked.(error)
+		}
+	}()
+	return add()
+}
+
+// TestC40FullShard: one item more is refused before anything is changed, by each way
+// to add, until another one is gone.
+func TestC40FullShard(t *testing.T) {
+	configs := map[string]Config[int]{
+		"plain":    {},
+		"capacity": {Capacity: 10 * fewIDs},
+		"measured": {Ages: true, Metrics: true},
+		"groups":   {Group: func(item int) string { return fmt.Sprint(item) }},
+	}
+	for name, config := range configs {
+		for way, add := range map[string]func(s *Set[int], item int) error{
+			"Add":        func(s *Set[int], item int) error { s.Add(item); return nil },
+			"AddBatch":   func(s *Set[int], item int) error { s.AddBatch([]int{item}); return nil },
+			"AddAfter":   func(s *Set[int], item int) error { s.AddAfter(item, time.Second); return nil },
+			"priority":   func(s *Set[int], item int) error { s.AddWith(item, Delay{Priority: 5}); return nil },
+			"both":       func(s *Set[int], item int) error { s.AddWith(item, Delay{Duration: 1, Priority: 5}); return nil },
+			"TryAdd":     (*Set[int]).TryAdd,
+			"AddContext": func(s *Set[int], item int) error { return s.AddContext(context.Background(), item) },
+		} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				s := fullSet(t, config)
+				before := counts(s.Stats())
+				const item = fewIDs // of a group of its own
+				for range 2 {
+					if err := refusal(func() error { return add(s, item) }); !errors.Is(err, ErrFull) {
+						t.Fatalf("refused with %v", err)
+					}
+				}
+				if after := counts(s.Stats()); !equalCounts(before, after) {
+					t.Errorf("%+v\nbefore, and afterwards\n%+v", before, after)
+				}
+				checkSet(t, s)
+				if err := add(s, 7); err != nil {
+					t.Errorf("an item that is held: %v", err)
+				}
+				s.Cancel(8)
+				if err := add(s, item); err != nil {
+					t.Errorf("after another one is gone: %v", err)
+				}
+				if held := s.Stats().Held; held != fewIDs-1 {
+					t.Errorf("%d are held", held)
+				}
+				checkSet(t, s)
+			})
+		}
+	}
+}
+
+func equalCounts(a, b Stats) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
+
+// TestC40FullShardInABatch: what a batch has added before is for who sleeps.
+func TestC40FullShardInABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fullSet(t, Config[int]{})
+		for range fewIDs - 1 {
+			s.Get()
+		}
+		s.Done(0)
+		got := make(chan int, 1)
+		go func() {
+			item, _ := s.Get()
+			got <- item
+		}()
+		synctest.Wait()
+		err := refusal(func() error { s.AddBatch([]int{fewIDs, fewIDs + 1, fewIDs + 2}); return nil })
+		if !errors.Is(err, ErrFull) {
+			t.Errorf("refused with %v", err)
+		}
+		if synctest.Wait(); len(got) == 0 {
+			t.Error("a consumer sleeps beside a ready item")
+			s.ShutDown()
+		}
+		if held := s.Stats().Held; held != fewIDs-1 {
+			t.Errorf("%d are held", held)
+		}
+	})
+}
+
+// TestCrowded: it says so a little before a shard is full, and no longer than that.
+func TestCrowded(t *testing.T) {
+	s := fullSet(t, Config[int]{})
+	if s.Crowded(fewIDs) == nil {
+		t.Error("a full shard is not crowded")
+	}
+	for item := range fewIDs/2 + 1 {
+		s.Cancel(item)
+	}
+	if err := s.Crowded(fewIDs); err != nil {
+		t.Errorf("half a shard: %v", err)
+	}
+}
+
+// TestC40FullShardGivesRoomBack: an item that was given room, and is refused then,
+// leaves that room to others.
+func TestC40FullShardGivesRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSet(t, Config[int]{
+			Shards: 2, Capacity: fewIDs, Route: func(item int) uint64 { return uint64(item & 1) },
+		})
+		s.ids = fewIDs
+		even := func(n int) int { return 2 * n } // which are in the other shard than odd ones
+		for n := range fewIDs - 2 {
+			s.Add(even(n))
+		}
+		s.Add(1)
+		s.Add(3)
+		refused := make(chan error, 1)
+		go func() { refused <- s.AddContext(context.Background(), even(fewIDs)) }()
+		synctest.Wait()
+		s.Add(even(fewIDs - 2)) // beyond the capacity: now the shard is full, too
+		s.Cancel(1)
+		s.Cancel(3)
+		if err := <-refused; err == nil || err == ErrFull || !errors.Is(err, ErrFull) {
+			t.Errorf("refused with %v", err)
+		}
+		if err := s.TryAdd(1); err != nil {
+			t.Errorf("with room for one: %v", err)
+		}
+		if err := s.TryAdd(3); err != ErrFull {
+			t.Errorf("with no room: %v", err)
+		}
+	})
+}
