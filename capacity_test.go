@@ -357,7 +357,7 @@ func TestC40SlowGroupWeightHoldsNobodyUp(t *testing.T) {
 		gate := make(chan struct{})
 		slow := false
 		var q *shardq.Queue[string]
-		q = shardq.Must(shardq.Options[string]{Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
+		q = shardq.Must(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
 			if slow && group == "slow" {
 				require.NoError(t, q.AddContext(t.Context(), "c/within"))
 				<-gate
@@ -376,10 +376,7 @@ func TestC40SlowGroupWeightHoldsNobodyUp(t *testing.T) {
 			synctest.Wait()
 		}
 		slow = true
-		for range 3 {
-			item, _ := q.Get()
-			q.Done(item)
-		}
+		q.DoneBatch(takeAll(t, q))
 		synctest.Wait()
 		require.Equal(t, []bool{false, true}, entered)
 		require.Equal(t, 3, q.Len(), "slow/1 is in, too, and so is c/within")

@@ -55,11 +55,13 @@ type Coalescer[K comparable, V any] struct {
 	// weigh is nil if keys are counted.
 	weigh          func(V) int
 	putEndsBackoff bool
-	capacity       int
-	room           *room.Room
-	stripes        coalescerStripes[K, V]
-	ending         coalescerEnding
-	buffers        sync.Pool // of *keyBuffer[K]
+	// routed says that code of the user's tells where a key belongs.
+	routed   bool
+	capacity int
+	room     *room.Room
+	stripes  coalescerStripes[K, V]
+	ending   coalescerEnding
+	buffers  sync.Pool // of *keyBuffer[K]
 }
 
 // MaxValueWeight is the greatest weight that a value of a [Coalescer] can have: a
@@ -122,6 +124,7 @@ func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalesc
 		merge:          options.Merge,
 		weigh:          options.Weight,
 		putEndsBackoff: options.PutEndsBackoff,
+		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
 		room:           options.newRoom(),
 	}
 	c.stripes.init()

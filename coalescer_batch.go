@@ -100,7 +100,9 @@ func (c *Coalescer[K, V]) handBackBatch(keys []K, places []shard.Place) {
 // doneBatch ends the processing of keys, and their histories.
 func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
 	defer c.endBatch(taken, nil) // also if the limiter panics
-	forEach(len(taken), func(i int) { c.queue.Forget(taken[i].Key) })
+	for i := range taken {
+		c.queue.Forget(taken[i].Key)
+	}
 }
 
 // endBatch ends the processing of keys, at their places unless these are nil.

@@ -59,7 +59,11 @@ type putter[K comparable, V any] struct {
 // newPutter calls the user code that a Put needs, but for Merge, before anything is
 // changed.
 func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
-	return putter[K, V]{c, c.stripeOf(key), key, value, c.weightOf(value), c.queue.shards.AddressOf(key)}
+	p := putter[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value, weight: c.weightOf(value)}
+	if c.routed {
+		p.address = c.queue.shards.AddressOf(key)
+	}
+	return p
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *coalescerStripe[K, V] {
@@ -244,6 +248,9 @@ func (p *putter[K, V]) releaseLocked(e *entry[V]) {
 	e.key = queued
 	p.stripe.mu.Unlock()
 	defer p.c.leave(p.stripe)
+	if !p.c.routed { // not before: most values meet another, and need no address
+		p.address = p.c.queue.shards.AddressOf(p.key)
+	}
 	// By now the key may have been taken, and may wait for a retry.
 	p.c.queue.shards.AddTo(p.key, p.address, !ends)
 }

@@ -666,65 +666,84 @@ func TestC17C54EveryCallMayPanic(t *testing.T) {
 	forEachCall(t, append(functions, "Merge", "Weight"), playCoalescerCalls)
 }
 
-// playHandsOfWorkers has Workers deal with all, by single keys or in batches. Whenever Run
-// panics, others take their place.
-func playHandsOfWorkers(t *testing.T, w *tripwire, batches bool) {
-	p := newCoalescerPlay(t, w, batches)
-	failures := map[int]int{}
-	var told []int
-	handle := func(_ context.Context, one numbersOfText) error {
-		first := one.Value[0]
-		switch failures[first]++; {
-		case first%5 == 1 && failures[first] < 3:
-			return errOnPurpose
-		case first%5 == 2 && failures[first] < 2:
-			return shardq.RequeueAfter(5 * time.Millisecond)
-		case first%5 == 3:
-			return shardq.Permanent(errOnPurpose)
-		case first%5 == 4 && failures[first] < 9:
-			return errOnPurpose // until the MaxAttempts
-		}
-		p.came = append(p.came, one.Value...)
-		return nil
+// answers of a handler to a value or an item, by its number and how often it came.
+type replies map[int]int
+
+func (r replies) to(number int) error {
+	switch r[number]++; {
+	case number%5 == 1 && r[number] < 3:
+		return errOnPurpose
+	case number%5 == 2 && r[number] < 2:
+		return shardq.RequeueAfter(5 * time.Millisecond)
+	case number%5 == 3:
+		return shardq.Permanent(errOnPurpose)
+	case number%5 == 4 && r[number] < 9:
+		return errOnPurpose // until the MaxAttempts
 	}
-	o := shardq.WorkerOptions[numbersOfText]{
+	return nil
+}
+
+// wiredWorkers are the options of workers, in one form or the other.
+func wiredWorkers[T any](w *tripwire, batches bool, handle func(T) error, told func(T)) shardq.WorkerOptions[T] {
+	o := shardq.WorkerOptions[T]{
 		Workers: 1, MaxAttempts: 4,
-		OnError: func(shardq.Failure[numbersOfText]) { w.step("OnError") },
-		OnGiveUp: func(f shardq.Failure[numbersOfText]) {
-			told = append(told, f.Item.Value...)
-			w.step("OnGiveUp")
-		},
+		OnError:  func(shardq.Failure[T]) { w.step("OnError") },
+		OnGiveUp: func(f shardq.Failure[T]) { told(f.Item); w.step("OnGiveUp") },
 	}
-	if batches {
-		o.BatchSize, o.HandleBatch = 3, func(ctx context.Context, all []numbersOfText) (errs []error) {
-			for _, one := range all {
-				errs = append(errs, handle(ctx, one))
-			}
-			return errs
+	if !batches {
+		o.Handle = func(_ context.Context, item T) error { return handle(item) }
+		return o
+	}
+	o.BatchSize, o.HandleBatch = 3, func(_ context.Context, items []T) (errs []error) {
+		for _, item := range items {
+			errs = append(errs, handle(item))
 		}
-	} else {
-		o.Handle = handle
+		return errs
 	}
-	run := func() func() bool {
-		return returned(func() {
-			p.trips(func() {
-				workers, err := shardq.NewCoalescerWorkers(p.c, o)
-				require.NoError(t, err)
-				require.NoError(t, workers.Run(t.Context()))
-			})
-		})
-	}
-	over := run()
+	return o
+}
+
+// work has workers run, and others whenever they have panicked, until all that feed brings is
+// settled.
+func (w *tripwire) work(fake *clock.Fake, run func() error, feed func(i int)) (over func() bool) {
+	start := func() func() bool { return returned(func() { w.trips(func() { _ = run() }) }) }
+	over = start()
 	for i := range 60 {
 		if i < 12 {
-			p.put(string("abcd"[i%4]), p.c.Put)
+			feed(i)
 		}
-		p.trips(func() { p.fake.Step(7 * time.Millisecond) })
+		w.trips(func() { fake.Step(7 * time.Millisecond) })
 		synctest.Wait()
 		if over() {
-			over = run()
+			over = start()
 		}
 	}
+	synctest.Wait()
+	return over
+}
+
+var functionsBesideWorkers = []string{
+	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger",
+	"OnWatermark", "OnError", "OnGiveUp",
+}
+
+func playWorkersOfValues(t *testing.T, w *tripwire, batches bool) {
+	p := newCoalescerPlay(t, w, batches)
+	r, told := replies{}, []int{}
+	handle := func(one numbersOfText) error {
+		err := r.to(one.Value[0])
+		if err == nil {
+			p.came = append(p.came, one.Value...)
+		}
+		return err
+	}
+	o := wiredWorkers(w, batches, handle, func(one numbersOfText) { told = append(told, one.Value...) })
+	run := func() error {
+		workers, err := shardq.NewCoalescerWorkers(p.c, o)
+		require.NoError(t, err)
+		return workers.Run(t.Context())
+	}
+	over := w.work(p.fake, run, func(i int) { p.put(string("abcd"[i%4]), p.c.Put) })
 	p.check()
 	p.asleep(func() {
 		require.Zero(t, p.c.Stats().Held)
@@ -739,8 +758,44 @@ func playHandsOfWorkers(t *testing.T, w *tripwire, batches bool) {
 }
 
 func TestC58EveryCallMayPanicInAWorker(t *testing.T) {
-	forEachCall(t, []string{
-		"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger", "OnWatermark",
-		"Merge", "Weight", "OnError", "OnGiveUp",
-	}, playHandsOfWorkers)
+	forEachCall(t, append(slices.Clone(functionsBesideWorkers), "Merge", "Weight"), playWorkersOfValues)
+}
+
+func playWorkersOfItems(t *testing.T, w *tripwire, batches bool) {
+	fake := newFake()
+	var q *shardq.Queue[int]
+	w.asleep(func() { q = shardq.Must(wiredOptions[int](w, batches, fake)) })
+	r, settled, want := replies{}, []int{}, []int{}
+	handle := func(item int) error {
+		err := r.to(item)
+		if err == nil {
+			settled = append(settled, item)
+		}
+		return err
+	}
+	o := wiredWorkers(w, batches, handle, func(item int) { settled = append(settled, item) })
+	run := func() error {
+		workers, err := shardq.NewWorkers(q, o)
+		require.NoError(t, err)
+		return workers.Run(t.Context())
+	}
+	over := w.work(fake, run, func(item int) {
+		want = append(want, item)
+		// A hook that panics does so when the item is in.
+		if w.trips(func() { q.Add(item) }) && w.function != "OnWatermark" && w.function != "Logger" {
+			q.Add(item)
+		}
+	})
+	w.asleep(func() {
+		require.Zero(t, q.Stats().Held)
+		require.Zero(t, q.Stats().Misused)
+		q.ShutDown()
+	})
+	requireBecomesTrue(t, over)
+	slices.Sort(settled)
+	require.Equal(t, want, settled, "handled with nil, or told to OnGiveUp")
+}
+
+func TestC51EveryCallMayPanicInAWorker(t *testing.T) {
+	forEachCall(t, functionsBesideWorkers, playWorkersOfItems)
 }
