@@ -156,9 +156,13 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 //
 // It returns the values that it dropped, those that waited, in any order but that of a
 // key's values; they are the caller's now. If Merge has not got to them, a key has several.
-// If ctx ends before all is done, or somebody calls ShutDown, it returns a [*DrainError]
-// that says which keys are left; their values can still be taken. Somebody has to call Drain
-// once more then, or ShutDown, or a Take that finds nothing more waits on.
+// With DrainOptions.Retries, Retry and PutBack go on to take values back until the drain is
+// over, which waits for them.
+//
+// If ctx ends before all is done, or somebody calls ShutDown, it returns a
+// [*CoalescerDrainError] that says how much is left, and whose Left takes the values out;
+// otherwise they can still be taken. Somebody has to call Drain once more then, or
+// ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
 	options.validate()
 	_ = ctx.Done() // a nil context panics before anything is changed
