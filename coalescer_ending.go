@@ -198,7 +198,7 @@ func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, 
 	cause = c.queue.shards.DrainUntil(ctx, options.draining(), released, &keys)
 	if cause == nil {
 		c.ending.retries.Decide(false) // there is nobody left who could give a value back
-		*dropped = c.sweep() // and what a hook that panicked has kept from the queue
+		*dropped = c.sweep()           // and what a hook that panicked has kept from the queue
 	}
 	return cause
 }
