@@ -17,7 +17,7 @@ func (m *modelQueue[T]) addWith(item T, o shardq.AddOptions) {
 		m.add(item)
 	case item != item:
 		m.reject(item)
-	case m.refusing:
+	case m.drops(item):
 		m.stats.Dropped++
 	case o.After > 0:
 		m.enter(item)
@@ -109,6 +109,8 @@ type pending[T comparable] struct {
 	cancel context.CancelFunc
 	item   T                    // of an AddContext
 	policy shardq.WaitingPolicy // of a Drain
+	// retries: the Drain is to take retries in, and does.
+	retries bool
 
 	// What the queue did: under the player's lock.
 	returned bool
@@ -119,6 +121,14 @@ type pending[T comparable] struct {
 	ended       bool
 	wantErr     error
 	wantDropped []T
+	shared      *sharedDrop[T] // if it may have returned more
+}
+
+// A sharedDrop is what a shutdown dropped although several drains awaited it: one of them
+// returns it, and chance decides which.
+type sharedDrop[T comparable] struct {
+	want, got []T
+	left      int // how many of the drains have not returned
 }
 
 func (w *pending[T]) end(err error) { w.ended, w.wantErr = true, err }
@@ -202,9 +212,11 @@ func (m *modelQueue[T]) lookAtMarks() {
 	}
 }
 
-// refuse drops adds from now on, and sends away those who wait for room.
-func (m *modelQueue[T]) refuse() {
+// refuse drops adds from now on, but for retries if the first end takes them, and sends
+// away those who wait for room.
+func (m *modelQueue[T]) refuse(retries bool) {
 	m.measureEndOfUpdates()
+	m.retries = retries && (m.retries || !m.refusing)
 	m.refusing = true
 	for _, w := range m.room.line {
 		w.end(shardq.ErrShutDown)
@@ -223,9 +235,28 @@ func (d *modelDrains[T]) end(err error) {
 	d.pending = nil
 }
 
+// share has the drains that are pending return the items, whichever does.
+func (d *modelDrains[T]) share(items []T) {
+	shared := &sharedDrop[T]{want: items, left: len(d.pending)}
+	for _, w := range d.pending {
+		shared.want = append(shared.want, w.wantDropped...)
+		w.shared = shared
+	}
+}
+
 func (m *modelQueue[T]) startDrain(w *pending[T]) {
-	m.refuse()
+	m.refuse(w.retries)
+	w.retries = w.retries && m.retries
 	m.drain.pending = append(m.drain.pending, w)
+	if w.retries {
+		switch w.policy {
+		case shardq.RunWaiting:
+			m.fireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
+		case shardq.DropWaiting:
+			w.wantDropped = m.dropWaiting()
+		}
+		return
+	}
 	switch w.policy {
 	case shardq.RunWaiting:
 		m.fireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
@@ -247,7 +278,10 @@ func (m *modelQueue[T]) endWaitingDrains() {
 
 // closeAwaited closes the queue if a Drain has awaited what waited.
 func (m *modelQueue[T]) closeAwaited() {
-	awaits := func(w *pending[T]) bool { return w.policy == shardq.AwaitWaiting }
+	awaits := func(w *pending[T]) bool { return w.policy == shardq.AwaitWaiting && !w.retries }
+	if !m.closed && m.held() == 0 && slices.ContainsFunc(m.drain.pending, func(w *pending[T]) bool { return w.retries }) {
+		m.close()
+	}
 	if !m.closed && len(m.waiting) == 0 && slices.ContainsFunc(m.drain.pending, awaits) {
 		m.close()
 	}

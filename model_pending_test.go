@@ -36,9 +36,13 @@ func (p *playing[T]) drainWaiting(number int) {
 		return
 	}
 	policies := []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting}
-	w := &pending[T]{policy: policies[modulo(number, len(policies))]}
+	w := &pending[T]{policy: policies[modulo(number, len(policies))], retries: modulo(number, 2*len(policies)) >= len(policies)}
+	options := shardq.DrainOptions{Waiting: w.policy}
+	if w.retries {
+		options.Retries = shardq.TakeRetries
+	}
 	p.begin(w, func(ctx context.Context) {
-		w.dropped, w.err = p.queue.Drain(ctx, shardq.DrainOptions{Waiting: w.policy})
+		w.dropped, w.err = p.queue.Drain(ctx, options)
 	})
 	p.model.startDrain(w)
 }
@@ -89,11 +93,22 @@ func (p *playing[T]) checkPending(w *pending[T]) {
 	if !errors.Is(w.err, w.wantErr) {
 		p.fatalf("a call with the item %#v, policy %d, returned %v, not %v", w.item, w.policy, w.err, w.wantErr)
 	}
-	if !sameItems(w.dropped, w.wantDropped) {
+	if w.shared != nil {
+		p.checkShared(w)
+	} else if !sameItems(w.dropped, w.wantDropped) {
 		p.fatalf("a Drain returned %#v as dropped, not %#v", w.dropped, w.wantDropped)
 	}
 	if left := (*shardq.DrainError[T])(nil); errors.As(w.err, &left) {
 		p.checkLeft(left)
+	}
+}
+
+// checkShared compares what several drains have returned together.
+func (p *playing[T]) checkShared(w *pending[T]) {
+	all := w.shared
+	all.got = append(all.got, w.dropped...)
+	if all.left--; all.left == 0 && !sameItems(all.got, all.want) {
+		p.fatalf("drains returned %#v as dropped, not %#v", all.got, all.want)
 	}
 }
 

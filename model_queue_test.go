@@ -39,6 +39,9 @@ type modelQueue[T comparable] struct {
 	// refusing says that adds are dropped, and closed that nothing waits any more:
 	// between the two, a Drain awaits what waits.
 	refusing, closed bool
+	// retries says, once refusing, whether adds of items in processing are taken in. The
+	// first end decides, and those that follow can only end that.
+	retries bool
 	// draining and drained count the drains that have not returned, and those that
 	// have.
 	draining, drained int
@@ -73,12 +76,18 @@ func (m *modelQueue[T]) add(item T) {
 	switch {
 	case item != item:
 		m.reject(item)
-	case m.refusing:
+	case m.drops(item):
 		m.stats.Dropped++
 	default:
 		m.enter(item)
 		m.admit(item)
 	}
+}
+
+// drops reports whether an add of the item comes too late.
+func (m *modelQueue[T]) drops(item T) bool {
+	inProcessing := m.phase[item] == "processing" || m.phase[item] == "dirty"
+	return m.refusing && !(m.retries && inProcessing)
 }
 
 // admit adds an item that is taken in.
@@ -256,14 +265,19 @@ func (m *modelQueue[T]) shutDownWithDrain() {
 // abandon ends the drains that await what is about to be dropped.
 func (m *modelQueue[T]) abandon() {
 	if len(m.waiting) > 0 {
+		m.drain.share(slices.Collect(maps.Keys(m.waiting)))
 		m.drain.end(shardq.ErrShutDown)
 	}
 }
 
 // close returns the items that it dropped.
 func (m *modelQueue[T]) close() (dropped []T) {
-	m.refuse()
+	m.refuse(false)
 	m.closed = true
+	return m.dropWaiting()
+}
+
+func (m *modelQueue[T]) dropWaiting() (dropped []T) {
 	m.stats.Dropped += uint64(len(m.waiting))
 	dropped = slices.Collect(maps.Keys(m.waiting))
 	clear(m.waiting)

@@ -64,8 +64,9 @@ ingest_totals adds the runs up. Nothing else in the database is touched.
 
 Exit codes: 0 everything that was read is in the database, also after an
 interrupt; 1 it is not, or the -patience was over before, or a file could not be
-read to its end, or all records were malformed, or -strict stopped; 2 a flag, the input or the database is unusable and nothing was done; 130 a second
-interrupt stopped the program at once.
+read to its end, or all records were malformed, or -strict stopped; 2 a flag, the
+input or the database is unusable and nothing was done; 130 a second interrupt
+stopped the program at once.
 `
 
 // parseFlags returns the configuration, [flag.ErrHelp], or an error that names
@@ -86,7 +87,7 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags.IntVar(&c.attempts, "attempts", 50, "failures of a key in a row after which its value is given up, 0 for never")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choice that -fail makes")
 	flags.DurationVar(&c.duration, "duration", 0, "stop reading after this long (default at the end of the input)")
-	flags.DurationVar(&c.patience, "patience", 15*time.Second, "after a signal or the -duration, how long what was read may take to be written; then the rest is tried once more, for 10s at most")
+	flags.DurationVar(&c.patience, "patience", 15*time.Second, "after a signal or the -duration, how long what was read may take to be written, with its retries")
 	flags.BoolVar(&c.strict, "strict", false, "stop at the first malformed record")
 	flags.StringVar(&c.listen, "listen", "", "`address` on which to serve a live page and /metrics meanwhile, such as 127.0.0.1:6060")
 	flags.Usage = func() {

@@ -90,7 +90,7 @@ func supervise(pipeline *pipeline, process process) int {
 				return exitAborted
 			}
 			pipeline.console.notice("%v: reading stops, what was read is written, within %v; once more stops at once",
-				received, pipeline.config.patience+drainTimeout)
+				received, pipeline.config.patience)
 			stop(errInterrupted)
 		}
 	}

@@ -16,10 +16,6 @@ import (
 // an event wait longer.
 const maxBatch = 4096
 
-// drainTimeout bounds the drain, if the -patience was over before everything was
-// written. Otherwise there is nothing left to drain.
-const drainTimeout = 10 * time.Second
-
 // writing is the second part of the pipeline: from the coalescer to the database.
 //
 // Each worker takes what is there, up to a batch, and writes it in one transaction.
@@ -29,16 +25,13 @@ const drainTimeout = 10 * time.Second
 type writing struct {
 	*pipeline
 	ended chan error         // of the workers
-	stop  context.CancelFunc // ends them, when all is settled
+	stop  context.CancelFunc // has them drain
 
 	mu       sync.Mutex // guards the sink and the fields below
 	failures *rand.Rand
 	batch    []row // of the transaction, used again
 	result   written
 	broken   int // transactions that failed
-	settled  uint64
-	read     uint64 // events, once that is known
-	over     bool   // it is known
 }
 
 // written is what became of the rows.
@@ -74,9 +67,10 @@ func (w *writing) start() error {
 		OnError:     w.failed,
 		OnGiveUp:    w.gaveUp,
 		Labels:      w.config.listen != "",
-		// The platform kills a program that takes too long to end.
-		Drain:        &shardq.DrainOptions{},
-		DrainTimeout: drainTimeout,
+		// What fails while it drains, or waits for its retry then, comes again, but
+		// the platform kills a program that takes too long to end.
+		Drain:        &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
+		DrainTimeout: w.config.patience,
 	})
 	if err != nil {
 		return err
@@ -87,42 +81,25 @@ func (w *writing) start() error {
 	return nil
 }
 
-// finish waits until all the events that were read are written or given up, and ends
-// the workers. The drain comes only then: while it drains, what fails is given up.
-func (w *writing) finish(ctx context.Context, read uint64) written {
-	w.mu.Lock()
-	w.read, w.over = read, true
-	w.settleLocked(0)
-	w.mu.Unlock()
-	if err := w.wait(ctx); err != nil {
-		w.console.notice("%v", err)
+// finish waits until all the events that were read are written or given up. Once
+// ctx has ended, that takes no longer than the patience; what is left then is lost.
+func (w *writing) finish(ctx context.Context) written {
+	_ = w.events.WaitIdle(ctx) // the end of ctx is why to drain
+	w.stop()
+	if err := <-w.ended; err != nil {
+		w.console.notice("the -patience is over: %v", err)
+		w.countLeft(err)
 	}
 	return w.result
 }
 
-// wait returns when the workers have ended. Once ctx has ended, that takes no
-// longer than the patience and the drain.
-func (w *writing) wait(ctx context.Context) error {
-	select {
-	case err := <-w.ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-w.ended:
-		return err
-	case <-time.After(w.config.patience):
-	}
-	w.console.notice("the -patience is over: what is not written is tried once more, for %v at most", drainTimeout)
-	w.stop()
-	return <-w.ended
-}
-
-// settleLocked counts events that are written or given up.
-func (w *writing) settleLocked(events uint64) {
-	w.settled += events
-	if w.over && w.settled == w.read {
-		w.stop()
+// countLeft counts as lost what the workers have left.
+func (w *writing) countLeft(err error) {
+	var left *shardq.CoalescerDrainError[string, value]
+	if errors.As(err, &left) {
+		for _, r := range left.Left() {
+			w.result.lost.add(r.Value.count, hashKeyString(r.Key))
+		}
 	}
 }
 
@@ -187,7 +164,6 @@ func (w *writing) succeeded(v value, now time.Duration) {
 	delay := now - v.first
 	w.result.slowest = max(w.result.slowest, delay)
 	_ = w.result.delays.RecordValue(int64(min(delay, maxDelay))) // within its range
-	w.settleLocked(v.count)
 }
 
 // failed is told of each write that fails.
@@ -206,5 +182,4 @@ func (w *writing) gaveUp(f shardq.Failure[row]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.result.lost.add(f.Item.Value.count, hashKeyString(f.Item.Key))
-	w.settleLocked(f.Item.Value.count)
 }
