@@ -226,8 +226,8 @@ func (c *Coalescer[K, V]) DoneBatch(taken []Pending[K, V]) { c.doneBatch(taken) 
 // comes before what was put for key since, and key is ready again at once. It needs no room,
 // and counts no failure. Merge is not called here, but by a later call.
 //
-// Once a shutdown has begun, it returns [ErrShutDown] and does nothing: the value remains
-// the caller's, who still owes a Done.
+// Once a shutdown has begun, it returns [ErrShutDown] and does nothing, unless that is a
+// Drain that takes retries in: the value remains the caller's, who still owes a Done.
 func (c *Coalescer[K, V]) PutBack(key K, value V) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected

@@ -158,9 +158,13 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 //
 // It returns the values that it dropped, those that waited, in any order but that of a
 // key's values; they are the caller's now. If Merge has not got to them, a key has several.
-// If ctx ends before all is done, or somebody calls ShutDown, it returns a [*DrainError]
-// that says which keys are left; their values can still be taken. Somebody has to call Drain
-// once more then, or ShutDown, or a Take that finds nothing more waits on.
+// With DrainOptions.Retries, Retry and PutBack go on to take values back until the drain is
+// over, which waits for them.
+//
+// If ctx ends before all is done, or somebody calls ShutDown, it returns a
+// [*CoalescerDrainError] that says how much is left, and whose Left takes the values out;
+// otherwise they can still be taken. Somebody has to call Drain once more then, or
+// ShutDown, or a Take that finds nothing more waits on.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
 	options.validate()
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -195,7 +199,8 @@ func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, 
 	defer func() { *dropped = append(*dropped, c.collect(keys)...) }()
 	cause = c.queue.shards.DrainUntil(ctx, options.draining(), released, &keys)
 	if cause == nil {
-		*dropped = c.sweep() // and what a hook that panicked has kept from the queue
+		c.ending.retries.Decide(false) // there is nobody left who could give a value back
+		*dropped = c.sweep()           // and what a hook that panicked has kept from the queue
 	}
 	return cause
 }

@@ -51,7 +51,8 @@ func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx 
 // these alone. Attempts are those of the key: a value that was merged since into one that
 // failed shares its count.
 //
-// Run returns the error of [Coalescer.Drain], a *DrainError[K]. If it is Merge or Weight that
+// Run returns the error of [Coalescer.Drain], a *CoalescerDrainError[K, V], whose Left
+// takes out what is pending when the last worker has left. If it is Merge or Weight that
 // panics in a worker, that is as a panic of the limiter: all leave, and Run panics. No value is
 // lost by that, but one that goes back and cannot be weighed counts as 1 until it is merged or
 // taken.

@@ -81,9 +81,23 @@ func readAnswer(errs []error, outcomes []outcome) {
 			"shardq: HandleBatch returned %d errors for %d items: want as many, or nil", len(errs), len(outcomes))})
 	default:
 		for i, err := range errs {
-			outcomes[i] = outcomeOf(err)
+			outcomes[i] = outcomeInBatch(err)
 		}
 	}
+}
+
+// outcomeInBatch is outcomeOf that takes a panic for the failure of this item alone:
+// others may have succeeded.
+func outcomeInBatch(err error) (result outcome) {
+	read := false
+	defer func() {
+		if !read {
+			result = outcomeOfPanic(recover())
+		}
+	}()
+	result = outcomeOf(err)
+	read = true
+	return result
 }
 
 func setAll(outcomes []outcome, to outcome) {

@@ -64,13 +64,12 @@ type WorkerOptions[T any] struct {
 	// the handler returned; and what waited when Drain dropped it. The item is then
 	// forgotten by the limiter. If it was added meanwhile it runs anew.
 	//
-	// If a shutdown begins at the very moment at which an item is requeued, the item may
-	// be told of and come once more: it is told of twice rather than not at all. Items
-	// that wait when somebody else shuts the queue down are not told of: whoever calls
-	// [Queue.Drain] has them returned. Default: nobody is told.
+	// Items that wait when somebody else shuts the queue down are not told of: whoever
+	// calls [Queue.Drain] has them returned. Default: nobody is told.
 	OnGiveUp func(Failure[T])
 
 	// Drain says that at the end of Run's context the queue is to be drained, and how.
+	// What fails while it drains is retried, unless its Retries is RefuseRetries.
 	// Default: nil, workers leave, and what is queued stays queued.
 	Drain *DrainOptions
 

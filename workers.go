@@ -103,10 +103,12 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 // When ctx ends, and there is a WorkerOptions.Drain, the handlers' contexts live on, and
 // the queue is drained, as by [Queue.Drain], while the workers go on. Items that this drops
 // are told to OnGiveUp, one after the other, with an error that wraps [ErrShutDown], and
-// forgotten by the limiter. If DrainTimeout is over before all is done, or somebody calls
-// ShutDown, the handlers' contexts end, workers finish what they have in hand and leave,
-// and Run returns the [*DrainError] that names what was left then. With no workers, nobody
-// drains: see [Workers.Resize].
+// forgotten by the limiter. What fails meanwhile comes again by the limiter, and the drain
+// goes on, unless DrainOptions.Retries is RefuseRetries. If DrainTimeout is over before all
+// is done, or somebody calls ShutDown, the handlers' contexts end, workers finish what they
+// have in hand and leave, and Run returns a [*DrainError], also if nothing is left. Its
+// Left has what was left when the last worker had left, and nothing that OnGiveUp was
+// told of. With no workers, nobody drains: see [Workers.Resize].
 //
 // If the queue is shut down by somebody else, workers leave when nothing is ready, as
 // [Queue.Get] says it, and Run returns nil when the last one has left. Without workers
@@ -117,9 +119,9 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 // A panic of a hook, or of what the queue was given (its limiter, clock, hash function or
 // hooks), has nobody to be reported to: the item is settled as if the hook had returned,
 // the handlers' contexts end, all workers leave as without a Drain, and Run panics with a
-// [*PanicError] in its caller's goroutine. If it was the limiter that panicked when it was
-// asked for a delay, the item is added without one. A runtime.Goexit in a hook is the same
-// as its return.
+// [*PanicError] in its caller's goroutine. If it was the limiter or the clock that panicked
+// when a delay was wanted, the item is added without one. Hash and Group are not called by
+// workers. A runtime.Goexit in a hook is the same as its return.
 func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	if err := w.begin(ctx); err != nil {
 		return err

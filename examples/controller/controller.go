@@ -104,26 +104,14 @@ func (c *controller) work(ctx context.Context) error {
 	// than the workers can do.
 	c.reconciler.ending.Store(true)
 	c.api.honest.Store(true)
-	err = errors.Join(err, c.list(inLastList), c.settle())
+	err = errors.Join(err, c.list(inLastList))
+	c.log.Printf("no more changes: a last look at %d objects, for %v at most", c.ledger.unsettled(), c.config.patience)
 	stopWorking()
 	others.Wait()
+	if left != nil {
+		left = fmt.Errorf("-patience %v: was over before %d objects came to rest: %w", c.config.patience, c.ledger.unsettled(), left)
+	}
 	return errors.Join(err, left)
-}
-
-// settle brings everything to rest, for a drain gives up what fails meanwhile. It waits no
-// longer than the patience: an API that is down may stay so.
-func (c *controller) settle() error {
-	c.log.Printf("no more changes: a last look at %d objects, for %v at most", c.ledger.unsettled(), c.config.patience)
-	select {
-	case <-c.ledger.rest():
-	case <-time.After(c.config.patience):
-	}
-	unsettled := c.ledger.unsettled()
-	if unsettled == 0 {
-		return nil
-	}
-	c.log.Printf("the patience is over: what is ready of %d objects is tried once more, for %v at most", unsettled, drainTimeout)
-	return fmt.Errorf("-patience %v: was over before %d objects came to rest", c.config.patience, unsettled)
 }
 
 // list queues all objects that there are, because nobody knows what happened before the

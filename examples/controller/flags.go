@@ -50,7 +50,7 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // or else an error is followed by the whole usage
 	flags.DurationVar(&c.duration, "duration", 8*time.Second, "how long the tenants go on changing their objects")
-	flags.DurationVar(&c.patience, "patience", 15*time.Second, "how long it may take afterwards until every object is settled; then comes the drain, of 10s at most")
+	flags.DurationVar(&c.patience, "patience", 15*time.Second, "how long the drain may take afterwards, until every object is settled")
 	flags.IntVar(&c.tenants, "tenants", 4, "tenants that change an object now and then, beside the one that floods")
 	flags.IntVar(&c.objects, "objects", 500, "objects of each tenant; the one that floods has ten times as many")
 	flags.IntVar(&c.workers, "workers", 16, "goroutines that reconcile")

@@ -58,7 +58,6 @@ type ledger struct {
 	tallies  map[string]*tally
 	delays   [numberOfCauses]*delays
 	open     [numberOfCauses]int // objects with such a demand
-	atRest   chan struct{}       // closed when there are none; nil if nobody waits for that
 	overlaps int                 // turns that began beside another of the same object
 }
 
@@ -84,31 +83,12 @@ func (l *ledger) update(key Key, change func(*entry, *tally)) {
 	l.count(entry, -1)
 	change(entry, l.tallies[key.Tenant])
 	l.count(entry, +1)
-	l.noteRest()
 }
 
 func (l *ledger) count(e *entry, by int) {
 	if d := e.begun.and(e.fresh); d.open() {
 		l.open[d.cause] += by
 	}
-}
-
-// noteRest ends the wait for rest when there are no demands.
-func (l *ledger) noteRest() {
-	if l.open == [numberOfCauses]int{} && l.atRest != nil {
-		close(l.atRest)
-		l.atRest = nil
-	}
-}
-
-// rest returns a channel that is closed when every demand is served or given up.
-func (l *ledger) rest() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	rest := make(chan struct{})
-	l.atRest = rest
-	l.noteRest()
-	return rest
 }
 
 // unsettled returns how many objects have a demand that is neither served nor given up.

@@ -23,10 +23,6 @@ const (
 	// stuckAfter is when somebody is told of it: long before the timeout, and long after
 	// any call that is only slow.
 	stuckAfter = 100 * time.Millisecond
-
-	// drainTimeout is how long the drain may take, if the patience was over before
-	// everything was settled. Otherwise there is nothing left to drain.
-	drainTimeout = 10 * time.Second
 )
 
 // background is the priority of what nobody waits for: the list of all objects. A live
@@ -69,10 +65,11 @@ func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
 		MaxAttempts: maxAttempts,
 		OnError:     c.reconciler.failed,
 		OnGiveUp:    c.reconciler.giveUp,
-		// What is ready when the work ends is looked at; what waits is a resync, or failed
-		// until the patience was over: the list of the next start stands for both.
-		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
-		DrainTimeout: drainTimeout,
+		// What is ready when the work ends is looked at, and what waits, at once: a resync,
+		// or what has failed. What fails from then on is retried until the patience is over:
+		// an API that is down may stay so, and the list of the next start stands for the rest.
+		Drain:        &shardq.DrainOptions{Waiting: shardq.RunWaiting},
+		DrainTimeout: max(c.config.patience, 1), // 0 would be without end
 		// A goroutine profile tells then which worker is where.
 		Labels: c.config.listen != "",
 	}

@@ -79,9 +79,6 @@ func (r *reconciler) failed(f shardq.Failure[Key]) {
 
 // giveUp is told of what will not be tried again until it is changed: the dead letters.
 func (r *reconciler) giveUp(f shardq.Failure[Key]) {
-	if errors.Is(f.Err, shardq.ErrShutDown) {
-		return // the drain has dropped it, or it failed meanwhile: see workerOptions
-	}
 	refusal, refused := errors.AsType[*refusal](f.Err)
 	if !refused {
 		r.tellOnce(&r.exhausted, "%v: given up after %d attempts: %.100v", f.Item, f.Attempt, f.Err)

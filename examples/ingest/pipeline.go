@@ -103,7 +103,7 @@ func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
 	report.stopped = context.Cause(ctx) // a signal from here on changes nothing
 	report.malformed, report.broken = complaints.counts()
 	p.progress.startDrain()
-	report.written = writing.finish(report.read.events)
+	report.written = writing.finish()
 	report.elapsed = time.Since(p.progress.start)
 	return report
 }

@@ -25,16 +25,13 @@ const maxBatch = 4096
 type writing struct {
 	*pipeline
 	ended chan error         // of the workers
-	stop  context.CancelFunc // ends them, when all is settled
+	stop  context.CancelFunc // has them drain
 
 	mu       sync.Mutex // guards the sink and the fields below
 	failures *rand.Rand
 	batch    []row // of the transaction, used again
 	result   written
 	broken   int // transactions that failed
-	settled  uint64
-	read     uint64 // events, once that is known
-	over     bool   // it is known
 }
 
 // written is what became of the rows.
@@ -69,8 +66,9 @@ func (w *writing) start() error {
 		MaxAttempts: w.config.attempts,
 		OnError:     w.failed,
 		OnGiveUp:    w.gaveUp,
-		Drain:       &shardq.DrainOptions{},
-		Labels:      w.config.listen != "",
+		// What fails while it drains, or waits for its retry then, comes again.
+		Drain:  &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
+		Labels: w.config.listen != "",
 	})
 	if err != nil {
 		return err
@@ -81,25 +79,13 @@ func (w *writing) start() error {
 	return nil
 }
 
-// finish waits until all the events that were read are written or given up, and ends
-// the workers. The drain comes only then: while it drains, what fails is given up.
-func (w *writing) finish(read uint64) written {
-	w.mu.Lock()
-	w.read, w.over = read, true
-	w.settleLocked(0)
-	w.mu.Unlock()
+// finish waits until all the events that were read are written or given up.
+func (w *writing) finish() written {
+	w.stop()
 	if err := <-w.ended; err != nil {
 		w.console.notice("%v", err)
 	}
 	return w.result
-}
-
-// settleLocked counts events that are written or given up.
-func (w *writing) settleLocked(events uint64) {
-	w.settled += events
-	if w.over && w.settled == w.read {
-		w.stop()
-	}
 }
 
 var errOnPurpose = errors.New("-fail: this write fails on purpose")
@@ -163,7 +149,6 @@ func (w *writing) succeeded(v value, now time.Duration) {
 	delay := now - v.first
 	w.result.slowest = max(w.result.slowest, delay)
 	_ = w.result.delays.RecordValue(int64(min(delay, maxDelay))) // within its range
-	w.settleLocked(v.count)
 }
 
 // failed is told of each write that fails.
@@ -182,5 +167,4 @@ func (w *writing) gaveUp(f shardq.Failure[row]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.result.lost.add(f.Item.Value.count, hashKeyString(f.Item.Key))
-	w.settleLocked(f.Item.Value.count)
 }

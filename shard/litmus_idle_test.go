@@ -1,0 +1,92 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLitmusWaitIdle: the last Done, a Cancel and the last look of a WaitIdle meet. It is
+// not left asleep beside a set that holds nothing (C59).
+func TestLitmusWaitIdle(t *testing.T) {
+	litmus[*desk]{
+		rounds: 20_000,
+		world: desks(t, Config[int]{}, func(d *desk) {
+			d.Add(1)
+			d.Get()
+			d.AddAfter(2, time.Hour)
+		}),
+		actors: []func(d *desk){
+			func(d *desk) { d.Done(1) },
+			func(d *desk) { d.Cancel(2) },
+			func(d *desk) { _ = d.WaitIdle(context.Background(), nil); d.returned = true },
+		},
+		outcome:  func(d *desk, asleep int) string { return fmt.Sprintf("returned %v, %d sleep", d.returned, asleep) },
+		outcomes: verdicts{"returned true, 0 sleep": certain},
+	}.run(t)
+}
+
+// TestLitmusHopBesideWaitIdle: an item is added before the Done of another one. There is
+// no moment at which nothing is held, and WaitIdle does not return (C59).
+func TestLitmusHopBesideWaitIdle(t *testing.T) {
+	litmus[*desk]{
+		rounds: 20_000,
+		world: desks(t, Config[int]{}, func(d *desk) {
+			d.Add(0)
+			d.Get()
+		}),
+		actors: []func(d *desk){
+			func(d *desk) {
+				for item := range 8 {
+					d.Add(item + 1)
+					d.Done(item)
+					d.Get()
+				}
+			},
+			func(d *desk) {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				d.returned = d.WaitIdle(ctx, nil) == nil
+			},
+		},
+		outcome:  func(d *desk, _ int) string { time.Sleep(time.Hour); return fmt.Sprintf("returned %v", d.returned) },
+		outcomes: verdicts{"returned false": certain},
+	}.run(t)
+}
+
+// TestLitmusRetryAgainstDrain: a worker gives its item back and is done with it while a
+// Drain begins that takes retries in. The item runs again, or was refused to the
+// worker's face, and the drain returns (C42).
+func TestLitmusRetryAgainstDrain(t *testing.T) {
+	for _, policy := range []WaitingPolicy{DropWaiting, RunWaiting, AwaitWaiting} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			litmus[*desk]{
+				rounds: 10_000,
+				world: desks(t, Config[int]{}, func(d *desk) {
+					d.Add(1)
+					d.Get()
+				}),
+				actors: []func(d *desk){
+					func(d *desk) {
+						d.AddAfter(1, time.Second)
+						d.Done(1)
+					},
+					func(d *desk) {
+						err := d.DrainUntil(context.Background(), Draining{policy, true}, d.Released(), &d.dropped)
+						d.returned = err == nil
+					},
+					(*desk).work,
+				},
+				outcome: func(d *desk, _ int) string {
+					d.clock.Step(time.Second)
+					synctest.Wait()
+					return fmt.Sprintf("%d in all, %d refused, the drain returned %v",
+						len(d.served)+len(d.dropped), int(d.Stats().Dropped)-len(d.dropped), d.returned)
+				},
+				outcomes: verdicts{"1 in all, 0 refused, the drain returned true": certain},
+			}.run(t)
+		})
+	}
+}
