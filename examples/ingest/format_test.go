@@ -168,7 +168,7 @@ func TestCSVWithoutTheColumn(t *testing.T) {
 	format, err := newFormat(formatCSV, "name")
 	require.NoError(t, err)
 	for text, want := range map[string]string{
-		"a,b\n1,2\n": `in:1: no column is named "name"; there are a, b`,
+		"a,b\n1,2\n": `in:1: no column is named "name"; there are ["a" "b"]`,
 		"a\",b\n":    "in:1: no header: parse error",
 		"\n\n":       "in:1: no header: EOF",
 	} {

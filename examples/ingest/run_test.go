@@ -466,7 +466,7 @@ func TestSignalAndTheEndOfThePatience(t *testing.T) {
 	await(t, lines, " 1 events")
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
 	await(t, lines, "what was read is written, within 10ms; once more stops at once")
-	await(t, lines, "the -patience is over: shardq: left undone")
+	await(t, lines, "the -patience is over: shardq: queue ingest: left undone")
 	await(t, lines, "NOT PROVEN")
 	_, err = io.Copy(io.Discard, stderr)
 	require.NoError(t, err)
