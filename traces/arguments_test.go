@@ -174,7 +174,7 @@ func parseLoop(c *command, s *settings, words []string) error {
 
 func parseDrain(c *command, _ *settings, words []string) error {
 	c.manner = strings.Join(words, " ")
-	if _, ok := waitingPolicies[c.manner]; !ok && c.manner != "" {
+	if _, ok := drainManners[c.manner]; !ok && c.manner != "" {
 		return fmt.Errorf("cannot drain %q", c.manner)
 	}
 	if c.worker != "" && c.manner == "" {

@@ -60,7 +60,7 @@ func verbs() map[string]verb {
 		"timers":        {"timers", parseNothing, (*player).timers},
 		"step":          {"step DURATION", parseStep, (*player).step},
 		"shutdown":      {"shutdown", parseNothing, (*player).shutDown},
-		"drain":         {"drain [dropping | running | awaiting]", parseDrain, (*player).drain},
+		"drain":         {"drain [dropping | running | awaiting | retrying]", parseDrain, (*player).drain},
 		"shutting-down": {"shutting-down", parseNothing, (*player).shuttingDown},
 		"break":         {"break PIECE", parsePiece, (*player).breakPiece},
 		"mend":          {"mend PIECE", parsePiece, (*player).mendPiece},

@@ -31,18 +31,19 @@ func (p *player) drain(c *command) string {
 // drainReturns is what comes of a drain that has nothing to say.
 const drainReturns = "returns"
 
-// waitingPolicies are the policies of a Drain.
-var waitingPolicies = map[string]shardq.WaitingPolicy{
-	"dropping": shardq.DropWaiting,
-	"running":  shardq.RunWaiting,
-	"awaiting": shardq.AwaitWaiting,
+// drainManners are the options of a Drain.
+var drainManners = map[string]shardq.DrainOptions{
+	"dropping": {Waiting: shardq.DropWaiting},
+	"running":  {Waiting: shardq.RunWaiting},
+	"awaiting": {Waiting: shardq.AwaitWaiting},
+	"retrying": {Retries: shardq.TakeRetries},
 }
 
 // drainWaiting is drain with Drain, and a policy.
 func (p *player) drainWaiting(c *command) string {
 	w := newWorker(c.worker, "with context")
 	w.role = ending
-	options := shardq.DrainOptions{Waiting: waitingPolicies[c.manner]}
+	options := drainManners[c.manner]
 	p.start(w, func() arrival {
 		dropped, err := p.queue.drain(w.context, options)
 		return arrival{worker: w, reason: describeDrain(dropped, err)}
