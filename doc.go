@@ -79,13 +79,16 @@
 // of the same item, in the sense of the Go memory model: what a producer wrote before
 // Add, and what the last worker wrote before Done, the next worker reads.
 //
-// Get and what is like it blocks while nothing is ready, [Queue.AddContext] while there
-// is no room, and [Queue.Drain] and [Queue.ShutDownWithDrain] until all is done. All others
-// return at once: they hold the lock of one shard for some tens of nanoseconds, a batch for
-// up to 64 items, and [Queue.Snapshot] and [Queue.All] for as long as they copy items. In
-// steady state they allocate nothing. No user code (the limiter, the clock, the hash
-// function, Group, GroupWeight, the hooks, an item's methods) is ever called while a lock is held;
-// if it panics, the panic reaches the caller and the queue goes on working.
+// Get, GetContext, GetBatch and Items block while nothing is ready,
+// [Queue.AddContext] while there is no room, and [Queue.Drain],
+// [Queue.ShutDownWithDrain] and [Queue.WaitIdle] until all is done. All others
+// return at once: they hold the lock of one shard for some tens of nanoseconds,
+// and a batch for up to 64 items. What looks into a queue, such as
+// [Queue.Snapshot] and [Queue.All], may take long, but holds a lock for some
+// hundred items at a time. The others allocate nothing in steady state. No user
+// code (the limiter, the clock, the hash function, Group, GroupWeight, the
+// hooks, an item's methods) is ever called while a lock is held; if it panics,
+// the panic reaches the caller and the queue goes on working.
 //
 // A queue starts no goroutine (but now and then one that calls OnStuck). While items wait
 // for delays it has one timer, set for the earliest of them; an idle queue has none. Memory
@@ -93,12 +96,14 @@
 //
 // # Shutdown
 //
-// [Queue.ShutDown] drops the items that wait and all later adds. What is ready is
-// still handed out, and an item that is dirty still runs once more; whenever nothing
-// is ready, Get returns true. [Queue.ShutDownWithDrain] does the same and then waits
-// until nothing is ready and nothing is processing. [Queue.Drain] can be given up, says
-// what is left then, and can let what waits come, too. All may be called any number of
-// times, at any time.
+// [Queue.ShutDown] drops the items that wait and all later adds. What is ready
+// is still handed out, and an item that is dirty still runs once more; whenever
+// nothing is ready, Get returns true. [Queue.ShutDownWithDrain] does the same
+// and then waits until nothing is ready and nothing is processing.
+// [Queue.Drain] can be given up, and returns what is left then; it can let what
+// waits come, too, and take in what fails meanwhile. All may be called any
+// number of times, at any time. [Queue.WaitIdle] waits until the queue holds
+// nothing, and ends nothing.
 //
 // # Beyond client-go
 //

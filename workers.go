@@ -27,7 +27,7 @@ import (
 //
 // It is [NewWorkers] with Workers and Handle alone: see [WorkerOptions] for reports of
 // failures, a bound of attempts, timeouts, batches and drains, and [Workers.Run] for what
-// Run does when the user's limiter, clock or hash function panics. An error says that
+// Run does when the user's limiter or clock panics. An error says that
 // workers is less than 1, or that handle is nil. It allocates nothing per item.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context.Context, item T) error) error {
 	w, err := NewWorkers(q, WorkerOptions[T]{Workers: workers, Handle: handle})
@@ -116,7 +116,7 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 //
 // A handler that does not return when its context ends keeps Run from returning.
 //
-// A panic of a hook, or of what the queue was given (its limiter, clock, hash function or
+// A panic of a hook, or of what the queue was given (its limiter, clock or
 // hooks), has nobody to be reported to: the item is settled as if the hook had returned,
 // the handlers' contexts end, all workers leave as without a Drain, and Run panics with a
 // [*PanicError] in its caller's goroutine. If it was the limiter or the clock that panicked

@@ -16,18 +16,23 @@
 //	Priority → priority.go → wishes.go notes it → levels.go and heap.go beside fifo.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
 //	Again    → again.go → as an Add of what is in processing, also after a shutdown began
-//	Looks    → info.go, group_info.go, stats.go
+//	DoneAt   → place.go → as Done, but Hash and Group are not called
+//	AddTo    → addto.go → as Add, likewise; PostponeAt → postpone.go
+//	Looks    → hold.go → look.go, list.go, left.go, info.go, group_info.go, timeleft.go; stats.go
+//	Ends     → shutdown.go, drain.go, retries.go; and idle.go, which ends nothing
 //
 // # What each lock and word protects
 //
 // A shard's mutex guards everything in that shard, save where a field says
 // otherwise. It is a leaf: while it is held nothing is called that could take
-// another lock, block, or run a user's code. The line of those who wait for room
-// (internal/room) and the list of what the watchdog found have mutexes of their own, leaves as
-// well. Between shards there are only atomics: the words of ready bits (turn.go), the
-// parking lot (park.go), the driver's baton (driver.go), the closing flags (shutdown.go),
-// the count of what is held (internal/room), that of the groups held back (ring.go), the pulse
-// (ages.go) and the board of priorities (urgency.go).
+// another lock, block, or run a user's code. The line of those who wait for
+// room (internal/room), the list of what the watchdog found, and that of what a
+// ShutDown took from a Drain have mutexes of their own, leaves as well. Between
+// shards there are only atomics: the words of ready bits (turn.go), the parking
+// lot (park.go), the driver's baton (driver.go), the closing flags
+// (shutdown.go), the count of what is held (internal/room), that of the groups
+// held back (ring.go), the pulse (ages.go) and the board of priorities
+// (urgency.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
 // not fire, to driver.go; after one that fires early, to reading.go; after a shutdown
