@@ -207,7 +207,6 @@ func (d *driver[T]) abandon(settled *bool) {
 	if *settled {
 		return
 	}
-	d.baton.Store(held)
 	again := false
 	defer func() {
 		if !again {

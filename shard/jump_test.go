@@ -52,6 +52,36 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
 }
 
+// TestC44JumpThatIsTakenBack: an item is handed out after the jump, and the clock is
+// set back. The watchdog does not rest until the clock is there again: it finds what
+// is handed out after that.
+func TestC44JumpThatIsTakenBack(t *testing.T) {
+	c, told := &jumpingClock{now: start}, []int(nil)
+	s := newTestSet(t, Config[int]{
+		Clock: c, Ages: true, StuckAfter: time.Minute,
+		OnStuck: func(i Info[int]) { told = append(told, i.Item) },
+	})
+	after := func(d time.Duration) {
+		c.now = start.Add(d)
+		c.call()
+	}
+	for item := range 3 {
+		s.Add(item)
+	}
+	_, _ = s.Get()
+	after(time.Second)
+	c.now = start.Add(time.Hour)
+	s.Done(0)
+	_, _ = s.Get()
+	after(61 * time.Second) // the watchdog looks, for the first item
+	s.Done(1)
+	_, _ = s.Get()
+	after(121 * time.Second)
+	require.Empty(t, told)
+	after(122 * time.Second)
+	require.Equal(t, []int{2}, told)
+}
+
 // TestTimerThatIsALittleLate: that is no jump. Whoever adds then leaves the work to it.
 func TestTimerThatIsALittleLate(t *testing.T) {
 	c := &jumpingClock{now: start}

@@ -244,6 +244,27 @@ func TestPassedOverLevelLeaves(t *testing.T) {
 	}
 }
 
+// TestPassedOverLevelsTakeTurns: a level that was served moves behind the others
+// that were passed over, so one with many items does not keep them from their
+// turns.
+func TestPassedOverLevelsTakeTurns(t *testing.T) {
+	const every = 4
+	s := newTestSet(t, Config[int]{LowerLevelEvery: every})
+	addAll(s, map[int]int{-1: 0, -2: 0, -3: 0, -4: 0})
+	s.AddWith(-5, Delay{Priority: 1})
+	var passedOver []int
+	for gets := range 3 * every {
+		s.AddWith(gets, Delay{Priority: 9})
+		if _, priority, _ := s.GetWithPriority(); priority < 9 {
+			passedOver = append(passedOver, priority)
+		}
+		checkSet(t, s)
+	}
+	if !slices.Equal(passedOver, []int{0, 1, 0}) {
+		t.Errorf("the levels were served in the order %v", passedOver)
+	}
+}
+
 // TestPassedOverShards: the same across shards.
 func TestPassedOverShards(t *testing.T) {
 	const shards, every = 8, 4
@@ -311,6 +332,29 @@ func TestClassComesBack(t *testing.T) {
 		s.Add(item)
 		s.Get() // passes by the others, and takes them off
 		s.Done(item)
+	}
+}
+
+// TestShardComesWhileItsClassIsTakenOff: a Get finds nothing in a class, and a
+// shard comes there before the Get takes the class off the board. The shard found
+// its class present, so the Get puts it back.
+func TestShardComesWhileItsClassIsTakenOff(t *testing.T) {
+	for _, priority := range []int{5, -5} {
+		s := newTestSet(t, Config[int]{Shards: 2, Route: parity})
+		s.AddWith(0, Delay{Priority: priority}) // its class is present from now on
+		item, _ := s.Get()
+		s.Done(item)
+		u := s.urgency.Load()
+		side, distance := u.sideOf(classOf(priority))
+		if sh := s.lockIn(side, distance, 0); sh != nil {
+			t.Fatal("the class has a shard")
+		}
+		addAll(s, map[int]int{0: priority, 1: priority - 1})
+		side.tidy(distance, s.readyBits)
+		checkSet(t, s)
+		if _, got, _ := s.GetWithPriority(); got != priority {
+			t.Errorf("Get returned an item of priority %d, not %d", got, priority)
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ import (
 //	             the first to close does it for all                 TestLitmusDrainsAgainstEachOther
 //	priority.go  the only ready item rises: its bit stays on        TestRaiseKeepsTheBit
 //	urgency.go   a class that was taken off is put on again         TestClassComesBack
+//	             a shard comes while its class is taken off         TestShardComesWhileItsClassIsTakenOff
 //	admit.go     the answer is what was done                        TestLitmusTryAddAgainstShutDown
 //	internal/room leave, then look for a line; join, then look       TestLitmusRoom
 //	             who is let in while its context ends has the room  TestLitmusRoomPassedOn

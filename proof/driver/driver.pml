@@ -239,7 +239,7 @@ abandon:
 	:: else
 	fi;
 abandon_held:
-	atomic { again = true; baton = held; goto settle_begun }
+	atomic { again = true; goto settle_begun }
 drop_armed:
 	atomic { armed = NEVER; gaveUp = true; earliest = 0 }
 drop_begun:
