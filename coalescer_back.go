@@ -67,9 +67,6 @@ func (g *giver[K, V]) layBack() bool {
 	if g.counted = !s.closed; g.counted {
 		s.passing++
 	}
-	if c.putEndsBackoff && e.key == queued {
-		g.delay = 0 // for what came since
-	}
 	if e.key = queued; g.delay > 0 {
 		e.key = backingOff
 	}

@@ -168,7 +168,9 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
 	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	cause := c.drainUntil(ctx, options, &dropped)
+	var keys []K
+	cause := c.drainUntil(ctx, options, &keys)
+	dropped = c.takeDropped(keys, cause)
 	if cause != nil {
 		return dropped, c.gaveUp(ctx, cause)
 	}
@@ -176,9 +178,9 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (drop
 	return dropped, nil
 }
 
-// drainUntil is Drain that returns why it gave up. It appends what it drops to dropped, also if
-// a hook or the clock panics.
-func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
+// drainUntil is Drain that returns why it gave up. It appends the keys that the queue
+// drops to keys, also if a hook or the clock panics. Their values stay where they are.
+func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, keys *[]K) (cause error) {
 	before := c.ending.calls()
 	c.ending.retries.Decide(options.Retries == TakeRetries)
 	c.close()
@@ -195,14 +197,18 @@ func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, 
 	if c.ending.calls() != before {
 		released = alreadyReleased
 	}
-	var keys []K
-	defer func() { *dropped = append(*dropped, c.collect(keys)...) }()
-	cause = c.queue.shards.DrainUntil(ctx, options.draining(), released, &keys)
-	if cause == nil {
-		c.ending.retries.Decide(false) // there is nobody left who could give a value back
-		*dropped = c.sweep()           // and what a hook that panicked has kept from the queue
+	return c.queue.shards.DrainUntil(ctx, options.draining(), released, keys)
+}
+
+// takeDropped takes the values of the keys that a drain has dropped. If it came to its
+// end, that is all that there is, with the keys that the queue has dropped in a drain
+// that a panic has ended.
+func (c *Coalescer[K, V]) takeDropped(keys []K, cause error) (dropped []Pending[K, V]) {
+	if cause != nil {
+		return c.collect(keys)
 	}
-	return cause
+	c.ending.retries.Decide(false) // there is nobody left who could give a value back
+	return c.sweep()
 }
 
 // collect takes what the queue has dropped the keys of.

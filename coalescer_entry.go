@@ -119,6 +119,17 @@ func (e *entry[V]) relinkNext(p, q *part[V]) {
 	}
 }
 
+// remove takes a part out of the line, wherever it is, and returns its room.
+func (e *entry[V]) remove(p *part[V]) (weight int64) {
+	if p == e.first {
+		_, weight = e.removeFirst()
+		return weight
+	}
+	weight = e.unlinkNext(e.before(p)).weight
+	*p = part[V]{} // as in removeFirst
+	return weight
+}
+
 // removeFirst takes the first part out of the line, and returns what was in it.
 func (e *entry[V]) removeFirst() (value V, weight int64) {
 	p := e.first

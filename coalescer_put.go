@@ -170,10 +170,7 @@ func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
 	p.stripe.mu.Unlock()
 	p.c.room.Arrive()
 	p.stripe.mu.Lock()
-	fail := func() { // of a Merge into a part before own, which is still there
-		e.unlinkNext(e.before(own))
-		p.fail(e, needed)
-	}
+	fail := func() { p.leaveLine(e, own) }
 	if left := e.neighbours(); left != nil {
 		p.c.mergeNextLocked(p.stripe, e, left, fail)
 	}
@@ -183,9 +180,22 @@ func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
 	}
 }
 
+// leaveLine is fail of a Put whose value has its place already. All parts before it
+// may have been taken meanwhile, so the part may be the first, and have the room of
+// the key. It is not the only one, because Merge has panicked over others, or over it
+// and another.
+func (p *putter[K, V]) leaveLine(e *entry[V], own *part[V]) {
+	room := e.remove(own)
+	if p.c.weigh == nil {
+		e.first.weight += room // the key stays
+		room = 0
+	}
+	p.fail(e, room)
+}
+
 // fail ends a Put whose value cannot be merged. It is called with the lock held.
-func (p *putter[K, V]) fail(e *entry[V], needed int64) {
-	p.c.room.Leave(needed)
+func (p *putter[K, V]) fail(e *entry[V], room int64) {
+	p.c.room.Leave(room)
 	p.releaseLocked(e)
 }
 

@@ -125,12 +125,26 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	cause := q.shards.DrainUntil(ctx, options.draining(), q.shards.Released(), &dropped)
+	cause := q.drainUntil(ctx, options, &dropped)
 	if cause != nil {
 		return dropped, q.gaveUp(ctx, cause)
 	}
 	q.logEnd()
 	return dropped, nil
+}
+
+// drainUntil is Drain that returns why it gave up. If a hook or the clock panics, the next
+// Drain returns what this one has dropped.
+func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]T) (cause error) {
+	returned := false
+	defer func() {
+		if !returned {
+			q.shards.ReturnLater(*dropped)
+		}
+	}()
+	cause = q.shards.DrainUntil(ctx, options.draining(), q.shards.Released(), dropped)
+	returned = true
+	return cause
 }
 
 // gaveUp looks at what is left, and logs how much that is.

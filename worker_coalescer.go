@@ -72,8 +72,19 @@ func (s coalescerSource[K, V]) giveBack(taken Pending[K, V], from origin, delay 
 	g.weight = s.weightOf(taken.Value)
 }
 
+// drain takes what was dropped also if a hook or the clock panics: the workers tell of it.
 func (s coalescerSource[K, V]) drain(ctx context.Context, options DrainOptions, dropped *[]Pending[K, V]) (cause error) {
-	return s.drainUntil(ctx, options, dropped)
+	var keys []K
+	returned := false
+	defer func() {
+		if !returned {
+			*dropped = s.collect(keys)
+		}
+	}()
+	cause = s.drainUntil(ctx, options, &keys)
+	returned = true
+	*dropped = s.takeDropped(keys, cause)
+	return cause
 }
 
 func (s coalescerSource[K, V]) drained(ctx context.Context, cause error) error {

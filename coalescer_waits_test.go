@@ -1,0 +1,73 @@
+package shardq_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// TestC56MergesThatPanicBesideWaits: a Put that has waited for room takes its place
+// before Merge is called. All before it may be taken by then, and a Merge behind it
+// may panic.
+func TestC56MergesThatPanicBesideWaits(t *testing.T) {
+	for _, weigh := range []func(int) int{nil, func(int) int { return 1 }} {
+		const puts = 2000
+		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+			Capacity: 4, Weight: weigh,
+			Merge: func(pending, next int) int {
+				switch n := rand.IntN(20); {
+				case n == 0:
+					panic(errTripped)
+				case n < 5:
+					runtime.Gosched()
+				}
+				return pending + next
+			},
+		})
+		wire := &tripwire{}
+		var put, taken atomic.Int64
+		var producers, consumers sync.WaitGroup
+		for producer := range 14 {
+			producers.Go(func() {
+				for range puts {
+					if !wire.trips(func() {
+						if producer < 8 {
+							require.NoError(t, c.PutContext(context.Background(), "k", 1))
+						} else {
+							require.NoError(t, c.Put("k", 1))
+						}
+					}) {
+						put.Add(1)
+					}
+				}
+			})
+		}
+		for range 2 {
+			consumers.Go(func() {
+				for err := error(nil); err == nil; {
+					wire.trips(func() {
+						var key string
+						var value int
+						if key, value, err = c.Take(context.Background()); err == nil {
+							taken.Add(int64(value))
+							c.Done(key)
+						}
+					})
+				}
+			})
+		}
+		producers.Wait()
+		c.ShutDown()
+		consumers.Wait()
+		require.Equal(t, put.Load(), taken.Load())
+		require.Zero(t, c.Len())
+		require.Zero(t, c.Stats().Values.Weight)
+	}
+}
