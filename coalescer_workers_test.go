@@ -491,7 +491,12 @@ func (l *userLimiter) NumRequeues(key string) int    { l.live(); return l.Limite
 
 // panicOf returns what do panics with.
 func panicOf(do func()) (fault *shardq.PanicError) {
-	defer func() { fault, _ = recover().(*shardq.PanicError) }()
+	defer func() {
+		r := recover()
+		if fault, _ = r.(*shardq.PanicError); fault == nil && r != nil {
+			panic(r) // Run is to panic with nothing else
+		}
+	}()
 	do()
 	return nil
 }

@@ -126,12 +126,13 @@ func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	var drained func() error
+	var drained func()
 	defer func() {
 		w.end()
 		if drained != nil {
-			err = drained() // now, for workers go on after a drain that gave up
+			w.apart(drained) // now, for workers go on after a drain that gave up
 		}
+		w.passFaultOn()
 	}()
 	select {
 	case <-w.left:
@@ -142,7 +143,7 @@ func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	}
 	if w.options.Drain != nil {
 		cause := w.drain()
-		drained = func() error { return w.source.drained(w.context, cause) }
+		drained = func() { err = w.source.drained(w.context, cause) }
 	}
 	return nil
 }
@@ -183,7 +184,8 @@ func (w *Workers[T]) drain() (cause error) {
 		w.stop() // whoever still has an item has it beyond the drain
 		w.apart(func() { w.reportDropped(dropped) })
 	}()
-	return w.source.drain(ctx, *w.options.Drain, &dropped)
+	w.apart(func() { cause = w.source.drain(ctx, *w.options.Drain, &dropped) })
+	return cause
 }
 
 // apart runs what calls hooks outside of a worker in a goroutine of its own, so that it ends that
@@ -202,13 +204,19 @@ func (w *Workers[T]) apart(do func()) {
 	<-over
 }
 
-// end lets all workers leave, waits for them, and lets a fault of theirs go on in the caller.
+// end lets all workers leave, and waits for them.
 func (w *Workers[T]) end() {
 	w.stop()
 	w.hireNobody()
 	<-w.left
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.state = ended
+}
+
+// passFaultOn panics in the caller of Run with what user code has panicked with.
+func (w *Workers[T]) passFaultOn() {
+	w.mu.Lock()
 	fault := w.fault
 	w.mu.Unlock()
 	if fault != nil {
