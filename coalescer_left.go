@@ -20,9 +20,11 @@ type CoalescerDrainError[K comparable, V any] struct {
 // given back, are that worker's. If Merge has not got to the values of a key, they come
 // one by one, in their order. Each call returns the same.
 //
+// Left waits for Puts that are under way, until Merge and Weight have returned in them.
 // Without a call of Left the values stay where they are, and can be taken.
 func (e *CoalescerDrainError[K, V]) Left() []Pending[K, V] {
 	e.once.Do(func() {
+		<-e.coalescer.ending.passed // no Put is under way any more
 		e.entries = e.coalescer.takeOut()
 		for i := range e.entries { // the queue would hand them out in vain
 			e.coalescer.queue.Cancel(e.entries[i].Key)
@@ -42,7 +44,7 @@ func (c *Coalescer[K, V]) gaveUp(ctx context.Context, cause error) error {
 // takenPerHold bounds how many keys are taken out in one hold of a stripe's lock.
 const takenPerHold = 128
 
-// takeOut takes all that is pending, but for values that some call is merging.
+// takeOut takes all that is pending, except what a Take is merging: that is the Take's.
 func (c *Coalescer[K, V]) takeOut() (all []Pending[K, V]) {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]

@@ -41,6 +41,11 @@ func newJoiner(shards int, change ...func(*shardq.CoalescerOptions[string, strin
 	return shardq.MustCoalescer(options)
 }
 
+// oneHour is how long a retry waits: nothing comes by itself in a test of real time.
+func oneHour(o *shardq.CoalescerOptions[string, string]) {
+	o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+}
+
 func capacityOf(n int) func(*shardq.CoalescerOptions[string, string]) {
 	return func(o *shardq.CoalescerOptions[string, string]) { o.Capacity = n }
 }
@@ -666,9 +671,7 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 }
 
 func TestC57ShutDownHandsOutWhatIsPending(t *testing.T) {
-	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
-		o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour) // else "a" may come first
-	})
+	c := newJoiner(1, oneHour)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Retry("a", "1"))
@@ -725,7 +728,7 @@ func TestC57DrainReturnsWhatItDrops(t *testing.T) {
 }
 
 func TestC57DrainGivesUp(t *testing.T) {
-	c := newJoiner(1)
+	c := newJoiner(1, oneHour)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Retry("a", "1"))
@@ -745,7 +748,7 @@ func TestC57DrainGivesUp(t *testing.T) {
 
 // A value that waits for its retry, and has company by now, waits with that, and a Drain drops both.
 func TestC57DrainDropsWhatWaitsTogether(t *testing.T) {
-	c := newJoiner(1)
+	c := newJoiner(1, oneHour)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Retry("a", "1"))
@@ -758,7 +761,7 @@ func TestC57DrainDropsWhatWaitsTogether(t *testing.T) {
 
 // With PutEndsBackoff, it comes with that: a Drain that drops the delay does not drop the value.
 func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
-	c := newJoiner(1, putEndsBackoff)
+	c := newJoiner(1, oneHour, putEndsBackoff)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Retry("a", "1"))
@@ -1133,7 +1136,7 @@ func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
 			o.Merge = func(a, b string) string { <-gate; return a + b }
 			o.Queue.Clock = slowToStop{clock.Real()}
-			o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+			oneHour(o)
 		})
 		require.NoError(t, c.Put("waits", "1"))
 		takeValue(t, c, "waits", "1")

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
@@ -18,7 +20,10 @@ import (
 // may panic.
 func TestC56MergesThatPanicBesideWaits(t *testing.T) {
 	for _, weigh := range []func(int) int{nil, func(int) int { return 1 }} {
-		const puts = 2000
+		puts := 40_000
+		if testing.Short() {
+			puts = 5_000
+		}
 		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
 			Capacity: 4, Weight: weigh,
 			Merge: func(pending, next int) int {
@@ -42,6 +47,9 @@ func TestC56MergesThatPanicBesideWaits(t *testing.T) {
 							require.NoError(t, c.PutContext(context.Background(), "k", 1))
 						} else {
 							require.NoError(t, c.Put("k", 1))
+							for range rand.IntN(30) { // or these would leave the others no room
+								runtime.Gosched()
+							}
 						}
 					}) {
 						put.Add(1)
@@ -70,4 +78,35 @@ func TestC56MergesThatPanicBesideWaits(t *testing.T) {
 		require.Zero(t, c.Len())
 		require.Zero(t, c.Stats().Values.Weight)
 	}
+}
+
+// TestC57LeftWaitsForAMerge: a value that a Put is merging when a Drain gives up is
+// in what is left, once.
+func TestC57LeftWaitsForAMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		merging, goOn := make(chan bool), make(chan bool)
+		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{Merge: func(pending, next int) int {
+			close(merging)
+			<-goOn
+			return pending + next
+		}})
+		require.NoError(t, c.Put("a", 1))
+		put := returned(func() { assert.NoError(t, c.Put("a", 2)) })
+		<-merging
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.Drain(ctx, shardq.DrainOptions{})
+		var left *shardq.CoalescerDrainError[string, int]
+		require.ErrorAs(t, err, &left)
+		var entries []shardq.Pending[string, int]
+		looked := returned(func() { entries = left.Left() })
+		requireStillFalse(t, looked, "the value is with Merge")
+		close(goOn)
+		requireBecomesTrue(t, looked)
+		requireBecomesTrue(t, put)
+		require.Equal(t, []shardq.Pending[string, int]{{Key: "a", Value: 3}}, entries)
+		require.Equal(t, entries, left.Left())
+		require.Zero(t, c.Len())
+		require.Zero(t, c.Queue().Len())
+	})
 }

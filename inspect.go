@@ -49,9 +49,9 @@ type Snapshot[T comparable] struct {
 // item that stays in its state is not missed, none is returned twice, and one that
 // changes its state may be missed.
 //
-// The memory is that of what it returns. The time grows with limit and the number of
-// shards, and where it has to search with the number of items. No lock is held when it
-// returns.
+// The memory grows with what it returns, up to some 2 KB for each item. The time grows
+// with limit and the number of shards, and where it has to search with the number of
+// items. No lock is held when it returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
 	look := q.shards.Look(limit)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
@@ -55,7 +56,7 @@ func trafficFloors(workers, keys int) []floor {
 // load is a load that lasts as long as the scale says, after its keys have gone
 // round once.
 func (r *report) load(workers, warmup int) workload.Load {
-	const endless = 1 << 60
+	const endless = math.MaxInt / 8
 	return workload.Load{
 		Producers: workers,
 		Consumers: workers,
