@@ -53,7 +53,8 @@ func (sh *shard[T]) isInProcessing(item T, hash uint32) bool {
 // GiveBackAt is AddWith of an item that is in processing at a place, and reports
 // whether it was taken in: once a shutdown has begun, only a Drain that takes retries
 // in lets it. It calls no user code but the clock and the hooks. If one of these
-// panics, the item is in nevertheless, perhaps without the delay.
+// panics, the item is in nevertheless, perhaps without the delay. (After a stray Done
+// the item is in processing no more: then it is AddWith, which calls Hash.)
 func (s *Set[T]) GiveBackAt(item T, at Place, d Delay) (taken bool) {
 	sh, to := &s.shards[at], address{hash: uint32(s.hash(item))}
 	if !sh.hasInProcessing(item, to.hash) { // somebody else has said its Done

@@ -17,9 +17,9 @@ import (
 // Only free keys fail, and only as long as workers may add with a delay. A key of another
 // class is used once: nobody sees its Done, after which it could be used again.
 
-// unfitForWorkers is what a round with workers does without. A hash function that panics in
-// Done leaves the item in processing, and with a fake clock nobody sees when the last
-// retry begins to wait.
+// unfitForWorkers is what a round with workers does without. Panics of the hash
+// function in the round's own calls are counted, and workers have none. With a fake
+// clock nobody sees when the last retry begins to wait.
 const unfitForWorkers = Panics | Steps
 
 // staff is what [shardq.Workers] can do.
