@@ -379,7 +379,7 @@ func TestC49NothingIsLeftRunning(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-		Workers: 8, Drain: &shardq.DrainOptions{}, DrainTimeout: time.Hour, Timeout: time.Hour,
+		Workers: 8, MaxAttempts: 2, Drain: &shardq.DrainOptions{}, DrainTimeout: time.Hour, Timeout: time.Hour,
 		Handle: func(_ context.Context, item int) error {
 			switch item {
 			case 10:

@@ -70,7 +70,7 @@ func (a *actor) waiting() admission {
 	}
 }
 
-// errPanicked stands for the panic of user code that prevented an add.
+// errPanicked stands for the panic of user code in an add.
 type errPanicked struct{}
 
 func (errPanicked) Error() string { return "user code panicked" }
@@ -104,6 +104,8 @@ func (a *actor) admit(key int, ask admission) (err error) {
 		}
 	case err == shardq.ErrFull:
 		a.asked.refused++
+	case err == error(errPanicked{}):
+		a.asked.perhaps++ // after a wait, AddContext asks for the group's weight once more
 	}
 	if a.ledger != nil {
 		a.ledger.keys[key].ended.Add(1)
