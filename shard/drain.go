@@ -200,16 +200,15 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	if !s.drained.wait(ctx.Done(), released) {
 		return drainError(ctx)
 	}
-	*dropped = append(*dropped, s.abandoned.take()...)
+	*dropped = append(*dropped, s.unreturned.take()...)
 	return nil
 }
 
 // ReturnLater has the next Drain return items that one has dropped that a panic ended.
-func (s *Set[T]) ReturnLater(dropped []T) { s.abandoned.add(dropped) }
+func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
 // abandoned are the items that a ShutDown has dropped although a Drain was waiting for
-// them, or that a Drain has dropped that a panic ended. Of several drains, the first to
-// look returns them.
+// them. Of several such drains, the first to look returns them.
 type abandoned[T comparable] struct {
 	mu    sync.Mutex // a leaf
 	any   bool

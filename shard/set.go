@@ -109,8 +109,10 @@ type Set[T comparable] struct {
 	// idled is released when a shard becomes empty for which a WaitIdle waits.
 	idled     drain
 	abandoned abandoned[T]
-	time      timebase
-	driver    driver[T]
+	// unreturned has what a Drain has dropped that a panic ended: the next returns it.
+	unreturned abandoned[T]
+	time       timebase
+	driver     driver[T]
 	// ages says that stamps are kept: see pulse.
 	ages     bool
 	watchdog watchdog[T]
