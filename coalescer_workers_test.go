@@ -180,8 +180,16 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 }
 
 func TestC58RequeueAfter(t *testing.T) {
+	var mu sync.Mutex // a delay wakes a worker, and tells it nothing of this goroutine
 	var seen []string
+	look := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
 	handle := func(_ context.Context, one text) error {
+		mu.Lock()
+		defer mu.Unlock()
 		switch seen = append(seen, one.Value); len(seen) {
 		case 1:
 			return errOnPurpose
@@ -202,20 +210,20 @@ func TestC58RequeueAfter(t *testing.T) {
 			require.NoError(t, c.Put("a", "1"))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Equal(t, []string{"1", "1"}, seen)
+			require.Equal(t, []string{"1", "1"}, look())
 			require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
 			require.Equal(t, 1, c.Len())
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			require.Equal(t, []string{"1", "1", "1", "1"}, seen)
+			require.Equal(t, []string{"1", "1", "1", "1"}, look())
 			require.NoError(t, c.Put("a", "2"))
 			synctest.Wait()
 			if !putEnds {
-				require.Len(t, seen, 4)
+				require.Len(t, look(), 4)
 				time.Sleep(time.Hour)
 				synctest.Wait()
 			}
-			require.Equal(t, "12", seen[4])
+			require.Equal(t, "12", look()[4])
 			requireNothing(t, c)
 			require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
 			s.dismiss(t)
