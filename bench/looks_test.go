@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -33,13 +35,16 @@ type look struct {
 //
 // A goroutine adds to the queue that is looked at and to an idle twin in turns,
 // while another one looks, with pauses of a millisecond, for 25 ms, or once if
-// that takes longer. That is repeated b.N times. The medians of the longest Adds
-// are reported:
+// that takes longer. That is repeated b.N times, with the garbage collector off
+// and then on: while it marks, its workers take processors that an Add which was
+// woken then waits for. The medians of the longest Adds are reported:
 //
-//   - add-µs, of the queue that is looked at;
-//   - twin-µs, of the twin, whose locks are free: what the scheduler, the garbage
-//     collector and the machine do to an Add;
-//   - worst-µs is the longest Add of all, and look-ms the mean time of a look.
+//   - add-µs, of the queue that is looked at, with the collector off;
+//   - twin-µs, of the twin, whose locks are free: what the scheduler and the
+//     machine do to an Add;
+//   - collected-µs, of the queue that is looked at, with the collector on;
+//   - worst-µs is the longest Add of all with the collector off, and look-ms the
+//     mean time of a look.
 func BenchmarkAddBesideLooks(b *testing.B) {
 	items, most := 1_000_000, 300_000
 	if testing.Short() {
@@ -62,12 +67,18 @@ func benchmarkAddBesideLooks(b *testing.B, q *shardq.Queue[tenanted]) {
 	for _, l := range looksInto(q) {
 		b.Run("look="+l.name, func(b *testing.B) {
 			beside, elsewhere, took := newLongest(b.N), newLongest(b.N), time.Duration(0)
+			collected, unused := newLongest(b.N), newLongest(b.N)
 			for range b.N {
+				runtime.GC()
+				percent := debug.SetGCPercent(-1)
 				took += addBeside(q, twin, l.do, beside, elsewhere)
+				debug.SetGCPercent(percent)
+				addBeside(q, twin, l.do, collected, unused)
 			}
 			b.ReportMetric(0, "ns/op") // says nothing: see look-ms
 			b.ReportMetric(beside.median(), "add-µs")
 			b.ReportMetric(elsewhere.median(), "twin-µs")
+			b.ReportMetric(collected.median(), "collected-µs")
 			b.ReportMetric(beside.worst(), "worst-µs")
 			b.ReportMetric(float64(took.Microseconds())/float64(b.N)/1000, "look-ms")
 		})
