@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,7 +120,7 @@ func (r *run[T]) startLocked() {
 		r.load.Warm()
 	}
 	r.start = r.readLocked()
-	r.next.Store(r.start.completed + int64(r.load.Items))
+	r.next.Store(r.start.completed + min(int64(r.load.Items), math.MaxInt64/2)) // the sum must not overflow
 	if r.load.Limit > 0 {
 		end := r.start.time.Add(r.load.Limit)
 		r.deadline.Store(&end)
