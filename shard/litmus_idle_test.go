@@ -51,7 +51,11 @@ func TestLitmusHopBesideWaitIdle(t *testing.T) {
 				d.returned = d.WaitIdle(ctx, nil) == nil
 			},
 		},
-		outcome:  func(d *desk, _ int) string { time.Sleep(time.Hour); return fmt.Sprintf("returned %v", d.returned) },
+		outcome: func(d *desk, _ int) string {
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			return fmt.Sprintf("returned %v", d.returned)
+		},
 		outcomes: verdicts{"returned false": certain},
 	}.run(t)
 }

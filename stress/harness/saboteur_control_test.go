@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shardq/shardq"
@@ -244,7 +245,7 @@ func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 
 // sabotage changes what a queue is asked for.
 func (f fault) sabotage(s *Settings[int]) {
-	told := 0
+	told, calls := 0, atomic.Int32{}
 	stuck, level := s.OnStuck, s.OnWatermark
 	if stuck == nil && level == nil {
 		return
@@ -272,7 +273,7 @@ func (f fault) sabotage(s *Settings[int]) {
 		s.OnStuck = func(shardq.ItemInfo[int]) {}
 	case tellsOfSomeStuck:
 		s.OnStuck = func(row shardq.ItemInfo[int]) {
-			if told++; told == 1 {
+			if calls.Add(1) == 1 { // OnStuck may be called by several goroutines
 				stuck(row)
 			}
 		}
