@@ -13,7 +13,7 @@ type giver[K comparable, V any] struct {
 	key    K
 	value  V
 	weight int64
-	at     shard.Place
+	at     shard.Handle
 	// delay is how long the key is to wait, until deadline; 0 if it is not to.
 	delay    time.Duration
 	deadline shard.Deadline
@@ -27,7 +27,7 @@ type giver[K comparable, V any] struct {
 // clock, finds everything where it belongs.
 func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 	g := giver[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value}
-	g.weight, g.at = c.weightOf(value), c.queue.shards.PlaceOf(key)
+	g.weight, g.at = c.weightOf(value), c.queue.shards.HandleOf(key)
 	g.wait(delay)
 	if !g.layBack() {
 		return ErrShutDown
@@ -79,9 +79,9 @@ func (g *giver[K, V]) comeAgain() {
 	defer g.leave()
 	queue, inProcessing := g.c.queue.shards, false
 	if g.delay > 0 {
-		inProcessing = queue.PostponeAt(g.key, g.at, g.deadline, g.c.putEndsBackoff)
+		inProcessing = queue.Postpone(g.at, g.deadline, g.c.putEndsBackoff)
 	} else {
-		inProcessing = queue.AgainAt(g.key, g.at)
+		inProcessing = queue.Again(g.at)
 	}
 	if !inProcessing { // the caller has broken the rules
 		queue.AddAfter(g.key, g.delay)

@@ -23,7 +23,7 @@ func TestC55PutBetweenTheStepsOfARetry(t *testing.T) {
 		_, value, err := c.Take(context.Background())
 		require.NoError(t, err)
 
-		g := giver[string, string]{c: c, stripe: c.stripeOf("a"), key: "a", value: value, weight: 1, at: c.queue.shards.PlaceOf("a")}
+		g := giver[string, string]{c: c, stripe: c.stripeOf("a"), key: "a", value: value, weight: 1, at: c.queue.shards.HandleOf("a")}
 		g.wait(time.Second)
 		require.True(t, g.layBack())
 		require.NoError(t, c.Put("a", "2"))

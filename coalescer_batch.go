@@ -8,25 +8,25 @@ import (
 
 // takeBatch takes the next keys that have values, by the rule of claim: what has
 // to be merged is merged, and the keys without a value are given up, before
-// anything is taken. It fills in the places of the keys, unless places is nil.
-func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], places []shard.Place) (n int, err error) {
+// anything is taken. It fills in the handles of the keys, unless handles is nil.
+func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], handles []shard.Handle) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
 	b := c.buffer(len(dst))
 	defer c.release(b)
 	for n == 0 {
-		m, err := c.queue.shards.GetBatchAt(ctx, b.keys, nil, b.places)
+		m, err := c.queue.shards.TakeBatch(ctx, b.keys, nil, b.handles)
 		if err != nil {
 			return 0, err
 		}
 		b.used = max(b.used, m)
-		m = c.pinBatch(b.keys[:m], b.places[:m])
+		m = c.pinBatch(b.keys[:m], b.handles[:m])
 		for i, key := range b.keys[:m] {
-			if value, ok := c.claimPinned(key, b.places[i]); ok {
+			if value, ok := c.claimPinned(key, b.handles[i]); ok {
 				dst[n] = Pending[K, V]{key, value}
-				if places != nil {
-					places[n] = b.places[i]
+				if handles != nil {
+					handles[n] = b.handles[i]
 				}
 				n++
 			}
@@ -38,22 +38,22 @@ func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], pl
 // pinBatch pins the values of the keys, moves the keys that have one to the front,
 // and ends the processing of the others. It returns how many have one. If user
 // code panics, the keys come again.
-func (c *Coalescer[K, V]) pinBatch(keys []K, places []shard.Place) (n int) {
+func (c *Coalescer[K, V]) pinBatch(keys []K, handles []shard.Handle) (n int) {
 	owed := len(keys)
 	defer func() {
 		if owed > 0 {
-			c.handBackBatch(keys[:owed], places[:owed])
+			c.handBackBatch(keys[:owed], handles[:owed])
 		}
 	}()
 	for i, key := range keys {
 		if c.pin(key) {
 			keys[i], keys[n] = keys[n], keys[i]
-			places[i], places[n] = places[n], places[i]
+			handles[i], handles[n] = handles[n], handles[i]
 			n++
 		}
 	}
 	if owed = n; n < len(keys) {
-		c.queue.shards.DoneBatchAt(keys[n:], places[n:])
+		c.queue.shards.DoneBatchAt(keys[n:], handles[n:])
 	}
 	owed = 0
 	return n
@@ -78,7 +78,7 @@ func (c *Coalescer[K, V]) pin(key K) bool {
 
 // claimPinned takes a value that was pinned. There is none only if a stray Done has
 // ended the processing, and the value went with another Take.
-func (c *Coalescer[K, V]) claimPinned(key K, at shard.Place) (value V, ok bool) {
+func (c *Coalescer[K, V]) claimPinned(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	e := s.entries[key]
@@ -90,11 +90,11 @@ func (c *Coalescer[K, V]) claimPinned(key K, at shard.Place) (value V, ok bool) 
 }
 
 // handBackBatch is handBack of each of the keys.
-func (c *Coalescer[K, V]) handBackBatch(keys []K, places []shard.Place) {
-	for i, key := range keys {
-		c.queue.shards.AgainAt(key, places[i])
+func (c *Coalescer[K, V]) handBackBatch(keys []K, handles []shard.Handle) {
+	for i := range keys {
+		c.queue.shards.Again(handles[i])
 	}
-	c.queue.shards.DoneBatchAt(keys, places)
+	c.queue.shards.DoneBatchAt(keys, handles)
 }
 
 // doneBatch ends the processing of keys, and their histories.
@@ -105,26 +105,26 @@ func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
 	}
 }
 
-// endBatch ends the processing of keys, at their places unless these are nil.
-func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V], places []shard.Place) {
+// endBatch ends the processing of keys, at their handles unless these are nil.
+func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V], handles []shard.Handle) {
 	b := c.buffer(len(taken))
 	defer c.release(b)
 	b.used = len(taken)
 	for i := range taken {
 		b.keys[i] = taken[i].Key
 	}
-	if places == nil {
+	if handles == nil {
 		c.queue.DoneBatch(b.keys)
 	} else {
-		c.queue.shards.DoneBatchAt(b.keys, places)
+		c.queue.shards.DoneBatchAt(b.keys, handles)
 	}
 }
 
-// A keyBuffer is space for the keys of a batch, and their places.
+// A keyBuffer is space for the keys of a batch, and their handles.
 type keyBuffer[K comparable] struct {
-	keys   []K
-	places []shard.Place
-	used   int // how many of the keys are to be cleared
+	keys    []K
+	handles []shard.Handle
+	used    int // how many of the keys are to be cleared
 }
 
 // maxKeptBuffer is how many keys a buffer has room for at most that is kept for the
@@ -135,9 +135,9 @@ const maxKeptBuffer = 1024
 func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
 	b, _ := c.buffers.Get().(*keyBuffer[K])
 	if b == nil || cap(b.keys) < n {
-		b = &keyBuffer[K]{keys: make([]K, n), places: make([]shard.Place, n)}
+		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n)}
 	}
-	b.keys, b.places = b.keys[:n], b.places[:n]
+	b.keys, b.handles = b.keys[:n], b.handles[:n]
 	return b
 }
 

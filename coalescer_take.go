@@ -8,9 +8,9 @@ import (
 
 // take takes the next key that has a value. Some have none: those whose value came with an
 // earlier Take, such as when the delay of a retry ends.
-func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, at shard.Place, err error) {
+func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, at shard.Handle, err error) {
 	for {
-		if key, _, at, err = c.queue.shards.GetContextAt(ctx); err != nil {
+		if key, _, at, err = c.queue.shards.Take(ctx); err != nil {
 			return key, value, at, err
 		}
 		if value, ok := c.claim(key, at); ok {
@@ -26,7 +26,7 @@ func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, at shard.Pl
 // So Merge and Weight are called while the values are in the entry; where the
 // processing is ended, which may call hooks, nothing is taken; and behind the
 // taking, there is only code of our own.
-func (c *Coalescer[K, V]) claim(key K, at shard.Place) (value V, ok bool) {
+func (c *Coalescer[K, V]) claim(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	e := s.entries[key]
@@ -74,7 +74,7 @@ func (c *Coalescer[K, V]) unifyLocked(s *coalescerStripe[K, V], e *entry[V], fai
 
 // claimLocked takes the first part, and puts the lock down. If there are others, the key is to
 // be handed out again when it is Done.
-func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.Place, e *entry[V]) (value V) {
+func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.Handle, e *entry[V]) (value V) {
 	value, weight := e.removeFirst()
 	switch rest := e.first; {
 	case rest == nil:
@@ -90,7 +90,7 @@ func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.
 		e.key = queued
 		c.leaveRestLocked(rest, weight)
 		s.mu.Unlock()
-		c.queue.shards.AgainAt(key, at)
+		c.queue.shards.Again(at)
 	}
 	c.room.Look()
 	return value
@@ -108,7 +108,7 @@ func (c *Coalescer[K, V]) leaveRestLocked(rest *part[V], weight int64) {
 
 // handBack ends the processing of a key without its value having been taken: it comes again,
 // also after a shutdown.
-func (c *Coalescer[K, V]) handBack(key K, at shard.Place) {
-	c.queue.shards.AgainAt(key, at)
+func (c *Coalescer[K, V]) handBack(key K, at shard.Handle) {
+	c.queue.shards.Again(at)
 	c.queue.shards.DoneAt(key, at)
 }

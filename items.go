@@ -21,7 +21,7 @@ import (
 func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for more := true; more; {
-			item, _, at, err := q.shards.GetContextAt(ctx)
+			item, _, at, err := q.shards.Take(ctx)
 			if err != nil {
 				return
 			}
@@ -32,7 +32,7 @@ func (q *Queue[T]) Items(ctx context.Context) iter.Seq[T] {
 
 // turn is a turn of the loop. Its end calls no Hash, which might panic: the loop owes
 // no Done.
-func (q *Queue[T]) turn(item T, at shard.Place, yield func(T) bool) (more bool) {
+func (q *Queue[T]) turn(item T, at shard.Handle, yield func(T) bool) (more bool) {
 	defer q.shards.DoneAt(item, at)
 	return yield(item)
 }

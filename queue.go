@@ -26,6 +26,12 @@ type Queue[T comparable] struct {
 	limiter limiter.Limiter[T]
 	clock   clock.Clock
 
+	// limiterCounts says that the limiter has no history of an item that it says it was not
+	// requeued: see Claim.Done.
+	limiterCounts bool
+	// firstFence is what all fences are above: see Claim.Fence.
+	firstFence uint64
+
 	configuration Configuration
 	workforce     workforce[T]
 	log           *logbook // nil if there is no logger
@@ -44,12 +50,17 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	}
 	options = options.withDefaults()
 	log := options.newLogbook()
+	census, counts := options.RateLimiter.(limiter.Census[T])
+	configuration := options.configuration()
 	return &Queue[T]{
+		limiterCounts: counts && census.Len() >= 0,
+		firstFence:    uint64(max(0, configuration.Created.UnixNano())),
+
 		name:    options.Name,
 		limiter: options.RateLimiter,
 		clock:   options.Clock,
 
-		configuration: options.configuration(),
+		configuration: configuration,
 		log:           log,
 
 		shards: shard.New(shard.Config[T]{

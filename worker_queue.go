@@ -32,19 +32,26 @@ func (s queueSource[T]) succeeded(item T, from origin) {
 }
 
 func (s queueSource[T]) take(ctx context.Context) (item T, from origin, err error) {
-	item, from.priority, from.at, err = s.queue.shards.GetContextAt(ctx)
+	item, from.priority, from.at, err = s.queue.shards.Take(ctx)
 	return item, from, err
 }
 
 func (s queueSource[T]) takeBatch(ctx context.Context, items []T, from origins) (n int, err error) {
-	return s.queue.shards.GetBatchAt(ctx, items, from.priorities, from.at)
+	return s.queue.shards.TakeBatch(ctx, items, from.priorities, from.at)
 }
 
 // giveBack adds an item again. If user code panics, the item is in.
 func (s queueSource[T]) giveBack(item T, from origin, delay time.Duration, refused func()) {
 	d := shard.Delay{Duration: delay, Priority: from.priority, Retry: true}
-	if !s.queue.shards.GiveBackAt(item, from.at, d) {
+	switch s.queue.shards.GiveBack(from.at, d) {
+	case shard.Refused:
 		refused()
+	case shard.TooLate: // a stray Done has ended the processing
+		if !s.queue.shards.TakesBack() {
+			refused()
+			return
+		}
+		s.queue.shards.AddWith(item, d)
 	}
 }
 

@@ -68,16 +68,16 @@ type workerSource[T any] interface {
 // its processing, without calling user code.
 type origin struct {
 	priority int // with which the item came, and is to come again
-	at       shard.Place
+	at       shard.Handle
 }
 
 // origins are those of the items of a batch.
 type origins struct {
 	priorities []int
-	at         []shard.Place
+	at         []shard.Handle
 }
 
-func newOrigins(n int) origins { return origins{make([]int, n), make([]shard.Place, n)} }
+func newOrigins(n int) origins { return origins{make([]int, n), make([]shard.Handle, n)} }
 
 func (o origins) of(i int) origin { return origin{o.priorities[i], o.at[i]} }
 

@@ -54,11 +54,11 @@ func (p *perItem[T]) Forget(item T) {
 	if !findable(item) {
 		return
 	}
-	hash := maphash.Comparable(p.seed, item)
 	all := p.stripes.Load()
 	if all == nil {
 		return
 	}
+	hash := maphash.Comparable(p.seed, item)
 	all.of(hash).forget(hash, item)
 	if p.idle.expires() {
 		p.sweep(all)
@@ -69,12 +69,16 @@ func (p *perItem[T]) NumRequeues(item T) int {
 	if !findable(item) {
 		return 0
 	}
-	hash := maphash.Comparable(p.seed, item)
 	all := p.stripes.Load()
 	if all == nil {
 		return 0
 	}
-	return all.of(hash).failures(p, hash, item, p.idle.now())
+	hash := maphash.Comparable(p.seed, item)
+	s := all.of(hash)
+	if !s.inUse.Load() {
+		return 0 // before the clock is read
+	}
+	return s.failures(p, hash, item, p.idle.now())
 }
 
 // allocate makes the stripes, unless somebody else has just done so.

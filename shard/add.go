@@ -12,18 +12,9 @@ func (s *Set[T]) Add(item T) {
 	s.refresh()
 	sh, to := s.addressOf(item, s.hash(item))
 	sh.mu.Lock()
-	outcome := sh.addLocked(item, to, s.cancelDelayOnAdd)
-	inVain := sh.inVain(outcome)
+	fx := sh.addLocked(item, to, s.cancelDelayOnAdd)
 	sh.mu.Unlock()
-	switch {
-	case outcome == enqueue:
-		s.wake()
-	case inVain:
-		s.yield()
-	}
-	if s.room != nil { // here, for the compiler does not inline Look into generic code
-		s.room.Look() // last, for it may panic
-	}
+	s.after(fx)
 }
 
 // mergesBeforeYield is how many adds in a row a shard merges, handing nothing out
@@ -37,9 +28,11 @@ func (s *Set[T]) Add(item T) {
 // woken consumer waiting, as when all are busy in their handlers, never yields.
 const mergesBeforeYield = 64
 
-// inVain reports whether an add was one of many that were merged in a row.
-func (sh *shard[T]) inVain(outcome effect) bool {
-	return outcome == merge && sh.fruitless%mergesBeforeYield == 0
+// merged counts an add of what is ready or dirty already.
+func (sh *shard[T]) merged() effects {
+	sh.count.merged++
+	sh.fruitless++
+	return effects{did: merge, yields: sh.fruitless%mergesBeforeYield == 0}
 }
 
 // yield is to be called after an add in vain.
@@ -49,12 +42,12 @@ func (s *Set[T]) yield() {
 	}
 }
 
-func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) (outcome effect) {
+func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) effects {
 	// Read under the lock: a shutdown sets the flag and then passes through every
 	// lock once, so an Add that saw it clear has landed before the drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
-		return ignore
+		return effects{}
 	}
 	id, e := sh.entryFor(item, to)
 	if e.waiting() && cancelDelay {
@@ -100,25 +93,22 @@ func (sh *shard[T]) makeTable() {
 	}
 }
 
-// apply adds an item that has an entry, and returns what came of it: enqueue, mark or
-// merge.
-func (sh *shard[T]) apply(id uint32, e *entry[T]) (outcome effect) {
+// apply adds an item that has an entry. What it did is enqueue, mark or merge.
+func (sh *shard[T]) apply(id uint32, e *entry[T]) effects {
 	if sh.levels != nil {
 		return sh.applyAt(id, e, 0)
 	}
-	outcome = e.step(added)
-	switch outcome {
+	switch e.step(added) {
 	case enqueue:
 		sh.count.added++
 		sh.push(id, e)
+		return effects{did: enqueue, wakes: true}
 	case mark:
 		sh.count.added++
 		if sh.set.ages {
 			sh.mark(id)
 		}
-	case merge:
-		sh.count.merged++
-		sh.fruitless++
+		return effects{did: mark}
 	}
-	return outcome
+	return sh.merged()
 }

@@ -3,15 +3,15 @@ package shard
 // An Address is where an item belongs. With it, the item can be added without any
 // code of the user's that might panic before it is in.
 type Address struct {
-	at Place
-	to address
+	shard uint16
+	to    address
 }
 
 // AddressOf returns the address of an item. It calls the user's functions, and
 // changes nothing.
 func (s *Set[T]) AddressOf(item T) Address {
 	sh, to := s.addressOf(item, s.hash(item))
-	return Address{Place(sh.number), to}
+	return Address{sh.number, to}
 }
 
 // AddTo is [Set.Add] of an item whose address is known, whatever
@@ -24,36 +24,29 @@ func (s *Set[T]) AddTo(item T, a Address, waitOn bool) {
 }
 
 func (s *Set[T]) addTo(item T, a Address, waitOn bool) {
-	sh := &s.shards[a.at]
+	sh := &s.shards[a.shard]
 	sh.mu.Lock()
-	var outcome effect
+	var fx effects
 	if waitOn {
-		outcome = sh.addUnlessWaiting(item, a.to)
+		fx = sh.addUnlessWaiting(item, a.to)
 	} else {
-		outcome = sh.addLocked(item, a.to, true)
+		fx = sh.addLocked(item, a.to, true)
 	}
-	inVain := sh.inVain(outcome)
 	sh.mu.Unlock()
-	switch {
-	case outcome == enqueue:
-		s.wake()
-	case inVain:
-		s.yield()
-	}
-	s.room.Look() // last, for it may panic
+	s.after(fx)
 }
 
 // addUnlessWaiting is addLocked of an item that goes on waiting if it waits: the
 // run at the end of its delay serves the add.
-func (sh *shard[T]) addUnlessWaiting(item T, to address) (outcome effect) {
+func (sh *shard[T]) addUnlessWaiting(item T, to address) effects {
 	if sh.set.closing.refusing.Load() { // as in addLocked
 		sh.rare.dropped++
-		return ignore
+		return effects{}
 	}
 	id, e := sh.entryFor(item, to)
 	if e.waiting() {
 		sh.count.merged++
-		return merge
+		return effects{did: merge}
 	}
 	return sh.apply(id, e)
 }

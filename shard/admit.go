@@ -74,7 +74,7 @@ func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
 func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if id, _ := sh.find(item, hash); id != 0 {
+	if id := sh.find(item, hash); id != 0 {
 		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), weight)
 	}
 }
@@ -86,22 +86,20 @@ func (s *Set[T]) admit(sh *shard[T], item T, to address, hasRoom bool) error {
 		s.refresh() // otherwise the caller has done so, while it could give the room back
 	}
 	sh.mu.Lock()
-	outcome, err := sh.admitLocked(item, to, hasRoom)
+	fx, err := sh.admitLocked(item, to, hasRoom)
 	sh.mu.Unlock()
-	if outcome == enqueue {
-		s.wake()
-	}
+	s.publish(fx) // the hook is for the caller to call, when the next in the line is let in
 	return err
 }
 
-func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (outcome effect, err error) {
+func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (fx effects, err error) {
 	room := sh.set.room
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
 		if hasRoom {
 			room.Leave(1)
 		}
-		return ignore, ErrShutDown
+		return fx, ErrShutDown
 	}
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
@@ -122,9 +120,9 @@ func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (outcome effec
 		if hasRoom {
 			room.Leave(1)
 		}
-		return ignore, errTooMany
+		return fx, errTooMany
 	case !hasRoom && !room.TryEnter(1):
-		return ignore, ErrFull
+		return fx, ErrFull
 	}
 	id, e := sh.table.insert(p, item)
 	if sh.set.group != nil {

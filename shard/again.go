@@ -1,19 +1,132 @@
 package shard
 
-// Again asks for one more run of an item in processing, and reports whether it is. Unlike
-// an Add it does so also after a shutdown began: the item's Done is owed, so drains wait for
-// it, and somebody is there to take what that makes ready.
-func (s *Set[T]) Again(item T) (inProcessing bool) {
-	hash := s.hash(item)
-	return s.again(s.shardOf(item, hash), item, uint32(hash))
-}
+// What a consumer can do with an item in processing beside Done: have it come again.
 
-func (s *Set[T]) again(sh *shard[T], item T, hash uint32) (inProcessing bool) {
+// Again asks for one more run of an item whose processing goes on, and reports whether
+// it does. Unlike an Add it does so also after a shutdown began: the item's Done is
+// owed, so drains wait for it, and somebody is there to take what that makes ready.
+// It calls no user code.
+func (s *Set[T]) Again(h Handle) (inProcessing bool) {
+	sh := &s.shards[h.shard]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, e := sh.inProcessing(item, hash)
-	if id != 0 {
-		sh.apply(id, e)
+	e := sh.claimed(h)
+	if e != nil {
+		sh.apply(h.id, e)
 	}
-	return id != 0
+	return e != nil
+}
+
+// A Comeback is what came of an item that was to come again.
+type Comeback uint8
+
+const (
+	// TooLate: the processing had ended. Nothing has changed.
+	TooLate Comeback = iota
+	// TakenBack: the item comes again.
+	TakenBack
+	// Refused: a shutdown has begun, and the item does not come again. It is counted as
+	// dropped.
+	Refused
+)
+
+// GiveBack has an item whose processing goes on come again after a delay, or at its
+// Done if there is none. It is an AddAfter: once a shutdown has begun, only a Drain that
+// takes retries in lets it.
+//
+// It calls no user code but the clock. If that panics, the item comes again
+// nevertheless, at its Done.
+func (s *Set[T]) GiveBack(h Handle, d Delay) Comeback { return s.comeBack(h, d, false) }
+
+// Retry is GiveBack and [Set.End] in one.
+func (s *Set[T]) Retry(h Handle, d Delay) Comeback { return s.comeBack(h, d, true) }
+
+// Release ends a processing and makes the item ready, with a priority at least: last in
+// its shard. It is [Set.Again] and [Set.End] in one, and works after a shutdown, too.
+func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
+	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
+	s.refreshForWork()
+	return ended
+}
+
+func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	fx := effects{}
+	if e := sh.claimed(h); e != nil {
+		sh.applyWith(h.id, e, priority)
+		fx = sh.finish(h.id, e)
+	}
+	sh.mu.Unlock()
+	s.after(fx)
+	return fx.did != ignore
+}
+
+func (s *Set[T]) comeBack(h Handle, d Delay, ends bool) (came Comeback) {
+	read := false
+	defer func() {
+		if !read {
+			s.comeAnyway(h, d.Priority, ends)
+		}
+	}()
+	s.refreshForWork()
+	deadline := Deadline{}
+	if d.Duration > 0 {
+		deadline = s.deadline(d)
+	}
+	read = true
+	return s.comeBackAt(h, deadline, d.Priority, ends)
+}
+
+// comeBackAt is comeBack by a clock that was read.
+func (s *Set[T]) comeBackAt(h Handle, d Deadline, priority int, ends bool) (came Comeback) {
+	sh := s.lockSwept(h)
+	fx, filed := effects{}, uint64(never)
+	if e := sh.claimed(h); e != nil {
+		came = Refused
+		if s.TakesBack() {
+			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
+		} else {
+			sh.rare.dropped++
+		}
+		if ends {
+			fx = sh.finish(h.id, e)
+		}
+	}
+	sh.mu.Unlock()
+	if came == TakenBack && s.measures != nil {
+		s.countRetry()
+	}
+	s.publish(fx)
+	s.watchDeadline(filed, d) // these two may panic
+	s.room.Look()
+	return came
+}
+
+// addAgain adds an item in processing, after a delay if there is one: then it returns
+// the deadline, and otherwise never.
+func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
+	if d.f.delayed {
+		return sh.fileAgain(id, e, d)
+	}
+	if e.waiting() && sh.set.cancelDelayOnAdd {
+		priority = max(priority, sh.endWait(id, e))
+	}
+	sh.applyWith(id, e, priority)
+	return never
+}
+
+// comeAnyway has an item in processing come again after a panic.
+func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	fx := effects{}
+	if e := sh.claimed(h); e != nil {
+		sh.applyWith(h.id, e, priority)
+		if ends {
+			fx = sh.finish(h.id, e)
+		}
+	}
+	sh.mu.Unlock()
+	s.after(fx)
 }

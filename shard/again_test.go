@@ -11,7 +11,7 @@ func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{Shards: 2})
 		s.Add(1)
-		if s.Again(1) || s.Again(2) {
+		if s.Again(s.HandleOf(1)) || s.Again(Handle{}) {
 			t.Fatal("asked for one more run of an item that is not in processing")
 		}
 		s.Get()
@@ -20,7 +20,7 @@ func TestAgain(t *testing.T) {
 		go func() { got, _ = s.Get() }()
 		synctest.Wait()
 		for range 2 { // comes to the same as once
-			if !s.Again(1) {
+			if !s.Again(s.HandleOf(1)) {
 				t.Fatal("not in processing")
 			}
 		}

@@ -106,8 +106,8 @@ func (sh *shard[T]) stamp(id uint32) {
 	}
 }
 
-// begin notes that an entry was handed out, if the queue keeps ages.
-func (sh *shard[T]) begin(id uint32, e *entry[T]) {
+// noteBegin notes that an entry was handed out, if the queue keeps ages.
+func (sh *shard[T]) noteBegin(id uint32, e *entry[T]) {
 	now := sh.set.pulse.now.Load()
 	stamps := sh.table.since
 	since := stamps.At(id)

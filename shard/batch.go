@@ -34,22 +34,13 @@ func (s *Set[T]) addSome(items []T) {
 		}
 		s.deal(&d, i, item)
 	}
-	queued, inVain := false, false
-	defer func() { // also if a shard has no room for another item
-		switch {
-		case queued:
-			s.wake()
-		case inVain:
-			s.yield()
-		}
-	}()
+	var fx effects
+	defer func() { s.publish(fx) }() // also if a shard has no room for another item
 	for d.next() {
 		sh := &s.shards[d.shard]
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
-			outcome := sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
-			queued = queued || outcome == enqueue
-			inVain = inVain || sh.inVain(outcome)
+			fx = fx.and(sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd))
 		}
 		sh.mu.Unlock()
 	}
@@ -87,31 +78,67 @@ func (s *Set[T]) doneSome(items []T) (misused []T) {
 	return nil
 }
 
-// doneDealt ends the processing of items that were dealt. It calls no user code.
-func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
-	queued, ignored := false, uint64(0)
-	for d.next() {
-		sh := &s.shards[d.shard]
-		due := reports(0)
-		sh.mu.Lock()
-		for i, ok := d.take(); ok; i, ok = d.take() {
-			outcome := sh.doneLocked(items[i], d.hashes[i])
-			queued = queued || outcome.wakes()
-			due |= outcome.due
-			if outcome.effect == ignore {
-				ignored |= 1 << i
-			}
+// EndBatch is [Set.End] of each of the handles, with the locks and wake-ups of
+// [Set.AddBatch]. It returns the places of those whose processing had ended already.
+func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
+	defer func() { late = s.endAll(handles) }() // also if the clock panics
+	s.refreshForWork()
+	return late
+}
+
+func (s *Set[T]) endAll(handles []Handle) (late []int) {
+	defer s.room.Look() // last, for it may panic
+	for first := 0; first < len(handles); first += batchSize {
+		some := handles[first:min(first+batchSize, len(handles))]
+		var d deal
+		for i, h := range some {
+			d.add(i, 0, h.shard)
 		}
-		sh.mu.Unlock()
-		s.settle(due)
+		ignored := s.finishDealt(&d, func(sh *shard[T], i int) effects { return sh.endLocked(some[i]) })
+		for ; ignored != 0; ignored &= ignored - 1 {
+			late = append(late, first+bits.TrailingZeros64(ignored))
+		}
 	}
-	if queued {
-		s.wake()
+	return late
+}
+
+// DoneBatchAt is [Set.EndBatch] that counts and reports misuses.
+func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
+	for _, i := range s.EndBatch(handles) {
+		s.misuse(items[i], handles[i])
 	}
+}
+
+// doneDealt ends the processing of items that were dealt.
+func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
+	ignored := s.finishDealt(d, func(sh *shard[T], i int) effects { return sh.doneLocked(items[i], d.hashes[i]) })
 	for ; ignored != 0; ignored &= ignored - 1 {
 		misused = append(misused, items[bits.TrailingZeros64(ignored)])
 	}
 	return misused
+}
+
+// finishDealt calls finish for each place of a batch, with the lock of its shard held, and
+// returns a set of those in which there was nothing to end.
+func (s *Set[T]) finishDealt(d *deal, finish func(sh *shard[T], i int) effects) (ignored uint64) {
+	var all effects
+	for d.next() {
+		sh := &s.shards[d.shard]
+		var here effects
+		sh.mu.Lock()
+		for i, ok := d.take(); ok; i, ok = d.take() {
+			fx := finish(sh, i)
+			if here = here.and(fx); fx.did == ignore {
+				ignored |= 1 << i
+			}
+		}
+		sh.mu.Unlock()
+		s.settle(here.due) // for each shard: the drain counts them
+		here.due = 0
+		all = all.and(here)
+	}
+	s.publish(all)
+	return ignored
 }
 
 // GetBatch is [Set.GetContext] for as many items as dst has room for: it waits until
@@ -135,19 +162,19 @@ func (s *Set[T]) getSome(ctx context.Context, h hand[T]) (n int, err error) {
 // A hand is where a consumer wants to have what is handed out.
 type hand[T comparable] struct {
 	items []T
-	// priorities and places get those of the items, unless they are nil.
+	// priorities and handles get those of the items, unless they are nil.
 	priorities []int
-	places     []Place
+	handles    []Handle
 }
 
-// part returns the places n to m-1.
+// part returns the cells n to m-1.
 func (h hand[T]) part(n, m int) hand[T] {
 	h.items = h.items[n:m]
 	if h.priorities != nil {
 		h.priorities = h.priorities[n:m]
 	}
-	if h.places != nil {
-		h.places = h.places[n:m]
+	if h.handles != nil {
+		h.handles = h.handles[n:m]
 	}
 	return h
 }
@@ -185,22 +212,22 @@ func (s *Set[T]) takeSome(h hand[T]) (n int) {
 // out of the queue then.
 func (s *Set[T]) takeOneByOne(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
-		item, priority, at, ok := s.takeNow()
+		item, priority, handle, ok := s.takeNow()
 		if !ok {
 			break
 		}
-		h.put(n, item, priority, at)
+		h.put(n, item, priority, handle)
 	}
 	return n
 }
 
-func (h hand[T]) put(n int, item T, priority int, at Place) {
+func (h hand[T]) put(n int, item T, priority int, handle Handle) {
 	h.items[n] = item
 	if h.priorities != nil {
 		h.priorities[n] = priority
 	}
-	if h.places != nil {
-		h.places[n] = at
+	if h.handles != nil {
+		h.handles[n] = handle
 	}
 }
 
@@ -219,11 +246,11 @@ func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 
 func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
-		item, ok := sh.takeLocked()
+		item, priority, handle, ok := sh.handOut(sh.takeLocked())
 		if !ok {
 			break
 		}
-		h.put(n, item, sh.priorityTaken(), Place(sh.number))
+		h.put(n, item, priority, handle)
 	}
 	sh.served += uint16(n)
 	return n

@@ -90,8 +90,8 @@ func (f *fusedSets[T]) getAndDone(item T) {
 	}
 	f.oldest = next(f.oldest, f.ids)
 	hash := uint32(maphash.Comparable(f.seed, item))
-	if id, p := f.table.find(hash, item); f.table.at(id).step(finished) == retire {
-		f.table.remove(id, p)
+	if id, _ := f.table.find(hash, item); f.table.at(id).step(finished) == retire {
+		f.table.remove(id)
 	}
 }
 
@@ -146,8 +146,8 @@ func BenchmarkTableInsertRemove(b *testing.B) {
 				_, p := table.find(mix(uint32(newest)), newest)
 				table.insert(p, newest)
 				oldest := newest - uint64(items)
-				id, p := table.find(mix(uint32(oldest)), oldest)
-				table.remove(id, p)
+				id, _ := table.find(mix(uint32(oldest)), oldest)
+				table.remove(id)
 				newest++
 			}
 		})
@@ -172,8 +172,8 @@ func BenchmarkTableTide(b *testing.B) {
 			for b.Loop() {
 				t, keys := filledTable(items)
 				for _, item := range keys {
-					id, p := t.find(mix(uint32(item)), item)
-					t.remove(id, p)
+					id, _ := t.find(mix(uint32(item)), item)
+					t.remove(id)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")

@@ -20,22 +20,19 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 func (s *Set[T]) Cancel(item T) (was Canceled) {
 	hash := s.hash(item)
 	sh := s.shardOf(item, hash)
-	was, due := sh.cancel(item, uint32(hash))
-	s.settle(due)
-	if s.group != nil && was.Ready && s.mayLeave() {
-		s.wake() // for what they waited for may have been held back, and be gone
-	}
-	s.room.Look()
+	was, fx := sh.cancel(item, uint32(hash))
+	// What parked consumers wait for may have been held back, and be gone.
+	fx.wakes = s.group != nil && was.Ready && s.mayLeave()
+	s.after(fx)
 	return was
 }
 
-// cancel also returns the reports that the shard owed.
-func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, due reports) {
+func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, p := sh.find(item, hash)
+	id := sh.find(item, hash)
 	if id == 0 {
-		return was, 0
+		return was, fx
 	}
 	if sh.groups != nil {
 		sh.seatFor(id)
@@ -62,7 +59,7 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, due reports) {
 		sh.rare.canceled++
 	}
 	if e.phase() == idle {
-		sh.forget(id, p)
+		sh.forget(id)
 	}
-	return was, sh.reportsDue()
+	return was, effects{due: sh.reportsDue()}
 }

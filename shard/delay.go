@@ -15,7 +15,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 // Add, KeepNew cancels the delay, and with the other two the item waits on.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.measures != nil {
-		s.countRetry(item, d)
+		s.countRetryOf(item, d)
 	}
 	if d.Duration <= 0 && d.Policy == KeepEarliest {
 		s.addAtPriority(item, d.Priority)
@@ -94,31 +94,28 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	s.refresh()
 	sh.mu.Lock()
 	next, waits := sh.waitOn(item, to.hash, at, f)
-	outcome := ignore
+	fx := effects{}
 	if !waits {
-		if outcome = sh.addAtLocked(item, to, true, f.priority); outcome != ignore && f.delayed {
+		if fx = sh.addAtLocked(item, to, true, f.priority); fx.did != ignore && f.delayed {
 			sh.rare.fired++
 		}
 	}
-	if s.measures != nil && f.delayed && (waits || outcome != ignore) {
+	if s.measures != nil && f.delayed && (waits || fx.did != ignore) {
 		sh.needMeasures().delay.record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
-	switch {
-	case outcome == enqueue:
-		s.wake()
-	case waits && next < s.driver.armed.Load():
+	if waits && next < s.driver.armed.Load() {
 		s.driver.poke()
 	}
-	s.room.Look()
-	return waits || outcome != ignore
+	s.after(fx)
+	return waits || fx.did != ignore
 }
 
 // waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
 // wants that; within the limit. It returns the shard's next deadline: if the wheel was set
 // back, that may be another item's.
 func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
-	id, _ := sh.find(item, hash)
+	id := sh.find(item, hash)
 	if id == 0 || !sh.table.at(id).waiting() || f.policy != KeepOld && f.policy != KeepLatest {
 		return 0, false
 	}
@@ -250,28 +247,18 @@ func (sh *shard[T]) fire(id uint32) {
 // less, as a rule, whatever the number of timers due.
 const stepsPerHold = 128
 
-// expire makes items ready whose deadlines have passed, up to a bound, and reports
-// whether any became so, and which reports the shard owed.
-func (sh *shard[T]) expire(at reading) (queued bool, due reports) {
+// expire makes items ready whose deadlines have passed, up to a bound.
+func (sh *shard[T]) expire(at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel == nil || sh.set.closing.begun.Load() {
 		sh.next.Store(never)
-		return false, 0
+		return effects{}
 	}
 	before := sh.ready()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
-	return sh.ready() > before, sh.reportsDue()
-}
-
-// expireIn expires what is due in a shard, up to a bound, and tells who waits for that.
-func (s *Set[T]) expireIn(sh *shard[T], at reading) {
-	queued, due := sh.expire(at)
-	if queued {
-		s.wake()
-	}
-	s.settle(due)
+	return effects{wakes: sh.ready() > before, due: sh.reportsDue()}
 }
 
 // rewind sets the shard's wheel back.

@@ -16,8 +16,10 @@
 //	Priority → priority.go → wishes.go notes it → levels.go and heap.go beside fifo.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
 //	Again    → again.go → as an Add of what is in processing, also after a shutdown began
-//	DoneAt   → place.go → as Done, but Hash and Group are not called
-//	AddTo    → addto.go → as Add, likewise; PostponeAt → postpone.go
+//	End      → handle.go finds the entry of a claim → as Done, but nothing is hashed or looked up
+//	Retry    → again.go → as AddAfter and End in one; Postpone → postpone.go
+//	AddTo    → addto.go → as Add, but Hash and Group are not called
+//	All of these leave what is to do without the lock to effects.go
 //	Looks    → hold.go → look.go, list.go, left.go, info.go, group_info.go, timeleft.go; stats.go
 //	Ends     → shutdown.go, drain.go, retries.go; and idle.go, which ends nothing
 //

@@ -22,93 +22,126 @@ func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
 // doneIn is Done of an item of the shard. User code, the hooks, comes last.
 func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
-	outcome := sh.doneLocked(item, hash)
+	fx := sh.doneLocked(item, hash)
 	sh.mu.Unlock()
-	if outcome.wakes() {
-		s.wake()
-	}
-	if outcome.due != 0 {
-		s.settle(outcome.due)
-	}
-	if outcome.effect == ignore {
-		s.report(DoneWithoutGet, item) // nothing was released, so there is no watermark to report
-	} else if s.room != nil {
-		s.room.Look() // last, for it may panic
+	s.after(fx)
+	if fx.did == ignore {
+		s.report(DoneWithoutGet, item)
 	}
 }
 
-type doneOutcome struct {
-	effect effect
-	// freed says that a group that was held back is not any more.
-	freed bool
-	// due has the reports that the shard owed.
-	due reports
-}
-
-// wakes reports whether there is something for a sleeper.
-func (o doneOutcome) wakes() bool { return o.effect == enqueue || o.freed }
-
-func (sh *shard[T]) doneLocked(item T, hash uint32) (outcome doneOutcome) {
-	id, p := sh.find(item, hash)
+func (sh *shard[T]) doneLocked(item T, hash uint32) effects {
+	id, e := sh.inProcessing(item, hash)
 	if id == 0 {
 		sh.rare.misused++
-		return doneOutcome{effect: ignore}
+		return effects{}
+	}
+	return sh.finish(id, e)
+}
+
+// End ends a processing as [Set.Done] does, and reports whether it went on until then;
+// otherwise End changes nothing. If the clock or a hook panics, the processing has
+// ended all the same. End neither hashes nor reads the item.
+func (s *Set[T]) End(h Handle) (ended bool) {
+	if !s.ages {
+		return s.endNow(h)
+	}
+	defer func() { ended = s.endNow(h) }()
+	s.refreshForWork()
+	return ended
+}
+
+func (s *Set[T]) endNow(h Handle) (ended bool) {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	fx := sh.endLocked(h)
+	sh.mu.Unlock()
+	s.after(fx)
+	return fx.did != ignore
+}
+
+func (sh *shard[T]) endLocked(h Handle) (fx effects) {
+	if e := sh.claimed(h); e != nil {
+		fx = sh.finish(h.id, e)
+	}
+	return fx
+}
+
+// DoneAt is [Set.End] that counts and reports a misuse, as [Set.Done] does.
+func (s *Set[T]) DoneAt(item T, h Handle) {
+	if !s.End(h) {
+		s.misuse(item, h)
+	}
+}
+
+// misuse counts and reports that the processing of an item had ended already.
+func (s *Set[T]) misuse(item T, h Handle) {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	sh.rare.misused++
+	sh.mu.Unlock()
+	s.report(DoneWithoutGet, item)
+}
+
+// finish ends the processing of an entry.
+func (sh *shard[T]) finish(id uint32, e *entry[T]) (fx effects) {
+	fx.did = e.step(finished)
+	sh.processing--
+	if sh.set.ages {
+		sh.end(id, e)
+	}
+	if sh.groups != nil {
+		fx.wakes = sh.endInGroup()
+	}
+	if fx.did == enqueue {
+		sh.push(id, e)
+		fx.wakes = true
+		return fx
+	}
+	if e.waiting() {
+		sh.stamp(id)
+	} else {
+		sh.forget(id)
+	}
+	if sh.owes != 0 {
+		fx.due = sh.reportsDue()
+	}
+	return fx
+}
+
+// find looks item up. The id is 0 if the shard knows nothing of it.
+func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
+	if sh.table != nil {
+		id, _ = sh.table.find(hash, item)
+	}
+	return id
+}
+
+// inProcessing looks an item up that is in processing, and seats its group. The
+// id is 0 if the item is not.
+func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
+	if id = sh.find(item, hash); id == 0 {
+		return 0, nil
+	}
+	if e = sh.table.at(id); !e.inFlight() {
+		return 0, nil
 	}
 	if sh.groups != nil {
 		sh.seatFor(id)
 	}
-	e := sh.table.at(id)
-	outcome.effect = e.step(finished)
-	switch outcome.effect {
-	case ignore:
-		sh.rare.misused++
-	case enqueue:
-		sh.processing--
-		if sh.set.ages {
-			sh.end(id, e)
-		}
-		if sh.groups != nil {
-			outcome.freed = sh.endInGroup()
-		}
-		sh.push(id, e)
-	case retire:
-		sh.processing--
-		if sh.set.ages {
-			sh.end(id, e)
-		}
-		if sh.groups != nil {
-			outcome.freed = sh.endInGroup()
-		}
-		if e.waiting() {
-			sh.stamp(id)
-		} else {
-			sh.forget(id, p)
-		}
-		if sh.owes != 0 {
-			outcome.due = sh.reportsDue()
-		}
-	}
-	return outcome
-}
-
-// find looks item up. The id is 0 if the shard knows nothing of it.
-func (sh *shard[T]) find(item T, hash uint32) (id uint32, p position) {
-	if sh.table != nil {
-		id, p = sh.table.find(hash, item)
-	}
-	return id, p
+	return id, e
 }
 
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
-func (sh *shard[T]) forget(id uint32, p position) {
+func (sh *shard[T]) forget(id uint32) {
 	if sh.set.room != nil {
 		sh.set.room.Leave(1)
 	}
 	if sh.groups != nil {
 		sh.leaveGroup(id)
 	}
-	sh.table.remove(id, p)
+	sh.table.remove(id)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
 		sh.table, sh.wheel, sh.groups = nil, nil, nil

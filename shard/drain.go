@@ -255,7 +255,7 @@ func (s *Set[T]) expireAll() {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		for more := true; more; more = sh.next.Load() != never {
-			s.expireIn(sh, reading{now: never})
+			s.publish(sh.expire(reading{now: never}))
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (d *driver[T]) expireDue() {
 				continue
 			}
 			more = true
-			d.set.expireIn(sh, at)
+			d.set.publish(sh.expire(at))
 		}
 	}
 }

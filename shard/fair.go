@@ -6,15 +6,15 @@ package shard
 // gets as much as one that has a shard for itself.
 
 // takeFairly is take for a set with groups.
-func (s *Set[T]) takeFairly() (item T, priority int, at Place, ok bool) {
+func (s *Set[T]) takeFairly() (item T, priority int, h Handle, ok bool) {
 	lane := s.lane()
 	for {
 		sh := s.lockInTurn(lane)
 		if sh == nil {
-			return item, 0, 0, false
+			return item, 0, Handle{}, false
 		}
-		var over bool
-		item, over, ok = sh.takeInTurn()
+		id, over := sh.takeInTurn()
+		item, _, h, ok = sh.handOut(id)
 		if ok {
 			priority = sh.groups.taken
 		}
@@ -23,7 +23,7 @@ func (s *Set[T]) takeFairly() (item T, priority int, at Place, ok bool) {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
 		if ok || len(s.shards) == 1 {
-			return item, priority, Place(sh.number), ok
+			return item, priority, h, ok
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}
@@ -39,26 +39,26 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 
 // takeInTurn hands out an item of the group whose turn it is. It also reports whether the
 // round is over.
-func (sh *shard[T]) takeInTurn() (item T, over, ok bool) {
+func (sh *shard[T]) takeInTurn() (id uint32, over bool) {
 	g := sh.groups
 	if g == nil || g.turn == 0 {
-		return item, false, false
+		return 0, false
 	}
 	g.left = min(g.left, g.weights) // it may have been of groups that are gone
-	id := g.turn
-	sh.seat(id)
-	item, _ = sh.takeLocked()
+	of := g.turn
+	sh.seat(of)
+	id = sh.takeLocked()
 	g.taken = sh.priorityTaken()
-	state := g.at(id)
+	state := g.at(of)
 	state.processing++
-	sh.hold(id, state)
+	sh.hold(of, state)
 	if state.place == inRing {
 		g.serve(state)
 	}
 	if g.left--; g.left <= 0 {
 		g.left, over = g.weights, true
 	}
-	return item, over, true
+	return id, over
 }
 
 // serve counts what the group whose turn it is was handed out, and ends its turn when that

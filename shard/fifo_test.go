@@ -32,7 +32,7 @@ func TestFIFOAgainstModel(t *testing.T) {
 				want = append(want, item)
 			},
 			"take": func(t *rapid.T) {
-				item, ok := sh.takeLocked()
+				item, _, _, ok := sh.handOut(sh.takeLocked())
 				if ok != (len(want) > 0) || ok && item != want[0] {
 					t.Fatalf("the FIFO gave item %d, %v, not the first of %v", item, ok, want)
 				}

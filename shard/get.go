@@ -9,8 +9,7 @@ import (
 // other Get returns it. It blocks while nothing is ready. After a shutdown it
 // returns what is still ready, and otherwise the zero T and true, at once.
 func (s *Set[T]) Get() (item T, shutdown bool) {
-	if item, _, _, ok := s.take(); ok {
-		s.setWatchdog()
+	if item, _, _, ok := s.TryTake(); ok {
 		return item, false
 	}
 	var one [1]T
@@ -28,8 +27,7 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
-	if item, _, _, ok := s.take(); ok {
-		s.setWatchdog()
+	if item, _, _, ok := s.TryTake(); ok {
 		return item, nil
 	}
 	var one [1]T
@@ -49,24 +47,23 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 	return n, nil
 }
 
-// take hands out an item, with its priority and its place, if one is ready.
-func (s *Set[T]) take() (item T, priority int, at Place, ok bool) {
+// take hands out an item, with its priority and its Handle, if one is ready.
+func (s *Set[T]) take() (item T, priority int, h Handle, ok bool) {
 	s.refreshForWork()
 	return s.takeNow()
 }
 
 // takeNow is take without a look at the clock, so it calls no user code.
-func (s *Set[T]) takeNow() (item T, priority int, at Place, ok bool) {
+func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	if s.group != nil {
 		return s.takeFairly()
 	}
 	if len(s.shards) == 1 {
 		sh := &s.shards[0]
 		sh.mu.Lock()
-		item, ok = sh.takeLocked()
-		priority = sh.priorityTaken()
+		item, priority, h, ok = sh.handOut(sh.takeLocked())
 		sh.mu.Unlock()
-		return item, priority, 0, ok
+		return item, priority, h, ok
 	}
 	lane := s.lane()
 	if u := s.urgency.Load(); u != nil {
@@ -75,33 +72,53 @@ func (s *Set[T]) takeNow() (item T, priority int, at Place, ok bool) {
 	for {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
-			return item, 0, 0, false
+			return item, 0, Handle{}, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		item, ok = sh.takeLocked()
-		priority = sh.priorityTaken()
+		item, priority, h, ok = sh.handOut(sh.takeLocked())
 		sh.mu.Unlock()
 		if ok {
-			return item, priority, Place(sh.number), true
+			return item, priority, h, true
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}
 }
 
-// takeLocked hands out the item at the head of the FIFO: it is pull from there, in line,
-// for a call more would cost 2 % of a cycle.
-func (sh *shard[T]) takeLocked() (item T, ok bool) {
+// handOut returns what is to be known of the entry that was taken last, 0 if none was.
+func (sh *shard[T]) handOut(id uint32) (item T, priority int, h Handle, ok bool) {
+	if id == 0 {
+		return item, 0, h, false
+	}
+	e := sh.table.at(id)
+	return e.item, sh.priorityTaken(), sh.handle(id, e), true
+}
+
+// begin begins the processing of an entry that was taken out of its line.
+func (sh *shard[T]) begin(id uint32, e *entry[T]) {
+	e.step(taken)
+	sh.table.setFence(id, e, 2*sh.count.added)
+	if sh.set.ages {
+		sh.noteBegin(id, e)
+	}
+	sh.processing++
+	sh.fruitless = 0
+}
+
+// takeLocked takes the entry at the head of the FIFO into processing, and returns its id,
+// 0 if there is none: it is pull from there, in line, because a call more would cost 2 %
+// of a cycle.
+func (sh *shard[T]) takeLocked() (id uint32) {
 	if l := sh.levels; l != nil {
 		if l.ranked {
 			return sh.takeRanked()
 		}
 		l.taken = l.served.priority
 	}
-	id := sh.fifo.head
+	id = sh.fifo.head
 	if id == 0 {
-		return item, false
+		return 0
 	}
 	e := sh.table.at(id)
 	sh.fifo.length--
@@ -112,11 +129,6 @@ func (sh *shard[T]) takeLocked() (item T, ok bool) {
 			sh.becameEmpty()
 		}
 	}
-	e.step(taken)
-	if sh.set.ages {
-		sh.begin(id, e)
-	}
-	sh.processing++
-	sh.fruitless = 0
-	return e.item, true
+	sh.begin(id, e)
+	return id
 }

@@ -25,7 +25,7 @@ type index struct {
 	depth uint8
 	// atDepth counts the segments that use all depth bits. At 0 the directory
 	// can halve.
-	atDepth int
+	atDepth int32
 }
 
 type segment struct {

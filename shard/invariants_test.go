@@ -48,7 +48,7 @@ func checkIndex(t failer, x *index) (hashes map[uint32]uint32) {
 		t.Fatalf("the directory has %d places at depth %d", len(x.directory), x.depth)
 	}
 	hashes = map[uint32]uint32{}
-	atDepth, seen := 0, map[*segment]bool{}
+	atDepth, seen := int32(0), map[*segment]bool{}
 	for first := 0; first < len(x.directory); {
 		s := x.directory[first]
 		if seen[s] || s.depth > x.depth {

@@ -68,9 +68,9 @@ func TestEntrySizes(t *testing.T) {
 		got                uintptr
 		want, wantOn32Bits uintptr
 	}{
-		{"entry[string]", unsafe.Sizeof(entry[string]{}), 24, 16},
-		{"entry[uint64]", unsafe.Sizeof(entry[uint64]{}), 16, 16},
-		{"entry[request]", unsafe.Sizeof(entry[request]{}), 40, 24},
+		{"entry[string]", unsafe.Sizeof(entry[string]{}), 32, 24},
+		{"entry[uint64]", unsafe.Sizeof(entry[uint64]{}), 24, 24},
+		{"entry[request]", unsafe.Sizeof(entry[request]{}), 48, 32},
 		{"slot", unsafe.Sizeof(slot{}), 8, 8},
 	} {
 		want := test.want

@@ -223,7 +223,7 @@ func (sh *shard[T]) priorityTaken() int {
 }
 
 // takeRanked is takeLocked where lower levels are served now and then.
-func (sh *shard[T]) takeRanked() (item T, ok bool) {
+func (sh *shard[T]) takeRanked() (id uint32) {
 	l := sh.levels
 	if l.takes++; (len(sh.set.shards) == 1 || sh.groups != nil) && l.takes%sh.set.lowerEvery == 0 {
 		return sh.takePassedOver()
@@ -232,19 +232,18 @@ func (sh *shard[T]) takeRanked() (item T, ok bool) {
 }
 
 // takePassedOver hands out the head of the level that was passed over longest.
-func (sh *shard[T]) takePassedOver() (item T, ok bool) {
+func (sh *shard[T]) takePassedOver() (id uint32) {
 	if sh.fifo.head == 0 {
-		return item, false
+		return 0
 	}
 	return sh.takeFrom(sh.levels.first)
 }
 
 // takeFrom hands out the head of a level, which then is the last in the order of those that
 // were passed over.
-func (sh *shard[T]) takeFrom(v *level) (item T, ok bool) {
-	id := sh.listOf(v).head
-	if id == 0 {
-		return item, false
+func (sh *shard[T]) takeFrom(v *level) (id uint32) {
+	if id = sh.listOf(v).head; id == 0 {
+		return 0
 	}
 	e := sh.table.at(id)
 	sh.leave(v, id, e)
@@ -252,14 +251,9 @@ func (sh *shard[T]) takeFrom(v *level) (item T, ok bool) {
 		sh.levels.unrank(v)
 		sh.levels.rank(v)
 	}
-	e.step(taken)
 	sh.levels.taken = v.priority
-	if sh.set.ages {
-		sh.begin(id, e)
-	}
-	sh.processing++
-	sh.fruitless = 0
-	return e.item, true
+	sh.begin(id, e)
+	return id
 }
 
 // listOf returns where the items of a level are.

@@ -453,7 +453,7 @@ func drainAll(s *Set[int]) {
 	for i := range s.shards {
 		for sh := &s.shards[i]; sh.length() > 0; {
 			sh.mu.Lock()
-			item, _ := sh.takeLocked()
+			item, _, _, _ := sh.handOut(sh.takeLocked())
 			sh.mu.Unlock()
 			s.Done(item)
 		}

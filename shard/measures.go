@@ -100,13 +100,18 @@ func (m *measures) askedAt(id uint32, ready uint64) uint64 {
 	return ready
 }
 
-// countRetry counts an add that comes with a delay or asks for one. As in client-go, it does
+// countRetryOf counts an add that comes with a delay or asks for one. As in client-go, it does
 // so also for what waits already, and not after a shutdown.
-func (s *Set[T]) countRetry(item T, d Delay) {
-	if !d.Retry || s.ShuttingDown() || item != item { //nolint:staticcheck // NaN is not
-		return
+func (s *Set[T]) countRetryOf(item T, d Delay) {
+	if d.Retry && item == item { //nolint:staticcheck // NaN is not
+		s.countRetry()
 	}
-	s.lane().retries.Add(1)
+}
+
+func (s *Set[T]) countRetry() {
+	if !s.ShuttingDown() {
+		s.lane().retries.Add(1)
+	}
 }
 
 // CountBackOff counts a delay that the limiter was asked for, unless a shutdown has begun.

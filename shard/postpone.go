@@ -10,73 +10,65 @@ type Deadline struct {
 
 // DeadlineIn returns when a delay ends that begins now. It reads the clock, and
 // changes nothing.
-func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
-	now, f := s.time.filing(Delay{Duration: delay})
+func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline { return s.deadline(Delay{Duration: delay}) }
+
+func (s *Set[T]) deadline(d Delay) Deadline {
+	now, f := s.time.filing(d)
 	return Deadline{s.driver.taken(now), f}
 }
 
-// PlaceOf returns the place of an item. It calls the user's functions, and may
-// read the clock, as an operation does at its start; it changes nothing.
-func (s *Set[T]) PlaceOf(item T) Place {
-	s.refreshForWork()
-	return Place(s.shardOf(item, s.hash(item)).number)
-}
-
-// PostponeAt has an item that is in processing at a place wait until a deadline,
-// and reports whether it is in processing. The run that comes then also serves the
+// Postpone has an item whose processing goes on wait until a deadline, and reports
+// whether the processing goes on. The run that comes then also serves the
 // adds that came during the processing. If addsGoFirst is set and there were any,
-// PostponeAt does nothing: the item comes again at its Done. So it does once a
+// Postpone does nothing: the item comes again at its Done. So it does once a
 // shutdown has begun, but for a Drain that takes retries in.
 //
 // The deadline is to have a delay of more than 0. No user code is called before the
 // item waits; if the clock panics after that, it waits all the same.
-func (s *Set[T]) PostponeAt(item T, at Place, d Deadline, addsGoFirst bool) (inProcessing bool) {
-	sh, hash := &s.shards[at], uint32(s.hash(item))
+func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing bool) {
+	sh := s.lockSwept(h)
+	e := sh.claimed(h)
+	deadline := uint64(never)
+	switch {
+	case e == nil:
+	case !s.TakesBack():
+		sh.apply(h.id, e)
+	case !addsGoFirst || e.phase() != dirty:
+		if e.step(canceled) == unmark && s.ages {
+			sh.unmark(h.id)
+		}
+		deadline = sh.fileAgain(h.id, e, d)
+	}
+	sh.mu.Unlock()
+	s.watchDeadline(deadline, d)
+	if deadline != never && s.measures != nil {
+		s.countRetry()
+	}
+	return e != nil
+}
+
+// lockSwept locks the shard of a Handle, when a sweep under way there is over: what is
+// filed after that is not to be swept.
+func (s *Set[T]) lockSwept(h Handle) *shard[T] {
+	sh := &s.shards[h.shard]
 	sh.mu.Lock()
 	for s.TakesBack() && sh.sweeping() {
-		sh.mu.Unlock() // what is filed now is not to be swept
+		sh.mu.Unlock()
 		s.sweepSome(sh)
 		sh.mu.Lock()
 	}
-	id, e := sh.inProcessing(item, hash)
-	deadline := uint64(never)
-	switch {
-	case id == 0:
-	case !s.TakesBack():
-		sh.apply(id, e)
-	case !addsGoFirst || e.phase() != dirty:
-		deadline = sh.postpone(id, e, d)
-		if s.measures != nil {
-			s.countRetry(item, Delay{Retry: true})
-		}
-	}
-	sh.mu.Unlock()
+	return sh
+}
+
+// watchDeadline has the driver come for a deadline that was filed; never is none.
+func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
 	if deadline != never && s.driver.mayMiss(deadline, d.at.now) {
 		s.driver.poke()
 	}
-	return id != 0
 }
 
-// inProcessing looks an item up that is in processing, and seats its group. The
-// id is 0 if the item is not.
-func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
-	if id, _ = sh.find(item, hash); id == 0 {
-		return 0, nil
-	}
-	if e = sh.table.at(id); e.phase() != processing && e.phase() != dirty {
-		return 0, nil
-	}
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
-	return id, e
-}
-
-// postpone files the timer of an item in processing, which is not dirty any more.
-func (sh *shard[T]) postpone(id uint32, e *entry[T], d Deadline) (deadline uint64) {
-	if e.step(canceled) == unmark && sh.set.ages {
-		sh.unmark(id)
-	}
+// fileAgain files the timer of an item in processing, and counts the retry.
+func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint64) {
 	if sh.wheel == nil {
 		sh.wheel = newWheel(d.at.now)
 	}

@@ -20,15 +20,16 @@ func TestPostpone(t *testing.T) {
 				fake := clock.NewFake(start)
 				config.Clock, config.Shards = fake, 2
 				s := newTestSet(t, config)
-				at := s.PlaceOf(1)
-				require.False(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				at := s.HandleOf(1)
+				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
 				s.Add(1)
-				require.False(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
 				s.Get()
+				at = s.HandleOf(1)
 				if dirty {
 					s.Add(1)
 				}
-				require.True(t, s.PostponeAt(1, at, s.DeadlineIn(time.Second), addsGoFirst))
+				require.True(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst))
 				s.AddTo(1, s.AddressOf(1), true)
 				checkSet(t, s)
 				s.DoneAt(1, at)
@@ -42,7 +43,8 @@ func TestPostpone(t *testing.T) {
 				}
 				require.Equal(t, 1, s.Len())
 				s.Get()
-				s.DoneAt(1, at)
+				require.False(t, s.End(at), "it is another processing")
+				s.Done(1)
 				require.Zero(t, s.Stats().Held)
 			}
 		}
@@ -58,14 +60,14 @@ func TestPostponeEarlierThanTheWheel(t *testing.T) {
 		s.AddAfter(2, time.Minute)
 		s.Add(1)
 		s.Get()
-		at, d := s.PlaceOf(1), s.DeadlineIn(time.Second)
+		at, d := s.HandleOf(1), s.DeadlineIn(time.Second)
 		fake.Step(time.Minute)
 		require.Equal(t, 1, s.Len())
 		if back {
 			fake.Step(-time.Minute)
 			d = s.DeadlineIn(time.Second)
 		}
-		require.True(t, s.PostponeAt(1, at, d, false))
+		require.True(t, s.Postpone(at, d, false))
 		s.DoneAt(1, at)
 		if back {
 			fake.Step(time.Second - 1)
@@ -84,8 +86,8 @@ func TestPostponeAfterAShutdown(t *testing.T) {
 	s.Get()
 	d := s.DeadlineIn(time.Second)
 	s.ShutDown()
-	require.True(t, s.PostponeAt(1, 0, d, false))
-	s.DoneAt(1, 0)
+	require.True(t, s.Postpone(s.HandleOf(1), d, false))
+	s.DoneAt(1, s.HandleOf(1))
 	require.Equal(t, 1, s.Len())
 	s.AddTo(2, s.AddressOf(2), true)
 	s.AddTo(2, s.AddressOf(2), false)

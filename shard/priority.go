@@ -10,53 +10,42 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 		return
 	}
 	sh, to := s.addressOf(item, s.hash(item))
-	s.addIn(sh, item, to, priority)
-}
-
-// addIn is addAtPriority of an item whose address is known.
-func (s *Set[T]) addIn(sh *shard[T], item T, to address, priority int) (outcome effect) {
 	s.refresh()
 	sh.mu.Lock()
-	outcome = sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
-	inVain := sh.inVain(outcome)
+	fx := sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
 	sh.mu.Unlock()
-	switch {
-	case outcome == enqueue:
-		s.wake()
-	case inVain:
-		s.yield()
-	}
-	s.room.Look() // last, for it may panic
-	return outcome
+	s.after(fx)
 }
 
 // addAtLocked is addLocked of an item that is to have a priority at least.
-func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority int) (outcome effect) {
+func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority int) effects {
 	if priority == 0 {
 		return sh.addLocked(item, to, cancelDelay)
 	}
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) { // as in addLocked
 		sh.rare.dropped++
-		return ignore
+		return effects{}
 	}
 	id, e := sh.entryFor(item, to)
 	sh.needLevels() // of its group, which is seated now
 	if e.waiting() && cancelDelay {
-		priority = max(priority, sh.table.wishes.wait(id)) // for the add that waited is served, too
-		sh.stopWaiting(id, e)
+		priority = max(priority, sh.endWait(id, e)) // for the add that waited is served, too
 	}
 	return sh.applyAt(id, e, priority)
 }
 
 // applyInstead adds an item whose delay ends thereby, unless it becomes ready by that.
-func (sh *shard[T]) applyInstead(id uint32, e *entry[T]) (outcome effect) {
-	if sh.table.wishes == nil {
-		sh.stopWaiting(id, e)
-		return sh.apply(id, e)
+func (sh *shard[T]) applyInstead(id uint32, e *entry[T]) effects {
+	return sh.applyWith(id, e, max(0, sh.endWait(id, e)))
+}
+
+// endWait cancels an item's delay, and returns the priority with which it waited.
+func (sh *shard[T]) endWait(id uint32, e *entry[T]) (priority int) {
+	if sh.table.wishes != nil {
+		priority = sh.table.wishes.wait(id)
 	}
-	priority := max(0, sh.table.wishes.wait(id))
 	sh.stopWaiting(id, e)
-	return sh.applyWith(id, e, priority)
+	return priority
 }
 
 // applyWaited adds an item whose delay has ended, with the priority that it waited with.
@@ -67,7 +56,7 @@ func (sh *shard[T]) applyWaited(id uint32, e *entry[T]) {
 }
 
 // applyWith is apply of an add that asks for a priority.
-func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) (outcome effect) {
+func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) effects {
 	if sh.levels == nil && priority == 0 {
 		return sh.apply(id, e)
 	}
@@ -76,28 +65,26 @@ func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) (outcome eff
 }
 
 // applyAt is apply, with levels.
-func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) (outcome effect) {
-	outcome = e.step(added)
-	switch outcome {
+func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) effects {
+	switch e.step(added) {
 	case enqueue:
 		sh.count.added++
 		sh.table.wishes.setRun(id, priority)
 		sh.file(sh.levels.of(priority), id, e)
 		sh.stamp(id)
+		return effects{did: enqueue, wakes: true}
 	case mark:
 		sh.count.added++
 		if sh.set.ages {
 			sh.mark(id)
 		}
 		sh.table.wishes.setRun(id, priority)
-	case merge:
-		sh.count.merged++
-		sh.fruitless++
-		if priority > sh.table.wishes.run(id) {
-			sh.raise(id, e, priority)
-		}
+		return effects{did: mark}
 	}
-	return outcome
+	if priority > sh.table.wishes.run(id) {
+		sh.raise(id, e, priority)
+	}
+	return sh.merged()
 }
 
 // raise gives a higher priority to an item that is ready or dirty.

@@ -42,57 +42,11 @@ func (s *Set[T]) TakesBack() bool {
 // takesBack reports, once adds are refused, whether that of this item is not. It is
 // to be called under the lock: see addLocked.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
-	return sh.set.closing.retries.Taken() && sh.isInProcessing(item, hash)
-}
-
-func (sh *shard[T]) isInProcessing(item T, hash uint32) bool {
+	if !sh.set.closing.retries.Taken() {
+		return false
+	}
 	id, _ := sh.inProcessing(item, hash)
 	return id != 0
-}
-
-// GiveBackAt is AddWith of an item that is in processing at a place, and reports
-// whether it was taken in: once a shutdown has begun, only a Drain that takes retries
-// in lets it. It calls no user code but the clock and the hooks. If one of these
-// panics, the item is in nevertheless, perhaps without the delay. (After a stray Done
-// the item is in processing no more: then it is AddWith, which calls Hash.)
-func (s *Set[T]) GiveBackAt(item T, at Place, d Delay) (taken bool) {
-	sh, to := &s.shards[at], address{hash: uint32(s.hash(item))}
-	if !sh.hasInProcessing(item, to.hash) { // somebody else has said its Done
-		taken = s.TakesBack()
-		s.AddWith(item, d)
-		return taken
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			sh.comeAnyway(item, to.hash)
-		}
-	}()
-	if s.measures != nil {
-		s.countRetry(item, d)
-	}
-	if d.Duration <= 0 && d.Policy == KeepEarliest {
-		taken = s.addIn(sh, item, to, d.Priority) != ignore
-	} else {
-		taken = s.fileIn(sh, item, to, d)
-	}
-	returned = true
-	return taken
-}
-
-func (sh *shard[T]) hasInProcessing(item T, hash uint32) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.isInProcessing(item, hash)
-}
-
-// comeAnyway sees to it that an item in processing comes again.
-func (sh *shard[T]) comeAnyway(item T, hash uint32) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if id, e := sh.inProcessing(item, hash); id != 0 && !e.waiting() {
-		sh.apply(id, e)
-	}
 }
 
 // sweep deals with what waits when a Drain begins that takes retries in. It puts
@@ -139,19 +93,16 @@ func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep !
 
 // sweepSome does a part of a sweep, and reports whether there is more.
 func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
-	queued, more, due := sh.sweepPart()
-	if queued {
-		s.wake()
-	}
-	s.settle(due)
+	fx, more := sh.sweepPart()
+	s.publish(fx)
 	return more
 }
 
-func (sh *shard[T]) sweepPart() (queued, more bool, due reports) {
+func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if !sh.sweeping() {
-		return false, false, 0
+		return fx, false
 	}
 	before := sh.ready()
 	if sh.wheel.sweep() {
@@ -160,5 +111,5 @@ func (sh *shard[T]) sweepPart() (queued, more bool, due reports) {
 	} else {
 		more = true
 	}
-	return sh.ready() > before, more, sh.reportsDue()
+	return effects{wakes: sh.ready() > before, due: sh.reportsDue()}, more
 }

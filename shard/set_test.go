@@ -346,7 +346,7 @@ func TestFruitlessAddsYield(t *testing.T) {
 		for range n {
 			hash := s.hash(1)
 			sh := s.shardOf(1, hash)
-			if sh.inVain(sh.addLocked(1, address{hash: uint32(hash)}, false)) && s.lot.wokenWaits() {
+			if sh.addLocked(1, address{hash: uint32(hash)}, false).yields && s.lot.wokenWaits() {
 				yields++
 			}
 		}

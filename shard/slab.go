@@ -22,6 +22,8 @@ type slab[T comparable] struct {
 	since *stamps
 	// groups has the groups of the entries, by their ids, if there are any.
 	groups *chunked.Array[uint32]
+	// fences has the upper halves of the entries' fences; nil while all are 0.
+	fences *chunked.Array[uint32]
 	// wishes has the priorities of the entries; nil while all are 0.
 	wishes *wishes
 }
@@ -94,6 +96,9 @@ func (s *slab[T]) dropColumns(c int32) {
 	}
 	if s.groups != nil && s.groups.Lookup(uint32(column)*chunked.ChunkCells) != nil {
 		s.groups.Drop(column)
+	}
+	if s.fences != nil && s.fences.Lookup(uint32(column)*chunked.ChunkCells) != nil {
+		s.fences.Drop(column)
 	}
 	if s.wishes != nil {
 		s.wishes.dropRuns(column)

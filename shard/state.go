@@ -17,7 +17,8 @@ const (
 	idle phase = iota
 	// ready: in the shard's FIFO, for a Get to take.
 	ready
-	// processing: handed out by a Get, and not yet Done.
+	// processing: handed out by a Get, and not yet Done. (The phases from here on are in
+	// flight.)
 	processing
 	// dirty: processing, and added again since; its Done makes it ready.
 	dirty

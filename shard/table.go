@@ -47,7 +47,7 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 // insert makes an entry for item, for which find returned 0 and p.
 func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	id, e = t.allocate()
-	e.item = item
+	e.item, e.hash = item, p.hash
 	t.live++
 	if p.segment.full() {
 		t.index.insert(p.hash, id)
@@ -58,10 +58,12 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// remove forgets the entry that find returned with p.
-func (t *table[T]) remove(id uint32, p position) {
+// remove forgets an entry.
+func (t *table[T]) remove(id uint32) {
+	e := t.at(id)
+	p := t.locate(id, e.hash)
 	t.index.remove(p.segment, p.slot, p.hash)
-	t.release(id, t.at(id))
+	t.release(id, e)
 	t.live--
 	if t.live == 0 {
 		t.emptied++

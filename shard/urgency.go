@@ -240,7 +240,7 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 }
 
 // takeByPriority is take for a set with a board.
-func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, at Place, ok bool) {
+func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, h Handle, ok bool) {
 	for {
 		lower := s.lowerEvery > 0 && lane.gets.Add(1)%s.lowerEvery == 0
 		var sh *shard[T]
@@ -250,20 +250,21 @@ func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, a
 			sh = s.lockUrgent(u, lane.turn.Load())
 		}
 		if sh == nil {
-			return item, 0, 0, false
+			return item, 0, Handle{}, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
+		id := uint32(0)
 		if lower && sh.levels != nil {
-			item, ok = sh.takePassedOver()
+			id = sh.takePassedOver()
 		} else {
-			item, ok = sh.takeLocked()
+			id = sh.takeLocked()
 		}
-		priority = sh.priorityTaken()
+		item, priority, h, ok = sh.handOut(id)
 		sh.mu.Unlock()
 		if ok {
-			return item, priority, Place(sh.number), true
+			return item, priority, h, true
 		}
 		// Another consumer emptied the shard between our look and its lock.
 	}

@@ -1,0 +1,155 @@
+package shard
+
+import (
+	"context"
+
+	"github.com/shardq/shardq/internal/chunked"
+)
+
+// A Handle names one processing of an item: from a hand-out to the Done that ends it.
+// With it, the processing can be ended without hashing or comparing the item, so that
+// no code of the user's is called that might panic. A Handle whose processing has
+// ended names nothing, also while the item is in another processing.
+//
+// The zero Handle names nothing. A Handle is a value: its copies name the same.
+type Handle struct {
+	// fence is twice the number of adds that the shard had counted at the hand-out, plus
+	// 1 once the Handle is sealed. An item is added between two of its hand-outs, and an
+	// entry's id goes to another item by an add, so that id and fence name one processing.
+	fence uint64
+	id    uint32
+	shard uint16
+}
+
+// Fence returns a number that is greater for each later hand-out of the same item.
+func (h Handle) Fence() uint64 { return h.fence >> 1 }
+
+// sealed marks a fence. See Seal.
+const sealed = 1
+
+// handle returns the Handle of the processing that an entry is in.
+func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
+	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
+}
+
+// setFence gives an entry a fence. The upper half is kept in a column that there is once
+// it is not 0: after two billion adds to the shard.
+func (t *table[T]) setFence(id uint32, e *entry[T], fence uint64) {
+	e.fence = uint32(fence)
+	if upper := uint32(fence >> 32); upper != 0 || t.fences != nil {
+		t.setUpperFence(id, upper)
+	}
+}
+
+func (t *table[T]) setUpperFence(id, upper uint32) {
+	if t.fences == nil {
+		t.fences = &chunked.Array[uint32]{}
+	}
+	*t.fences.Extend(id) = upper
+}
+
+func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
+	if t.fences == nil {
+		return uint64(e.fence)
+	}
+	return uint64(t.upperFence(id))<<32 | uint64(e.fence)
+}
+
+func (t *table[T]) upperFence(id uint32) uint32 {
+	if upper := t.fences.Lookup(id); upper != nil {
+		return *upper
+	}
+	return 0
+}
+
+// claimed returns the entry of the processing that h names, with its group selected,
+// or nil if that has ended.
+func (sh *shard[T]) claimed(h Handle) *entry[T] {
+	if sh.table == nil {
+		return nil
+	}
+	e := sh.table.cells.Lookup(h.id)
+	if e == nil || !e.inFlight() || e.fence != uint32(h.fence) || sh.table.fenceOf(h.id, e) != h.fence {
+		return nil
+	}
+	if sh.groups != nil {
+		sh.seatFor(h.id)
+	}
+	return e
+}
+
+// Take is [Set.GetContext] that also returns the priority with which the item was
+// ready, and the Handle of its processing.
+func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, 0, Handle{}, err
+	}
+	if item, priority, h, ok := s.TryTake(); ok {
+		return item, priority, h, nil
+	}
+	var one [1]T
+	var its [1]int
+	var handles [1]Handle
+	_, err = s.awaitContext(ctx, hand[T]{one[:], its[:], handles[:]})
+	return one[0], its[0], handles[0], err
+}
+
+// TryTake is [Set.Take] that does not wait: it reports false if nothing is ready.
+func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
+	item, priority, h, ok = s.take()
+	if ok {
+		s.setWatchdog()
+	}
+	return item, priority, h, ok
+}
+
+// TakeBatch is [Set.GetBatch] that also returns the priorities with which the items
+// were ready, and the Handles, each in a slice that has as much room as dst, or is nil.
+func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
+	return s.getSome(ctx, hand[T]{dst, priorities, handles})
+}
+
+// TryTakeBatch is [Set.TakeBatch] that does not wait.
+func (s *Set[T]) TryTakeBatch(dst []T, priorities []int, handles []Handle) (n int) {
+	return s.takeSome(hand[T]{dst, priorities, handles})
+}
+
+// Valid reports whether the processing that h names goes on.
+func (s *Set[T]) Valid(h Handle) bool {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.claimed(h) != nil
+}
+
+// Seal returns another Handle of the same processing, in place of h, which names
+// nothing any more. So whoever seals a Handle is the one who ends the processing, and can
+// call code of the user's before. It reports false if h names nothing.
+func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
+	sh := &s.shards[h.shard]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.claimed(h)
+	if e == nil {
+		return h, false
+	}
+	e.fence |= sealed
+	h.fence |= sealed
+	return h, true
+}
+
+// HandleOf returns the Handle of an item in processing, or the zero Handle if it is not.
+// It calls the user's functions, and may read the clock, as an operation does at its
+// start.
+func (s *Set[T]) HandleOf(item T) Handle {
+	s.refreshForWork()
+	hash := s.hash(item)
+	sh := s.shardOf(item, hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id, e := sh.inProcessing(item, uint32(hash))
+	if id == 0 {
+		return Handle{}
+	}
+	return sh.handle(id, e)
+}

@@ -1,0 +1,226 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// A fusedClock panics at one call of Now.
+type fusedClock struct {
+	*clock.Fake
+	calls, fuse int // panics at call number fuse; 0 is never
+}
+
+func (c *fusedClock) Now() time.Time {
+	if c.calls++; c.calls == c.fuse {
+		panic("fuse")
+	}
+	return c.Fake.Now()
+}
+
+// TestC17HandlesNeedNoUserCode: what was handed out can be ended, and asked for
+// again, though all that routes it panics.
+func TestC17HandlesNeedNoUserCode(t *testing.T) {
+	for name, routing := range map[string]func(broken *bool) Config[int]{
+		"hash": func(broken *bool) Config[int] {
+			return Config[int]{Route: func(int) uint64 { require.False(t, *broken); return 7 }}
+		},
+		"group": func(broken *bool) Config[int] {
+			return Config[int]{Group: func(int) string { require.False(t, *broken); return "g" }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := false
+			config := routing(&broken)
+			config.Shards = 16
+			s := newTestSet(t, config)
+			s.AddBatch([]int{1, 2, 3})
+			broken = true
+			item, _, at, err := s.Take(context.Background())
+			require.NoError(t, err)
+			require.True(t, s.Again(at))
+			s.DoneAt(item, at)
+			var items [3]int
+			var handles [3]Handle
+			n, err := s.TakeBatch(context.Background(), items[:], nil, handles[:])
+			require.NoError(t, err)
+			require.Equal(t, [3]int{2, 3, 1}, items)
+			s.DoneBatchAt(items[:n], handles[:n])
+			require.Zero(t, s.Stats().Held)
+		})
+	}
+}
+
+// TestC17ClockPanicsBesideABatch: whichever call of the clock panics, no item is
+// left in processing with nobody, and what was to end has ended.
+func TestC17ClockPanicsBesideABatch(t *testing.T) {
+	for _, config := range []Config[int]{
+		{},
+		{Group: func(item int) string { return fmt.Sprint(item % 3) }},
+		{Shards: 4, LowerLevelEvery: 2},
+	} {
+		for k := 1; k < 40; k++ {
+			c := &fusedClock{Fake: clock.NewFake(start)}
+			config.Clock, config.Ages, config.Metrics = c, true, true
+			s := newTestSet(t, config)
+			for item := range 8 {
+				s.AddWith(item, Delay{Priority: item})
+			}
+			c.calls, c.fuse = 0, k
+			var items [3]int
+			var handles [3]Handle
+			taken := 0
+			for taken < 8 {
+				n := 0
+				attempt(func() { n, _ = s.TakeBatch(context.Background(), items[:], nil, handles[:]) })
+				attempt(func() { s.DoneBatchAt(items[:n], handles[:n]) })
+				taken += n
+				for i := range s.shards {
+					require.Zero(t, s.shards[i].processing, "call %d", k)
+				}
+			}
+			c.fuse = 0
+			require.Zero(t, s.Stats().Held)
+		}
+	}
+}
+
+// attempt calls do, and ends its panic.
+func attempt(do func()) {
+	defer func() { _ = recover() }()
+	do()
+}
+
+// TestEndedHandleNamesNothing: once a processing has ended, its Handle changes nothing,
+// while the item is idle, ready, in another processing, or while its entry has gone to
+// another item. Fences rise.
+func TestEndedHandleNamesNothing(t *testing.T) {
+	for name, config := range map[string]Config[int]{
+		"plain": {Shards: 1}, "shards": {Shards: 8}, "ages": {Shards: 1, Ages: true}, "metrics": {Shards: 2, Ages: true, Metrics: true},
+		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupLimit: 1},
+	} {
+		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
+			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
+				s := newTestSet(t, config)
+				for i := range s.shards {
+					s.shards[i].count.added = upper
+				}
+				take := func() Handle {
+					_, _, h, ok := s.TryTake()
+					require.True(t, ok)
+					require.True(t, s.Valid(h))
+					return h
+				}
+				requireEnded := func(h Handle) {
+					t.Helper()
+					before := s.Stats()
+					require.False(t, s.Valid(h))
+					_, ok := s.Seal(h)
+					require.False(t, ok)
+					require.False(t, s.End(h))
+					require.False(t, s.Again(h))
+					require.False(t, s.Release(h, 3))
+					require.Equal(t, TooLate, s.Retry(h, Delay{}))
+					require.Equal(t, TooLate, s.GiveBack(h, Delay{Duration: time.Second}))
+					require.False(t, s.Postpone(h, s.DeadlineIn(time.Second), false))
+					require.Equal(t, []int{0, 1}, s.EndBatch([]Handle{h, h}))
+					after := s.Stats()
+					before.Metrics, after.Metrics = nil, nil
+					require.Equal(t, before, after)
+					checkSet(t, s)
+				}
+				requireEnded(Handle{})
+				requireEnded(Handle{fence: 7, id: 1 << 28})
+				s.Add(1)
+				first := take()
+				require.True(t, s.End(first))
+				requireEnded(first)
+				s.Add(2) // has the cell of the entry
+				other := take()
+				requireEnded(first)
+				require.True(t, s.End(other))
+				s.Add(1)
+				requireEnded(first)
+				second := take()
+				requireEnded(first)
+				require.Greater(t, second.Fence(), first.Fence())
+				require.True(t, s.Release(second, 0))
+				requireEnded(second)
+				third := take()
+				require.Greater(t, third.Fence(), second.Fence())
+				requireEnded(second)
+				s.Add(1)
+				require.True(t, s.End(third))
+				fourth := take() // it was dirty
+				requireEnded(third)
+				only, ok := s.Seal(fourth)
+				require.True(t, ok)
+				requireEnded(fourth)
+				require.True(t, s.Valid(only))
+				require.Equal(t, fourth.Fence(), only.Fence())
+				require.True(t, s.End(only))
+				requireEnded(only)
+				require.Zero(t, s.Stats().Held)
+			})
+		}
+	}
+}
+
+// TestRetry: one call ends a processing and files the item again, with its priority.
+func TestRetry(t *testing.T) {
+	for _, config := range []Config[int]{{Shards: 1}, {Shards: 4, Ages: true, Metrics: true}, {Shards: 1, Group: func(int) string { return "g" }}} {
+		fake := clock.NewFake(start)
+		config.Clock = fake
+		s := newTestSet(t, config)
+		s.AddWith(1, Delay{Priority: 5})
+		for _, delay := range []time.Duration{time.Second, 0, -time.Second, 5 * time.Second} {
+			_, priority, h, ok := s.TryTake()
+			require.True(t, ok)
+			require.Equal(t, 5, priority)
+			require.Equal(t, TakenBack, s.Retry(h, Delay{Duration: delay, Priority: priority, Retry: true}))
+			require.False(t, s.Valid(h))
+			checkSet(t, s)
+			if delay > 0 {
+				require.Zero(t, s.Len())
+				fake.Step(delay - 1)
+				require.Zero(t, s.Len())
+				fake.Step(1)
+			}
+			require.Equal(t, 1, s.Len())
+		}
+		s.Add(2)
+		_, _, h, _ := s.TryTake()
+		s.ShutDown()
+		require.Equal(t, Refused, s.Retry(h, Delay{Duration: time.Second}))
+		require.EqualValues(t, 1, s.Stats().Dropped)
+		_, _, h, _ = s.TryTake()
+		require.True(t, s.Release(h, 0), "it is owed, and comes again")
+		require.Equal(t, 1, s.Len())
+		s.Get()
+		s.Done(2)
+		require.Zero(t, s.Stats().Held)
+	}
+}
+
+// TestClockPanicsBesideARetry: whichever call of the clock panics, the processing has ended
+// and the item comes again.
+func TestClockPanicsBesideARetry(t *testing.T) {
+	for k := 1; k < 10; k++ {
+		c := &fusedClock{Fake: clock.NewFake(start)}
+		s := newTestSet(t, Config[int]{Shards: 1, Clock: c, Ages: true, Metrics: true})
+		s.Add(1)
+		_, _, h, _ := s.TryTake()
+		c.calls, c.fuse = 0, k
+		attempt(func() { s.Retry(h, Delay{Duration: time.Second}) })
+		c.fuse = 0
+		require.False(t, s.Valid(h), "call %d", k)
+		require.EqualValues(t, 1, s.Stats().Held, "call %d", k)
+		checkSet(t, s)
+	}
+}
