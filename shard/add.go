@@ -32,7 +32,10 @@ const mergesBeforeYield = 64
 func (sh *shard[T]) merged() effects {
 	sh.count.merged++
 	sh.fruitless++
-	return effects{did: merge, yields: sh.fruitless%mergesBeforeYield == 0}
+	if sh.fruitless%mergesBeforeYield == 0 {
+		return took | yields
+	}
+	return took
 }
 
 // yield is to be called after an add in vain.
@@ -47,7 +50,7 @@ func (sh *shard[T]) addLocked(item T, to address, cancelDelay bool) effects {
 	// lock once, so an Add that saw it clear has landed before the drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
-		return effects{}
+		return 0
 	}
 	id, e := sh.entryFor(item, to)
 	if e.waiting() && cancelDelay {
@@ -93,7 +96,7 @@ func (sh *shard[T]) makeTable() {
 	}
 }
 
-// apply adds an item that has an entry. What it did is enqueue, mark or merge.
+// apply adds an item that has an entry.
 func (sh *shard[T]) apply(id uint32, e *entry[T]) effects {
 	if sh.levels != nil {
 		return sh.applyAt(id, e, 0)
@@ -102,13 +105,13 @@ func (sh *shard[T]) apply(id uint32, e *entry[T]) effects {
 	case enqueue:
 		sh.count.added++
 		sh.push(id, e)
-		return effects{did: enqueue, wakes: true}
+		return took | wakes
 	case mark:
 		sh.count.added++
 		if sh.set.ages {
 			sh.mark(id)
 		}
-		return effects{did: mark}
+		return took
 	}
 	return sh.merged()
 }

@@ -41,12 +41,12 @@ func (s *Set[T]) addTo(item T, a Address, waitOn bool) {
 func (sh *shard[T]) addUnlessWaiting(item T, to address) effects {
 	if sh.set.closing.refusing.Load() { // as in addLocked
 		sh.rare.dropped++
-		return effects{}
+		return 0
 	}
 	id, e := sh.entryFor(item, to)
 	if e.waiting() {
 		sh.count.merged++
-		return effects{did: merge}
+		return took
 	}
 	return sh.apply(id, e)
 }

@@ -52,14 +52,14 @@ func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	sh := &s.shards[h.shard]
 	sh.mu.Lock()
-	fx := effects{}
+	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
 		sh.applyWith(h.id, e, priority)
 		fx = sh.finish(h.id, e)
 	}
 	sh.mu.Unlock()
 	s.after(fx)
-	return fx.did != ignore
+	return fx&took != 0
 }
 
 func (s *Set[T]) comeBack(h Handle, d Delay, ends bool) (came Comeback) {
@@ -81,7 +81,7 @@ func (s *Set[T]) comeBack(h Handle, d Delay, ends bool) (came Comeback) {
 // comeBackAt is comeBack by a clock that was read.
 func (s *Set[T]) comeBackAt(h Handle, d Deadline, priority int, ends bool) (came Comeback) {
 	sh := s.lockSwept(h)
-	fx, filed := effects{}, uint64(never)
+	fx, filed := effects(0), uint64(never)
 	if e := sh.claimed(h); e != nil {
 		came = Refused
 		if s.TakesBack() {
@@ -120,7 +120,7 @@ func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (
 func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
 	sh := &s.shards[h.shard]
 	sh.mu.Lock()
-	fx := effects{}
+	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
 		sh.applyWith(h.id, e, priority)
 		if ends {

@@ -40,7 +40,7 @@ func (s *Set[T]) addSome(items []T) {
 		sh := &s.shards[d.shard]
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
-			fx = fx.and(sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd))
+			fx |= sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
 		}
 		sh.mu.Unlock()
 	}
@@ -128,14 +128,13 @@ func (s *Set[T]) finishDealt(d *deal, finish func(sh *shard[T], i int) effects) 
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			fx := finish(sh, i)
-			if here = here.and(fx); fx.did == ignore {
+			if here |= fx; fx&took == 0 {
 				ignored |= 1 << i
 			}
 		}
 		sh.mu.Unlock()
-		s.settle(here.due) // for each shard: the drain counts them
-		here.due = 0
-		all = all.and(here)
+		s.settle(here) // for each shard: the drain counts them
+		all |= here &^ reports
 	}
 	s.publish(all)
 	return ignored

@@ -91,7 +91,7 @@ func (f *fusedSets[T]) getAndDone(item T) {
 	f.oldest = next(f.oldest, f.ids)
 	hash := uint32(maphash.Comparable(f.seed, item))
 	if id, _ := f.table.find(hash, item); f.table.at(id).step(finished) == retire {
-		f.table.remove(id)
+		f.table.remove(id, f.table.at(id))
 	}
 }
 
@@ -147,7 +147,7 @@ func BenchmarkTableInsertRemove(b *testing.B) {
 				table.insert(p, newest)
 				oldest := newest - uint64(items)
 				id, _ := table.find(mix(uint32(oldest)), oldest)
-				table.remove(id)
+				table.remove(id, table.at(id))
 				newest++
 			}
 		})
@@ -173,7 +173,7 @@ func BenchmarkTableTide(b *testing.B) {
 				t, keys := filledTable(items)
 				for _, item := range keys {
 					id, _ := t.find(mix(uint32(item)), item)
-					t.remove(id)
+					t.remove(id, t.at(id))
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")
@@ -215,7 +215,7 @@ func benchmarkHash[T comparable](b *testing.B, kind string, item T) {
 	})
 }
 
-// BenchmarkCycle is Add, Get and Done in one goroutine.
+// BenchmarkCycle is Add, Get and Done in one goroutine, or Add, TryTake and End.
 func BenchmarkCycle(b *testing.B) {
 	for _, shards := range []int{1, 16} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
@@ -229,6 +229,19 @@ func BenchmarkCycle(b *testing.B) {
 				s.Add(keys[i%len(keys)])
 				item, _ := s.Get()
 				s.Done(item)
+			}
+		})
+		b.Run(fmt.Sprintf("shards=%d/claims", shards), func(b *testing.B) {
+			s := newTestSet(b, Config[string]{Shards: shards})
+			keys := make([]string, 1024)
+			for i := range keys {
+				keys[i] = stringKey(i)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s.Add(keys[i%len(keys)])
+				_, _, h, _ := s.TryTake()
+				s.End(h)
 			}
 		})
 	}

@@ -22,7 +22,9 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	sh := s.shardOf(item, hash)
 	was, fx := sh.cancel(item, uint32(hash))
 	// What parked consumers wait for may have been held back, and be gone.
-	fx.wakes = s.group != nil && was.Ready && s.mayLeave()
+	if s.group != nil && was.Ready && s.mayLeave() {
+		fx |= wakes
+	}
 	s.after(fx)
 	return was
 }
@@ -59,7 +61,7 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 		sh.rare.canceled++
 	}
 	if e.phase() == idle {
-		sh.forget(id)
+		sh.forget(id, e)
 	}
-	return was, effects{due: sh.reportsDue()}
+	return was, sh.reportsDue()
 }

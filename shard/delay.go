@@ -94,13 +94,13 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	s.refresh()
 	sh.mu.Lock()
 	next, waits := sh.waitOn(item, to.hash, at, f)
-	fx := effects{}
+	fx := effects(0)
 	if !waits {
-		if fx = sh.addAtLocked(item, to, true, f.priority); fx.did != ignore && f.delayed {
+		if fx = sh.addAtLocked(item, to, true, f.priority); fx&took != 0 && f.delayed {
 			sh.rare.fired++
 		}
 	}
-	if s.measures != nil && f.delayed && (waits || fx.did != ignore) {
+	if s.measures != nil && f.delayed && (waits || fx&took != 0) {
 		sh.needMeasures().delay.record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 		s.driver.poke()
 	}
 	s.after(fx)
-	return waits || fx.did != ignore
+	return waits || fx&took != 0
 }
 
 // waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
@@ -253,12 +253,21 @@ func (sh *shard[T]) expire(at reading) effects {
 	defer sh.mu.Unlock()
 	if sh.wheel == nil || sh.set.closing.begun.Load() {
 		sh.next.Store(never)
-		return effects{}
+		return 0
 	}
 	before := sh.ready()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
-	return effects{wakes: sh.ready() > before, due: sh.reportsDue()}
+	return sh.came(before)
+}
+
+// came returns the effects of delays that have ended, before which so much was ready.
+func (sh *shard[T]) came(before int32) effects {
+	fx := sh.reportsDue()
+	if sh.ready() > before {
+		fx |= wakes
+	}
+	return fx
 }
 
 // rewind sets the shard's wheel back.

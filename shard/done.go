@@ -25,18 +25,21 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	fx := sh.doneLocked(item, hash)
 	sh.mu.Unlock()
 	s.after(fx)
-	if fx.did == ignore {
+	if fx&took == 0 {
 		s.report(DoneWithoutGet, item)
 	}
 }
 
 func (sh *shard[T]) doneLocked(item T, hash uint32) effects {
-	id, e := sh.inProcessing(item, hash)
-	if id == 0 {
-		sh.rare.misused++
-		return effects{}
+	if sh.table != nil {
+		if id, _ := sh.table.find(hash, item); id != 0 {
+			if e := sh.table.at(id); e.inFlight() {
+				return sh.finish(id, e)
+			}
+		}
 	}
-	return sh.finish(id, e)
+	sh.rare.misused++
+	return 0
 }
 
 // End ends a processing as [Set.Done] does, and reports whether it went on until then;
@@ -57,7 +60,7 @@ func (s *Set[T]) endNow(h Handle) (ended bool) {
 	fx := sh.endLocked(h)
 	sh.mu.Unlock()
 	s.after(fx)
-	return fx.did != ignore
+	return fx&took != 0
 }
 
 func (sh *shard[T]) endLocked(h Handle) (fx effects) {
@@ -85,26 +88,29 @@ func (s *Set[T]) misuse(item T, h Handle) {
 
 // finish ends the processing of an entry.
 func (sh *shard[T]) finish(id uint32, e *entry[T]) (fx effects) {
-	fx.did = e.step(finished)
+	if sh.groups != nil {
+		sh.seatFor(id)
+	}
+	outcome := e.step(finished)
+	fx = took
 	sh.processing--
 	if sh.set.ages {
 		sh.end(id, e)
 	}
-	if sh.groups != nil {
-		fx.wakes = sh.endInGroup()
+	if sh.groups != nil && sh.endInGroup() {
+		fx |= wakes
 	}
-	if fx.did == enqueue {
+	if outcome == enqueue {
 		sh.push(id, e)
-		fx.wakes = true
-		return fx
+		return fx | wakes
 	}
 	if e.waiting() {
 		sh.stamp(id)
 	} else {
-		sh.forget(id)
+		sh.forget(id, e)
 	}
 	if sh.owes != 0 {
-		fx.due = sh.reportsDue()
+		fx |= sh.reportsDue()
 	}
 	return fx
 }
@@ -134,14 +140,14 @@ func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
-func (sh *shard[T]) forget(id uint32) {
+func (sh *shard[T]) forget(id uint32, e *entry[T]) {
 	if sh.set.room != nil {
 		sh.set.room.Leave(1)
 	}
 	if sh.groups != nil {
 		sh.leaveGroup(id)
 	}
-	sh.table.remove(id)
+	sh.table.remove(id, e)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
 		sh.table, sh.wheel, sh.groups = nil, nil, nil

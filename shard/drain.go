@@ -63,21 +63,6 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	}
 }
 
-// reports is a set of what a shard reports, once for each time that it owes it.
-type reports uint8
-
-const (
-	// quiet: nothing in the shard is ready or in processing.
-	quiet reports = 1 << iota
-	// noneWaits: nothing in the shard waits.
-	noneWaits
-	// empty: the shard holds nothing. While only items in processing are added, as
-	// during a Drain that takes retries in, it stays so.
-	empty
-	// emptyNow is the same for a WaitIdle: adds go on.
-	emptyNow
-)
-
 // quiet reports whether nothing in the shard is ready or in processing.
 func (sh *shard[T]) quiet() bool { return sh.ready() == 0 && sh.processing == 0 }
 
@@ -89,7 +74,7 @@ func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 
 // reportsDue returns the reports that the shard owes, and has come to. It is to be
 // called where something was forgotten, or waits no more; settle is to follow, with
 // no lock held.
-func (sh *shard[T]) reportsDue() (due reports) {
+func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return 0
 	}
@@ -108,7 +93,7 @@ func (sh *shard[T]) reportsDue() (due reports) {
 }
 
 // owe announces a report of the shard to a drain, unless it owes that already.
-func (sh *shard[T]) owe(r reports, to *drain) {
+func (sh *shard[T]) owe(r effects, to *drain) {
 	if sh.owes&r == 0 {
 		sh.owes |= r
 		to.owe()
@@ -116,7 +101,7 @@ func (sh *shard[T]) owe(r reports, to *drain) {
 }
 
 // settle passes the reports of a shard on.
-func (s *Set[T]) settle(due reports) {
+func (s *Set[T]) settle(due effects) {
 	if due&noneWaits != 0 {
 		s.waited.settle()
 	}
@@ -262,7 +247,7 @@ func (s *Set[T]) expireAll() {
 
 // oweAll announces a report of each shard to a drain, unless the shard has come to
 // that already. The first call does it for all.
-func (s *Set[T]) oweAll(begun *atomic.Bool, r reports, to *drain) {
+func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
 	}

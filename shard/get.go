@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"math"
 )
 
 // Get returns the next ready item and takes it into processing: until its Done, no
@@ -91,14 +92,16 @@ func (sh *shard[T]) handOut(id uint32) (item T, priority int, h Handle, ok bool)
 	if id == 0 {
 		return item, 0, h, false
 	}
-	e := sh.table.at(id)
-	return e.item, sh.priorityTaken(), sh.handle(id, e), true
+	return sh.table.at(id).item, sh.priorityTaken(), Handle{sh.fence(), id, sh.number}, true
 }
 
 // begin begins the processing of an entry that was taken out of its line.
 func (sh *shard[T]) begin(id uint32, e *entry[T]) {
 	e.step(taken)
-	sh.table.setFence(id, e, 2*sh.count.added)
+	e.fence = uint32(sh.fence())
+	if sh.fence() > math.MaxUint32 {
+		sh.table.setUpperFence(id, uint32(sh.fence()>>32))
+	}
 	if sh.set.ages {
 		sh.noteBegin(id, e)
 	}

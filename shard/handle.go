@@ -32,15 +32,11 @@ func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
 }
 
-// setFence gives an entry a fence. The upper half is kept in a column that there is once
-// it is not 0: after two billion adds to the shard.
-func (t *table[T]) setFence(id uint32, e *entry[T], fence uint64) {
-	e.fence = uint32(fence)
-	if upper := uint32(fence >> 32); upper != 0 || t.fences != nil {
-		t.setUpperFence(id, upper)
-	}
-}
+// fence returns the fence of a hand-out that takes place now.
+func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 
+// setUpperFence keeps the upper half of a fence, which is not 0 after two billion adds to
+// the shard, in a column of its own.
 func (t *table[T]) setUpperFence(id, upper uint32) {
 	if t.fences == nil {
 		t.fences = &chunked.Array[uint32]{}

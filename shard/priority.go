@@ -24,7 +24,7 @@ func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority i
 	}
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) { // as in addLocked
 		sh.rare.dropped++
-		return effects{}
+		return 0
 	}
 	id, e := sh.entryFor(item, to)
 	sh.needLevels() // of its group, which is seated now
@@ -72,14 +72,14 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) effects {
 		sh.table.wishes.setRun(id, priority)
 		sh.file(sh.levels.of(priority), id, e)
 		sh.stamp(id)
-		return effects{did: enqueue, wakes: true}
+		return took | wakes
 	case mark:
 		sh.count.added++
 		if sh.set.ages {
 			sh.mark(id)
 		}
 		sh.table.wishes.setRun(id, priority)
-		return effects{did: mark}
+		return took
 	}
 	if priority > sh.table.wishes.run(id) {
 		sh.raise(id, e, priority)

@@ -111,5 +111,5 @@ func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	} else {
 		more = true
 	}
-	return effects{wakes: sh.ready() > before, due: sh.reportsDue()}, more
+	return sh.came(before), more
 }

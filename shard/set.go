@@ -153,7 +153,7 @@ type shard[T comparable] struct {
 	// number and set are fixed.
 	number uint16
 	// owes says which reports the shard owes.
-	owes  reports
+	owes  effects
 	count counters
 	// table holds the entries; nil while there have been none.
 	table *table[T]

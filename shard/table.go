@@ -59,8 +59,7 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 }
 
 // remove forgets an entry.
-func (t *table[T]) remove(id uint32) {
-	e := t.at(id)
+func (t *table[T]) remove(id uint32, e *entry[T]) {
 	p := t.locate(id, e.hash)
 	t.index.remove(p.segment, p.slot, p.hash)
 	t.release(id, e)
