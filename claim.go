@@ -196,35 +196,58 @@ func (q *Queue[T]) DoneClaims(claims []Claim[T]) error {
 	allEnded := true
 	for len(claims) > 0 {
 		n := min(len(claims), claimsAtOnce)
-		allEnded = q.doneSome(claims[:n]) && allEnded
+		allEnded = q.doneSome(claims[:n], claims[n:]) && allEnded
 		claims = claims[n:]
 	}
 	return claimError(allEnded)
 }
 
-func (q *Queue[T]) doneSome(claims []Claim[T]) (allEnded bool) {
-	var handles [claimsAtOnce]shard.Handle
-	n, next := 0, 0
-	allEnded = true
+// doneSome is DoneClaims of some claims. If the limiter panics, the rest ends, too.
+func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
+	var b claimBatch
+	next := 0
 	defer func() {
-		for ; next < len(claims); next++ { // the limiter has panicked
-			handles[n] = claims[next].handleIn(q)
-			n++
+		if next < len(claims) {
+			defer q.endClaims(rest)
 		}
-		allEnded = len(q.shards.EndBatch(handles[:n])) == 0 && allEnded
+		for _, c := range claims[next:] {
+			b.add(c.handleIn(q))
+		}
+		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0 && allEnded
 	}()
-	for next < len(claims) {
+	for allEnded = true; next < len(claims); next++ {
 		c := claims[next]
-		failed := c.queue == q && q.mayHaveFailed(c.Item)
-		next++
-		if failed {
-			allEnded = c.Done() == nil && allEnded
-		} else {
-			handles[n] = c.handleIn(q)
-			n++
+		if c.queue != q || !q.mayHaveFailed(c.Item) {
+			b.add(c.handleIn(q))
+			continue
 		}
+		allEnded = c.Done() == nil && allEnded
 	}
 	return allEnded
+}
+
+// endClaims ends claims, and leaves their histories.
+func (q *Queue[T]) endClaims(claims []Claim[T]) {
+	for len(claims) > 0 {
+		var b claimBatch
+		n := min(len(claims), claimsAtOnce)
+		for _, c := range claims[:n] {
+			b.add(c.handleIn(q))
+		}
+		q.shards.EndBatch(b.handles[:n])
+		claims = claims[n:]
+	}
+}
+
+// A claimBatch has the handles of some claims.
+type claimBatch struct {
+	handles [claimsAtOnce]shard.Handle
+	length  int
+}
+
+func (b *claimBatch) add(h shard.Handle) {
+	b.handles[b.length] = h
+	b.length++
 }
 
 // handleIn returns the handle of a claim of the queue, and otherwise one that names nothing.

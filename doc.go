@@ -54,6 +54,9 @@
 //	                  │        Done        ▼
 //	                  └───────────────── dirty
 //
+// [Queue.Claim] takes an item as Get does, and returns the right to end that processing:
+// a [Claim] ends once, and a late end changes nothing.
+//
 // Beside that, it may wait for a delay: [Queue.AddAfter] makes an item wait, and
 // the end of the delay is an Add at that time. An item can be waiting and ready, or
 // waiting and processing, at once. The queue keeps nothing of an item that is idle

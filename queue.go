@@ -194,7 +194,8 @@ func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 // Done ends the processing of item, which a Get of this queue returned. If item was
 // added meanwhile, it becomes ready again, last in its shard; otherwise the queue
 // keeps nothing of it, unless it waits for a delay. Any goroutine may call Done,
-// not only the one that called Get.
+// not only the one that called Get. A Done that comes too late may end the turn of another
+// consumer that has the item by then; a [Claim] cannot.
 //
 // Done of an item that is not in processing, because it was never handed out or was
 // Done already, changes nothing, is counted in Stats.Misused, and reported to
