@@ -21,9 +21,14 @@ import (
 
 var large = flag.Bool("large", false, "measure memory and the garbage collector with ten million items too")
 
+// withClaims returns the engines, and shardq used by claims.
+func withClaims() []workload.Engine[string] {
+	return append(engine.Both[string](), engine.Claims[string](engine.DefaultShards()), engine.Claims[string](1))
+}
+
 func BenchmarkCycle(b *testing.B) {
 	b.Run("key=string", func(b *testing.B) {
-		suite.Cycle(b, engine.Both[string](), workload.Strings)
+		suite.Cycle(b, withClaims(), workload.Strings)
 	})
 	b.Run("key=request", func(b *testing.B) {
 		suite.Cycle(b, engine.Both[workload.Request](), workload.Requests)
@@ -37,10 +42,10 @@ func BenchmarkFloor(b *testing.B) { suite.Floor(b, workload.Strings) }
 
 func BenchmarkOpen(b *testing.B) { suite.Open(b, engine.Both[string](), workload.Strings) }
 
-func BenchmarkClosed(b *testing.B) { suite.Closed(b, engine.Both[string](), workload.Strings) }
+func BenchmarkClosed(b *testing.B) { suite.Closed(b, withClaims(), workload.Strings) }
 
 func BenchmarkBatches(b *testing.B) {
-	suite.Batches(b, engine.Both[string](), workload.Strings)
+	suite.Batches(b, withClaims(), workload.Strings)
 }
 
 func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, engine.Both[string](), workload.Strings) }

@@ -5,11 +5,11 @@ import "time"
 // Cycle takes items keys of the stream, one after the other, through Add, Get and
 // Done in one goroutine, and returns how long that took.
 func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration {
+	turn := turnOf(q)
 	start := time.Now()
 	for i := range items {
 		q.Add(stream.At(i))
-		item, _ := q.Get()
-		q.Done(item)
+		turn()
 	}
 	return time.Since(start)
 }
@@ -18,10 +18,10 @@ func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration 
 // again, items times in one goroutine, and returns how long that took: a Cycle
 // beside a standing backlog. All keys of the backlog must be in the queue.
 func Rotate[T comparable](q Queue[T], items int) time.Duration {
+	turn := turnOf(q)
 	start := time.Now()
 	for range items {
-		item, _ := q.Get()
-		q.Done(item)
+		item, _ := turn()
 		q.Add(item)
 	}
 	return time.Since(start)

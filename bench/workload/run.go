@@ -75,13 +75,13 @@ func (r *run[T]) finishBy(consume func()) Traffic {
 }
 
 func (r *run[T]) consume(pass func(done []T)) {
+	turn := turnOf(r.queue)
 	done := make([]T, 0, r.batch)
 	for !r.stopped.Load() {
-		item, shutdown := r.queue.Get()
+		item, shutdown := turn()
 		if shutdown {
 			return
 		}
-		r.queue.Done(item)
 		if done = append(done, item); len(done) == r.batch {
 			pass(done)
 			r.count(len(done))

@@ -105,14 +105,14 @@ func Batches[T comparable](q BatchQueue[T], keys []T, load Load) Traffic {
 }
 
 func consumeBatches[T comparable](r *run[T], q BatchQueue[T], pass func(done []T)) {
+	turn := turnBatchOf(q)
 	done := make([]T, batchSize)
 	full := 0
 	for !r.stopped.Load() {
-		n, err := q.GetBatch(context.Background(), done[full:])
+		n, err := turn(context.Background(), done[full:])
 		if err != nil {
 			return
 		}
-		q.DoneBatch(done[full : full+n])
 		if full += n; full == batchSize {
 			pass(done)
 			r.count(full)

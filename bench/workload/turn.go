@@ -1,0 +1,39 @@
+package workload
+
+import "context"
+
+// A TurnQueue takes items and ends them in another way than by Get and Done, such as by
+// claims. Workloads then use that.
+type TurnQueue[T comparable] interface {
+	Queue[T]
+	// Turn takes an item and ends it, or reports that the queue is shut down.
+	Turn() (item T, shutdown bool)
+	// TurnBatch does so with as many items as dst has room for, and at least one.
+	TurnBatch(ctx context.Context, dst []T) (n int, err error)
+}
+
+// turnOf returns how a consumer takes an item and ends it.
+func turnOf[T comparable](q Queue[T]) func() (item T, shutdown bool) {
+	if t, ok := q.(TurnQueue[T]); ok {
+		return t.Turn
+	}
+	return func() (item T, shutdown bool) {
+		if item, shutdown = q.Get(); !shutdown {
+			q.Done(item)
+		}
+		return item, shutdown
+	}
+}
+
+// turnBatchOf does so for batches.
+func turnBatchOf[T comparable](q BatchQueue[T]) func(ctx context.Context, dst []T) (n int, err error) {
+	if t, ok := q.(TurnQueue[T]); ok {
+		return t.TurnBatch
+	}
+	return func(ctx context.Context, dst []T) (n int, err error) {
+		if n, err = q.GetBatch(ctx, dst); err == nil {
+			q.DoneBatch(dst[:n])
+		}
+		return n, err
+	}
+}
