@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -244,4 +245,31 @@ func TestC37BatchesAllocateNothing(t *testing.T) {
 	}
 	cycle()
 	require.Zero(t, testing.AllocsPerRun(100, cycle))
+}
+
+// TestC37AddBatchAfter: all items of a batch become ready when the delay has passed, in
+// their order; without a delay, at once; after a shutdown they are dropped.
+func TestC37AddBatchAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.Must(shardq.Options[int]{Shards: 1})
+		q.AddBatchAfter(numbers(200), time.Second)
+		q.AddBatchAfter([]int{1000, 1001}, 0)
+		q.AddBatchAfter(nil, time.Second)
+		require.Equal(t, 2, q.Len())
+		require.EqualValues(t, 200, q.Stats().Waiting)
+		time.Sleep(time.Second - 1)
+		synctest.Wait()
+		require.Equal(t, 2, q.Len())
+		time.Sleep(1)
+		synctest.Wait()
+		require.Equal(t, 202, q.Len())
+		items := make([]int, 300)
+		n, err := q.GetBatch(t.Context(), items)
+		require.NoError(t, err)
+		require.Equal(t, append([]int{1000, 1001}, numbers(200)...), items[:n])
+		q.DoneBatch(items[:n])
+		q.ShutDown()
+		q.AddBatchAfter(numbers(10), time.Second)
+		require.EqualValues(t, 10, q.Stats().Dropped)
+	})
 }

@@ -24,16 +24,7 @@ func (s *Set[T]) AddBatch(items []T) {
 func (s *Set[T]) addSome(items []T) {
 	s.refresh()
 	var d deal
-	d.touched = s.touch(items)
-	if s.group != nil {
-		d.tags = new([batchSize]tag)
-	}
-	for i, item := range items {
-		if s.mayDiffer && s.Reject(item) {
-			continue
-		}
-		s.deal(&d, i, item)
-	}
+	s.dealAdds(&d, items)
 	var fx effects
 	defer func() { s.publish(fx) }() // also if a shard has no room for another item
 	for d.next() {
@@ -43,6 +34,21 @@ func (s *Set[T]) addSome(items []T) {
 			fx |= sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
 		}
 		sh.mu.Unlock()
+	}
+}
+
+// dealAdds sorts items that are to be added by their shards. It leaves out those that are
+// rejected.
+func (s *Set[T]) dealAdds(d *deal, items []T) {
+	d.touched = s.touch(items)
+	if s.group != nil {
+		d.tags = new([batchSize]tag)
+	}
+	for i, item := range items {
+		if s.mayDiffer && s.Reject(item) {
+			continue
+		}
+		s.deal(d, i, item)
 	}
 }
 

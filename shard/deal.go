@@ -10,6 +10,7 @@ type deal struct {
 	shard    uint16
 	hand     pile
 	occupied uint64 // has a bit for each pile that is not empty
+	dealt    uint64 // has a bit for each place that is on a pile, or was
 	// touched keeps the result of touch, which the compiler would leave out otherwise.
 	touched byte
 	piles   [64]pile
@@ -43,6 +44,7 @@ func (d *deal) add(place int, hash uint64, number uint16) {
 	p := number % uint16(len(d.piles))
 	d.put(&d.piles[p], uint8(place+1))
 	d.occupied |= 1 << p
+	d.dealt |= 1 << place
 }
 
 // address returns where in its shard the item at a place belongs.

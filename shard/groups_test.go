@@ -83,7 +83,7 @@ func (x *index) ids() iter.Seq[uint32] {
 			}
 			before = s
 			for _, slot := range s.slots {
-				if slot.id != 0 && !yield(slot.id) {
+				if slot != 0 && !yield(s.id(slot)) {
 					return
 				}
 			}

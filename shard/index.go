@@ -1,5 +1,7 @@
 package shard
 
+import "math/bits"
+
 const (
 	smallestSegment = 8
 	// largestSegment bounds the pause of growing and shrinking: no more slots
@@ -32,23 +34,29 @@ type segment struct {
 	// slots is a power of two long, and at most three quarters full, so that a
 	// probe always finds an empty slot.
 	slots []slot
-	live  int
+	live  int32
 	// depth is the number of top bits that all hashes of this segment share.
 	depth uint8
+	// idBits is how many bits of a slot are the id.
+	idBits uint8
 }
 
-// slot is 8 bytes without pointers. Keeping the hash here means that a probe
-// reads an entry only when it is almost certainly the right one, and that growing
-// never reads entries at all.
-type slot struct {
-	hash uint32
-	// id is 0 in an empty slot.
-	id uint32
-}
+// slot has an entry's id in its low bits, and in the others the low bits of the hash.
+// It is 0 if it is empty, since no id is. A probe reads an entry only if those bits of
+// the hash are alike, and where they say at which slot a probe begins, a removal reads no
+// entry. The ids of a segment get more bits when they need them.
+type slot uint32
+
+// fewestIDBits leaves sixteen bits of the hash in a slot, as long as a shard has no more
+// than 64 Ki ids. With four million ids there are ten, as many as the largest segment needs.
+const fewestIDBits = 16
+
+// hashOf returns the hash of an entry. An index asks for it where the slots do not tell.
+type hashOf func(id uint32) uint32
 
 // noSegment stands in for the segment of a new index: empty, and too small to be
 // written to.
-var noSegment = segment{slots: make([]slot, 1)}
+var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
 // noDirectory is the directory of every new index. It is never written to.
 var noDirectory = []*segment{&noSegment}
@@ -65,83 +73,129 @@ func (x *index) prefix(hash uint32) uint32 {
 }
 
 // insert files id under hash. No entry for the same item is in the index.
-func (x *index) insert(hash, id uint32) {
+func (x *index) insert(hash, id uint32, of hashOf) {
 	s := x.segmentOf(hash)
 	for s.full() {
-		x.grow(s, hash)
+		x.grow(s, hash, of)
 		s = x.segmentOf(hash)
 	}
-	s.put(slot{hash, id})
+	if !s.fits(id) {
+		s.widen(uint8(bits.Len32(id)))
+	}
+	s.put(s.pack(hash, id), hash)
 }
 
-func (s *segment) full() bool { return (s.live+1)*4 > len(s.slots)*3 }
+func (s *segment) full() bool { return (int(s.live)+1)*4 > len(s.slots)*3 }
 
-func (s *segment) put(added slot) {
+// fits reports whether an id has few enough bits.
+func (s *segment) fits(id uint32) bool { return id>>(s.idBits&31) == 0 }
+
+func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) | id) }
+
+func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
+
+// widen gives ids so many bits, or a little more: it goes through all slots, as a
+// growing segment does.
+func (s *segment) widen(idBits uint8) {
+	wide := segment{idBits: (idBits + 1) / 2 * 2}
+	for i, o := range s.slots {
+		if o != 0 {
+			s.slots[i] = wide.pack(uint32(o)>>s.idBits, s.id(o))
+		}
+	}
+	s.idBits = wide.idBits
+}
+
+// tells reports whether slots tell where probes begin in a segment of so many.
+func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
+
+// low returns the hash of a slot, or its low bits, as many as a segment of that size needs.
+func (s *segment) low(o slot, size int, of hashOf) uint32 {
+	if s.tells(size) {
+		return uint32(o) >> s.idBits
+	}
+	return of(s.id(o))
+}
+
+// put puts a slot where a probe for its hash finds it.
+func (s *segment) put(added slot, hash uint32) {
 	mask := uint32(len(s.slots) - 1)
-	i := added.hash & mask
-	for s.slots[i&mask].id != 0 {
+	i := hash & mask
+	for s.slots[i&mask] != 0 {
 		i++
 	}
 	s.slots[i&mask] = added
 	s.live++
 }
 
-// remove empties the slot at position of segment s, which hash belongs to, and
-// moves later slots of the same run back, so that no look-up meets a gap.
-func (x *index) remove(s *segment, position, hash uint32) {
+// locate returns the position of the slot of an entry in use, whose hash is hash.
+func (s *segment) locate(id, hash uint32) (position uint32) {
+	mask := uint32(len(s.slots) - 1)
+	i := hash & mask
+	for s.id(s.slots[i&mask]) != id {
+		i++
+	}
+	return i & mask
+}
+
+// remove empties the slot at position, and moves later slots of the same run back, so
+// that no look-up meets a gap. It may do without of if the slots tell where probes begin.
+func (s *segment) remove(position uint32, of hashOf) {
 	mask := uint32(len(s.slots) - 1)
 	gap := position
-	for i := (gap + 1) & mask; s.slots[i].id != 0; i = (i + 1) & mask {
-		home := s.slots[i].hash & mask
+	for i := (gap + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {
+		home := s.low(s.slots[i], len(s.slots), of) & mask
 		if (i-home)&mask >= (i-gap)&mask { // its home is not between gap and i
 			s.slots[gap] = s.slots[i]
 			gap = i
 		}
 	}
-	s.slots[gap] = slot{}
+	s.slots[gap] = 0
 	s.live--
-	if s.live < len(s.slots)/8 && s.depth > 0 {
-		x.shrink(s, hash)
-	}
 }
+
+// sparse reports whether a segment should join its buddy.
+func (s *segment) sparse() bool { return int(s.live) < len(s.slots)/8 && s.depth > 0 }
 
 // grow makes room in segment s, by doubling it or by splitting it.
-func (x *index) grow(s *segment, hash uint32) {
+func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	switch {
 	case s == &noSegment:
-		x.directory = []*segment{{slots: make([]slot, smallestSegment)}}
+		x.directory = []*segment{{slots: make([]slot, smallestSegment), idBits: fewestIDBits}}
 	case len(s.slots) < largestSegment || s.depth >= deepest:
-		s.resize(2 * len(s.slots))
+		s.resize(2*len(s.slots), of)
 	default:
-		x.split(s, hash)
+		x.split(s, hash, of)
 	}
 }
 
-func (s *segment) resize(size int) {
+func (s *segment) resize(size int, of hashOf) {
 	old := s.slots
 	s.slots, s.live = make([]slot, size), 0
 	for _, o := range old {
-		if o.id != 0 {
-			s.put(o)
+		if o != 0 {
+			s.put(o, s.low(o, size, of))
 		}
 	}
 }
 
-// split deals the slots of segment s out to two segments, by one more bit.
-func (x *index) split(s *segment, hash uint32) {
+// split deals the slots of segment s out to two segments, by one more bit. It reads the
+// hashes of the entries.
+func (x *index) split(s *segment, hash uint32, of hashOf) {
 	if s.depth == x.depth {
 		x.doubleDirectory()
 	}
 	depth := s.depth + 1
-	low := &segment{slots: make([]slot, largestSegment), depth: depth}
-	high := &segment{slots: make([]slot, largestSegment), depth: depth}
+	low := &segment{slots: make([]slot, largestSegment), depth: depth, idBits: s.idBits}
+	high := &segment{slots: make([]slot, largestSegment), depth: depth, idBits: s.idBits}
 	for _, o := range s.slots {
-		switch {
-		case o.id == 0:
-		case o.hash>>(32-depth)&1 == 0:
-			low.put(o)
-		default:
-			high.put(o)
+		if o == 0 {
+			continue
+		}
+		if hash := of(s.id(o)); hash>>(32-depth)&1 == 0 {
+			low.put(o, hash)
+		} else {
+			high.put(o, hash)
 		}
 	}
 	first, count := x.span(hash, s.depth)
@@ -177,10 +231,10 @@ func (x *index) doubleDirectory() {
 
 // shrink joins segment s with its buddy, the segment that it would have split
 // from, if the two are so empty that the result is far from splitting again.
-func (x *index) shrink(s *segment, hash uint32) {
+func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	first, count := x.span(hash, s.depth)
 	buddy := x.directory[first^count]
-	if buddy.depth != s.depth || s.live+buddy.live > largestSegment/4 {
+	if buddy.depth != s.depth || int(s.live+buddy.live) > largestSegment/4 {
 		return
 	}
 	if s.depth == x.depth {
@@ -191,11 +245,16 @@ func (x *index) shrink(s *segment, hash uint32) {
 		into, from = from, into
 	}
 	if len(into.slots) > largestSegment {
-		into.resize(largestSegment)
+		into.resize(largestSegment, of)
+	}
+	if into.idBits < from.idBits {
+		into.widen(from.idBits)
 	}
 	for _, o := range from.slots {
-		if o.id != 0 {
-			into.put(o)
+		if o != 0 {
+			id := from.id(o)
+			hash := of(id)
+			into.put(into.pack(hash, id), hash)
 		}
 	}
 	into.depth--

@@ -16,7 +16,7 @@ type failer interface {
 // the entries and the free lists, the entries and the memory behind them.
 func checkTable[T comparable](t failer, table *table[T], hash func(T) uint32) {
 	t.Helper()
-	hashes := checkIndex(t, &table.index)
+	hashes := checkIndex(t, &table.index, table.hashOf)
 	if len(hashes) != int(table.live) {
 		t.Fatalf("%d entries in the index, but live is %d", len(hashes), table.live)
 	}
@@ -33,16 +33,16 @@ func checkEntry[T comparable](t failer, table *table[T], id, h uint32, hash func
 		t.Fatalf("entry %d of item %v with hash %#x is filed under %#x", id, item, hash(item), h)
 	}
 	found, p := table.find(h, item)
-	if found != id || p.segment.slots[p.slot] != (slot{h, id}) {
+	if found != id || p.segment.slots[p.slot] != p.segment.pack(h, id) {
 		t.Fatalf("entry %d of item %v: find returned %d at %d", id, item, found, p.slot)
 	}
-	if located := table.locate(id, h); located != p {
-		t.Fatalf("entry %d of item %v: found at %d, but located at %d", id, item, p.slot, located.slot)
+	if located := p.segment.locate(id, h); located != p.slot || p.segment != table.segmentOf(h) {
+		t.Fatalf("entry %d of item %v: found at %d, but located at %d", id, item, p.slot, located)
 	}
 }
 
 // checkIndex returns the hash of each id in the index.
-func checkIndex(t failer, x *index) (hashes map[uint32]uint32) {
+func checkIndex(t failer, x *index, of hashOf) (hashes map[uint32]uint32) {
 	t.Helper()
 	if len(x.directory) != 1<<x.depth {
 		t.Fatalf("the directory has %d places at depth %d", len(x.directory), x.depth)
@@ -61,7 +61,7 @@ func checkIndex(t failer, x *index) (hashes map[uint32]uint32) {
 		}
 		count := 1 << (x.depth - s.depth)
 		checkSpan(t, x, first, count)
-		checkSegment(t, s, uint32(first/count), hashes)
+		checkSegment(t, s, uint32(first/count), of, hashes)
 		first += count
 	}
 	if atDepth != x.atDepth || atDepth == 0 {
@@ -83,36 +83,41 @@ func checkSpan(t failer, x *index, first, count int) {
 	}
 }
 
-func checkSegment(t failer, s *segment, prefix uint32, hashes map[uint32]uint32) {
+func checkSegment(t failer, s *segment, prefix uint32, of hashOf, hashes map[uint32]uint32) {
 	t.Helper()
 	live := 0
 	for i, o := range s.slots {
-		if o.id == 0 {
+		if o == 0 {
 			continue
 		}
 		live++
-		if _, twice := hashes[o.id]; twice {
-			t.Fatalf("entry %d is in the index twice", o.id)
+		id := s.id(o)
+		if _, twice := hashes[id]; twice || id == 0 || !s.fits(id) {
+			t.Fatalf("entry %d is in the index twice, or its id does not fit in %d bits", id, s.idBits)
 		}
-		hashes[o.id] = o.hash
-		if uint32(uint64(o.hash)>>(32-s.depth)) != prefix {
-			t.Fatalf("hash %#x is in the segment of prefix %#x, depth %d", o.hash, prefix, s.depth)
+		hash := of(id)
+		hashes[id] = hash
+		if o != s.pack(hash, id) {
+			t.Fatalf("the slot of entry %d is %#x, its hash %#x", id, o, hash)
 		}
-		checkRun(t, s, i)
+		if uint32(uint64(hash)>>(32-s.depth)) != prefix {
+			t.Fatalf("hash %#x is in the segment of prefix %#x, depth %d", hash, prefix, s.depth)
+		}
+		checkRun(t, s, i, hash)
 	}
-	if live != s.live || s != &noSegment && live*4 > len(s.slots)*3 {
+	if live != int(s.live) || s != &noSegment && live*4 > len(s.slots)*3 {
 		t.Fatalf("%d slots of %d in use, but live is %d", live, len(s.slots), s.live)
 	}
 	checkSegmentSize(t, s)
 }
 
 // checkRun checks that a probe gets from the home of a slot to the slot.
-func checkRun(t failer, s *segment, position int) {
+func checkRun(t failer, s *segment, position int, hash uint32) {
 	t.Helper()
 	mask := len(s.slots) - 1
-	home := int(s.slots[position].hash) & mask
+	home := int(hash) & mask
 	for i := home; i != position; i = (i + 1) & mask {
-		if s.slots[i].id == 0 {
+		if s.slots[i] == 0 {
 			t.Fatalf("a gap at %d hides slot %d, whose home is %d", i, position, home)
 		}
 	}
@@ -123,7 +128,7 @@ func checkSegmentSize(t failer, s *segment) {
 	size := len(s.slots)
 	switch {
 	case s == &noSegment:
-		if size != 1 || s.live != 0 || s.slots[0] != (slot{}) {
+		if size != 1 || s.live != 0 || s.slots[0] != 0 {
 			t.Fatalf("noSegment was written to: %+v", *s)
 		}
 	case bits.OnesCount(uint(size)) != 1 || size < smallestSegment:
@@ -275,7 +280,7 @@ func idsOf[T comparable](t failer, sh *shard[T]) (hashes map[uint32]uint32) {
 		return nil
 	}
 	checkTable(t, sh.table, func(item T) uint32 { return uint32(sh.set.hash(item)) })
-	return checkIndex(t, &sh.table.index)
+	return checkIndex(t, &sh.table.index, sh.table.hashOf)
 }
 
 func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {

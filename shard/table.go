@@ -34,13 +34,18 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	segment := t.segmentOf(hash)
 	slots := segment.slots
 	mask := uint32(len(slots) - 1)
-	i := hash & mask
-	for {
+	alike, idMask := segment.pack(hash, 0), segment.pack(1, 0)-1
+	for i := hash & mask; ; i++ {
 		s := slots[i&mask]
-		if s.id == 0 || s.hash == hash && t.at(s.id).item == item {
-			return s.id, position{segment, i & mask, hash}
+		if s == 0 {
+			return 0, position{segment, i & mask, hash}
 		}
-		i++
+		if s&^idMask == alike {
+			id := uint32(s & idMask)
+			if e := t.at(id); e.hash == hash && e.item == item {
+				return id, position{segment, i & mask, hash}
+			}
+		}
 	}
 }
 
@@ -49,19 +54,26 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	id, e = t.allocate()
 	e.item, e.hash = item, p.hash
 	t.live++
-	if p.segment.full() {
-		t.index.insert(p.hash, id)
+	if s := p.segment; s.full() || !s.fits(id) {
+		t.index.insert(p.hash, id, t.hashOf)
 	} else {
-		p.segment.slots[p.slot] = slot{p.hash, id}
-		p.segment.live++
+		s.slots[p.slot] = s.pack(p.hash, id)
+		s.live++
 	}
 	return id, e
 }
 
 // remove forgets an entry.
 func (t *table[T]) remove(id uint32, e *entry[T]) {
-	p := t.locate(id, e.hash)
-	t.index.remove(p.segment, p.slot, p.hash)
+	s, hash := t.segmentOf(e.hash), e.hash
+	if position := s.locate(id, hash); s.tells(len(s.slots)) {
+		s.remove(position, nil)
+	} else {
+		s.remove(position, t.hashOf)
+	}
+	if s.sparse() {
+		t.shrink(s, hash, t.hashOf)
+	}
 	t.release(id, e)
 	t.live--
 	if t.live == 0 {
@@ -69,16 +81,7 @@ func (t *table[T]) remove(id uint32, e *entry[T]) {
 	}
 }
 
-// locate returns the position of an entry in use, whose item's hash is hash.
-func (t *table[T]) locate(id, hash uint32) position {
-	segment := t.segmentOf(hash)
-	mask := uint32(len(segment.slots) - 1)
-	i := hash & mask
-	for segment.slots[i&mask].id != id {
-		i++
-	}
-	return position{segment, i & mask, hash}
-}
+func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
 
 // patience is how often a table of moderate size may become empty before its storage
 // is given back, times the cells it has: 512 cells go after 64 times, 16 after 2048. It

@@ -309,9 +309,9 @@ func TestIndexBeyondDeepest(t *testing.T) {
 		t.Skip("the directory takes 32 MiB")
 	}
 	const items = 3000
-	x := newIndex()
+	x, of := newIndex(), func(uint32) uint32 { return 0x80000001 }
 	for id := uint32(1); id <= items; id++ {
-		x.insert(0x80000001, id)
+		x.insert(0x80000001, id, of)
 	}
 	if x.depth != deepest {
 		t.Fatalf("%d equal hashes: the directory is %d bits deep", items, x.depth)
@@ -319,26 +319,18 @@ func TestIndexBeyondDeepest(t *testing.T) {
 	if n := len(x.segmentOf(0x80000001).slots); n != 4096 {
 		t.Fatalf("%d equal hashes are in a segment of %d slots", items, n)
 	}
-	if ids := checkIndex(t, &x); len(ids) != items {
+	if ids := checkIndex(t, &x, of); len(ids) != items {
 		t.Fatalf("%d of %d are left", len(ids), items)
 	}
 	for id := uint32(items); id > 1; id-- {
-		x.remove(x.segmentOf(0x80000001), slotOf(t, &x, id), 0x80000001)
-	}
-	if ids := checkIndex(t, &x); len(ids) != 1 || x.depth != 0 || len(x.directory[0].slots) != largestSegment {
-		t.Fatalf("%d left at depth %d, in %d slots", len(ids), x.depth, len(x.directory[0].slots))
-	}
-}
-
-func slotOf(t *testing.T, x *index, id uint32) uint32 {
-	t.Helper()
-	for i, o := range x.segmentOf(0x80000001).slots {
-		if o.id == id {
-			return uint32(i)
+		s := x.segmentOf(0x80000001)
+		if s.remove(s.locate(id, 0x80000001), of); s.sparse() {
+			x.shrink(s, 0x80000001, of)
 		}
 	}
-	t.Fatalf("id %d is not in the index", id)
-	return 0
+	if ids := checkIndex(t, &x, of); len(ids) != 1 || x.depth != 0 || len(x.directory[0].slots) != largestSegment {
+		t.Fatalf("%d left at depth %d, in %d slots", len(ids), x.depth, len(x.directory[0].slots))
+	}
 }
 
 // TestTableResets walks through the rules by which an empty table gives its storage
