@@ -400,6 +400,13 @@ func (c *consumer) endOnce(held *claim, mayWait bool) {
 // key at once, a delayed one after a delay.
 func (c *consumer) anyEnd(key int, mayWait bool) end {
 	e := end{by: endBy(c.roll(int(waysToEnd)))}
+	switch {
+	case c.ledger == nil || !c.chance(2):
+	case classOf(key) == ordered:
+		e.by = byRelease
+	case classOf(key) == delayed:
+		e.by = byRequeueAfter
+	}
 	if !mayWait && e.by.waits() || !c.mayComeBack(key, e.by) || e.by.comesBack() && !c.affordable(e.by.operation(), key) {
 		e.by %= byRelease // one of those that do not come back
 	}

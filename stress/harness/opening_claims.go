@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"time"
 
 	"github.com/shardq/shardq"
 )
@@ -33,6 +34,7 @@ func (o opening) endInEveryWay(by endBy) {
 	if by == byRequeue {
 		e.delay = 0
 	}
+	began := time.Now()
 	if e.try(o.queue, first); e.err != nil {
 		o.violated.report("C60", -1, "%v of a new claim says %v", by, e.err)
 		return
@@ -41,6 +43,9 @@ func (o opening) endInEveryWay(by endBy) {
 	o.asked.ended(&e, o.plan.countsFailures())
 	if second = o.claimAgain(&e); second == nil {
 		return
+	}
+	if early := e.delay - time.Since(began); o.fake == nil && by == byRequeueAfter && early > 0 {
+		o.violated.report("C60", -1, "an item came at least %v before its RequeueAfter of %v was over", early, e.delay)
 	}
 	for late := range waysToEnd {
 		again := end{by: late, delay: e.delay}

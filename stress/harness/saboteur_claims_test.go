@@ -40,10 +40,19 @@ const (
 	retryCountsNoFailure
 	retrySaysNothing
 	requeuesEarly
+	requeuesDelayedAtOnce
+	keepsMemoryOfClaims
 )
 
 // rightsOf makes the claims of the queue those with the fault.
-func (q *sabotaged) rightsOf(c shardq.Claim[int]) rights { return sabotagedClaim{c, q} }
+func (q *sabotaged) rightsOf(c shardq.Claim[int]) rights {
+	if q.fault == keepsMemoryOfClaims {
+		q.mu.Lock()
+		q.held = append(q.held, make([]int, 64)...)
+		q.mu.Unlock()
+	}
+	return sabotagedClaim{c, q}
+}
 
 type sabotagedClaim struct {
 	shardq.Claim[int]
@@ -52,7 +61,7 @@ type sabotagedClaim struct {
 
 // What is done to a new queue has fewer late calls of one kind than lateAtTimes passes
 // by, and fewer questions than askedAtTimes does.
-func (q *sabotaged) lateAtTimes() bool  { return q.every(20) }
+func (q *sabotaged) lateAtTimes() bool  { return q.every(8) }
 func (q *sabotaged) askedAtTimes() bool { return q.every(500) }
 
 // late changes what a call says and does that comes too late.
@@ -108,8 +117,11 @@ func (c sabotagedClaim) Retry() error {
 }
 
 func (c sabotagedClaim) RequeueAfter(d time.Duration) error {
-	if c.queue.fault == requeuesEarly && c.queue.every(2) {
-		d /= 2
+	switch {
+	case c.queue.fault == requeuesEarly:
+		d /= 4
+	case c.queue.fault == requeuesDelayedAtOnce && classOf(c.Item) == delayed: // none on a new queue is
+		d = min(d, 1)
 	}
 	return c.late(c.Claim.RequeueAfter(d))
 }
@@ -208,8 +220,9 @@ func TestC60EveryFaultOfClaimsIsFound(t *testing.T) {
 		{"a Release is refused after a shutdown", releaseIsRefused, 0, Storm, []string{"C60"}},
 		{"a Retry counts no failure", retryCountsNoFailure, 0, Drain, []string{"C28"}},
 		{"a Retry does not say that it comes after a shutdown", retrySaysNothing, 0, Storm, []string{"C60"}},
-		{"RequeueAfter is early", requeuesEarly, Delays, Drain, []string{"C19"}},
-		{"memory stays beside claims that have ended", keepsMemory, 0, Rest, []string{"C8"}},
+		{"RequeueAfter is early", requeuesEarly, 0, Drain, []string{"C60"}},
+		{"RequeueAfter is early under load", requeuesDelayedAtOnce, Delays | Steps, Drain, []string{"C19"}},
+		{"memory stays beside claims that have ended", keepsMemoryOfClaims, 0, Rest, []string{"C8"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			convictOf(t, test.fault, Claims|test.mix, test.ending, test.clauses)
