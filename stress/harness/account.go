@@ -29,6 +29,8 @@ type asked struct {
 	calledOff        uint64 // delays that were taken back
 	cancels          uint64 // Cancels that took something back
 	refused          uint64 // adds for which there was no room
+	claims           uint64 // that were taken and have ended
+	late, beside     uint64 // ends of claims that had ended, and those while the caller had the key
 	// Calls of the limiter that may have been made or not: see crew.
 	perhapsLimited, perhapsForgets uint64
 }
@@ -71,6 +73,9 @@ func (a *asked) add(b asked) {
 	a.refused += b.refused
 	a.perhapsLimited += b.perhapsLimited
 	a.perhapsForgets += b.perhapsForgets
+	a.claims += b.claims
+	a.late += b.late
+	a.beside += b.beside
 }
 
 func newAccount() *account { return &account{lateness: &lateness{}} }
@@ -95,6 +100,7 @@ func (a *account) report(elapsed time.Duration, peak, final uint64) string {
 	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
 	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
 	text += fmt.Sprintf("adds merged %d, canceled %d, refused %d\n", a.merged, a.withdrawn, a.refused)
+	text += fmt.Sprintf("claims      %d, ended too late %d times, of which %d while the caller had the item\n", a.claims, a.late, a.beside)
 	text += fmt.Sprintf("timers      %d fired\n", a.fired)
 	if n := a.lateness.count(); n > 0 {
 		text += fmt.Sprintf("lateness    %v, of %d\n", a.lateness, n)

@@ -20,6 +20,7 @@ type actor struct {
 	// What was so before the Get that is under way.
 	before      frontiers
 	clockBefore int64
+	stale       *staleClaims // nil without the ingredient Claims
 }
 
 // unreported is how many steps an actor makes between signs of life.

@@ -48,8 +48,13 @@ func (a *actor) addBatch(keys []int) {
 	}
 }
 
-// getBatch is GetBatch, with a context that may end.
+// getBatch is GetBatch.
 func (a *actor) getBatch(size int) (keys []int, open bool) {
+	return a.getSome("C37", "GetBatch", size, a.queue.getBatch)
+}
+
+// getSome is a call that takes keys by a clause, with a context that may end.
+func (a *actor) getSome(clause, name string, size int, ask func(context.Context, []int) (int, error)) (keys []int, open bool) {
 	a.operations++
 	ctx, cancel := a.context, context.CancelFunc(func() {})
 	lasts := a.chance(2)
@@ -60,17 +65,17 @@ func (a *actor) getBatch(size int) (keys []int, open bool) {
 	into := make([]int, size)
 	a.readOrder()
 	e := event{operation: opGet, way: inABatch, call: now()}
-	n, err := a.queue.getBatch(ctx, into)
+	n, err := ask(ctx, into)
 	e.end = now()
 	switch {
 	case err == nil && (n < 1 || n > size), err != nil && n != 0:
-		a.violated.report("C37", -1, "GetBatch with room for %d returns %d and the error %v", size, n, err)
+		a.violated.report(clause, -1, "%s with room for %d returns %d and the error %v", name, size, n, err)
 		return nil, err != shardq.ErrShutDown
 	case err == shardq.ErrShutDown:
 		a.record(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
 		return nil, false
 	case lasts && err != nil:
-		a.violated.report("C37", -1, "GetBatch says %v, and its context lasts", err)
+		a.violated.report(clause, -1, "%s says %v, and its context lasts", name, err)
 	}
 	for _, key := range into[:n] {
 		if !a.strange(key) {

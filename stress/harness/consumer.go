@@ -31,6 +31,8 @@ func (c *consumer) next() bool {
 		return c.nextSome()
 	case c.has(Loops) && c.chance(3):
 		return c.loop()
+	case c.has(Claims) && c.chance(2):
+		return c.nextClaims()
 	}
 	key, ok := c.get()
 	if key >= 0 {
@@ -47,6 +49,9 @@ func (c *consumer) process(key int) {
 func (c *consumer) work(key int) {
 	if c.ledger == nil || classOf(key) == free {
 		c.requeue(key)
+	}
+	if c.has(Claims) && c.chance(2) {
+		c.endBeside(key)
 	}
 	if c.chance(50) {
 		runtime.Gosched()

@@ -24,6 +24,10 @@ type Controlled[T comparable] interface {
 	Snapshot(limit int) shardq.Snapshot[T]
 	All(shardq.ItemState) iter.Seq[shardq.ItemInfo[T]]
 	Groups() iter.Seq[shardq.GroupInfo]
+	Claim(context.Context) (shardq.Claim[T], error)
+	TryClaim() (shardq.Claim[T], bool)
+	ClaimBatch(context.Context, []shardq.Claim[T]) (int, error)
+	DoneClaims([]shardq.Claim[T]) error
 }
 
 // controls is a [Controlled] queue as actors see it: of keys. A plan has what needs it
@@ -42,6 +46,10 @@ type controls interface {
 	snapshot(limit int) shardq.Snapshot[int]
 	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]]
 	groups() iter.Seq[shardq.GroupInfo]
+	claim(ctx context.Context) (*claim, error)
+	tryClaim() (c *claim, ok bool)
+	claimBatch(ctx context.Context, room int) ([]*claim, error)
+	doneClaims(claims []*claim) error
 	newWorkers(o shardq.WorkerOptions[int]) (staff, error)
 	// spoilControlled adds, in one of five ways, an item that is not equal to itself,
 	// and reports whether the answer, if there is one, says so.
@@ -169,6 +177,52 @@ func (a adapted[T]) spoilControlled(way int) bool {
 		return a.control.AddContext(context.Background(), item) == shardq.ErrRejected
 	}
 	return true
+}
+
+// A claimer is a queue with a way of its own to end claims.
+type claimer[T comparable] interface {
+	rightsOf(shardq.Claim[T]) rights
+}
+
+func (a adapted[T]) claimOf(own shardq.Claim[T]) *claim {
+	c := &claim{rights: own, key: a.codec.decode(own.Item), priority: own.Priority, own: own}
+	if q, is := a.Typed.(claimer[T]); is {
+		c.rights = q.rightsOf(own)
+	}
+	return c
+}
+
+func (a adapted[T]) claim(ctx context.Context) (*claim, error) {
+	own, err := a.control.Claim(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.claimOf(own), nil
+}
+
+func (a adapted[T]) tryClaim() (c *claim, ok bool) {
+	own, ok := a.control.TryClaim()
+	if !ok {
+		return nil, false
+	}
+	return a.claimOf(own), true
+}
+
+func (a adapted[T]) claimBatch(ctx context.Context, room int) (claims []*claim, err error) {
+	into := make([]shardq.Claim[T], room)
+	n, err := a.control.ClaimBatch(ctx, into)
+	for _, own := range into[:n] {
+		claims = append(claims, a.claimOf(own))
+	}
+	return claims, err
+}
+
+func (a adapted[T]) doneClaims(claims []*claim) error {
+	own := make([]shardq.Claim[T], len(claims))
+	for i, c := range claims {
+		own[i] = c.own.(shardq.Claim[T])
+	}
+	return a.control.DoneClaims(own)
 }
 
 // A workerMaker is a queue with a NewWorkers of its own.

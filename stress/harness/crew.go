@@ -19,8 +19,9 @@ import (
 
 // unfitForWorkers is what a round with workers does without. Panics of the hash
 // function in the round's own calls are counted, and workers have none. With a fake
-// clock nobody sees when the last retry begins to wait.
-const unfitForWorkers = Panics | Steps
+// clock nobody sees when the last retry begins to wait. Claims are for loops of the
+// round's own.
+const unfitForWorkers = Panics | Steps | Claims
 
 // staff is what [shardq.Workers] can do.
 type staff interface {

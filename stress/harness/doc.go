@@ -25,6 +25,15 @@
 // and looks inside (ages.go); on a new queue in opening_control.go. In some rounds workers
 // of section K take the place of the consumers (crew.go).
 //
+// In rounds with the ingredient claims (C60), consumers also take keys by Claim, TryClaim
+// and ClaimBatch, and end them by Done, Retry, RequeueAfter, Release and DoneClaims
+// (claims.go). Claims that have ended stay in a bounded pool. Consumers and producers
+// end them again at random, also while a worker has the key, and two goroutines end
+// one claim at the same moment. Each call that comes too late must return
+// ErrClaimEnded and change nothing. Each hand-out of a key must have a greater fence
+// than the one before. On a new queue, each of these calls is checked in turn
+// (opening_claims.go).
+//
 // In some rounds keys are in fair groups, of section M (groups.go). Then the order is seen
 // within a group and priority, with one shard as well, and checked are the limit at every Get
 // (group_limit.go), the turns where one consumer alone takes from one shard (group_turns.go),
@@ -63,6 +72,8 @@
 //   - turns of groups (C47) under load with more than one shard, or more than one consumer,
 //     and that none of several consumers is told of a shutdown while something is held back
 //     (C48), but of the few keys that have a history;
+//   - claims (C60) beside workers of section K, and Retry and RequeueAfter beside a
+//     drain that takes retries in;
 //   - beside workers of section K: the order of what they get, histories, user code that
 //     panics but for handlers (C51), a fake clock, their own drains (C49), and timeouts;
 //   - leaks of less than 1 MiB in a run, and data races in a program that was not

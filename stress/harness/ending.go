@@ -86,17 +86,12 @@ func (r *round) drain(callers int) {
 }
 
 // releaseIfViolated ends the drains under way once something was violated: workers that have left,
-// where they should not have, would be waited for in vain.
+// where they should not have, would be waited for in vain. One ShutDown may come before a drain
+// has begun; the next ones do not.
 func (r *round) releaseIfViolated(over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		default:
-		}
+	for !closed(over) {
 		if r.violated.stopped.Load() {
 			r.queue.ShutDown()
-			return
 		}
 		breathe()
 	}

@@ -34,6 +34,9 @@ func (s state) done() state {
 	return [...]state{stateIdle: stateIdle, stateReady: stateReady, stateProcessing: stateIdle, stateDirty: stateReady}[s]
 }
 
+// held reports whether a worker has the key.
+func (s state) held() bool { return s >= stateProcessing }
+
 // next returns the states that an event may lead to; none if it is impossible.
 func (s state) next(e event) []any {
 	switch e.operation {
@@ -47,6 +50,10 @@ func (s state) next(e event) []any {
 		return s.perhaps(e.unsure, s.done())
 	case opGet:
 		return s.only(s == stateReady, e, stateProcessing)
+	case opEnd:
+		return s.only(s.held(), e, s.done())
+	case opRelease:
+		return s.only(s.held(), e, stateReady)
 	case opGetNothing:
 		return s.only(s != stateReady, e, s)
 	case opRest:

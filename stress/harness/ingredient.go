@@ -57,6 +57,8 @@ const (
 	Groups
 	// Metrics: metrics, and somebody who asks for them and for the page all the time.
 	Metrics
+	// Claims: consumers that take by Claim, and ends of claims that come too late.
+	Claims
 
 	endOfIngredients
 )
@@ -66,12 +68,12 @@ const All = endOfIngredients - 1
 
 // control is what only a queue with the operations of section I, and those that came later, can
 // have.
-const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups | Metrics
+const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups | Metrics | Claims
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "onlookers",
-	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups", "metrics",
+	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups", "metrics", "claims",
 }
 
 // Has reports whether all of some ingredients are in the set.

@@ -177,6 +177,7 @@ type request struct {
 	onMisuse func()
 	limiter  *temper       // nil: an even one
 	books    *limiterBooks // nil: none are kept of the limiter
+	counted  bool          // the limiter says how many items it knows
 	keep     func(any)     // called with the limiter, which is not the queue's
 
 	capacity    int
@@ -209,7 +210,7 @@ func (t Target) open(r request) queue {
 
 func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request) queue {
 	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
-	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.books, c.decode}
+	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.books, c.decode, r.counted}
 	r.keep(s.Limiter)
 	if r.hash != nil {
 		s.Hash = func(item T) uint64 { return r.hash(c.decode(item)) }

@@ -108,6 +108,8 @@ type record struct {
 	began, landing atomic.Int64
 	// awaited is how many Gets there had been when that returned.
 	awaited atomic.Int64
+	// fence is that of the last claim.
+	fence atomic.Uint64
 }
 
 // A delayed or ordered key is claimed by a producer; it can be claimed again once the

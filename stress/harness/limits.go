@@ -14,6 +14,7 @@ type limits[T comparable] struct {
 	temper *temper       // nil: it never panics
 	books  *limiterBooks // nil: none are kept
 	decode func(T) int
+	counts bool // it says how many items it knows
 }
 
 // limiterBooks count the calls that reach the limiter (C28). They are kept only beside
@@ -50,6 +51,19 @@ func (l limits[T]) Forget(item T) {
 	}
 	l.temper.strain()
 	l.Limiter.Forget(item)
+}
+
+// Len makes it a [limiter.Census].
+func (l limits[T]) Len() int {
+	if !l.counts {
+		return -1
+	}
+	return l.Limiter.(limiter.Census[T]).Len()
+}
+
+// MostFailed is that of the limiter.
+func (l limits[T]) MostFailed(limit int) []limiter.Failed[T] {
+	return l.Limiter.(limiter.Census[T]).MostFailed(limit)
 }
 
 // The limiter of a round doubles its delays from the first to the longest.

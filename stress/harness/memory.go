@@ -98,6 +98,7 @@ func (o opening) ebb() {
 
 // checkMemory drops the queue, and sees what that sets free.
 func (r *round) checkMemory() {
+	r.forgetClaims()
 	with := heap()
 	r.queue, r.page = nil, nil
 	kept := int64(with) - int64(heap())

@@ -18,7 +18,7 @@ func (o opening) control() {
 		check func()
 	}{
 		{Batches, o.batches}, {Loops, o.loops}, {Cancels, o.withdrawals}, {Policies, o.policies},
-		{Room, o.room}, {Ages, o.ages},
+		{Room, o.room}, {Claims, o.claims}, {Ages, o.ages},
 	} {
 		if o.has(check.needs) && !o.violated.stopped.Load() {
 			check.check()

@@ -39,6 +39,9 @@ func (p *producer) awaitEmpty() {
 // step is one add, or an ingredient's equivalent.
 func (p *producer) step() {
 	key := p.choose()
+	if p.has(Claims) && p.chance(8) {
+		p.endStale(key)
+	}
 	switch {
 	case p.has(NaN) && p.chance(50):
 		p.spoil()

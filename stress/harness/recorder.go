@@ -21,6 +21,8 @@ const (
 	opDone
 	opAddWith // one that leaves, or may leave, the key waiting; else it is opAdd
 	opCancel
+	opEnd     // the end of a claim
+	opRelease // one by which the key is ready
 	opRest    // the queue was found at rest
 	opDrained // a drain said that it was over
 )
@@ -77,6 +79,10 @@ func (e event) name() string {
 		return fmt.Sprintf("AddWith(%d)", e.key)
 	case opCancel:
 		return fmt.Sprintf("Cancel(%d) says %+v", e.key, e.was)
+	case opEnd:
+		return fmt.Sprintf("the end of the claim of %d", e.key)
+	case opRelease:
+		return fmt.Sprintf("the release of the claim of %d", e.key)
 	case opDrained:
 		return "the drain is over"
 	default:

@@ -41,6 +41,7 @@ type round struct {
 	// groupLooks counts the looks at the groups.
 	groupLooks atomic.Uint64
 
+	stale        *staleClaims  // the actors' pool, if they share one
 	limiterBooks *limiterBooks // nil if none are kept
 	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
 
@@ -114,6 +115,7 @@ func (r *round) request() request {
 	if p.Mix.Has(Ages) {
 		wanted.ages, wanted.onStuck = true, r.tellStuck
 	}
+	wanted.counted = p.countsFailures()
 	wanted.lowerEvery, wanted.metrics = p.lowerLevelEvery(), p.Mix.Has(Metrics)
 	if p.Ending == Small { // there are many queues
 		wanted.onWatermark, wanted.onStuck = nil, nil
@@ -141,6 +143,7 @@ func (r *round) newActor() *actor {
 			a.budget[key].delays = delaysOfWatched / 2
 		}
 	}
+	a.stale = r.newStaleClaims()
 	r.actors = append(r.actors, a)
 	return a
 }

@@ -168,6 +168,8 @@ func clauseOf(e event) string {
 		return "C10"
 	case opCancel:
 		return "C39"
+	case opEnd, opRelease:
+		return "C60"
 	default:
 		return "C3"
 	}

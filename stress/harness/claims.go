@@ -1,0 +1,556 @@
+package harness
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// Claims (C60): consumers take keys by Claim, TryClaim and ClaimBatch, and end them
+// in every way. A claim that has ended goes to a pool. Actors end the claims in the
+// pool again, in every way, also while a worker has the key, and sometimes two
+// goroutines end one claim at the same moment. A call that comes too late must say
+// so, and must change nothing: neither the turn of the worker who has the key, nor
+// what is counted when the round is over.
+
+// rights are what a consumer can do with a [shardq.Claim].
+type rights interface {
+	Done() error
+	Retry() error
+	RequeueAfter(time.Duration) error
+	Release() error
+	Valid() bool
+	Fence() uint64
+}
+
+// A claim is a [shardq.Claim] of a key.
+type claim struct {
+	rights
+	key, priority int
+	own           any // the shardq.Claim
+}
+
+// An endBy is a call that ends a claim.
+type endBy uint8
+
+const (
+	byDone endBy = iota
+	byDoneClaims
+	byRelease
+	byRequeue // at once
+	byRequeueAfter
+	byRetry
+	waysToEnd
+)
+
+func (e endBy) String() string {
+	return [...]string{"Done", "DoneClaims", "Release", "RequeueAfter(0)", "RequeueAfter", "Retry"}[e]
+}
+
+// comesBack reports whether the item comes again.
+func (e endBy) comesBack() bool { return e > byDoneClaims }
+
+// waits reports whether the item comes again after a delay.
+func (e endBy) waits() bool { return e >= byRequeueAfter }
+
+// operation is how a history calls the add that is part of it.
+func (e endBy) operation() operation {
+	switch e {
+	case byRetry:
+		return opAddRateLimited
+	case byRequeueAfter:
+		return opAddAfter
+	default:
+		return opAdd
+	}
+}
+
+// An end is a call that ends a claim, with its delay, and what came of it.
+type end struct {
+	by       endBy
+	delay    time.Duration // of byRequeueAfter
+	number   uint64        // of the add in the ledger
+	err      error
+	panicked provoked
+}
+
+// try makes the call.
+func (e *end) try(q queue, c *claim) {
+	e.panicked = attempt(func() { e.err = e.call(q, c) })
+}
+
+func (e *end) call(q queue, c *claim) error {
+	switch e.by {
+	case byDone:
+		return c.Done()
+	case byDoneClaims:
+		return q.doneClaims([]*claim{c})
+	case byRelease:
+		return c.Release()
+	case byRetry:
+		return c.Retry()
+	default:
+		return c.RequeueAfter(e.delay)
+	}
+}
+
+// won reports whether the call has ended the claim. A panic of the limiter comes
+// when nobody else can end it any more.
+func (e *end) won() bool { return e.panicked != calm || e.err != shardq.ErrClaimEnded }
+
+// dropped reports whether the item was to come again and does not.
+func (e *end) dropped() bool { return e.panicked == calm && e.err == shardq.ErrShutDown }
+
+// releases reports whether the item is ready at once. If the limiter panics, so it is.
+func (e *end) releases() bool {
+	return e.by.comesBack() && !e.dropped() && (e.panicked != calm || !e.by.waits())
+}
+
+// staleClaims are some claims that have ended: of the keys that share a remainder, a few.
+type staleClaims struct {
+	places [staleRemainders][staleOfEach]atomic.Pointer[claim]
+}
+
+const (
+	staleRemainders = 64
+	staleOfEach     = 4
+)
+
+func (s *staleClaims) place(key int, d *dice) *atomic.Pointer[claim] {
+	return &s.places[key%staleRemainders][d.roll(staleOfEach)]
+}
+
+// newStaleClaims returns the pool of an actor. Actors share one if there is a ledger,
+// whose atomics order their operations anyway.
+func (r *round) newStaleClaims() *staleClaims {
+	switch {
+	case !r.plan.Mix.Has(Claims):
+		return nil
+	case r.ledger == nil || r.stale == nil:
+		r.stale = &staleClaims{}
+	}
+	return r.stale
+}
+
+// forgetClaims drops the pools: a claim refers to its queue.
+func (r *round) forgetClaims() {
+	r.stale = nil
+	for _, a := range r.actors {
+		a.stale = nil
+	}
+}
+
+// countsFailures reports whether the limiter tells the queue how many items it has a
+// history of. Then the end of a claim need not ask it to forget an item.
+func (p Plan) countsFailures() bool { return p.Mix.Has(Claims) && p.Seed/2%2 == 0 }
+
+// nextClaims takes a claim, or some, and ends them.
+func (c *consumer) nextClaims() (open bool) {
+	claims, open := c.takeClaims()
+	for _, held := range claims {
+		c.checkTaken(held)
+	}
+	c.processClaims(claims)
+	return open
+}
+
+func (c *consumer) takeClaims() (claims []*claim, open bool) {
+	if c.chance(3) {
+		size := 1 + c.roll(c.roll(c.mostInABatch()-1)+1) // and one in vain: see doneTogether
+		_, open = c.getSome("C60", "ClaimBatch", size, func(ctx context.Context, keys []int) (n int, err error) {
+			claims, err = c.queue.claimBatch(ctx, size)
+			return copy(keys, keysOf(claims)), err
+		})
+		return slices.DeleteFunc(claims, func(held *claim) bool { return c.strange(held.key) }), open
+	}
+	key, open := c.getBy(func() (key int, ok, canceled bool) {
+		held, ok, canceled := c.askForClaim()
+		if held == nil {
+			return -1, ok, canceled
+		}
+		claims = []*claim{held}
+		return held.key, true, false
+	})
+	if key < 0 {
+		return nil, open
+	}
+	return claims, open
+}
+
+// askForClaim is TryClaim, or Claim with a context that may end.
+func (c *consumer) askForClaim() (held *claim, ok, canceled bool) {
+	if c.chance(3) {
+		held, _ = c.queue.tryClaim()
+		return held, true, held == nil
+	}
+	ctx, lasts := c.context, c.chance(2)
+	if !lasts {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.roll(1000))*time.Microsecond)
+		defer cancel()
+	}
+	held, err := c.queue.claim(ctx)
+	switch {
+	case err == nil:
+		return held, true, false
+	case err == shardq.ErrShutDown:
+		return nil, false, false
+	case lasts:
+		c.violated.report("C60", -1, "Claim says %v, and its context lasts", err)
+	}
+	return nil, true, true
+}
+
+// checkTaken is called for each claim that was taken. The fence is greater than that
+// of every claim of the key that has ended.
+func (c *consumer) checkTaken(held *claim) {
+	key, fence := held.key, held.Fence()
+	c.checkValid(held)
+	if stale := c.staleOf(key); stale != nil && stale.Fence() >= fence {
+		c.violated.report("C60", key, "key %d was handed out with the fence %d, and before with %d", key, fence, stale.Fence())
+	}
+	if c.ledger == nil {
+		return
+	}
+	if before := c.ledger.keys[key].fence.Swap(fence); before >= fence {
+		c.violated.report("C60", key, "key %d was handed out with the fence %d, and before with %d", key, fence, before)
+	}
+	if classOf(key) == ordered && held.priority != c.plan.priorityOf(key) {
+		c.violated.report("C60", key, "the claim of key %d has priority %d, and the key %d", key, held.priority, c.plan.priorityOf(key))
+	}
+}
+
+// checkValid is called while the claim's owner has the key.
+func (c *consumer) checkValid(held *claim) {
+	if !c.mayHaveEnded(held.key) && !held.Valid() {
+		c.violated.report("C60", held.key, "the claim of key %d has ended, and its owner has not ended it", held.key)
+	}
+}
+
+// mayHaveEnded reports whether a Done too many may end the claims of a key.
+func (a *actor) mayHaveEnded(key int) bool { return a.ledger != nil && a.ledger.misused(key) }
+
+// staleOf returns a claim of the key that has ended, or nil.
+func (a *actor) staleOf(key int) *claim {
+	if stale := a.stale.place(key, &a.dice).Load(); stale != nil && stale.key == key {
+		return stale
+	}
+	return nil
+}
+
+// endStale ends a claim again that has ended, most often one of this key.
+func (a *actor) endStale(key int) (ofKey bool) {
+	stale := a.stale.place(key, &a.dice).Load()
+	if stale == nil {
+		return false
+	}
+	a.endAgain(stale)
+	return stale.key == key
+}
+
+// endBeside is endStale while this worker has the key.
+func (c *consumer) endBeside(key int) {
+	if c.endStale(key) {
+		c.asked.beside++
+	}
+}
+
+// endAgain ends a claim that has ended.
+func (a *actor) endAgain(stale *claim) {
+	a.operations++
+	a.asked.late++
+	e := end{by: endBy(a.roll(int(waysToEnd)))}
+	if e.by == byRequeueAfter {
+		e.delay = time.Duration(a.roll(int(longestDelay)))
+	}
+	valid := stale.Valid()
+	e.try(a.queue, stale)
+	switch {
+	case valid || stale.Valid():
+		a.violated.report("C60", stale.key, "a claim of key %d that has ended is valid", stale.key)
+	case e.won():
+		a.violated.report("C60", stale.key, "%v of a claim of key %d that has ended says %v %s", e.by, stale.key, e.err, e.panicked)
+	}
+}
+
+func (c *consumer) processClaims(claims []*claim) {
+	defer c.endClaims(claims) // also if the work panics, or ends the goroutine
+	for _, held := range claims {
+		c.work(held.key)
+		c.checkValid(held)
+	}
+}
+
+// endClaims ends claims one by one, or together, or by the Dones of a queue.
+func (c *consumer) endClaims(claims []*claim) {
+	switch together := c.chance(2); {
+	case len(claims) == 0:
+		return
+	case c.chance(8):
+		c.finishAll(keysOf(claims))
+	case together && !slices.ContainsFunc(keysOf(claims), c.mayHaveEnded):
+		c.doneTogether(claims)
+	default:
+		for _, held := range claims {
+			c.endClaim(held)
+		}
+	}
+	for _, held := range claims {
+		c.hasEnded(held)
+	}
+}
+
+func keysOf(claims []*claim) (keys []int) {
+	for _, held := range claims {
+		keys = append(keys, held.key)
+	}
+	return keys
+}
+
+// hasEnded is called when a claim has ended.
+func (c *consumer) hasEnded(held *claim) {
+	c.asked.claims++
+	if held.Valid() {
+		c.violated.report("C60", held.key, "the claim of key %d is valid, and it has ended", held.key)
+	}
+	if c.chance(4) {
+		c.endAgain(held)
+	}
+	c.stale.place(held.key, &c.dice).Store(held)
+}
+
+// doneTogether is DoneClaims, in some cases with a claim among them that has ended.
+func (c *consumer) doneTogether(claims []*claim) {
+	all, want := claims, error(nil)
+	if stale := c.staleOf(claims[0].key); stale != nil && c.chance(2) {
+		all, want = append([]*claim{stale}, claims...), shardq.ErrClaimEnded
+	} else if c.chance(8) {
+		all, want = append(claims[:len(claims):len(claims)], claims[0]), shardq.ErrClaimEnded
+	}
+	for _, held := range claims {
+		c.endInLedger(held.key)
+	}
+	c.sign()
+	e, call := end{by: byDoneClaims}, now()
+	e.panicked = attempt(func() { e.err = c.queue.doneClaims(all) })
+	until := now()
+	if e.panicked == calm && e.err != want {
+		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims says %v, and not %v", len(all), e.err, want)
+	}
+	for _, held := range claims {
+		c.asked.ended(&e, c.plan.countsFailures() || e.panicked != calm)
+		c.dones++
+		c.record(event{operation: opEnd, way: " by DoneClaims", key: int32(held.key), call: call, end: until})
+		c.cameInLedger(held.key)
+	}
+}
+
+// endClaim ends a claim in some way that its key allows. One with a delay must not come
+// after workers have ended to add with any: see delaysOfWorkers.
+func (c *consumer) endClaim(held *claim) {
+	ended := false
+	c.delays.unlessEnded(func() {
+		c.endOnce(held, true)
+		ended = true
+	})
+	if !ended {
+		c.endOnce(held, false)
+	}
+}
+
+// endOnce ends a claim, in some cases by two calls at the same moment.
+func (c *consumer) endOnce(held *claim, mayWait bool) {
+	ends := []end{c.anyEnd(held.key, mayWait)}
+	if c.chance(8) {
+		ends = append(ends, c.anyEnd(held.key, mayWait))
+	}
+	c.prepare(held.key, ends)
+	c.endInLedger(held.key)
+	c.sign()
+	closed, call := c.queue.ShuttingDown(), now()
+	c.tryAll(held, ends)
+	until := now()
+	winner := c.winnerOf(held, ends)
+	if winner != nil {
+		c.checkAnswer(held, winner, closed)
+		c.settleEnd(winner, event{key: int32(held.key), call: call, end: until})
+	}
+	if c.ledger == nil {
+		return
+	}
+	for i := range ends {
+		if ends[i].number > 0 {
+			c.ledger.keys[held.key].ended.Add(1)
+		}
+	}
+	if winner == nil || !winner.by.comesBack() || winner.dropped() {
+		c.cameInLedger(held.key)
+	} else if classOf(held.key) == ordered {
+		c.ledger.enter(held.key) // which it has left in endInLedger
+	}
+}
+
+// anyEnd returns a way to end a claim of the key. Keys that are not free come again only
+// if the producer is through with them, and only as the ledger can follow: an ordered
+// key at once, a delayed one after a delay.
+func (c *consumer) anyEnd(key int, mayWait bool) end {
+	e := end{by: endBy(c.roll(int(waysToEnd)))}
+	switch {
+	case c.ledger == nil || !c.chance(2):
+	case classOf(key) == ordered:
+		e.by = byRelease
+	case classOf(key) == delayed:
+		e.by = byRequeueAfter
+	}
+	if !mayWait && e.by.waits() || !c.mayComeBack(key, e.by) || e.by.comesBack() && !c.affordable(e.by.operation(), key) {
+		e.by %= byRelease // one of those that do not come back
+	}
+	if e.by == byRequeueAfter {
+		e.delay = 1 + time.Duration(c.roll(int(longestDelay)-1))
+	}
+	return e
+}
+
+func (c *consumer) mayComeBack(key int, by endBy) bool {
+	if c.ledger == nil || classOf(key) == free {
+		return true
+	}
+	if c.ledger.keys[key].use.Load() != 1 {
+		return false
+	}
+	if classOf(key) == ordered {
+		return !by.waits()
+	}
+	return by == byRequeueAfter && !c.has(Panics) // after a panic it would come at once
+}
+
+// prepare enters the adds that ends are, before the queue knows of them.
+func (c *consumer) prepare(key int, ends []end) {
+	if c.ledger == nil {
+		return
+	}
+	r := &c.ledger.keys[key]
+	for i := range ends {
+		e := &ends[i]
+		if !e.by.comesBack() {
+			continue
+		}
+		e.number = c.ledger.want(key)
+		switch classOf(key) {
+		case ordered:
+			r.landing.Store(0) // nobody knows when it is ready
+			r.began.Store(now())
+		case delayed:
+			if i == 0 || !ends[0].by.comesBack() {
+				r.due.Store(math.MaxInt64) // it is over
+			}
+			r.policied.Store(false)
+			c.ledger.wantIn(key, e.delay)
+		}
+	}
+}
+
+// tryAll makes one call, or two at the same moment.
+func (c *consumer) tryAll(held *claim, ends []end) {
+	if len(ends) == 1 {
+		ends[0].try(c.queue, held)
+		return
+	}
+	there, over := atomic.Bool{}, make(chan struct{})
+	go func() {
+		defer close(over)
+		there.Store(true)
+		ends[1].try(c.queue, held)
+	}()
+	for !there.Load() {
+		runtime.Gosched()
+	}
+	ends[0].try(c.queue, held)
+	<-over
+}
+
+// winnerOf returns the one call that has ended the claim. There is none if a Done too
+// many came before.
+func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
+	for i := range ends {
+		switch {
+		case !ends[i].won():
+		case winner != nil:
+			c.violated.report("C60", held.key, "%v and %v have both ended one claim of key %d", winner.by, ends[i].by, held.key)
+		default:
+			winner = &ends[i]
+		}
+	}
+	if winner == nil && !c.mayHaveEnded(held.key) {
+		c.violated.report("C60", held.key, "%v of the claim of key %d says that it has ended, and its owner has not ended it", ends[0].by, held.key)
+	}
+	return winner
+}
+
+// checkAnswer checks what a call says that has ended a claim: closed says that a shutdown
+// had begun before it.
+func (c *consumer) checkAnswer(held *claim, e *end, closed bool) {
+	refuses := e.by.comesBack() && e.by != byRelease // once a shutdown has begun
+	switch {
+	case e.panicked == limiterLost && e.by != byRelease:
+	case e.panicked != calm:
+		c.violated.report("C60", held.key, "in %v of a claim of key %d, %s", e.by, held.key, e.panicked)
+	case e.err == nil && closed && refuses:
+		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d says nothing of it", e.by, held.key)
+	case e.err == nil, e.err == shardq.ErrShutDown && refuses && c.queue.ShuttingDown():
+	default:
+		c.violated.report("C60", held.key, "%v of the claim of key %d says %v", e.by, held.key, e.err)
+	}
+}
+
+// settleEnd enters what came of the call that has ended a claim.
+func (c *consumer) settleEnd(e *end, at event) {
+	c.dones++
+	c.asked.ended(e, c.plan.countsFailures())
+	at.operation, at.way = opEnd, " by "+e.by.String()
+	switch {
+	case e.releases():
+		at.operation = opRelease
+	case e.by.waits() && !e.dropped():
+		add := at
+		add.operation, add.delay, add.stepped = e.by.operation(), e.delay, c.timeless()
+		c.record(add)
+	}
+	c.record(at)
+	if c.ledger == nil || !e.by.comesBack() || e.dropped() {
+		return
+	}
+	if e.releases() || !c.plan.dropsWaiting() && !c.queue.ShuttingDown() {
+		c.ledger.land(int(at.key), e.number)
+	}
+}
+
+// ended counts what a call asked for that has ended a claim. If the limiter has to be asked
+// to forget is not known of each.
+func (a *asked) ended(e *end, perhapsForgets bool) {
+	switch {
+	case e.by == byRelease:
+	case e.by == byRetry && e.dropped():
+		a.perhapsLimited++
+	case e.by == byRetry:
+		a.limited++
+	case e.dropped(), perhapsForgets && !e.by.comesBack():
+		a.perhapsForgets++
+	default:
+		a.forgets++
+	}
+	switch {
+	case e.releases():
+		a.immediate++
+		a.sure++
+	case e.by == byRequeue:
+		a.immediate++
+	case e.by.comesBack():
+		a.deferred++
+	}
+}
