@@ -202,27 +202,31 @@ func (q *Queue[T]) DoneClaims(claims []Claim[T]) error {
 	return claimError(allEnded)
 }
 
-// doneSome is DoneClaims of some claims. If the limiter panics, the rest ends, too.
+// doneSome is DoneClaims of some claims, which end in their order. If the limiter panics,
+// the rest ends, too.
 func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
 	var b claimBatch
-	next := 0
+	complete := false
 	defer func() {
-		if next < len(claims) {
+		if !complete {
 			defer q.endClaims(rest)
 		}
-		for _, c := range claims[next:] {
+		for _, c := range claims[b.length:] {
 			b.add(c.handleIn(q))
 		}
-		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0 && allEnded
+		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0
 	}()
-	for allEnded = true; next < len(claims); next++ {
-		c := claims[next]
-		if c.queue != q || !q.mayHaveFailed(c.Item) {
-			b.add(c.handleIn(q))
-			continue
+	for _, c := range claims {
+		h := c.handleIn(q)
+		forget := c.queue == q && q.mayHaveFailed(c.Item)
+		if forget {
+			h, forget = q.shards.Seal(h)
 		}
-		allEnded = c.Done() == nil && allEnded
+		if b.add(h); forget {
+			q.limiter.Forget(c.Item)
+		}
 	}
+	complete = true
 	return allEnded
 }
 

@@ -56,8 +56,7 @@ func (p *playing[T]) checkStuck() {
 		p.told[r.info.Item] = true
 	}
 	for item, since := range p.model.age.since {
-		inProcessing := p.model.phase[item] == "processing" || p.model.phase[item] == "dirty"
-		if inProcessing && !p.model.age.vague && !p.model.closed && !p.told[item] && p.model.now > plus(plus(since, after), p.model.tick) {
+		if p.model.inProcessing(item) && !p.model.age.vague && !p.model.closed && !p.told[item] && p.model.now > plus(plus(since, after), p.model.tick) {
 			p.fatalf("the hook was not told of %#v, in processing since %v, and now is %v", item, since, p.model.now)
 		}
 	}

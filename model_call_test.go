@@ -52,6 +52,16 @@ const (
 	callDrainWaiting  callKind = 'Z'
 	callCancelDrain   callKind = 'z'
 	callSnapshot      callKind = 'I'
+
+	callClaim        callKind = 'k'
+	callTryClaim     callKind = 't'
+	callClaimBatch   callKind = 'l'
+	callClaimDone    callKind = 'e'
+	callClaimRetry   callKind = 'r'
+	callClaimRequeue callKind = 'q'
+	callClaimRelease callKind = 'a'
+	callDoneClaims   callKind = 'f'
+	callEndEnded     callKind = 'x'
 )
 
 // A callShape says what arguments a call has.
@@ -96,11 +106,20 @@ var callKinds = []choice[callShape]{
 	{byte(callDrainWaiting), callShape{name: "Drain", number: true}},
 	{byte(callCancelDrain), callShape{name: "cancel Drain", number: true}},
 	{byte(callSnapshot), callShape{name: "Snapshot", number: true}},
+	{byte(callClaim), callShape{name: "Claim"}},
+	{byte(callTryClaim), callShape{name: "TryClaim"}},
+	{byte(callClaimBatch), callShape{name: "ClaimBatch", whole: true}},
+	{byte(callClaimDone), callShape{name: "Done of a claim", number: true}},
+	{byte(callClaimRetry), callShape{name: "Retry of a claim", number: true}},
+	{byte(callClaimRequeue), callShape{name: "RequeueAfter of a claim", number: true, duration: true}},
+	{byte(callClaimRelease), callShape{name: "Release of a claim", number: true}},
+	{byte(callDoneClaims), callShape{name: "DoneClaims", number: true, whole: true}},
+	{byte(callEndEnded), callShape{name: "every end of an ended claim", number: true}},
 }
 
 // callMix has each kind of call as often as it should come up.
 const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY" +
-	"MMmooLLLVVVVvvvKKKTTTUUUuZzI"
+	"MMmooLLLVVVVvvvKKKTTTUUUuZzI" + "kkkttllleeerrrqqaaffxx"
 
 // repeat is a letter before a call: the number that follows it is the call's times.
 const repeat = '*'

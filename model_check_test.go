@@ -29,6 +29,7 @@ func (p *playing[T]) check() {
 	p.reports, p.model.reports = nil, nil
 	p.checkMarks()
 	p.checkStuck()
+	p.checkClaims()
 	if fake, ok := p.clock.(*clock.Fake); ok {
 		p.checkTimer(fake)
 	}

@@ -53,6 +53,7 @@ type playing[T comparable] struct {
 	limiter  *modelLimiter[T]
 	clock    clock.Clock
 	held     []T // in the order of their Gets
+	claims   claims[T]
 	reports  []shardq.Misuse[T]
 	drained  atomic.Int32
 	sleepers []*sleeper
@@ -84,6 +85,7 @@ func (u *universe[T]) start(t failer, s setup) player {
 	}
 	p.setup, p.began = s, p.clock.Now()
 	p.told, p.shardOf = map[T]bool{}, map[int]int{}
+	p.claims = claims[T]{returned: map[T]shardq.Claim[T]{}, fences: map[T]uint64{}}
 	options := shardq.Options[T]{
 		Name:             modelName,
 		Shards:           s.shards,
@@ -243,6 +245,8 @@ func (p *playing[T]) do(c call) {
 		p.drainWaiting(c.number)
 	case callCancelDrain:
 		p.model.drain.pending = cancelOne(p.model.drain.pending, c.number)
+	default:
+		p.doClaim(c)
 	}
 }
 
@@ -264,6 +268,8 @@ func (p *playing[T]) doBatch(c call) {
 		}
 	case callGetBatch:
 		p.getBatch(c.times)
+	default:
+		p.doClaim(c)
 	}
 }
 

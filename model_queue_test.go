@@ -29,6 +29,8 @@ type modelQueue[T comparable] struct {
 	// phase is "ready", "processing" or "dirty", and "" for an item that is none of
 	// them. Whether an item waits is independent of it.
 	phase map[T]string
+	// turns counts the hand-outs of each item.
+	turns map[T]int
 	// lines has the ready items. Those of a tie became ready at the same tick, and
 	// their order among themselves is for the queue to choose.
 	lines map[int][]tie[T]
@@ -63,6 +65,7 @@ func newModelQueue[T comparable](shards int, tick time.Duration, cancelDelayOnAd
 		tick:             tick,
 		cancelDelayOnAdd: cancelDelayOnAdd,
 		phase:            map[T]string{},
+		turns:            map[T]int{},
 		lines:            map[int][]tie[T]{},
 		waiting:          map[T]time.Duration{},
 		limits:           map[T]time.Duration{},
@@ -86,8 +89,7 @@ func (m *modelQueue[T]) add(item T) {
 
 // drops reports whether an add of the item comes too late.
 func (m *modelQueue[T]) drops(item T) bool {
-	inProcessing := m.phase[item] == "processing" || m.phase[item] == "dirty"
-	return m.refusing && !(m.retries && inProcessing)
+	return m.refusing && !(m.retries && m.inProcessing(item))
 }
 
 // admit adds an item that is taken in.
@@ -221,6 +223,7 @@ func (m *modelQueue[T]) take(item T) bool {
 		m.lines[line] = m.lines[line][1:]
 	}
 	m.phase[item] = "processing"
+	m.turns[item]++
 	return true
 }
 

@@ -63,6 +63,15 @@ func (p *playing[T]) sleep(s *sleeper, get func() ([]T, error)) {
 
 // getBatch calls GetBatch in a goroutine, likewise.
 func (p *playing[T]) getBatch(size int) {
+	p.seek(size, func(ctx context.Context) ([]T, error) {
+		dst := make([]T, size)
+		n, err := p.queue.GetBatch(ctx, dst)
+		return dst[:n], err
+	})
+}
+
+// seek makes a call for as many items as there are, up to size, in a goroutine, likewise.
+func (p *playing[T]) seek(size int, get func(ctx context.Context) ([]T, error)) {
 	if len(p.sleepers) == mostSleepers {
 		return
 	}
@@ -71,11 +80,7 @@ func (p *playing[T]) getBatch(size int) {
 	if !p.hurried {
 		s.exactly = min(size, p.model.ready())
 	}
-	p.sleep(s, func() ([]T, error) {
-		dst := make([]T, size)
-		n, err := p.queue.GetBatch(ctx, dst)
-		return dst[:n], err
-	})
+	p.sleep(s, func() ([]T, error) { return get(ctx) })
 }
 
 // plainGet is Get in the form of GetContext.
@@ -205,6 +210,7 @@ func (p *playing[T]) taken(item T, at time.Duration) {
 	p.model.stamp(item, at)
 	p.model.measureBegin(item, at)
 	delete(p.told, item)
+	p.keep(item)
 }
 
 func (p *playing[T]) release() {

@@ -48,6 +48,9 @@ import (
 //	state.go     one run at a time; no add is lost                  TestLitmusExclusion, …GetAgainstAdd, …DoneAgainstAdd, …AddAgainstAdd
 //	             what breaks the rules changes nothing              TestLitmusDoneAgainstDone, …DoneAgainstStranger, …SecondDoneAgainstGet
 //	done.go      what waits is not forgotten                        TestLitmusDelayEndsAgainstDone
+//	handle.go    id and fence name one processing                   TestLitmusEndAgainstEnd, …EndAgainstHandOut, …StaleEndAgainstHandOut
+//	             an entry's id goes to another item by an add       TestC60FreedCellGoesToAnother
+//	             who seals a Handle is the one who ends it          TestLitmusSealedEnd
 //	table.go     storage is given back while others come            TestLitmusTide
 //	cancel.go    no processing begins after it without an Add        TestLitmusCancelAgainstGet, …CancelAgainstDone, …CancelAgainstDelay
 //	             a drain that waits for the item is told            TestLitmusCancelAgainstDrain

@@ -58,16 +58,26 @@ func (p *player) get(c *command) string {
 	if c.manner == "all" {
 		return list(p.takeAll()) + p.doubt
 	}
-	if ready := p.queue.len(); ready > max(c.count, 1) && !p.scenario.ordered() {
+	start := p.startGet
+	if c.manner == "batch" {
+		start = func(w *worker) { p.startBatch(w, c.count) }
+	}
+	return p.seek(c.count, newWorker(c.worker, c.manner), start)
+}
+
+// refuseIfOpen refuses a call for n items if the contract leaves it open which they are.
+func (p *player) refuseIfOpen(n int) {
+	if ready := p.queue.len(); ready > max(n, 1) && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item Get returns is open: say get all, or which items are together")
+	}
+}
+
+// seek lets a worker make a call for n items, and says what comes of it.
+func (p *player) seek(n int, w *worker, start func(w *worker)) string {
+	if p.refuseIfOpen(n); p.fault != nil {
 		return ""
 	}
-	w := newWorker(c.worker, c.manner)
-	if c.manner == "batch" {
-		p.startBatch(w, c.count)
-	} else {
-		p.startGet(w)
-	}
+	start(w)
 	if a, ok := p.returned(w); ok {
 		return a.String()
 	}

@@ -16,6 +16,7 @@ type command struct {
 	verb     string
 	manner   string // a word that changes what the verb does: all, after, rate-limited, with context
 	items    []string
+	claims   []string // by their names
 	options  shardq.AddOptions
 	duration time.Duration
 	count    int
@@ -42,6 +43,12 @@ func verbs() map[string]verb {
 		"try":           {"try ITEM", parseItem, (*player).tryAdd},
 		"get":           {"get [all | batch NUMBER | with context | with ended context]", parseGet, (*player).get},
 		"await":         {"await ITEM within NUMBER gets", parseAwait, (*player).await},
+		"claim":         {"claim [at once] as NAME [with ended context], or claim batch as NAME...", parseClaim, (*player).claim},
+		"copy":          {"copy NAME as NAME", parseCopy, (*player).copyClaim},
+		"end":           {endUsage, parseEnd, (*player).endClaims},
+		"valid":         {"valid NAME...", parseClaims, (*player).valid},
+		"priority":      {"priority NAME", parseClaims, (*player).priority},
+		"fences":        {"fences NAME NAME...", parseFences, (*player).fences},
 		"loop":          {"worker NAME: loop", parseLoop, (*player).loop},
 		"next":          {"worker NAME: next", parseLoop, (*player).turn},
 		"leave":         {"worker NAME: leave by break|return|panic|Goexit", parseLoop, (*player).turn},
@@ -72,8 +79,11 @@ const addUsage = `add ITEM... [after DURATION | rate-limited]
 	add batch ITEM...
 	add ITEM with [ended] context`
 
+const endUsage = `end NAME by Done | Retry | Release | RequeueAfter DURATION
+	end batch NAME...`
+
 // workersVerbs are what a worker can do: everything that may wait.
-var workersVerbs = []string{"get", "add", "loop", "next", "leave", "drain"}
+var workersVerbs = []string{"get", "claim", "add", "loop", "next", "leave", "drain"}
 
 var (
 	timesPrefix  = regexp.MustCompile(`^(\d+) times: `)

@@ -25,10 +25,11 @@ type player struct {
 	loops      []*worker
 	woken      []arrival
 	draining   int
-	ended      int      // drains that have returned, but for those that had more to say
-	reports    []string // of the hooks
-	below      []string // what is to stand below the command
-	doubt      string   // is put where the queue contradicts itself
+	ended      int              // drains that have returned, but for those that had more to say
+	reports    []string         // of the hooks
+	claims     map[string]claim // under mu: workers name those that they were given
+	below      []string         // what is to stand below the command
+	doubt      string           // is put where the queue contradicts itself
 	mu         sync.Mutex
 	stuckItems []shardq.ItemInfo[string] // under mu: the hook is called by a timer
 	// fault is what is wrong with the scenario itself.
@@ -42,6 +43,7 @@ func newPlayer(s *scenario, l layout) *player {
 		arrivals: make(chan arrival, roomForArrivals),
 		drained:  make(chan struct{}, roomForArrivals),
 		time:     l.timeline(),
+		claims:   map[string]claim{},
 	}
 	p.userCode = &userCode{use: p.use, broken: map[string]bool{}}
 	p.queue, p.fault = s.settings.kind.open(&s.settings, p.machinery(l))

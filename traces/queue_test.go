@@ -28,6 +28,15 @@ type namedQueue interface {
 	getContext(ctx context.Context) (name string, reason string)
 	getBatch(ctx context.Context, n int) (names []string, reason string)
 	items(ctx context.Context) iter.Seq[string]
+	claim(ctx context.Context) (c claim, reason string)
+	tryClaim() (c claim, ok bool)
+	claimBatch(ctx context.Context, n int) (claims []claim, reason string)
+	// endClaim and doneClaims return why not, if they end nothing.
+	endClaim(c claim, way string, d time.Duration) string
+	doneClaims(claims []claim) string
+	valid(c claim) bool
+	fence(c claim) uint64
+	priority(c claim) int
 	done(name string)
 	doneBatch(names []string)
 	forget(name string)

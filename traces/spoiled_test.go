@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,6 +97,18 @@ var spoils = map[string]func(namedQueue) namedQueue{
 	"a snapshot is of no time":                func(q namedQueue) namedQueue { return timeless{q} },
 	"Held counts nothing":                     func(q namedQueue) namedQueue { return holdsNothing{q} },
 	"merged adds are not counted":             func(q namedQueue) namedQueue { return mergesSilently{q} },
+	"a stale end ends another's turn":         func(q namedQueue) namedQueue { return endsByName{q} },
+	"a second end of a claim is not told":     func(q namedQueue) namedQueue { return endsQuietly{q} },
+	"an ended claim is valid":                 func(q namedQueue) namedQueue { return alwaysValid{q} },
+	"a retry loses the priority":              func(q namedQueue) namedQueue { return levels{q} },
+	"Release is a Done":                       func(q namedQueue) namedQueue { return endsAs{q, byRelease, byDone} },
+	"RequeueAfter is a Retry":                 func(q namedQueue) namedQueue { return endsAs{q, byRequeueAfter, byRetry} },
+	"Retry is a Release":                      func(q namedQueue) namedQueue { return endsAs{q, byRetry, byRelease} },
+	"Done leaves the failures":                func(q namedQueue) namedQueue { return remembersFailures{q} },
+	"DoneClaims ends the first":               func(q namedQueue) namedQueue { return endsFirstClaim{q} },
+	"a batch is one claim":                    func(q namedQueue) namedQueue { return claimsOne{q} },
+	"a claim's context is not looked at":      func(q namedQueue) namedQueue { return claimsForEver{q} },
+	"fences do not rise":                      func(q namedQueue) namedQueue { return sameFence{q} },
 }
 
 type losesDirty struct {
@@ -343,3 +356,77 @@ func (q holdsNothing) stats() shardq.Stats {
 	stats.Held = 0
 	return stats
 }
+
+type endsByName struct{ namedQueue }
+
+func (q endsByName) endClaim(c claim, way string, d time.Duration) string {
+	why := q.namedQueue.endClaim(c, way, d)
+	if why == hasEnded {
+		q.done(c.item)
+	}
+	return why
+}
+
+type endsQuietly struct{ namedQueue }
+
+func (q endsQuietly) endClaim(c claim, way string, d time.Duration) string {
+	return strings.TrimPrefix(q.namedQueue.endClaim(c, way, d), hasEnded)
+}
+
+type alwaysValid struct{ namedQueue }
+
+func (q alwaysValid) valid(claim) bool { return true }
+
+type levels struct{ namedQueue }
+
+func (q levels) endClaim(c claim, way string, d time.Duration) string {
+	if value, ok := c.value.(shardq.Claim[string]); ok {
+		value.Priority = 0
+		c.value = value
+	}
+	return q.namedQueue.endClaim(c, way, d)
+}
+
+type endsAs struct {
+	namedQueue
+	way, other string
+}
+
+func (q endsAs) endClaim(c claim, way string, d time.Duration) string {
+	if way == q.way {
+		way = q.other
+	}
+	return q.namedQueue.endClaim(c, way, d)
+}
+
+type remembersFailures struct{ namedQueue }
+
+func (q remembersFailures) endClaim(c claim, way string, d time.Duration) string {
+	if way == byDone && q.valid(c) {
+		q.done(c.item)
+		return ""
+	}
+	return q.namedQueue.endClaim(c, way, d)
+}
+
+type endsFirstClaim struct{ namedQueue }
+
+func (q endsFirstClaim) doneClaims(claims []claim) string {
+	return q.namedQueue.doneClaims(claims[:1])
+}
+
+type claimsOne struct{ namedQueue }
+
+func (q claimsOne) claimBatch(ctx context.Context, n int) ([]claim, string) {
+	return q.namedQueue.claimBatch(ctx, min(n, 1))
+}
+
+type claimsForEver struct{ namedQueue }
+
+func (q claimsForEver) claim(ctx context.Context) (claim, string) {
+	return q.namedQueue.claim(context.WithoutCancel(ctx))
+}
+
+type sameFence struct{ namedQueue }
+
+func (q sameFence) fence(claim) uint64 { return 1 }

@@ -1,0 +1,293 @@
+package traces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// A claim is a shardq.Claim of a queue's items, whatever their type is.
+type claim struct {
+	item  string
+	value any
+}
+
+// claimOf returns a claim as the queue gave it.
+func (q typed[T]) claimOf(c claim) shardq.Claim[T] { return c.value.(shardq.Claim[T]) }
+
+// listedClaims is claimOf of several.
+func (q typed[T]) listedClaims(claims []claim) []shardq.Claim[T] {
+	values := make([]shardq.Claim[T], len(claims))
+	for i, c := range claims {
+		values[i] = q.claimOf(c)
+	}
+	return values
+}
+
+func (q typed[T]) named(value shardq.Claim[T]) claim { return claim{q.kind.name(value.Item), value} }
+
+func (q typed[T]) claim(ctx context.Context) (c claim, reason string) {
+	value, err := q.queue.Claim(ctx)
+	if err != nil {
+		_, reason = q.reasonOf(value.Item, err)
+		return claim{}, reason
+	}
+	return q.named(value), ""
+}
+
+func (q typed[T]) tryClaim() (c claim, ok bool) {
+	value, ok := q.queue.TryClaim()
+	if !ok {
+		return claim{}, false
+	}
+	return q.named(value), true
+}
+
+func (q typed[T]) claimBatch(ctx context.Context, n int) (claims []claim, reason string) {
+	dst := make([]shardq.Claim[T], n)
+	n, err := q.queue.ClaimBatch(ctx, dst)
+	if err != nil {
+		_, reason = q.reasonOf(*new(T), err)
+	}
+	for _, value := range dst[:n] {
+		claims = append(claims, q.named(value))
+	}
+	return claims, reason
+}
+
+// The ways to end a claim.
+const (
+	byDone         = "Done"
+	byRetry        = "Retry"
+	byRelease      = "Release"
+	byRequeueAfter = "RequeueAfter"
+)
+
+func (q typed[T]) endClaim(c claim, way string, d time.Duration) string {
+	value := q.claimOf(c)
+	switch way {
+	case byDone:
+		return whyNotEnded(value.Done())
+	case byRetry:
+		return whyNotEnded(value.Retry())
+	case byRelease:
+		return whyNotEnded(value.Release())
+	default:
+		return whyNotEnded(value.RequeueAfter(d))
+	}
+}
+
+func (q typed[T]) doneClaims(claims []claim) string {
+	return whyNotEnded(q.queue.DoneClaims(q.listedClaims(claims)))
+}
+
+func (q typed[T]) valid(c claim) bool   { return q.claimOf(c).Valid() }
+func (q typed[T]) fence(c claim) uint64 { return q.claimOf(c).Fence() }
+func (q typed[T]) priority(c claim) int { return q.claimOf(c).Priority }
+
+// hasEnded is what comes of the end of a claim that has ended.
+const hasEnded = "has ended"
+
+// whyNotEnded says what the end of a claim returned.
+func whyNotEnded(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, shardq.ErrClaimEnded):
+		return hasEnded
+	case errors.Is(err, shardq.ErrShutDown):
+		return toldOfShutdown
+	}
+	return err.Error()
+}
+
+// What can follow the verbs about claims.
+
+// parseClaim reads the names of the claims, and the manner.
+func parseClaim(c *command, _ *settings, words []string) error {
+	text, ended := strings.CutSuffix(strings.Join(words, " "), " with ended context")
+	manner, names, ok := strings.Cut(" "+text, " as ")
+	c.claims, c.count = strings.Fields(names), 1
+	switch c.manner = strings.TrimSpace(manner); {
+	case !ok || len(c.claims) == 0:
+		return fmt.Errorf("as which claim?")
+	case ended && c.manner == "":
+		c.manner = "with ended context"
+	case c.manner == "batch" && !ended:
+		c.count = len(c.claims)
+		return nil
+	case c.manner != "" && (c.manner != atOnce || ended):
+		return fmt.Errorf("cannot claim %q", c.manner)
+	}
+	if len(c.claims) > 1 {
+		return fmt.Errorf("want one claim, got %d", len(c.claims))
+	}
+	return nil
+}
+
+// atOnce is the manner of a TryClaim.
+const atOnce = "at once"
+
+// parseEnd reads claims, and how they end.
+func parseEnd(c *command, _ *settings, words []string) (err error) {
+	if len(words) > 1 && words[0] == "batch" {
+		c.manner, c.claims = words[0], words[1:]
+		return nil
+	}
+	if len(words) < 3 || words[1] != "by" {
+		return fmt.Errorf("which claim, and how?")
+	}
+	c.claims, c.manner, words = words[:1], words[2], words[3:]
+	switch c.manner {
+	case byRequeueAfter:
+		return parseStep(c, nil, words)
+	case byDone, byRetry, byRelease:
+		return parseNothing(c, nil, words)
+	}
+	return fmt.Errorf("no claim ends by %q", c.manner)
+}
+
+func parseClaims(c *command, _ *settings, words []string) error {
+	if c.claims = words; len(words) == 0 {
+		return fmt.Errorf("which claim?")
+	}
+	return nil
+}
+
+// parseFences reads two claims or more.
+func parseFences(c *command, s *settings, words []string) error {
+	if len(words) < 2 {
+		return fmt.Errorf("want two claims or more")
+	}
+	return parseClaims(c, s, words)
+}
+
+func parseCopy(c *command, _ *settings, words []string) error {
+	if len(words) != 3 || words[1] != "as" {
+		return fmt.Errorf("which claim, and as which?")
+	}
+	c.claims = []string{words[0], words[2]}
+	return nil
+}
+
+// claim lets a worker claim items, and keeps the claims by their names.
+func (p *player) claim(c *command) string {
+	if c.manner == atOnce {
+		return p.tryClaim(c)
+	}
+	manner := c.manner
+	if manner != "with ended context" {
+		manner = "with context"
+	}
+	return p.seek(c.count, newWorker(c.worker, manner), func(w *worker) {
+		p.start(w, func() arrival { return p.keep(c, w) })
+	})
+}
+
+// keep makes the call of a worker that claims.
+func (p *player) keep(c *command, w *worker) arrival {
+	if c.manner == "batch" {
+		claims, reason := p.queue.claimBatch(w.context, c.count)
+		return arrival{w, p.nameClaims(c, claims...), reason}
+	}
+	one, reason := p.queue.claim(w.context)
+	if reason != "" {
+		return arrival{worker: w, reason: reason}
+	}
+	return arrival{worker: w, items: p.nameClaims(c, one)}
+}
+
+func (p *player) tryClaim(c *command) string {
+	if p.refuseIfOpen(1); p.fault != nil {
+		return ""
+	}
+	one, ok := p.queue.tryClaim()
+	if !ok {
+		return "none is ready"
+	}
+	return list(p.nameClaims(c, one))
+}
+
+// nameClaims keeps claims by the names that the command has for them, and returns the items.
+func (p *player) nameClaims(c *command, claims ...claim) (items []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, one := range claims {
+		p.claims[c.claims[i]] = one
+		items = append(items, one.item)
+	}
+	return items
+}
+
+// claimsOf returns the claims that a command names.
+func (p *player) claimsOf(names ...string) (claims []claim) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range names {
+		one, ok := p.claims[name]
+		if !ok {
+			p.fault = fmt.Errorf("there is no claim %s", name)
+			return nil
+		}
+		claims = append(claims, one)
+	}
+	return claims
+}
+
+// withClaims does something with the claims of a command.
+func (p *player) withClaims(c *command, do func(claims []claim) string) string {
+	claims := p.claimsOf(c.claims...)
+	if p.fault != nil {
+		return ""
+	}
+	return do(claims)
+}
+
+// endClaims ends a claim, or several with DoneClaims.
+func (p *player) endClaims(c *command) string {
+	return p.withClaims(c, func(claims []claim) string {
+		if c.manner == "batch" {
+			return p.queue.doneClaims(claims)
+		}
+		return p.queue.endClaim(claims[0], c.manner, c.duration)
+	})
+}
+
+func (p *player) copyClaim(c *command) string {
+	for _, one := range p.claimsOf(c.claims[0]) {
+		p.nameClaims(&command{claims: c.claims[1:]}, one)
+	}
+	return ""
+}
+
+func (p *player) valid(c *command) string {
+	return p.withClaims(c, func(claims []claim) string {
+		var answers []string
+		for _, one := range claims {
+			answers = append(answers, yesNo(p.queue.valid(one)))
+		}
+		return strings.Join(answers, " ")
+	})
+}
+
+func (p *player) priority(c *command) string {
+	return p.withClaims(c, func(claims []claim) string { return strconv.Itoa(p.queue.priority(claims[0])) })
+}
+
+// fences says whether each fence is greater than the one before: the numbers differ from
+// run to run.
+func (p *player) fences(c *command) string {
+	return p.withClaims(c, func(claims []claim) string {
+		for i := range claims[1:] {
+			if p.queue.fence(claims[i]) >= p.queue.fence(claims[i+1]) {
+				return "do not rise"
+			}
+		}
+		return "rise"
+	})
+}
