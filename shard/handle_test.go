@@ -172,6 +172,28 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 	}
 }
 
+// TestC60UpperHalfOfTheFence: the fences of two processings that lie 2³¹ adds to the
+// shard apart have the same lower half. The earlier Handle does not name the later
+// processing.
+func TestC60UpperHalfOfTheFence(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 1})
+	var ended []Handle
+	for range 3 {
+		s.Add(1)
+		_, _, h, ok := s.TryTake()
+		require.True(t, ok)
+		for _, earlier := range ended {
+			require.Equal(t, uint32(h.fence), uint32(earlier.fence), "the test tests nothing")
+			require.False(t, s.Valid(earlier))
+			require.False(t, s.End(earlier))
+			require.Greater(t, h.Fence(), earlier.Fence())
+		}
+		require.True(t, s.End(h))
+		ended = append(ended, h)
+		s.shards[0].count.added += 1<<31 - 1 // and the next Add is one more
+	}
+}
+
 // TestRetry: one call ends a processing and files the item again, with its priority.
 func TestRetry(t *testing.T) {
 	for _, config := range []Config[int]{{Shards: 1}, {Shards: 4, Ages: true, Metrics: true}, {Shards: 1, Group: func(int) string { return "g" }}} {
