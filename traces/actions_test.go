@@ -14,6 +14,9 @@ func (p *player) add(c *command) string {
 	case "batch":
 		p.queue.addBatch(c.items)
 		return ""
+	case "batch after":
+		p.queue.addBatchAfter(c.items, c.options.After)
+		return ""
 	case "with context", "with ended context":
 		return p.addWaiting(c)
 	}

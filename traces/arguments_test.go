@@ -47,7 +47,7 @@ func parseWhen(c *command, s *settings, words []string) error {
 
 func parseAdd(c *command, s *settings, words []string) error {
 	if len(words) > 1 && words[0] == "batch" {
-		return parseBatch(c, s, words)
+		return parseAddBatch(c, s, words)
 	}
 	if n := len(words); n > 2 && words[n-1] == "context" {
 		return parseAddContext(c, s, words)
@@ -131,6 +131,22 @@ func parseBatch(c *command, s *settings, words []string) (err error) {
 	c.manner = "batch"
 	c.items, err = s.anyNames(words[1:])
 	return err
+}
+
+// parseAddBatch reads the same, perhaps with a delay behind the items.
+func parseAddBatch(c *command, s *settings, words []string) error {
+	n := len(words)
+	if n < 4 || words[n-2] != "after" {
+		return parseBatch(c, s, words)
+	}
+	if err := parseAddOptions(c, words[n-2:]); err != nil {
+		return err
+	}
+	if err := parseBatch(c, s, words[:n-2]); err != nil {
+		return err
+	}
+	c.manner = "batch after"
+	return nil
 }
 
 func parseDone(c *command, s *settings, words []string) error {

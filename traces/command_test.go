@@ -76,7 +76,7 @@ func verbs() map[string]verb {
 
 const addUsage = `add ITEM... [after DURATION | rate-limited]
 	add ITEM... [after DURATION] [rate-limited] [earliest | latest | new | old] [within DURATION]
-	add batch ITEM...
+	add batch ITEM... [after DURATION]
 	add ITEM with [ended] context`
 
 const endUsage = `end NAME by Done | Retry | Release | RequeueAfter DURATION

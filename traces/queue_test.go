@@ -19,6 +19,7 @@ type namedQueue interface {
 	addRateLimited(name string)
 	addWith(name string, options shardq.AddOptions)
 	addBatch(names []string)
+	addBatchAfter(names []string, d time.Duration)
 	// tryAdd and addContext return what came of it.
 	tryAdd(name string) string
 	addContext(ctx context.Context, name string) string
@@ -79,19 +80,22 @@ func (q typed[T]) add(name string)                       { q.queue.Add(q.kind.mu
 func (q typed[T]) addAfter(name string, d time.Duration) { q.queue.AddAfter(q.kind.must(name), d) }
 func (q typed[T]) addRateLimited(name string)            { q.queue.AddRateLimited(q.kind.must(name)) }
 func (q typed[T]) addBatch(names []string)               { q.queue.AddBatch(q.listed(names)) }
-func (q typed[T]) doneBatch(names []string)              { q.queue.DoneBatch(q.listed(names)) }
-func (q typed[T]) cancel(name string) shardq.Canceled    { return q.queue.Cancel(q.kind.must(name)) }
-func (q typed[T]) done(name string)                      { q.queue.Done(q.kind.must(name)) }
-func (q typed[T]) forget(name string)                    { q.queue.Forget(q.kind.must(name)) }
-func (q typed[T]) requeues(name string) int              { return q.queue.NumRequeues(q.kind.must(name)) }
-func (q typed[T]) when(name string) time.Duration        { return q.limiter.When(q.kind.must(name)) }
-func (q typed[T]) shutDown()                             { q.queue.ShutDown() }
-func (q typed[T]) shutDownWithDrain()                    { q.queue.ShutDownWithDrain() }
-func (q typed[T]) end()                                  { q.queue.ShutDown() }
-func (q typed[T]) shuttingDown() bool                    { return q.queue.ShuttingDown() }
-func (q typed[T]) len() int                              { return q.queue.Len() }
-func (q typed[T]) stats() shardq.Stats                   { return q.queue.Stats() }
-func (q typed[T]) name() string                          { return q.queue.Name() }
+func (q typed[T]) addBatchAfter(names []string, d time.Duration) {
+	q.queue.AddBatchAfter(q.listed(names), d)
+}
+func (q typed[T]) doneBatch(names []string)           { q.queue.DoneBatch(q.listed(names)) }
+func (q typed[T]) cancel(name string) shardq.Canceled { return q.queue.Cancel(q.kind.must(name)) }
+func (q typed[T]) done(name string)                   { q.queue.Done(q.kind.must(name)) }
+func (q typed[T]) forget(name string)                 { q.queue.Forget(q.kind.must(name)) }
+func (q typed[T]) requeues(name string) int           { return q.queue.NumRequeues(q.kind.must(name)) }
+func (q typed[T]) when(name string) time.Duration     { return q.limiter.When(q.kind.must(name)) }
+func (q typed[T]) shutDown()                          { q.queue.ShutDown() }
+func (q typed[T]) shutDownWithDrain()                 { q.queue.ShutDownWithDrain() }
+func (q typed[T]) end()                               { q.queue.ShutDown() }
+func (q typed[T]) shuttingDown() bool                 { return q.queue.ShuttingDown() }
+func (q typed[T]) len() int                           { return q.queue.Len() }
+func (q typed[T]) stats() shardq.Stats                { return q.queue.Stats() }
+func (q typed[T]) name() string                       { return q.queue.Name() }
 
 // The reasons why a Get returns no item.
 const (

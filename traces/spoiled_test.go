@@ -80,6 +80,7 @@ var spoils = map[string]func(namedQueue) namedQueue{
 	"a context is not looked at":              func(q namedQueue) namedQueue { return ignoresContext{q} },
 	"a loop's item is not Done":               func(q namedQueue) namedQueue { return neverDone{q} },
 	"a batch is added in reverse":             func(q namedQueue) namedQueue { return reversesBatch{q} },
+	"a batch with a delay is added at once":   func(q namedQueue) namedQueue { return hastensBatch{q} },
 	"a batch is one item":                     func(q namedQueue) namedQueue { return getsOne{q} },
 	"of a batch the first is Done":            func(q namedQueue) namedQueue { return endsFirst{q} },
 	"the earliest deadline always counts":     func(q namedQueue) namedQueue { return ignoresPolicy{q} },
@@ -244,6 +245,10 @@ func (q reversesBatch) addBatch(names []string) {
 	slices.Reverse(names)
 	q.namedQueue.addBatch(names)
 }
+
+type hastensBatch struct{ namedQueue }
+
+func (q hastensBatch) addBatchAfter(names []string, _ time.Duration) { q.namedQueue.addBatch(names) }
 
 type getsOne struct{ namedQueue }
 
