@@ -96,6 +96,9 @@ func (c Claim[T]) Done() error {
 	if c.queue == nil {
 		return ErrClaimEnded
 	}
+	if c.queue.unfailed.Load() {
+		return claimError(c.queue.shards.End(c.handle))
+	}
 	known := false
 	defer func() {
 		if !known {
@@ -265,7 +268,7 @@ func (c Claim[T]) handleIn(q *Queue[T]) shard.Handle {
 // mayHaveFailed reports whether the limiter may have a history of the item. The limiters of
 // package limiter know.
 func (q *Queue[T]) mayHaveFailed(item T) bool {
-	return !q.limiterCounts || q.limiter.NumRequeues(item) > 0
+	return !q.unfailed.Load() && (!q.limiterCounts || q.limiter.NumRequeues(item) > 0)
 }
 
 func claimError(ok bool) error {

@@ -26,6 +26,9 @@ type Queue[T comparable] struct {
 	limiter limiter.Limiter[T]
 	clock   clock.Clock
 
+	// unfailed is false once the limiter may have a history of some item: it is true as long as
+	// the limiter is the queue's own and was never asked. See Claim.Done.
+	unfailed atomic.Bool
 	// limiterCounts says that the limiter has no history of an item that it says it was not
 	// requeued: see Claim.Done.
 	limiterCounts bool
@@ -48,11 +51,12 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
+	own := options.RateLimiter == nil
 	options = options.withDefaults()
 	log := options.newLogbook()
 	census, counts := options.RateLimiter.(limiter.Census[T])
 	configuration := options.configuration()
-	return &Queue[T]{
+	q := &Queue[T]{
 		limiterCounts: counts && census.Len() >= 0,
 		firstFence:    uint64(max(0, configuration.Created.UnixNano())),
 
@@ -84,7 +88,9 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			OnStuck:          options.stuckHook(log),
 			OnMisuse:         options.misuseHook(log),
 		}),
-	}, nil
+	}
+	q.unfailed.Store(own)
+	return q, nil
 }
 
 // Must is like [New] but panics if the options have a fault. It suits queues
@@ -309,6 +315,9 @@ func (q *Queue[T]) AddRateLimited(item T) {
 
 // backOff asks the limiter for a delay.
 func (q *Queue[T]) backOff(item T) time.Duration {
+	if q.unfailed.Load() {
+		q.unfailed.Store(false)
+	}
 	delay := q.limiter.When(item)
 	q.shards.CountBackOff()
 	return delay

@@ -55,7 +55,7 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
 		sh.applyWith(h.id, e, priority)
-		fx = sh.finish(h.id, e)
+		fx = sh.finish(h.id, e, position{})
 	}
 	sh.mu.Unlock()
 	s.after(fx)
@@ -90,7 +90,7 @@ func (s *Set[T]) comeBackAt(h Handle, d Deadline, priority int, ends bool) (came
 			sh.rare.dropped++
 		}
 		if ends {
-			fx = sh.finish(h.id, e)
+			fx = sh.finish(h.id, e, position{})
 		}
 	}
 	sh.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
 	if e := sh.claimed(h); e != nil {
 		sh.applyWith(h.id, e, priority)
 		if ends {
-			fx = sh.finish(h.id, e)
+			fx = sh.finish(h.id, e, position{})
 		}
 	}
 	sh.mu.Unlock()

@@ -91,7 +91,7 @@ func (f *fusedSets[T]) getAndDone(item T) {
 	f.oldest = next(f.oldest, f.ids)
 	hash := uint32(maphash.Comparable(f.seed, item))
 	if id, _ := f.table.find(hash, item); f.table.at(id).step(finished) == retire {
-		f.table.remove(id, f.table.at(id))
+		f.table.remove(id, f.table.at(id), position{})
 	}
 }
 
@@ -147,7 +147,7 @@ func BenchmarkTableInsertRemove(b *testing.B) {
 				table.insert(p, newest)
 				oldest := newest - uint64(items)
 				id, _ := table.find(mix(uint32(oldest)), oldest)
-				table.remove(id, table.at(id))
+				table.remove(id, table.at(id), position{})
 				newest++
 			}
 		})
@@ -173,7 +173,7 @@ func BenchmarkTableTide(b *testing.B) {
 				t, keys := filledTable(items)
 				for _, item := range keys {
 					id, _ := t.find(mix(uint32(item)), item)
-					t.remove(id, t.at(id))
+					t.remove(id, t.at(id), position{})
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")

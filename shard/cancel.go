@@ -61,7 +61,7 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 		sh.rare.canceled++
 	}
 	if e.phase() == idle {
-		sh.forget(id, e)
+		sh.forget(id, e, position{})
 	}
 	return was, sh.reportsDue()
 }

@@ -32,9 +32,9 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 
 func (sh *shard[T]) doneLocked(item T, hash uint32) effects {
 	if sh.table != nil {
-		if id, _ := sh.table.find(hash, item); id != 0 {
+		if id, p := sh.table.find(hash, item); id != 0 {
 			if e := sh.table.at(id); e.inFlight() {
-				return sh.finish(id, e)
+				return sh.finish(id, e, p)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Set[T]) endNow(h Handle) (ended bool) {
 
 func (sh *shard[T]) endLocked(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
-		fx = sh.finish(h.id, e)
+		fx = sh.finish(h.id, e, position{})
 	}
 	return fx
 }
@@ -86,8 +86,8 @@ func (s *Set[T]) misuse(item T, h Handle) {
 	s.report(DoneWithoutGet, item)
 }
 
-// finish ends the processing of an entry.
-func (sh *shard[T]) finish(id uint32, e *entry[T]) (fx effects) {
+// finish ends the processing of an entry. The position is that of its slot, if it is known.
+func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	if sh.groups != nil {
 		sh.seatFor(id)
 	}
@@ -107,7 +107,7 @@ func (sh *shard[T]) finish(id uint32, e *entry[T]) (fx effects) {
 	if e.waiting() {
 		sh.stamp(id)
 	} else {
-		sh.forget(id, e)
+		sh.forget(id, e, p)
 	}
 	if sh.owes != 0 {
 		fx |= sh.reportsDue()
@@ -140,14 +140,14 @@ func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
-func (sh *shard[T]) forget(id uint32, e *entry[T]) {
+func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	if sh.set.room != nil {
 		sh.set.room.Leave(1)
 	}
 	if sh.groups != nil {
 		sh.leaveGroup(id)
 	}
-	sh.table.remove(id, e)
+	sh.table.remove(id, e, p)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
 		sh.table, sh.wheel, sh.groups = nil, nil, nil

@@ -122,5 +122,5 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	}
 	*state = group{}
 	g.states.Release(of)
-	g.names.remove(of, g.names.at(of))
+	g.names.remove(of, g.names.at(of), position{})
 }

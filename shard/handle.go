@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"math"
 
 	"github.com/shardq/shardq/internal/chunked"
 )
@@ -65,7 +66,10 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 		return nil
 	}
 	e := sh.table.cells.Lookup(h.id)
-	if e == nil || !e.inFlight() || e.fence != uint32(h.fence) || sh.table.fenceOf(h.id, e) != h.fence {
+	if e == nil || !e.inFlight() || e.fence != uint32(h.fence) {
+		return nil
+	}
+	if (sh.table.fences != nil || h.fence > math.MaxUint32) && sh.table.fenceOf(h.id, e) != h.fence {
 		return nil
 	}
 	if sh.groups != nil {
@@ -92,8 +96,8 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 
 // TryTake is [Set.Take] that does not wait: it reports false if nothing is ready.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
-	item, priority, h, ok = s.take()
-	if ok {
+	s.refreshForWork()
+	if item, priority, h, ok = s.takeNow(); ok {
 		s.setWatchdog()
 	}
 	return item, priority, h, ok

@@ -115,6 +115,6 @@ func (sh *shard[T]) drop(id uint32) {
 	sh.waited(id, e)
 	sh.rare.dropped++
 	if e.phase() == idle {
-		sh.forget(id, e)
+		sh.forget(id, e, position{})
 	}
 }

@@ -63,16 +63,20 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// remove forgets an entry.
-func (t *table[T]) remove(id uint32, e *entry[T]) {
-	s, hash := t.segmentOf(e.hash), e.hash
-	if position := s.locate(id, hash); s.tells(len(s.slots)) {
-		s.remove(position, nil)
+// remove forgets an entry. The position is that of its slot, if it is known.
+func (t *table[T]) remove(id uint32, e *entry[T], p position) {
+	if p.segment == nil {
+		s := t.segmentOf(e.hash)
+		p = position{s, s.locate(id, e.hash), e.hash}
+	}
+	s := p.segment
+	if s.tells(len(s.slots)) {
+		s.remove(p.slot, nil)
 	} else {
-		s.remove(position, t.hashOf)
+		s.remove(p.slot, t.hashOf)
 	}
 	if s.sparse() {
-		t.shrink(s, hash, t.hashOf)
+		t.shrink(s, p.hash, t.hashOf)
 	}
 	t.release(id, e)
 	t.live--

@@ -96,7 +96,7 @@ func (c *checkedTable) remove(item uint32) {
 	id := c.ids[item]
 	delete(c.ids, item)
 	delete(c.taken, id)
-	c.table.remove(id, c.table.at(id))
+	c.table.remove(id, c.table.at(id), position{})
 	if c.table.tired() { // as a shard does
 		if len(c.ids) > 0 {
 			c.Fatalf("the table would be given up with %d items in it", len(c.ids))
@@ -389,7 +389,7 @@ func TestSteadyTableAllocatesNothing(t *testing.T) {
 		c.insert(p, next)
 		if next >= 300 {
 			id, _ := c.find(mix(next-300), next-300)
-			c.remove(id, c.at(id))
+			c.remove(id, c.at(id), position{})
 		}
 		next++
 	}
