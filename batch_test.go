@@ -260,7 +260,7 @@ func TestC37AddBatchAfter(t *testing.T) {
 		time.Sleep(time.Second - 1)
 		synctest.Wait()
 		require.Equal(t, 2, q.Len())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.Equal(t, 202, q.Len())
 		items := make([]int, 300)
