@@ -96,17 +96,7 @@ func (c Claim[T]) Done() error {
 	if c.queue == nil {
 		return ErrClaimEnded
 	}
-	if c.queue.unfailed.Load() {
-		return claimError(c.queue.shards.End(c.handle))
-	}
-	known := false
-	defer func() {
-		if !known {
-			c.queue.shards.End(c.handle)
-		}
-	}()
-	failed := c.queue.mayHaveFailed(c.Item)
-	if known = true; !failed {
+	if !c.queue.mayHaveFailed(c.Item) {
 		return claimError(c.queue.shards.End(c.handle))
 	}
 	only, ok := c.queue.shards.Seal(c.handle)
@@ -265,10 +255,10 @@ func (c Claim[T]) handleIn(q *Queue[T]) shard.Handle {
 	return c.handle
 }
 
-// mayHaveFailed reports whether the limiter may have a history of the item. The limiters of
-// package limiter know.
+// mayHaveFailed reports whether the limiter may have a history of the item. It asks the
+// queue's own limiter alone, which never panics: a user's may keep more than it counts.
 func (q *Queue[T]) mayHaveFailed(item T) bool {
-	return !q.unfailed.Load() && (!q.limiterCounts || q.limiter.NumRequeues(item) > 0)
+	return !q.ownLimiter || !q.unfailed.Load() && q.limiter.NumRequeues(item) > 0
 }
 
 func claimError(ok bool) error {

@@ -26,12 +26,10 @@ type Queue[T comparable] struct {
 	limiter limiter.Limiter[T]
 	clock   clock.Clock
 
-	// unfailed is false once the limiter may have a history of some item: it is true as long as
-	// the limiter is the queue's own and was never asked. See Claim.Done.
-	unfailed atomic.Bool
-	// limiterCounts says that the limiter has no history of an item that it says it was not
-	// requeued: see Claim.Done.
-	limiterCounts bool
+	// ownLimiter says that the options named no limiter, and unfailed that it was never
+	// asked for a delay: see mayHaveFailed.
+	ownLimiter bool
+	unfailed   atomic.Bool
 	// firstFence is what all fences are above: see Claim.Fence.
 	firstFence uint64
 
@@ -54,11 +52,10 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	own := options.RateLimiter == nil
 	options = options.withDefaults()
 	log := options.newLogbook()
-	census, counts := options.RateLimiter.(limiter.Census[T])
 	configuration := options.configuration()
 	q := &Queue[T]{
-		limiterCounts: counts && census.Len() >= 0,
-		firstFence:    uint64(max(0, configuration.Created.UnixNano())),
+		ownLimiter: own,
+		firstFence: uint64(max(0, configuration.Created.UnixNano())),
 
 		name:    options.Name,
 		limiter: options.RateLimiter,
@@ -89,7 +86,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			OnMisuse:         options.misuseHook(log),
 		}),
 	}
-	q.unfailed.Store(own)
+	q.unfailed.Store(true)
 	return q, nil
 }
 
