@@ -24,7 +24,7 @@ func (s *Set[T]) AddTo(item T, a Address, waitOn bool) {
 }
 
 func (s *Set[T]) addTo(item T, a Address, waitOn bool) {
-	sh := &s.shards[a.shard]
+	sh := s.shard(int(a.shard))
 	sh.mu.Lock()
 	var fx effects
 	if waitOn {

@@ -7,7 +7,7 @@ package shard
 // owed, so drains wait for it, and somebody is there to take what that makes ready.
 // It calls no user code.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.claimed(h)
@@ -50,7 +50,7 @@ func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 }
 
 func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
@@ -118,7 +118,7 @@ func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (
 
 // comeAnyway has an item in processing come again after a panic.
 func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {

@@ -28,7 +28,7 @@ func (s *Set[T]) addSome(items []T) {
 	var fx effects
 	defer func() { s.publish(fx) }() // also if a shard has no room for another item
 	for d.next() {
-		sh := &s.shards[d.shard]
+		sh := s.shard(int(d.shard))
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			fx |= sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
@@ -129,7 +129,7 @@ func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
 func (s *Set[T]) finishDealt(d *deal, finish func(sh *shard[T], i int) effects) (ignored uint64) {
 	var all effects
 	for d.next() {
-		sh := &s.shards[d.shard]
+		sh := s.shard(int(d.shard))
 		var here effects
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
@@ -192,7 +192,7 @@ func (s *Set[T]) takeSome(h hand[T]) (n int) {
 		return s.takeOneByOne(h)
 	}
 	if len(s.shards) == 1 {
-		return s.shards[0].takeAll(h)
+		return s.shard(0).takeAll(h)
 	}
 	lane := s.lane()
 	for n < len(h.items) {

@@ -24,7 +24,7 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	defer func() { s.watchDeadline(filed, d) }() // also if a shard has no room for another item
 	alone := uint64(0)
 	for b.next() {
-		sh := &s.shards[b.shard]
+		sh := s.shard(int(b.shard))
 		sh.mu.Lock()
 		files := sh.files(d)
 		for i, ok := b.take(); ok; i, ok = b.take() {

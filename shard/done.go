@@ -55,7 +55,7 @@ func (s *Set[T]) End(h Handle) (ended bool) {
 }
 
 func (s *Set[T]) endNow(h Handle) (ended bool) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	fx := sh.endLocked(h)
 	sh.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Set[T]) DoneAt(item T, h Handle) {
 
 // misuse counts and reports that the processing of an item had ended already.
 func (s *Set[T]) misuse(item T, h Handle) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	sh.rare.misused++
 	sh.mu.Unlock()

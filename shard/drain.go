@@ -237,8 +237,7 @@ func (s *Set[T]) runWaiting() {
 }
 
 func (s *Set[T]) expireAll() {
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		for more := true; more; more = sh.next.Load() != never {
 			s.publish(sh.expire(reading{now: never}))
 		}
@@ -251,8 +250,7 @@ func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return
 	}
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		sh.mu.Lock()
 		sh.owe(r, to)
 		due := sh.reportsDue()

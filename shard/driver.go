@@ -242,8 +242,7 @@ func (d *driver[T]) expireDue() {
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
 		}
-		for i := range d.set.shards {
-			sh := &d.set.shards[i]
+		for sh := range d.set.made() {
 			if sh.next.Load() > at.now {
 				continue
 			}
@@ -257,8 +256,8 @@ func (d *driver[T]) expireDue() {
 // wants to be advanced, the pulse has passed, or something may be stuck.
 func (s *Set[T]) earliest() uint64 {
 	earliest := min(s.pulse.ends(), s.watchdog.next.Load())
-	for i := range s.shards {
-		earliest = min(earliest, s.shards[i].next.Load())
+	for sh := range s.made() {
+		earliest = min(earliest, sh.next.Load())
 	}
 	return earliest
 }

@@ -161,7 +161,7 @@ func TestCancelledTimerStops(t *testing.T) {
 	}
 	c.addAfter(1, time.Second)
 	c.add(1)
-	c.set.shards[0].rewind(c.set.time.now()) // by an AddAfter that was overtaken
+	c.set.shard(0).rewind(c.set.time.now()) // by an AddAfter that was overtaken
 	c.set.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
@@ -460,7 +460,7 @@ func TestExpireInTurns(t *testing.T) {
 func TestExpireIsBounded(t *testing.T) {
 	const items = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})
-	sh := &s.shards[0]
+	sh := s.shard(0)
 	for item := range items {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
@@ -483,7 +483,7 @@ func TestExpireIsBounded(t *testing.T) {
 // TestExpireNothing: a deadline that is published, but not filed any more.
 func TestExpireNothing(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
-	sh := &s.shards[0]
+	sh := s.shard(0)
 	sh.next.Store(0)
 	if queued := sh.expire(s.driver.look())&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("a shard without a wheel has something to expire")

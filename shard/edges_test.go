@@ -24,12 +24,12 @@ func TestNothingIsAddedOnceShutDownReturned(t *testing.T) {
 		for range 20 { // the scheduler may disturb some
 			s := newTestSet(t, Config[int]{})
 			var all sync.WaitGroup
-			s.shards[0].mu.Lock()
+			s.shard(0).mu.Lock()
 			all.Go(func() { add(s) })
 			for range 10 {
 				runtime.Gosched() // it comes as far as the lock
 			}
-			s.shards[0].mu.Unlock()
+			s.shard(0).mu.Unlock()
 			s.ShutDown()
 			then := s.Stats()
 			all.Wait()
@@ -51,13 +51,13 @@ func TestAddAfterThatWaitsForItsLock(t *testing.T) {
 	item, other := itemOf(s, 0), itemOf(s, 1)
 	s.AddAfter(other, time.Second)
 	var all sync.WaitGroup
-	s.shards[0].mu.Lock()
+	s.shard(0).mu.Lock()
 	all.Go(func() { s.AddAfter(item, time.Hour) })
 	for range 10 {
 		runtime.Gosched() // it comes as far as the lock
 	}
 	fake.Step(time.Second)
-	s.shards[0].mu.Unlock()
+	s.shard(0).mu.Unlock()
 	all.Wait()
 	checkSet(t, s)
 	if fake.Timers() != 1 {

@@ -31,8 +31,8 @@ func (s *Set[T]) takeFairly() (item T, priority int, h Handle, ok bool) {
 
 func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 	if len(s.shards) == 1 {
-		s.shards[0].mu.Lock()
-		return &s.shards[0]
+		s.shard(0).mu.Lock()
+		return s.shard(0)
 	}
 	return s.lockReady(lane.turn.Load())
 }

@@ -11,7 +11,7 @@ import (
 func TestFIFOAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newTestSet[int](t, Config[int]{Shards: 70})
-		sh := &s.shards[69] // in the second word of ready bits
+		sh := s.shard(69) // in the second word of ready bits
 		ids := map[int]uint32{}
 		var want []int
 		t.Repeat(map[string]func(*rapid.T){
@@ -19,8 +19,8 @@ func TestFIFOAgainstModel(t *testing.T) {
 				if got := readyItems(t, sh); !slices.Equal(got, want) || int(sh.fifo.length) != len(want) {
 					t.Fatalf("the FIFO holds %v, length %d, not %v", got, sh.fifo.length, want)
 				}
-				if s.anyReady() != (len(want) > 0) || s.readyBits[0].Load() != 0 {
-					t.Fatalf("with %d ready items: %b", len(want), s.readyBits[1].Load())
+				if s.anyReady() != (len(want) > 0) || s.readyWord(0) != 0 {
+					t.Fatalf("with %d ready items: %b", len(want), s.readyWord(1))
 				}
 			},
 			"push": func(*rapid.T) {

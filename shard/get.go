@@ -60,7 +60,7 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 		return s.takeFairly()
 	}
 	if len(s.shards) == 1 {
-		sh := &s.shards[0]
+		sh := s.shard(0)
 		sh.mu.Lock()
 		item, priority, h, ok = sh.handOut(sh.takeLocked())
 		sh.mu.Unlock()

@@ -25,11 +25,14 @@ type GroupInfo struct {
 func (s *Set[T]) Groups() iter.Seq[GroupInfo] {
 	return func(yield func(GroupInfo) bool) {
 		on := true
-		for i := 0; on && i < len(s.shards); i++ {
-			s.shards[i].listGroups(func(row GroupInfo) bool {
+		for sh := range s.made() {
+			sh.listGroups(func(row GroupInfo) bool {
 				on = yield(row)
 				return on
 			})
+			if !on {
+				return
+			}
 		}
 	}
 }

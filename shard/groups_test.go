@@ -112,7 +112,7 @@ func checkHeldBack[T comparable](t failer, s *Set[T]) {
 	t.Helper()
 	held := uint32(0)
 	for i := range s.shards {
-		if g := s.shards[i].groups; g != nil {
+		if g := s.shard(i).groups; g != nil {
 			for id := range g.names.ids() {
 				if g.at(id).place == heldBack {
 					held++
@@ -390,7 +390,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 			rt.Fatal("nothing is left, and Get does not say so")
 		}
 		checkSet(rt, s)
-		if sh := &s.shards[0]; sh.groups != nil && sh.groups.names.live != 0 {
+		if sh := s.shard(0); sh.groups != nil && sh.groups.names.live != 0 {
 			rt.Fatalf("%d groups are left", sh.groups.names.live)
 		}
 	})

@@ -116,7 +116,7 @@ func (s *Set[T]) TryTakeBatch(dst []T, priorities []int, handles []Handle) (n in
 
 // Valid reports whether the processing that h names goes on.
 func (s *Set[T]) Valid(h Handle) bool {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.claimed(h) != nil
@@ -126,7 +126,7 @@ func (s *Set[T]) Valid(h Handle) bool {
 // nothing any more. So whoever seals a Handle is the one who ends the processing, and can
 // call code of the user's before. It reports false if h names nothing.
 func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.claimed(h)

@@ -82,7 +82,7 @@ func TestC17ClockPanicsBesideABatch(t *testing.T) {
 				attempt(func() { s.DoneBatchAt(items[:n], handles[:n]) })
 				taken += n
 				for i := range s.shards {
-					require.Zero(t, s.shards[i].processing, "call %d", k)
+					require.Zero(t, s.shard(i).processing, "call %d", k)
 				}
 			}
 			c.fuse = 0
@@ -109,7 +109,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {
 				s := newTestSet(t, config)
 				for i := range s.shards {
-					s.shards[i].count.added = upper
+					s.shard(i).count.added = upper
 				}
 				take := func() Handle {
 					_, _, h, ok := s.TryTake()
@@ -190,7 +190,7 @@ func TestC60UpperHalfOfTheFence(t *testing.T) {
 		}
 		require.True(t, s.End(h))
 		ended = append(ended, h)
-		s.shards[0].count.added += 1<<31 - 1 // and the next Add is one more
+		s.shard(0).count.added += 1<<31 - 1 // and the next Add is one more
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // empty both times, and has counted nothing in between, was empty all the time. So the
 // time between the two passes is such a moment, for all shards together.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
-	looks := make([]uint64, len(s.shards))
+	looks := make([]uint64, len(s.shards)) // 0 also of those that are not there
 	for {
 		changed := s.idled.released() // before the look: a report that comes after it is heard
 		switch s.lookIdle(looks, also) {
@@ -51,18 +51,19 @@ const (
 )
 
 func (s *Set[T]) lookIdle(counts []uint64, also func() bool) idleness {
-	for i := range s.shards {
-		if empty, count := s.shards[i].lookEmpty(); empty {
-			counts[i] = count
-		} else {
+	clear(counts)
+	for sh := range s.made() {
+		empty, count := sh.lookEmpty()
+		if !empty {
 			return notIdle
 		}
+		counts[sh.number] = count
 	}
 	if also != nil && !also() {
 		return notIdle
 	}
-	for i := range s.shards {
-		if empty, count := s.shards[i].lookEmpty(); !empty || count != counts[i] {
+	for sh := range s.made() {
+		if empty, count := sh.lookEmpty(); !empty || count != counts[sh.number] {
 			return idleAgain
 		}
 	}

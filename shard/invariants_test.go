@@ -237,7 +237,7 @@ func checkMemory[T comparable](t failer, s *slab[T]) {
 func checkSet[T comparable](t failer, s *Set[T]) {
 	t.Helper()
 	for i := range s.shards {
-		checkShard(t, &s.shards[i])
+		checkShard(t, s.shard(i))
 	}
 	checkHeldBack(t, s)
 	if state := s.driver.baton.Load(); state != resting && state != stopped {
@@ -316,7 +316,7 @@ func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 	if sh.groups != nil {
 		servable = sh.groups.turn != 0
 	}
-	if bit := sh.set.readyBits[sh.number/64].Load()>>(sh.number%64)&1 == 1; bit != servable {
+	if bit := sh.set.readyWord(int(sh.number/wordBits))>>(sh.number%wordBits)&1 == 1; bit != servable {
 		t.Fatalf("shard %d: the ready bit is %v with %d ready items", sh.number, bit, ready)
 	}
 }
@@ -325,7 +325,7 @@ func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 func allReady[T comparable](t failer, s *Set[T]) (items []T) {
 	t.Helper()
 	for i := range s.shards {
-		items = append(items, readyItems(t, &s.shards[i])...)
+		items = append(items, readyItems(t, s.shard(i))...)
 	}
 	return items
 }

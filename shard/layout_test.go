@@ -88,15 +88,18 @@ func TestEntrySizes(t *testing.T) {
 func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	const line = unsafe.Sizeof(cacheLine{})
 	var s Set[string]
-	first, lot := unsafe.Offsetof(s.lanes), unsafe.Offsetof(s.lot)
-	if before := unsafe.Offsetof(s.driver) + unsafe.Sizeof(s.driver); first-before < line {
-		t.Errorf("the first lane is %d bytes after the driver", first-before)
+	pulse, lot := unsafe.Offsetof(s.pulse), unsafe.Offsetof(s.lot)
+	if before := unsafe.Offsetof(s.laneShift) + unsafe.Sizeof(s.laneShift); pulse-before < line {
+		t.Errorf("the pulse is %d bytes after what does not change", pulse-before)
+	}
+	if gap := lot - pulse; gap < line {
+		t.Errorf("the lot is %d bytes after the pulse", gap)
 	}
 	if size := unsafe.Sizeof(lane{}); size != line {
 		t.Errorf("a lane takes %d bytes", size)
 	}
-	if gap := lot - first - unsafe.Sizeof(s.lanes); gap+line-unsafe.Sizeof(s.lanes[0].turn) < line-8 {
-		t.Errorf("the lot is %d bytes after the last lane", gap)
+	if size := unsafe.Sizeof(readyRow{}); size != line {
+		t.Errorf("a row of ready bits takes %d bytes", size)
 	}
 	if after := unsafe.Sizeof(s) - lot - unsafe.Sizeof(s.lot); after < line {
 		t.Errorf("the lot is %d bytes from the end", after)
@@ -106,7 +109,7 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 // TestNewSetIsSmall: programs have tens of thousands of queues (C25).
 func TestNewSetIsSmall(t *testing.T) {
 	const most = 8 << 10
-	for _, shards := range []int{1, 8, 16, 32} {
+	for _, shards := range []int{1, 8, 32, defaultShards(128)} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
 			config := Config[string]{Shards: shards, Clock: clock.Real(), Tick: time.Millisecond}
 			if n := allocated(func() { newSink = New(config) }); n > most {
@@ -159,11 +162,8 @@ func TestNewSetStartsNothing(t *testing.T) {
 
 // TestDefaultShards on machines of several sizes.
 func TestDefaultShards(t *testing.T) {
-	processors := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(processors)
-	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 4: 32, 64: 32} {
-		runtime.GOMAXPROCS(processors)
-		if got := DefaultShards(); got != want {
+	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 8: 32, 12: 64, 64: 256, 128: 256} {
+		if got := defaultShards(processors); got != want {
 			t.Errorf("%d shards for %d processors, want %d", got, processors, want)
 		}
 	}

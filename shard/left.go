@@ -5,8 +5,7 @@ package shard
 // item that comes meanwhile may be left out.
 func (s *Set[T]) Left() (rows []Info[T]) {
 	var some []Info[T]
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		sh.eachEntry(func(id uint32, _ *entry[T]) { some = append(some, sh.info(id)) }, func() (on bool) {
 			rows = append(rows, some...) // with no lock held, because it may have to copy them all
 			some = some[:0]

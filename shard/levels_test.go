@@ -149,7 +149,7 @@ func TestManyLevels(t *testing.T) {
 		s.Done(item)
 	}
 	checkSet(t, s)
-	if l := s.shards[0].levels; l != nil && len(l.byPriority) > 2*mostIdleLevels {
+	if l := s.shard(0).levels; l != nil && len(l.byPriority) > 2*mostIdleLevels {
 		t.Errorf("%d levels are remembered", len(l.byPriority))
 	}
 }
@@ -278,7 +278,7 @@ func TestPassedOverShards(t *testing.T) {
 		if _, priority, _ := s.GetWithPriority(); priority < 0 {
 			low++
 		}
-		if gets > lanes*shards*every*2 {
+		if gets > len(s.lanes)*shards*every*2 {
 			t.Fatalf("after %d Gets, %d of the low items have come", gets, low)
 		}
 	}
@@ -350,7 +350,7 @@ func TestShardComesWhileItsClassIsTakenOff(t *testing.T) {
 			t.Fatal("the class has a shard")
 		}
 		addAll(s, map[int]int{0: priority, 1: priority - 1})
-		side.tidy(distance, s.readyBits)
+		side.tidy(distance, s.readyWords(), s.readyWord)
 		checkSet(t, s)
 		if _, got, _ := s.GetWithPriority(); got != priority {
 			t.Errorf("Get returned an item of priority %d, not %d", got, priority)

@@ -19,8 +19,8 @@ import (
 // their deadlines.
 func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
 	return func(yield func(Info[T]) bool) {
-		for i := range s.shards {
-			for row := range s.shards[i].list(state) {
+		for sh := range s.made() {
+			for row := range sh.list(state) {
 				if !yield(*row) {
 					return
 				}

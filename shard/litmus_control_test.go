@@ -187,7 +187,7 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 func TestAddAfterInFlightAtDrain(t *testing.T) {
 	d := newDesk(t, 0, Config[int]{})
 	now, f := d.time.filing(Delay{Duration: time.Second})
-	sh := &d.shards[0]
+	sh := d.shard(0)
 	sh.mu.Lock()
 	drained := make(chan struct{})
 	go func() {

@@ -51,7 +51,7 @@ type world interface{ mutexes() []*sync.Mutex }
 // mutexes returns the locks of all shards.
 func (s *Set[T]) mutexes() (all []*sync.Mutex) {
 	for i := range s.shards {
-		all = append(all, &s.shards[i].mu)
+		all = append(all, &s.shard(i).mu)
 	}
 	return all
 }

@@ -34,14 +34,14 @@ func TestLitmusHeldOpen(t *testing.T) {
 			s.take()
 			s.Add(1)
 			s.lot.parked.Store(1) // somebody sleeps
-			s.shards[0].mu.Lock()
+			s.shard(0).mu.Lock()
 			returned := make(chan struct{})
 			go func() { test.call(s); close(returned) }()
 			eventually(t, "the call does not stop at the lock", func() bool { return waitsForLock(test.stops) })
 			if parked, searching := s.lot.parked.Load(), s.lot.searching.Load(); parked != test.parked || searching != test.searching {
 				t.Errorf("%d parked, searching %v; want %d, %v", parked, searching, test.parked, test.searching)
 			}
-			s.shards[0].mu.Unlock()
+			s.shard(0).mu.Unlock()
 			s.Done(1) // the consumer finds it ready
 			<-returned
 		})
@@ -53,14 +53,14 @@ func TestLitmusHeldOpen(t *testing.T) {
 func TestLitmusHeldOpenAtShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{})
-		s.shards[0].mu.Lock()
+		s.shard(0).mu.Lock()
 		told := false
 		go func() { _, told, _ = s.await(nil, hand[int]{items: make([]int, 1)}) }()
 		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".takeAll(") })
 		s.closing.begun.Store(true)
 		s.closing.complete.Store(true)
 		s.wake() // nobody sleeps yet
-		s.shards[0].mu.Unlock()
+		s.shard(0).mu.Unlock()
 		synctest.Wait()
 		if !told {
 			t.Error("the consumer sleeps")

@@ -381,14 +381,14 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 // bitsOf returns which shards have their ready bits, and which should.
 func bitsOf(s *Set[int]) (are, should string) {
 	for i := range s.shards {
-		are += fmt.Sprint(s.readyBits[i/64].Load() >> (i % 64) & 1)
-		should += fmt.Sprint(min(s.shards[i].fifo.length, 1))
+		are += fmt.Sprint(s.readyWord(i/wordBits) >> (i % wordBits) & 1)
+		should += fmt.Sprint(min(s.shard(i).fifo.length, 1))
 	}
 	return are, should
 }
 
 // TestLitmusReadyBits: the last item of a shard is taken while one comes to the same
-// shard, and one to another. Bits and items agree (set.go: readyBits).
+// shard, and one to another. Bits and items agree (ready.go).
 func TestLitmusReadyBits(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity})
 	litmus[*Set[int]]{
@@ -426,13 +426,13 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 		return func(s *Set[int]) {
 			for range 5 * exchanges {
 				s.Add(int(item))
-				if s.readyBits[0].Load()>>item&1 == 0 {
+				if s.readyWord(0)>>item&1 == 0 {
 					wrong.Add(1)
 				}
-				s.shards[item].mu.Lock()
-				s.shards[item].takeLocked()
-				s.shards[item].mu.Unlock()
-				if s.readyBits[0].Load()>>item&1 == 1 {
+				s.shard(int(item)).mu.Lock()
+				s.shard(int(item)).takeLocked()
+				s.shard(int(item)).mu.Unlock()
+				if s.readyWord(0)>>item&1 == 1 {
 					wrong.Add(1)
 				}
 				s.Done(int(item))
@@ -451,7 +451,7 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 // drainAll takes what is ready out of every shard, whatever its bit says.
 func drainAll(s *Set[int]) {
 	for i := range s.shards {
-		for sh := &s.shards[i]; sh.length() > 0; {
+		for sh := s.shard(i); sh.length() > 0; {
 			sh.mu.Lock()
 			item, _, _, _ := sh.handOut(sh.takeLocked())
 			sh.mu.Unlock()

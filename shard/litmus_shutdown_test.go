@@ -362,7 +362,7 @@ func TestLitmusWaitingAgainstShutDown(t *testing.T) {
 		},
 		outcome: func(d *closingDay, _ int) string {
 			checkSet(t, d.Set)
-			return fmt.Sprintf("%d dropped, %d entries", d.Stats().Dropped, d.shards[len(d.shards)-1].table.live)
+			return fmt.Sprintf("%d dropped, %d entries", d.Stats().Dropped, d.shard(len(d.shards)-1).table.live)
 		},
 		outcomes: verdicts{
 			"1 dropped, 0 entries": certain, // the AddAfter changed the deadline

@@ -35,8 +35,8 @@ func (s *Set[T]) Look(limit int) (l Look[T]) {
 	stats, now := s.newStats()
 	l.Stats = stats
 	var told firsts[T]
-	for i := range s.shards {
-		l.lookInto(&s.shards[i], limit, now, &told)
+	for sh := range s.made() {
+		l.lookInto(sh, limit, now, &told)
 	}
 	s.finish(&l.Stats)
 	l.cut(limit)

@@ -175,8 +175,7 @@ func (s *Set[T]) noteEndOfUpdates() {
 		return
 	}
 	now, end := s.presentAnyway(), inFlight{}
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		sh.mu.Lock()
 		together, longest := sh.inFlight(sh.seen(now))
 		sh.mu.Unlock()

@@ -124,8 +124,8 @@ func TestC33CancelAfterADirtyDone(t *testing.T) {
 		s.clock.Step(time.Second)
 		s.get(next)
 		s.queued(time.Second)
-		if s.shards[0].measures().marks != 0 {
-			t.Errorf("%d marks are left", s.shards[0].measures().marks)
+		if s.shard(0).measures().marks != 0 {
+			t.Errorf("%d marks are left", s.shard(0).measures().marks)
 		}
 	}
 }

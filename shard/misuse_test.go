@@ -18,11 +18,11 @@ func misused(t *testing.T) (s *Set[any], all *[]told) {
 	all = &[]told{}
 	return newTestSet(t, Config[any]{Shards: 3, OnMisuse: func(kind Misuse, item any) {
 		for i := range s.shards {
-			if !s.shards[i].mu.TryLock() {
+			if !s.shard(i).mu.TryLock() {
 				t.Errorf("the hook runs under the lock of shard %d", i)
 				continue
 			}
-			s.shards[i].mu.Unlock()
+			s.shard(i).mu.Unlock()
 		}
 		*all = append(*all, told{kind, item})
 	}}), all

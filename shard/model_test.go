@@ -418,7 +418,7 @@ func (c *checkedSet) step(d time.Duration) {
 	c.elapsed += d
 	places := map[int]int{}
 	for i := range c.set.shards {
-		for _, item := range readyItems(c, &c.set.shards[i]) {
+		for _, item := range readyItems(c, c.set.shard(i)) {
 			places[item] = len(places)
 		}
 	}
@@ -436,7 +436,7 @@ func (c *checkedSet) step(d time.Duration) {
 func (c *checkedSet) checkOrder() {
 	c.Helper()
 	for i := range c.set.shards {
-		if got, want := readyItems(c, &c.set.shards[i]), c.model.order(i); !slices.Equal(got, want) {
+		if got, want := readyItems(c, c.set.shard(i)), c.model.order(i); !slices.Equal(got, want) {
 			c.Fatalf("shard %d has %v, not %v", i, got, want)
 		}
 	}
@@ -526,7 +526,7 @@ func (c *checkedSet) drainAll() {
 	c.get()
 	c.check()
 	for i := range c.set.shards {
-		if ids := idsOf(c, &c.set.shards[i]); len(ids) > 0 {
+		if ids := idsOf(c, c.set.shard(i)); len(ids) > 0 {
 			c.Fatalf("an idle queue remembers %d items", len(ids))
 		}
 	}

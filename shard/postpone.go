@@ -50,7 +50,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 // lockSwept locks the shard of a Handle, when a sweep under way there is over: what is
 // filed after that is not to be swept.
 func (s *Set[T]) lockSwept(h Handle) *shard[T] {
-	sh := &s.shards[h.shard]
+	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	for s.TakesBack() && sh.sweeping() {
 		sh.mu.Unlock()

@@ -58,8 +58,7 @@ func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
 		return
 	}
 	s.refresh()
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		for !sh.beginSweep(w, dropped) { // of another Drain
 			s.sweepSome(sh)
 		}

@@ -22,7 +22,7 @@ func (s *Set[T]) shardOf(item T, hash uint64) *shard[T] {
 		return s.shardAt(s.route(item))
 	}
 	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
-	return &s.shards[number]
+	return s.shard(int(number))
 }
 
 // shardAt returns the shard for what a route function says.
@@ -31,7 +31,7 @@ func (s *Set[T]) shardAt(route uint64) *shard[T] {
 	// Computer Programming, volume 3, 6.4).
 	hash := route * 0x9e3779b97f4a7c15
 	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
-	return &s.shards[number]
+	return s.shard(int(number))
 }
 
 // mayDiffer reports whether any value of T is not equal to itself, as NaN is: the

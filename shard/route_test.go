@@ -74,11 +74,11 @@ func TestRouteHoldsNoLock(t *testing.T) {
 	s = newTestSet(t, Config[int]{Shards: 4, Route: func(item int) uint64 {
 		calls++
 		for i := range s.shards {
-			if !s.shards[i].mu.TryLock() {
+			if !s.shard(i).mu.TryLock() {
 				t.Errorf("call %d holds the lock of shard %d", calls, i)
 				continue
 			}
-			s.shards[i].mu.Unlock()
+			s.shard(i).mu.Unlock()
 		}
 		if panics {
 			panic("route")

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,20 +11,6 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/room"
 )
-
-// MaxShards is the largest number of shards of a [Set].
-const MaxShards = 4096
-
-// DefaultShards returns the number of shards that suits the machine: sixteen for
-// each processor that Go may use, as a power of two, and at most 32, which keeps a
-// new queue within 8 KiB. docs/decisions has the measurements.
-func DefaultShards() int {
-	shards := 1
-	for shards < 16*runtime.GOMAXPROCS(0) && shards < 32 {
-		shards *= 2
-	}
-	return shards
-}
 
 // Config says how a [Set] behaves. Package shardq documents the fields, fills in
 // defaults and validates; New takes them as they are.
@@ -78,11 +65,9 @@ type Set[T comparable] struct {
 	strings          []uintptr
 	cancelDelayOnAdd bool
 	onMisuse         func(kind Misuse, item T)
-	shards           []shard[T]
-	// readyBits has a bit for each shard whose FIFO is not empty. A shard's bit
-	// changes only under the shard's lock, in the same critical section as its
-	// FIFO, so that whoever sees no bit has seen an empty queue.
-	readyBits []atomic.Uint64
+	// shards are made when they are first used: see shard.
+	shards    []atomic.Pointer[shard[T]]
+	readyRows []readyRow
 	rejected  atomic.Uint64
 	// urgency says where the higher levels are; nil while there are none, or one shard.
 	urgency atomic.Pointer[urgency]
@@ -125,9 +110,12 @@ type Set[T comparable] struct {
 	// probe sees the holds of looks; nil but in tests.
 	probe *probe
 
+	lanes []lane
+	// laneShift leaves as many bits of a word as a lane's number has.
+	laneShift uint8
+
 	_     cacheLine
 	pulse pulse
-	lanes [lanes]lane
 	lot   lot
 	_     cacheLine
 }
@@ -183,8 +171,9 @@ func New[T comparable](config Config[T]) *Set[T] {
 		strings:          stringsOf[T](),
 		cancelDelayOnAdd: config.CancelDelayOnAdd,
 		onMisuse:         config.OnMisuse,
-		shards:           make([]shard[T], config.Shards),
-		readyBits:        newReadyBits(config.Shards),
+		shards:           make([]atomic.Pointer[shard[T]], config.Shards),
+		readyRows:        newReadyRows(config.Shards),
+		lanes:            newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		ages:             config.Ages,
 		lowerEvery:       uint32(config.LowerLevelEvery),
 		room: room.New(int64(config.Capacity),
@@ -207,13 +196,6 @@ func New[T comparable](config Config[T]) *Set[T] {
 		s.watchdog.init(config.OnStuck, s.time.ticks(config.StuckAfter))
 	}
 	s.driver.init(s)
-	for i := range s.lanes {
-		s.lanes[i].turn.Store(uint32(i * config.Shards / lanes))
-	}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.set, sh.number = s, uint16(i)
-		sh.next.Store(never)
-	}
+	s.laneShift = uint8(64 - bits.TrailingZeros(uint(len(s.lanes))))
 	return s
 }

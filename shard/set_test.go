@@ -278,7 +278,7 @@ func lateness(place, shards, lanes int) int {
 func lanesUsed[T comparable](s *Set[T]) int {
 	used := 0
 	for i := range s.lanes {
-		if s.lanes[i].turn.Load() != uint32(i*len(s.shards)/lanes) {
+		if s.lanes[i].turn.Load() != uint32(i*len(s.shards)/len(s.lanes)) {
 			used++
 		}
 	}
@@ -314,15 +314,15 @@ func TestLockedShardIsPassedBy(t *testing.T) {
 		if sh := s.lockReady(start); uint32(sh.number) != ready[(i+1)%3] {
 			t.Errorf("with shard %d in use, shard %d was locked", start, sh.number)
 		}
-		s.shards[start].mu.Unlock()
-		s.shards[ready[(i+1)%3]].mu.Unlock()
+		s.shard(int(start)).mu.Unlock()
+		s.shard(int(ready[(i+1)%3])).mu.Unlock()
 	}
 	for range ready {
 		s.lockReady(0)
 	}
 	waited := make(chan uint32)
 	go func() { waited <- uint32(s.lockReady(ready[1]).number) }()
-	s.shards[ready[1]].mu.Unlock()
+	s.shard(int(ready[1])).mu.Unlock()
 	if number := <-waited; number != ready[1] {
 		t.Errorf("with all in use, shard %d was locked, not %d", number, ready[1])
 	}
@@ -330,7 +330,7 @@ func TestLockedShardIsPassedBy(t *testing.T) {
 
 func readyShards(s *Set[int]) (numbers []uint32) {
 	for i := range s.shards {
-		if s.shards[i].fifo.length > 0 {
+		if s.shard(i).fifo.length > 0 {
 			numbers = append(numbers, uint32(i))
 		}
 	}
@@ -390,7 +390,7 @@ func TestBurstLeavesNothing(t *testing.T) {
 	c.doneSome(1)
 	c.check()
 	for i := range c.set.shards {
-		if sh := &c.set.shards[i]; sh.table != nil || sh.wheel != nil {
+		if sh := c.set.shard(i); sh.table != nil || sh.wheel != nil {
 			t.Errorf("shard %d keeps its table, %v, or its wheel, %v", i, sh.table != nil, sh.wheel != nil)
 		}
 	}

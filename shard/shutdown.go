@@ -59,8 +59,8 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.watchdog.close()
 	s.pulse.live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
-	for i := range s.shards {
-		s.closeShard(&s.shards[i], dropped)
+	for sh := range s.made() {
+		s.closeShard(sh, dropped)
 	}
 	s.closing.complete.Store(true)
 	s.drained.settle()

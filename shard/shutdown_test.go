@@ -37,7 +37,7 @@ func TestDropIsBounded(t *testing.T) {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
 	for all, before := false, items; !all; {
-		all = s.shards[0].dropWaiting(func(int) {})
+		all = s.shard(0).dropWaiting(func(int) {})
 		left := s.Stats().Waiting
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
@@ -104,7 +104,7 @@ func TestGetAfterShutDown(t *testing.T) {
 // leave: the item is for it (C2, C10).
 func TestAddInFlightAtShutDown(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
-	sh := &s.shards[1]
+	sh := s.shard(1)
 	sh.mu.Lock()
 	down := make(chan struct{})
 	go func() { s.ShutDown(); close(down) }()
@@ -128,17 +128,17 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 func TestAddsWhileClosing(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
 	s.Add(1) // something for a drain to wait for
-	s.shards[1].mu.Lock()
+	s.shard(1).mu.Lock()
 	down := make(chan struct{})
 	go func() { s.ShutDown(); close(down) }()
-	sh := &s.shards[0]
+	sh := s.shard(0)
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
 	sh.addLocked(2, address{hash: uint32(s.hash(2))}, false)
 	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.look(), filing{deadline: s.time.now() + 5, limit: never})
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
 	}
-	s.shards[1].mu.Unlock()
+	s.shard(1).mu.Unlock()
 	<-down
 }
 
@@ -147,12 +147,12 @@ func TestAddsWhileClosing(t *testing.T) {
 func TestShutDownWhileDrainCloses(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	s.Add(1) // and no Get
-	s.shards[0].mu.Lock()
+	s.shard(0).mu.Lock()
 	drained := make(chan struct{})
 	go func() { s.ShutDownWithDrain(); close(drained) }()
 	eventually(t, "the drain does not begin", s.ShuttingDown)
 	s.ShutDown()
-	s.shards[0].mu.Unlock()
+	s.shard(0).mu.Unlock()
 	eventually(t, "the drain goes on after a ShutDown", closed(drained))
 }
 

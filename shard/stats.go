@@ -153,8 +153,7 @@ type Metrics struct {
 // Stats returns a reading. It locks one shard after the other, briefly.
 func (s *Set[T]) Stats() Stats {
 	stats, now := s.newStats()
-	for i := range s.shards {
-		sh := &s.shards[i]
+	for sh := range s.made() {
 		sh.look(func() (visited int, more bool) { return sh.addLockedTo(&stats, now), false })
 	}
 	s.finish(&stats)
@@ -172,7 +171,7 @@ func (s *Set[T]) newStats() (stats Stats, now present) {
 		HeldBack:     int(held),
 		Parked:       int(s.lot.parked.Load()),
 		ShuttingDown: s.ShuttingDown(),
-		PerShard:     make([]ShardInfo, 0, len(s.shards)),
+		PerShard:     make([]ShardInfo, len(s.shards)),
 	}
 	if s.ages {
 		now = s.present()
@@ -186,8 +185,8 @@ func (s *Set[T]) newStats() (stats Stats, now present) {
 // finish adds what is known when all shards were looked at.
 func (s *Set[T]) finish(stats *Stats) {
 	first := uint64(never)
-	for i := range s.shards {
-		first = min(first, s.shards[i].next.Load())
+	for sh := range s.made() {
+		first = min(first, sh.next.Load())
 	}
 	if m := stats.Metrics; m != nil {
 		m.Depth = stats.Ready + m.Dirty
@@ -204,7 +203,7 @@ func (s *Set[T]) finish(stats *Stats) {
 func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.infoLocked(now)
-	stats.PerShard = append(stats.PerShard, info)
+	stats.PerShard[sh.number] = info
 	stats.Ready += info.Ready
 	stats.Processing += info.Processing
 	stats.Held += info.Held
@@ -274,16 +273,16 @@ func (s *Set[T]) GiveUp() { s.givenUp.Add(1) }
 func (s *Set[T]) Len() (n int) {
 	switch {
 	case len(s.shards) == 1:
-		return s.shards[0].length()
+		return s.shard(0).length()
 	case s.group != nil: // a shard may have something ready that is held back
-		for i := range s.shards {
-			n += s.shards[i].length()
+		for sh := range s.made() {
+			n += sh.length()
 		}
 		return n
 	}
-	for word := range s.readyBits {
-		for ready := s.readyBits[word].Load(); ready != 0; ready &= ready - 1 {
-			n += s.shards[word*64+bits.TrailingZeros64(ready)].length()
+	for word := range s.readyWords() {
+		for ready := s.readyWord(word); ready != 0; ready &= ready - 1 {
+			n += s.shard(word*wordBits + bits.TrailingZeros64(ready)).length()
 		}
 	}
 	return n

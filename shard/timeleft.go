@@ -16,9 +16,9 @@ const mostLookedAt = 1 << 16
 // the Count is that of all there, too.
 func (s *Set[T]) TimeLeft() Histogram {
 	h, counts := newHistogram(), make([]uint64, len(bucketBounds))
-	for i := range s.shards {
+	for sh := range s.made() {
 		t := timesLeft{base: &s.time, now: s.time.nanoseconds(), counts: counts}
-		waiting := s.shards[i].lookAtDeadlines(&t)
+		waiting := sh.lookAtDeadlines(&t)
 		t.addTo(&h, waiting)
 		clear(counts)
 	}

@@ -104,7 +104,7 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.TimeLeft().Sum.Seconds(), 0.02)
 	}
 	looked := timesLeft{base: &s.time, counts: make([]uint64, len(bucketBounds))}
-	require.Equal(t, items, s.shards[0].lookAtDeadlines(&looked))
+	require.Equal(t, items, s.shard(0).lookAtDeadlines(&looked))
 	require.InEpsilon(t, mostLookedAt, looked.seen, 0.1)
 }
 

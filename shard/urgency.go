@@ -62,7 +62,7 @@ type side struct {
 // needUrgency makes sure that a set of several shards has a board.
 func (s *Set[T]) needUrgency() {
 	if len(s.shards) > 1 && s.urgency.Load() == nil {
-		s.urgency.CompareAndSwap(nil, newUrgency(len(s.readyBits)))
+		s.urgency.CompareAndSwap(nil, newUrgency(s.readyWords()))
 	}
 }
 
@@ -150,12 +150,12 @@ const emptyClasses = 4
 
 // tidy takes a class off, and then looks whether a shard has come meanwhile, which put its
 // bit there first.
-func (s *side) tidy(distance int, ready []atomic.Uint64) {
+func (s *side) tidy(distance, words int, ready func(word int) uint64) {
 	here := uint64(1) << (distance % 64)
 	s.present[distance/64].And(^here)
-	set := s.of(distance, len(ready))
-	for i := range ready {
-		if set[i].Load()&ready[i].Load() != 0 {
+	set := s.of(distance, words)
+	for i := range set {
+		if set[i].Load()&ready(i) != 0 {
 			s.present[distance/64].Or(here)
 			return
 		}
@@ -174,7 +174,7 @@ func (s *Set[T]) lockUrgent(u *urgency, start uint32) *shard[T] {
 				return sh
 			}
 			if inVain++; inVain > emptyClasses {
-				u.above.tidy(word*64+b, s.readyBits)
+				u.above.tidy(word*64+b, len(u.low), s.readyWord)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Set[T]) lockUrgent(u *urgency, start uint32) *shard[T] {
 				return sh
 			}
 			if inVain++; inVain > emptyClasses {
-				u.below.tidy(distance, s.readyBits)
+				u.below.tidy(distance, len(u.low), s.readyWord)
 			}
 		}
 	}
@@ -197,8 +197,8 @@ func (s *Set[T]) lockUrgent(u *urgency, start uint32) *shard[T] {
 
 // lockIn returns a shard of a class.
 func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
-	set := side.of(distance, len(s.readyBits))
-	if len(set) == 1 && set[0].Load()&s.readyBits[0].Load() == 0 {
+	set := side.of(distance, s.readyWords())
+	if len(set) == 1 && set[0].Load()&s.readyWord(0) == 0 {
 		return nil // at once, for this is what is found most often
 	}
 	return s.lockAmong(set, 0, start)
@@ -219,9 +219,9 @@ func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *s
 	word := int(start / 64)
 	from := uint64(1)<<(start%64) - 1
 	for range len(set) + 1 {
-		ready := s.readyBits[word].Load() & (set[word].Load() ^ without) &^ from
+		ready := s.readyWord(word) & (set[word].Load() ^ without) &^ from
 		for from = 0; ready != 0; ready &= ready - 1 {
-			sh := &s.shards[word*64+bits.TrailingZeros64(ready)]
+			sh := s.shard(word*64 + bits.TrailingZeros64(ready))
 			if sh.mu.TryLock() {
 				return sh
 			}

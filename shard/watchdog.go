@@ -58,8 +58,8 @@ func (s *Set[T]) watch() {
 func (s *Set[T]) findStuck(now uint64) {
 	s.watchdog.next.Store(never)
 	first := uint64(never)
-	for i := range s.shards {
-		first = min(first, s.findStuckIn(&s.shards[i], now))
+	for sh := range s.made() {
+		first = min(first, s.findStuckIn(sh, now))
 	}
 	for {
 		next := s.watchdog.next.Load()

@@ -1,0 +1,92 @@
+package shard
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestShardsAreMadeWhenUsed: one item makes one shard, and looks make none.
+func TestShardsAreMadeWhenUsed(t *testing.T) {
+	s := newTestSet(t, Config[int]{Shards: 256})
+	looks := func() {
+		s.Len()
+		s.Stats()
+		s.Look(10)
+		s.Left()
+		s.TimeLeft()
+		for range s.Items(Ready) {
+		}
+		for range s.Groups() {
+		}
+		s.TryTake()
+	}
+	looks()
+	require.Zero(t, len(madeShards(s)))
+	require.NoError(t, s.WaitIdle(t.Context(), nil))
+	s.Add(7)
+	looks()
+	require.Len(t, madeShards(s), 1)
+	require.Len(t, s.Stats().PerShard, 256, "those not made have a row, too")
+	s.ShutDown()
+	require.Len(t, madeShards(s), 1)
+}
+
+// TestShardIsMadeOnce: of many who need a shard at once, all get the same. Each adds an
+// item: none is lost.
+func TestShardIsMadeOnce(t *testing.T) {
+	const rounds, adders = 300, 4
+	for range rounds {
+		s := newTestSet(t, Config[int]{Shards: 2})
+		var begin, all sync.WaitGroup
+		begin.Add(1)
+		for item := range adders {
+			all.Go(func() {
+				begin.Wait()
+				s.Add(item)
+			})
+		}
+		begin.Done()
+		all.Wait()
+		require.Equal(t, adders, s.Len())
+	}
+}
+
+// TestShutDownBesideNewShards: an Add makes a shard while a shutdown passes by where it
+// was not there yet. The item is dropped, or handed out: never left.
+func TestShutDownBesideNewShards(t *testing.T) {
+	const rounds, adders = 300, 4
+	for range rounds {
+		s := newTestSet(t, Config[int]{Shards: 64})
+		var begin, all sync.WaitGroup
+		begin.Add(1)
+		for item := range adders {
+			all.Go(func() {
+				begin.Wait()
+				s.Add(item)
+			})
+		}
+		all.Go(func() {
+			begin.Wait()
+			s.ShutDown()
+		})
+		begin.Done()
+		got := 0
+		for item, shutdown := s.Get(); !shutdown; item, shutdown = s.Get() {
+			s.Done(item)
+			got++
+		}
+		all.Wait()
+		_, shutdown := s.Get()
+		require.True(t, shutdown, "after Get said that all is over, an item came")
+		require.Equal(t, adders, got+int(s.Stats().Dropped))
+	}
+}
+
+func madeShards[T comparable](s *Set[T]) (all []*shard[T]) {
+	for sh := range s.made() {
+		all = append(all, sh)
+	}
+	return all
+}
