@@ -31,8 +31,8 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 // fileIn is AddWith of an item whose address is known, with a delay or a policy. It
 // reports whether the item was taken in.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) {
-	now, f := s.time.filing(d)
-	at := s.driver.taken(now)
+	at := s.driver.taken(s.time.nanoseconds())
+	f := s.time.filing(d, at)
 	for {
 		if d.Duration > 0 {
 			if ok, refused := s.delay(sh, item, to, at, f); ok || refused {
@@ -42,7 +42,7 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) 
 		// The wheel stands at or after the deadline. As a rule the clock got
 		// there too since it was read.
 		if d.Duration > 0 {
-			at = s.driver.taken(s.time.now())
+			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f)
@@ -66,21 +66,19 @@ type filing struct {
 	priority int
 }
 
-// filing returns the present tick, and d from there.
-func (t *timebase) filing(d Delay) (now uint64, f filing) {
-	start := t.nanoseconds()
-	now = start / t.tick
-	f = filing{
-		deadline: now, limit: never, policy: d.Policy,
+// filing returns what d asks for from a reading on.
+func (t *timebase) filing(d Delay, at reading) filing {
+	f := filing{
+		deadline: at.now, limit: never, policy: d.Policy,
 		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
 	}
 	if f.delayed {
-		f.deadline = t.after(start, d.Duration)
+		f.deadline = t.after(at.nanoseconds, d.Duration)
 	}
 	if d.MaxWait > 0 {
-		f.limit = t.after(start, d.MaxWait)
+		f.limit = t.after(at.nanoseconds, d.MaxWait)
 	}
-	return now, f
+	return f
 }
 
 // first returns the tick before which the filing asks for nothing.
@@ -160,9 +158,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	deadline := sh.wait(item, to, at, f)
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
-	if s.driver.mayMiss(deadline, at.now) {
-		s.driver.poke()
-	}
+	s.driver.filed(deadline, at)
 	s.room.Look()
 	return true, false
 }

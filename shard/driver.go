@@ -66,9 +66,18 @@ func (d *driver[T]) init(s *Set[T]) {
 // timer, too late for that deadline. It cannot happen: armed is never while the
 // driver reads, so that AddAfter pokes; its seize fails, but marks the baton as
 // wanted, and the driver looks again before it rests.
-func (d *driver[T]) poke() {
+func (d *driver[T]) poke() { d.pokeFor(notice{deadline: never}) }
+
+// A notice tells the driver of a deadline that somebody filed, who read the clock at
+// start; or, if that is never, that there is something to look for.
+type notice struct{ deadline, start uint64 }
+
+// pokeFor is poke by who knows what has changed: if the timer is set, for later, then it
+// is the new deadline that is the earliest of all. To move the timer there takes no look
+// at the shards.
+func (d *driver[T]) pokeFor(n notice) {
 	told := !d.set.watchdog.pending.Load()
-	if d.run() && told && d.set.watchdog.pending.Load() {
+	if d.run(n) && told && d.set.watchdog.pending.Load() {
 		go d.set.tell() // the caller may hold the token, or owe somebody something
 	}
 }
@@ -76,12 +85,18 @@ func (d *driver[T]) poke() {
 // jump is how many ticks the timer may be overdue before the clock is taken to have jumped.
 const jump = 100
 
-// mayMiss reports whether the timer may miss a deadline: it is set for a later one; or it is so much
-// overdue that the clock has jumped forward, as it seems, and its timers have not. Then nobody else
-// would notice until they have come.
-func (d *driver[T]) mayMiss(deadline, now uint64) bool {
+// filed pokes the driver if the timer may miss a deadline that was filed by a reading of
+// the clock: it is set for a later one; or it is so much overdue that the clock has
+// jumped forward, as it seems, and its timers have not. Then nobody else would notice
+// until they have come.
+func (d *driver[T]) filed(deadline uint64, at reading) {
 	armed := d.armed.Load()
-	return deadline < armed || armed < never-jump && armed+jump < now
+	switch {
+	case deadline < armed:
+		d.pokeFor(notice{deadline, at.nanoseconds})
+	case armed < never-jump && armed+jump < at.now:
+		d.poke()
+	}
 }
 
 // call is the timer's function. If it does not get the baton, its caller may be a
@@ -89,7 +104,7 @@ func (d *driver[T]) mayMiss(deadline, now uint64) bool {
 // OnStuck may call ShutDown, which waits for that holder, so it is called from
 // another goroutine then.
 func (d *driver[T]) call() {
-	if d.run() {
+	if d.run(notice{deadline: never}) {
 		d.set.tell()
 	} else if d.set.watchdog.pending.Load() {
 		go d.set.tell()
@@ -97,13 +112,13 @@ func (d *driver[T]) call() {
 }
 
 // run looks after the timer, unless somebody else does.
-func (d *driver[T]) run() (seized bool) {
+func (d *driver[T]) run(n notice) (seized bool) {
 	if !d.seize() {
 		return false
 	}
 	settled := false
 	defer d.abandon(&settled)
-	d.settle()
+	d.settle(n)
 	settled = true
 	return true
 }
@@ -135,21 +150,35 @@ func (d *driver[T]) seize() bool {
 
 // settle makes ready what is due, sets the timer for the rest, and puts the baton
 // down.
-func (d *driver[T]) settle() {
+func (d *driver[T]) settle(n notice) {
 	for {
 		if d.set.closing.begun.Load() {
 			d.retire()
 			return
 		}
-		if !d.arm() {
+		if armed := d.armFor(n); !armed {
 			d.expireDue()
-			continue
-		}
-		if d.baton.CompareAndSwap(held, resting) {
+		} else if d.baton.CompareAndSwap(held, resting) {
 			return
+		} else {
+			d.baton.Store(held)
 		}
-		d.baton.Store(held)
+		n.deadline = never // from now on there may be more to look for
 	}
+}
+
+// armFor is arm for who has filed a deadline. What the timer is set for is at or before
+// all deadlines of others, or they will poke us; and never may mean that drop left the
+// timer unset.
+func (d *driver[T]) armFor(n notice) (ok bool) {
+	switch armed := d.armed.Load(); {
+	case n.deadline == never || armed == never:
+		return d.arm()
+	case armed <= n.deadline:
+		return true // since we looked, somebody has set it for earlier
+	}
+	d.armed.Store(n.deadline)
+	return d.armAt(n.deadline, n.start)
 }
 
 // arm sets the timer for the earliest deadline, unless that has passed, which it
@@ -165,12 +194,18 @@ func (d *driver[T]) arm() (ok bool) {
 		}
 		return true
 	}
-	for left := d.set.time.until(next); left > 0; {
+	return d.armAt(next, d.set.time.nanoseconds())
+}
+
+// armAt sets the timer for a deadline, by a reading of the clock, unless the deadline has
+// passed.
+func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
+	for left := d.set.time.left(now, deadline); left > 0; {
 		delay := left
 		d.setTimer(delay)
-		// If the clock was stepped between our reading it and our setting the
-		// timer, the timer is late by that step.
-		left = d.set.time.until(next)
+		// If the clock was stepped between its reading and our setting the timer,
+		// the timer is late by that step.
+		left = d.set.time.until(deadline)
 		if delay-left <= time.Duration(d.set.time.tick) {
 			return left > 0
 		}
@@ -214,7 +249,7 @@ func (d *driver[T]) abandon(settled *bool) {
 			d.drop()
 		}
 	}()
-	d.settle()
+	d.settle(notice{deadline: never})
 	again = true
 }
 

@@ -67,8 +67,8 @@ func TestBatonStates(t *testing.T) {
 		{"seize while held", held, wanted, d.seize, false},
 		{"seize while wanted", wanted, wanted, d.seize, false},
 		{"seize when stopped", stopped, stopped, d.seize, false},
-		{"settle", held, resting, func() bool { d.settle(); return true }, true},
-		{"settle when wanted", wanted, resting, func() bool { d.settle(); return true }, true},
+		{"settle", held, resting, func() bool { d.settle(notice{deadline: never}); return true }, true},
+		{"settle when wanted", wanted, resting, func() bool { d.settle(notice{deadline: never}); return true }, true},
 		{"poke", resting, resting, func() bool { d.poke(); return true }, true},
 		{"poke while held", held, wanted, func() bool { d.poke(); return true }, true},
 		{"run", resting, resting, func() bool { d.poke(); return true }, true},
@@ -83,7 +83,7 @@ func TestBatonStates(t *testing.T) {
 	}
 	d.baton.Store(wanted)
 	s.closing.begun.Store(true)
-	d.settle()
+	d.settle(notice{deadline: never})
 	expectStopped(t, s, 0)
 }
 

@@ -186,7 +186,8 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 // the shard has nothing published (drain.go: runWaiting).
 func TestAddAfterInFlightAtDrain(t *testing.T) {
 	d := newDesk(t, 0, Config[int]{})
-	now, f := d.time.filing(Delay{Duration: time.Second})
+	at := d.driver.taken(d.time.nanoseconds())
+	f := d.time.filing(Delay{Duration: time.Second}, at)
 	sh := d.shard(0)
 	sh.mu.Lock()
 	drained := make(chan struct{})
@@ -198,8 +199,8 @@ func TestAddAfterInFlightAtDrain(t *testing.T) {
 		runtime.Gosched()
 	}
 	soon(d.closing.begun.Load) // a drain that has passed by
-	sh.wheel = newWheel(now)
-	sh.wait(1, address{hash: uint32(d.hash(1))}, reading{now: now}, f)
+	sh.wheel = newWheel(at.now)
+	sh.wait(1, address{hash: uint32(d.hash(1))}, at, f)
 	sh.mu.Unlock()
 	d.work()
 	<-drained

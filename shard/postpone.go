@@ -13,8 +13,8 @@ type Deadline struct {
 func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline { return s.deadline(Delay{Duration: delay}) }
 
 func (s *Set[T]) deadline(d Delay) Deadline {
-	now, f := s.time.filing(d)
-	return Deadline{s.driver.taken(now), f}
+	at := s.driver.taken(s.time.nanoseconds())
+	return Deadline{at, s.time.filing(d, at)}
 }
 
 // Postpone has an item whose processing goes on wait until a deadline, and reports
@@ -62,8 +62,8 @@ func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 
 // watchDeadline has the driver come for a deadline that was filed; never is none.
 func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
-	if deadline != never && s.driver.mayMiss(deadline, d.at.now) {
-		s.driver.poke()
+	if deadline != never {
+		s.driver.filed(deadline, d.at)
 	}
 }
 

@@ -12,7 +12,7 @@ package shard
 type reading struct {
 	now  uint64
 	look uint16
-	// nanoseconds is the same, finer; only of the driver's looks.
+	// nanoseconds is the same, finer.
 	nanoseconds uint64
 }
 
@@ -20,13 +20,14 @@ type reading struct {
 // that finds the count.
 func (d *driver[T]) look() reading {
 	count := uint16(d.looks.Add(1))
-	now := d.set.time.nanoseconds()
-	return reading{now: now / d.set.time.tick, look: count, nanoseconds: now}
+	return d.reading(d.set.time.nanoseconds(), count)
 }
 
-// taken returns the reading of who has just read the clock.
-func (d *driver[T]) taken(now uint64) reading {
-	return reading{now: now, look: d.count()}
+// taken returns the reading of who has just read the clock, in nanoseconds.
+func (d *driver[T]) taken(now uint64) reading { return d.reading(now, d.count()) }
+
+func (d *driver[T]) reading(now uint64, look uint16) reading {
+	return reading{now: now / d.set.time.tick, look: look, nanoseconds: now}
 }
 
 // count returns the count of the looks that have begun, modulo its range.

@@ -216,6 +216,7 @@ func TestTicksStartAtOrigin(t *testing.T) {
 
 // filingOf returns the present tick, and that of a delay of d.
 func filingOf(b timebase, d time.Duration) (now, deadline uint64) {
-	now, f := b.filing(Delay{Duration: d})
-	return now, f.deadline
+	start := b.nanoseconds()
+	at := reading{now: start / b.tick, nanoseconds: start}
+	return at.now, b.filing(Delay{Duration: d}, at).deadline
 }

@@ -59,7 +59,8 @@ byte panics = PANICS;
 byte running = ADDERS;        /* those who can take a step of themselves */
 byte holders;                 /* those who look after the timer */
 bool stopReturned;            /* ShutDown is through with the driver */
-bool gaveUp;                  /* the clock panicked twice, so the driver gave up */
+bool gaveUp;                  /* the clock panicked twice, so the driver gave up, and has
+                                 not set the timer since */
 bool noTimer, twoHolders, atWork, notStopped;
 
 /* The earliest of the deadlines, which are at 1 to 3: a world of more time has too many
@@ -100,7 +101,7 @@ inline checkWork() {
 }
 
 /* poke, and all that its caller does then as the holder of the baton. It ends at the
- * label poked of the process. */
+ * label poked of the process. known is the deadline that the caller has filed, or NEVER. */
 inline poke() {
 	again = false;
 seize:
@@ -121,6 +122,19 @@ settle_begun:
 	:: begun -> goto retire_stop
 	:: else
 	fi;
+
+arm_known:
+	if
+#ifdef NEVER_IS_TRUSTED
+	:: known == NEVER -> goto arm_never
+#else
+	:: known == NEVER || armed == NEVER -> goto arm_never
+#endif
+	:: known != NEVER && armed <= known -> goto settle_rest
+	:: else -> earliest = known
+	fi;
+arm_known_set:
+	atomic { armed = earliest; known = NEVER; goto arm_timer };
 
 arm_never:
 #ifndef ARMED_STAYS
@@ -156,7 +170,7 @@ arm_timer:
 		checkWork();
 		if
 		:: panics > 0 -> panics--; goto abandon
-		:: timer = earliest
+		:: timer = earliest; gaveUp = false
 		fi
 	}
 arm_look_again:
@@ -169,15 +183,15 @@ arm_stop:
 		checkWork();
 		if
 		:: panics > 0 -> panics--; goto abandon
-		:: timer = NEVER
+		:: timer = NEVER; gaveUp = false
 		fi
 	}
 settle_rest:
 #ifdef REST_BY_STORE
-	atomic { baton = resting; holders--; earliest = 0; goto poked }
+	atomic { baton = resting; holders--; earliest = 0; known = NEVER; goto poked }
 #else
 	atomic {
-		earliest = 0;
+		earliest = 0; known = NEVER;
 		if
 		:: baton == held -> baton = resting; holders--; goto poked
 		:: else
@@ -189,7 +203,7 @@ settle_again:
 
 	/* expireDue. From here on, earliest is the time of its round. */
 expire_now:
-	atomic { earliest = now; shard = 0; more = false }
+	atomic { earliest = now; shard = 0; more = false; known = NEVER }
 expire_read:
 	if
 	:: next[shard] > earliest -> goto expire_next
@@ -239,7 +253,7 @@ abandon:
 	:: else
 	fi;
 abandon_held:
-	atomic { again = true; goto settle_begun }
+	atomic { again = true; known = NEVER; goto settle_begun }
 drop_armed:
 	atomic { armed = NEVER; gaveUp = true; earliest = 0 }
 drop_begun:
@@ -265,7 +279,7 @@ drop_again:
 
 /* AddAfter. */
 proctype Adder(byte mine) {
-	byte adds = ADDS, deadline, shard, earliest;
+	byte adds = ADDS, deadline, shard, earliest, known = NEVER;
 	bool again, more;
 #ifdef ARMED_READ_BEFORE_FILING
 	bool early;
@@ -317,10 +331,11 @@ file_armed:
 #endif
 	:: else -> goto poked
 	fi;
+	known = deadline;
 	deadline = 0;
 	poke();
 poked:
-	deadline = 0;
+	atomic { deadline = 0; known = NEVER };
 	goto file;
 
 finished:
@@ -329,7 +344,7 @@ finished:
 
 /* The timer's function, each time that it is called. */
 proctype Firing() {
-	byte shard, earliest;
+	byte shard, earliest, known = NEVER;
 	bool again, more;
 
 end_waits:
@@ -349,7 +364,7 @@ proctype Clock() {
 
 /* ShutDown, at any time. */
 proctype Closer() {
-	byte shard, earliest;
+	byte shard, earliest, known = NEVER;
 	bool again, more;
 
 close_begun:

@@ -54,6 +54,7 @@ var variants = []variant{
 	{name: "REST_BY_STORE", flags: "ADDERS=1 SHUTDOWN=0", harm: noTimer},
 	{name: "ARMED_STAYS", flags: "ADDERS=2 SHUTDOWN=0", harm: noTimer},
 	{name: "ARMED_READ_BEFORE_FILING", flags: "ADDERS=2 SHUTDOWN=0", harm: noTimer},
+	{name: "NEVER_IS_TRUSTED", flags: "SHARDS=1 ADDERS=2 SHUTDOWN=0 PANICS=2", harm: noTimer},
 	{name: "DROP_BY_STORE", flags: "ADDERS=1 PANICS=2", harm: deadlock},
 	{name: "NO_POKE_AT_STOP", flags: "ADDERS=1", harm: deadlock},
 }
