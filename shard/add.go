@@ -91,6 +91,7 @@ func (sh *shard[T]) needTable() {
 
 func (sh *shard[T]) makeTable() {
 	sh.table = newTable[T](sh.set.ages)
+	sh.table.follow(sh.tide, sh.set.spares)
 	if sh.set.measures != nil {
 		sh.table.since.measures = sh.needMeasures()
 	}

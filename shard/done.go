@@ -150,6 +150,7 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	sh.table.remove(id, e, p)
 	if sh.table.tired() {
 		// Both are empty: give all their storage back.
+		sh.tide = sh.table.giveBack()
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropMarks()
 		sh.dropLevels()

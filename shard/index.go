@@ -1,6 +1,9 @@
 package shard
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 const (
 	smallestSegment = 8
@@ -25,6 +28,10 @@ type index struct {
 	directory []*segment
 	// depth is the number of top bits that index the directory.
 	depth uint8
+	// tide says how large the index was before it shrank: 1 more than the depth of the
+	// segments that joined; 0 if it never did. expected is the same of an index before.
+	// To that size the index grows in larger steps.
+	tide, expected uint8
 	// atDepth counts the segments that use all depth bits. At 0 the directory
 	// can halve.
 	atDepth int32
@@ -62,6 +69,28 @@ var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 var noDirectory = []*segment{&noSegment}
 
 func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
+
+// spareSlots has slots of the largest segments that were given back. The garbage
+// collector empties it.
+var spareSlots sync.Pool // of *[largestSegment]slot, all empty
+
+func newSlots(size int) []slot {
+	if size == largestSegment {
+		if spare, ok := spareSlots.Get().(*[largestSegment]slot); ok {
+			return spare[:]
+		}
+	}
+	return make([]slot, size)
+}
+
+// giveBack lets others have the slots of a segment.
+func (s *segment) giveBack() {
+	if len(s.slots) == largestSegment {
+		clear(s.slots)
+		spareSlots.Put((*[largestSegment]slot)(s.slots))
+	}
+	s.slots = nil
+}
 
 // segmentOf returns the segment that hash belongs to.
 func (x *index) segmentOf(hash uint32) *segment {
@@ -162,6 +191,8 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	switch {
 	case s == &noSegment:
 		x.directory = []*segment{{slots: make([]slot, smallestSegment), idBits: fewestIDBits}}
+	case len(s.slots) < largestSegment && x.expects() > 0:
+		s.resize(largestSegment, of)
 	case len(s.slots) < largestSegment || s.depth >= deepest:
 		s.resize(2*len(s.slots), of)
 	default:
@@ -169,41 +200,55 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	}
 }
 
+// expects returns how large the index is likely to become, in the terms of tide.
+func (x *index) expects() uint8 { return max(x.tide, x.expected) }
+
+// mostSplits is how many bits more a split takes at most, in an index that is likely to
+// be large again. With three, the parts would be sparse, and join again.
+const mostSplits = 2
+
+// splits returns how many more bits of the hashes tell the parts of a segment apart.
+func (x *index) splits(s *segment) uint8 {
+	expected := min(max(x.expects(), 1)-1, deepest)
+	return min(max(expected, s.depth+1)-s.depth, mostSplits)
+}
+
 func (s *segment) resize(size int, of hashOf) {
-	old := s.slots
-	s.slots, s.live = make([]slot, size), 0
-	for _, o := range old {
+	old := segment{slots: s.slots}
+	s.slots, s.live = newSlots(size), 0
+	for _, o := range old.slots {
 		if o != 0 {
 			s.put(o, s.low(o, size, of))
 		}
 	}
+	old.giveBack()
 }
 
-// split deals the slots of segment s out to two segments, by one more bit. It reads the
-// hashes of the entries.
+// split deals the slots of segment s out to two segments, by one more bit, or to some
+// more. It reads the hashes of the entries.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
-	if s.depth == x.depth {
+	by := x.splits(s)
+	depth := s.depth + by
+	for x.depth < depth {
 		x.doubleDirectory()
 	}
-	depth := s.depth + 1
-	low := &segment{slots: make([]slot, largestSegment), depth: depth, idBits: s.idBits}
-	high := &segment{slots: make([]slot, largestSegment), depth: depth, idBits: s.idBits}
-	for _, o := range s.slots {
-		if o == 0 {
-			continue
-		}
-		if hash := of(s.id(o)); hash>>(32-depth)&1 == 0 {
-			low.put(o, hash)
-		} else {
-			high.put(o, hash)
-		}
-	}
+	var parts [1 << mostSplits]*segment
 	first, count := x.span(hash, s.depth)
-	x.point(first, count/2, low)
-	x.point(first+count/2, count/2, high)
-	if depth == x.depth {
-		x.atDepth += 2
+	count >>= by
+	for i := range uint32(1) << by {
+		parts[i] = &segment{slots: newSlots(largestSegment), depth: depth, idBits: s.idBits}
+		x.point(first+i*count, count, parts[i])
 	}
+	for _, o := range s.slots {
+		if o != 0 {
+			hash := of(s.id(o))
+			parts[hash>>(32-depth)&(1<<by-1)].put(o, hash)
+		}
+	}
+	if depth == x.depth {
+		x.atDepth += 1 << by
+	}
+	s.giveBack()
 }
 
 // span returns the part of the directory whose prefixes start with the top depth
@@ -237,6 +282,7 @@ func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	if buddy.depth != s.depth || int(s.live+buddy.live) > largestSegment/4 {
 		return
 	}
+	x.tide = max(x.tide, s.depth+1)
 	if s.depth == x.depth {
 		x.atDepth -= 2
 	}
@@ -257,6 +303,7 @@ func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 			into.put(into.pack(hash, id), hash)
 		}
 	}
+	from.giveBack()
 	into.depth--
 	x.point(min(first, first^count), 2*count, into)
 	for x.atDepth == 0 && x.depth > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/room"
 )
 
@@ -66,7 +67,9 @@ type Set[T comparable] struct {
 	cancelDelayOnAdd bool
 	onMisuse         func(kind Misuse, item T)
 	// shards are made when they are first used: see shard.
-	shards    []atomic.Pointer[shard[T]]
+	shards []atomic.Pointer[shard[T]]
+	// spares has chunks of entries that shards have given back.
+	spares    *chunked.Spares[entry[T]]
 	readyRows []readyRow
 	rejected  atomic.Uint64
 	// urgency says where the higher levels are; nil while there are none, or one shard.
@@ -141,7 +144,9 @@ type shard[T comparable] struct {
 	// number and set are fixed.
 	number uint16
 	// owes says which reports the shard owes.
-	owes  effects
+	owes effects
+	// tide says how large the table has been of late: see index.
+	tide  uint8
 	count counters
 	// table holds the entries; nil while there have been none.
 	table *table[T]
@@ -172,6 +177,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		cancelDelayOnAdd: config.CancelDelayOnAdd,
 		onMisuse:         config.OnMisuse,
 		shards:           make([]atomic.Pointer[shard[T]], config.Shards),
+		spares:           &chunked.Spares[entry[T]]{},
 		readyRows:        newReadyRows(config.Shards),
 		lanes:            newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		ages:             config.Ages,

@@ -126,8 +126,8 @@ func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(ent
 // firstOf returns the first id of a chunk.
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
-// tide returns the number of cells that the table has had at once, about.
-func (s *slab[T]) tide() int {
+// spread returns the number of cells that the table has had at once, about.
+func (s *slab[T]) spread() int {
 	if n := len(s.spaces); n > 1 {
 		return n * int(s.chunkCells())
 	}

@@ -18,6 +18,7 @@ type table[T comparable] struct {
 	inFlight fifo
 	// told is the last of those that the watchdog has told of; 0 if there is none.
 	told uint32
+	_    [8]byte // fills the third line
 }
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
@@ -56,6 +57,10 @@ func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	t.live++
 	if s := p.segment; s.full() || !s.fits(id) {
 		t.index.insert(p.hash, id, t.hashOf)
+		if t.expects() > 0 {
+			t.cells.GrowFirst()
+			e = t.at(id)
+		}
 	} else {
 		s.slots[p.slot] = s.pack(p.hash, id)
 		s.live++
@@ -100,8 +105,27 @@ func (t *table[T]) tired() bool {
 	if t.live > 0 {
 		return false
 	}
-	cells := t.tide()
+	cells := t.spread()
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
+}
+
+// follow has a new table come after one of the same shard: it grows in larger steps to
+// what that one came to, and takes chunks that others have given back.
+func (t *table[T]) follow(tide uint8, spares *chunked.Spares[entry[T]]) {
+	t.expected = tide
+	t.cells.Share(spares)
+}
+
+// giveBack gives the storage of an empty table back, and returns what tide the next one
+// should expect. The table is not used again.
+func (t *table[T]) giveBack() (tide uint8) {
+	tide = max(t.tide, max(t.expected, 1)-1)
+	if t.spread() > chunked.ChunkCells {
+		tide = max(tide, 1)
+	}
+	t.directory[0].giveBack()
+	t.cells.GiveBack()
+	return tide
 }
 
 // newTable returns an empty table, which keeps stamps if it is asked to.

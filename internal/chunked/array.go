@@ -4,6 +4,7 @@ package chunked
 
 import (
 	"math/bits"
+	"sync"
 	"unsafe"
 )
 
@@ -45,9 +46,67 @@ type Array[E any] struct {
 	// round: apart, so that a reader's cache line is not taken away by a count.
 	chunks [][]E
 	held   []int32
-	// spare is one released chunk, kept so that a load that moves
+	// spare is one released chunk, by its first cell, kept so that a load that moves
 	// back and forth over a chunk's edge does not allocate each time.
-	spare []E
+	spare *E
+	// others has released chunks of this array and of others; it may be nil.
+	others *Spares[E]
+}
+
+// Spares have full chunks that arrays have released, for other arrays. They are kept
+// until the garbage collector has run twice. All methods are safe for concurrent use,
+// and a nil *Spares keeps nothing.
+type Spares[E any] struct{ pool sync.Pool }
+
+// put keeps a full chunk, by its first cell; nil is none.
+func (s *Spares[E]) put(first *E) {
+	if s != nil && first != nil {
+		s.pool.Put(first)
+	}
+}
+
+func (s *Spares[E]) take() (first *E) {
+	if s != nil {
+		first, _ = s.pool.Get().(*E)
+	}
+	return first
+}
+
+// Share lets an empty array release its chunks to others, and take theirs. The cells of
+// a chunk that it takes are as they were released.
+func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
+
+// GiveBack releases all chunks. Nothing is held, and the array is not used again.
+func (a *Array[E]) GiveBack() {
+	a.others.put(a.spare)
+	for _, chunk := range a.chunks {
+		if uint32(len(chunk)) == CellsOf(unsafe.Sizeof(*new(E))) {
+			a.others.put(&chunk[0])
+		}
+	}
+	*a = Array[E]{}
+}
+
+// GrowFirst puts memory behind all positions of the first chunk, which otherwise grows to
+// that in steps. The array has memory for a position in it.
+func (a *Array[E]) GrowFirst() {
+	if first := a.chunks[0]; uint32(len(first)) < CellsOf(unsafe.Sizeof(*new(E))) {
+		a.chunks[0] = a.newChunk()
+		copy(a.chunks[0], first)
+	}
+}
+
+// newChunk returns a full chunk.
+func (a *Array[E]) newChunk() []E {
+	n := CellsOf(unsafe.Sizeof(*new(E)))
+	first := a.spare
+	if a.spare = nil; first == nil {
+		first = a.others.take()
+	}
+	if first == nil {
+		return make([]E, n)
+	}
+	return unsafe.Slice(first, n)
 }
 
 // At returns the cell at position i, which must be held. The pointer is valid
@@ -108,7 +167,9 @@ func (a *Array[E]) Extend(i uint32) *E {
 // which may be smaller than the others, is not to be dropped.
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
-		a.spare = a.chunks[c]
+		a.spare = &a.chunks[c][0]
+	} else {
+		a.others.put(&a.chunks[c][0])
 	}
 	a.chunks[c] = nil
 	a.trim()
@@ -119,7 +180,10 @@ func (a *Array[E]) Clear(c int) { clear(a.chunks[c]) }
 
 // Cells returns the number of cells that have memory behind them.
 func (a *Array[E]) Cells() int {
-	n := len(a.spare)
+	n := 0
+	if a.spare != nil {
+		n = int(CellsOf(unsafe.Sizeof(*new(E))))
+	}
 	for i := range a.chunks {
 		n += len(a.chunks[i])
 	}
@@ -132,10 +196,7 @@ func (a *Array[E]) grow(c, cell int) {
 		a.held = append(a.held, 0)
 	}
 	if c > 0 {
-		a.chunks[c], a.spare = a.spare, nil
-		if a.chunks[c] == nil {
-			a.chunks[c] = make([]E, CellsOf(unsafe.Sizeof(*new(E))))
-		}
+		a.chunks[c] = a.newChunk()
 		return
 	}
 	size := max(min(firstCells, int(CellsOf(unsafe.Sizeof(*new(E))))), len(a.chunks[0]))

@@ -203,3 +203,36 @@ func checkChunks[E comparable](t *testing.T) {
 	}
 	require.Nil(t, a.Lookup(uint32(3*cells)))
 }
+
+// TestSparesBelongToOne: what an array gives back goes to one other array, and to no two.
+func TestSparesBelongToOne(t *testing.T) {
+	var spares Spares[uint64]
+	first := Array[uint64]{}
+	first.Share(&spares)
+	for i := range uint32(8 * ChunkCells) {
+		first.Hold(i)
+	}
+	first.GiveBack()
+	require.Zero(t, first.Cells())
+
+	taken := map[*uint64]bool{}
+	for range 4 {
+		var next Array[uint64]
+		next.Share(&spares)
+		for chunk := range uint32(4) {
+			cell := next.Hold((chunk + 1) * ChunkCells)
+			require.Zero(t, *cell)
+			require.False(t, taken[cell], "two arrays have the same chunk")
+			taken[cell] = true
+		}
+	}
+}
+
+// TestNilSpares: an array that shares nothing gives its chunks to the collector.
+func TestNilSpares(t *testing.T) {
+	var a Array[int]
+	a.Hold(3 * ChunkCells)
+	a.GiveBack()
+	*a.Hold(5 * ChunkCells) = 1
+	require.Equal(t, 1, *a.At(5 * ChunkCells))
+}

@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -17,6 +18,13 @@ func TestArrayAgainstModel(t *testing.T) {
 	})
 	t.Run("Extend and Drop", func(t *testing.T) {
 		againstModel(t, func(a *Array[cell]) user { return &counter{a, map[uint32]int{}} })
+	})
+	t.Run("spares", func(t *testing.T) {
+		var spares Spares[cell] // shared by the arrays of all runs
+		againstModel(t, func(a *Array[cell]) user {
+			a.Share(&spares)
+			return a
+		})
 	})
 }
 
@@ -56,6 +64,11 @@ func againstModel(t *testing.T, open func(*Array[cell]) user) {
 			"hold many":    func(t *rapid.T) { c.holdMany(position(t), 1+position(t)%1000) },
 			"release":      func(t *rapid.T) { c.release(position(t)) },
 			"release many": func(t *rapid.T) { c.releaseMany(position(t), 1+position(t)%1000) },
+			"grow first": func(*rapid.T) {
+				if len(c.array.chunks) > 0 && c.array.chunks[0] != nil {
+					c.array.GrowFirst()
+				}
+			},
 		})
 		c.releaseMany(0, 1<<16)
 		c.check()
@@ -142,17 +155,25 @@ func (c *checked) checkUnheld() {
 			c.Fatalf("position %d is not held, but has %v", i, *p)
 		}
 	}
-	for i, left := range c.array.spare {
+	for i, left := range spareOf(&c.array) {
 		if left != (cell{}) {
 			c.Fatalf("cell %d of the spare chunk has %v", i, left)
 		}
 	}
 }
 
+// spareOf returns the spare chunk of an array, if there is one.
+func spareOf[E any](a *Array[E]) []E {
+	if a.spare == nil {
+		return nil
+	}
+	return unsafe.Slice(a.spare, CellsOf(unsafe.Sizeof(*a.spare)))
+}
+
 // checkMemory checks that chunks but the first have memory if and only if a cell
 // of theirs is held.
 func (c *checked) checkMemory(inUse map[int]bool) {
-	cells := len(c.array.spare)
+	cells := len(spareOf(&c.array))
 	for i, chunk := range c.array.chunks {
 		if i > 0 && (chunk != nil) != inUse[i] {
 			c.Fatalf("chunk %d: in use is %v, but it has %d cells", i, inUse[i], len(chunk))
