@@ -78,7 +78,7 @@ func (sh *shard[T]) entryFor(item T, to address) (id uint32, e *entry[T]) {
 		return id, e
 	}
 	if sh.groups != nil {
-		sh.seatAdded(id, to.tag)
+		sh.weighAdded(id, to.tag)
 	}
 	return id, sh.table.at(id)
 }
@@ -98,7 +98,7 @@ func (sh *shard[T]) makeTable() {
 
 // apply adds an item that has an entry.
 func (sh *shard[T]) apply(id uint32, e *entry[T]) effects {
-	if sh.levels != nil {
+	if sh.table.wishes != nil {
 		return sh.applyAt(id, e, 0)
 	}
 	switch e.step(added) {

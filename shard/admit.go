@@ -109,7 +109,7 @@ func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (fx effects, e
 			room.Leave(1) // the item was added meanwhile, and has its own
 		}
 		if sh.groups != nil {
-			sh.seatAdded(id, to.tag)
+			sh.weighAdded(id, to.tag)
 		}
 		e := sh.table.at(id) // not addLocked, which would look at refusing again
 		if e.waiting() && sh.set.cancelDelayOnAdd {

@@ -145,5 +145,5 @@ func (sh *shard[T]) end(id uint32, e *entry[T]) {
 			t.told = e.previous()
 		}
 	}
-	t.part(&t.inFlight, id, e)
+	t.unlink(&t.inFlight, id, e)
 }

@@ -251,7 +251,7 @@ func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 
 func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
-		item, priority, handle, ok := sh.handOut(sh.takeLocked())
+		item, priority, handle, ok := sh.take(&sh.ready, false)
 		if !ok {
 			break
 		}

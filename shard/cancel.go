@@ -36,9 +36,6 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 	if id == 0 {
 		return was, fx
 	}
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
 	e := sh.table.at(id)
 	if e.waiting() {
 		sh.stopWaiting(id, e)

@@ -231,9 +231,6 @@ func (sh *shard[T]) waited(id uint32, e *entry[T]) {
 // ended.
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
 	sh.rare.fired++
 	if sh.table.wishes != nil {
 		sh.applyWaited(id, e)
@@ -255,7 +252,7 @@ func (sh *shard[T]) expire(at reading) effects {
 		sh.next.Store(never)
 		return 0
 	}
-	before := sh.ready()
+	before := sh.depth()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
 	return sh.came(before)
@@ -264,7 +261,7 @@ func (sh *shard[T]) expire(at reading) effects {
 // came returns the effects of delays that have ended, before which so much was ready.
 func (sh *shard[T]) came(before int32) effects {
 	fx := sh.reportsDue()
-	if sh.ready() > before {
+	if sh.depth() > before {
 		fx |= wakes
 	}
 	return fx

@@ -62,7 +62,7 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	if len(s.shards) == 1 {
 		sh := &s.shards[0]
 		sh.mu.Lock()
-		item, priority, h, ok = sh.handOut(sh.takeLocked())
+		item, priority, h, ok = sh.take(&sh.ready, false)
 		sh.mu.Unlock()
 		return item, priority, h, ok
 	}
@@ -78,7 +78,7 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		item, priority, h, ok = sh.handOut(sh.takeLocked())
+		item, priority, h, ok = sh.take(&sh.ready, false)
 		sh.mu.Unlock()
 		if ok {
 			return item, priority, h, true
@@ -87,51 +87,31 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// handOut returns what is to be known of the entry that was taken last, 0 if none was.
-func (sh *shard[T]) handOut(id uint32) (item T, priority int, h Handle, ok bool) {
-	if id == 0 {
+// take takes the next entry of a run queue into processing, and returns its item,
+// its priority and its Handle, if anything is ready. With passedOver, the entry is
+// of the level that was passed over longest.
+func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
+	if q.isEmpty() {
 		return item, 0, h, false
 	}
-	return sh.table.at(id).item, sh.priorityTaken(), Handle{sh.fence(), id, sh.number}, true
-}
-
-// begin begins the processing of an entry that was taken out of its line.
-func (sh *shard[T]) begin(id uint32, e *entry[T]) {
+	var id uint32
+	var e *entry[T]
+	if q.levels == nil {
+		id, e = q.pop(sh.table) // which is inlined, and take is not
+	} else {
+		id, e, priority = q.take(sh.table, passedOver)
+	}
+	sh.pulled(q, id, q.isEmpty())
+	q.processing++
+	sh.fruitless = 0
+	fence := sh.fence()
 	e.step(taken)
-	e.fence = uint32(sh.fence())
-	if sh.fence() > math.MaxUint32 {
-		sh.table.setUpperFence(id, uint32(sh.fence()>>32))
+	e.fence = uint32(fence)
+	if fence > math.MaxUint32 {
+		sh.table.setUpperFence(id, uint32(fence>>32))
 	}
 	if sh.set.ages {
 		sh.noteBegin(id, e)
 	}
-	sh.processing++
-	sh.fruitless = 0
-}
-
-// takeLocked takes the entry at the head of the FIFO into processing, and returns its id,
-// 0 if there is none: it is pull from there, in line, because a call more would cost 2 %
-// of a cycle.
-func (sh *shard[T]) takeLocked() (id uint32) {
-	if l := sh.levels; l != nil {
-		if l.ranked {
-			return sh.takeRanked()
-		}
-		l.taken = l.served.priority
-	}
-	id = sh.fifo.head
-	if id == 0 {
-		return 0
-	}
-	e := sh.table.at(id)
-	sh.fifo.length--
-	if sh.fifo.head = e.next; sh.fifo.head == 0 && (sh.levels == nil || !sh.serveNext()) {
-		if sh.groups == nil { // as in push
-			sh.set.markEmpty(sh.number)
-		} else {
-			sh.becameEmpty()
-		}
-	}
-	sh.begin(id, e)
-	return id
+	return e.item, priority, Handle{fence, id, sh.number}, true
 }

@@ -59,8 +59,8 @@ func (t *table[T]) upperFence(id uint32) uint32 {
 	return 0
 }
 
-// claimed returns the entry of the processing that h names, with its group selected,
-// or nil if that has ended.
+// claimed returns the entry of the processing that h names, or nil if that has
+// ended.
 func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	if sh.table == nil {
 		return nil
@@ -71,9 +71,6 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	}
 	if (sh.table.fences != nil || h.fence > math.MaxUint32) && sh.table.fenceOf(h.id, e) != h.fence {
 		return nil
-	}
-	if sh.groups != nil {
-		sh.seatFor(h.id)
 	}
 	return e
 }

@@ -382,7 +382,7 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 func bitsOf(s *Set[int]) (are, should string) {
 	for i := range s.shards {
 		are += fmt.Sprint(s.readyBits[i/64].Load() >> (i % 64) & 1)
-		should += fmt.Sprint(min(s.shards[i].fifo.length, 1))
+		should += fmt.Sprint(min(s.shards[i].ready.fifo.length, 1))
 	}
 	return are, should
 }
@@ -430,7 +430,7 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 					wrong.Add(1)
 				}
 				s.shards[item].mu.Lock()
-				s.shards[item].takeLocked()
+				s.shards[item].take(&s.shards[item].ready, false)
 				s.shards[item].mu.Unlock()
 				if s.readyBits[0].Load()>>item&1 == 1 {
 					wrong.Add(1)
@@ -453,7 +453,7 @@ func drainAll(s *Set[int]) {
 	for i := range s.shards {
 		for sh := &s.shards[i]; sh.length() > 0; {
 			sh.mu.Lock()
-			item, _, _, _ := sh.handOut(sh.takeLocked())
+			item, _, _, _ := sh.take(&sh.ready, false)
 			sh.mu.Unlock()
 			s.Done(item)
 		}

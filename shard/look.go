@@ -137,11 +137,11 @@ func (sh *shard[T]) there(state State) int {
 	case sh.table == nil:
 		return 0
 	case state == Ready:
-		return int(sh.ready())
+		return int(sh.depth())
 	case state == Processing:
-		return int(sh.processing)
+		return int(sh.processing())
 	case state == Waiting:
-		return int(sh.table.live - sh.ready() - sh.processing)
+		return int(sh.table.live - sh.depth() - sh.processing())
 	}
 	return 0
 }

@@ -149,12 +149,12 @@ func (sh *shard[T]) addMeasuresTo(metrics *Metrics, now uint64) {
 // inFlight returns for how long the items in processing have been that, together, and the
 // longest of them.
 func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
-	if sh.processing == 0 {
+	if sh.processing() == 0 {
 		return 0, 0
 	}
-	together = time.Duration(uint64(sh.processing)*now - sh.measures().begins)
+	together = time.Duration(uint64(sh.processing())*now - sh.measures().begins)
 	longest = sh.age(sh.table.inFlight.head, now)
-	if together < 0 && float64(sh.processing)*float64(longest) >= math.MaxInt64 {
+	if together < 0 && float64(sh.processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
 	return max(longest, together), longest // less than 0 if the clock was set back

@@ -27,7 +27,7 @@ func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority i
 		return 0
 	}
 	id, e := sh.entryFor(item, to)
-	sh.needLevels() // of its group, which is seated now
+	sh.needLevels(id)
 	if e.waiting() && cancelDelay {
 		priority = max(priority, sh.endWait(id, e)) // for the add that waited is served, too
 	}
@@ -57,10 +57,12 @@ func (sh *shard[T]) applyWaited(id uint32, e *entry[T]) {
 
 // applyWith is apply of an add that asks for a priority.
 func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) effects {
-	if sh.levels == nil && priority == 0 {
+	if sh.table.wishes == nil && priority == 0 {
 		return sh.apply(id, e)
 	}
-	sh.needLevels()
+	if priority != 0 {
+		sh.needLevels(id)
+	}
 	return sh.applyAt(id, e, priority)
 }
 
@@ -70,8 +72,7 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) effects {
 	case enqueue:
 		sh.count.added++
 		sh.table.wishes.setRun(id, priority)
-		sh.file(sh.levels.of(priority), id, e)
-		sh.stamp(id)
+		sh.push(id, e)
 		return took | wakes
 	case mark:
 		sh.count.added++
@@ -89,20 +90,14 @@ func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) effects {
 
 // raise gives a higher priority to an item that is ready or dirty.
 func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
-	l, before := sh.levels, sh.table.wishes.run(id)
-	sh.table.wishes.setRun(id, priority)
-	switch {
-	case e.phase() != ready:
-	case sh.readyHere() == 1:
-		// It stays where it is. Were it taken out and put back, the shard's ready bit
-		// would go out for a moment, in which a consumer could fall asleep beside it.
-		l.unrank(l.served)
-		l.serve(l.of(priority))
-		l.rank(l.served)
-		sh.announce(l.served.class)
-	default:
-		sh.leave(l.of(before), id, e)
-		sh.file(l.of(priority), id, e)
+	if e.phase() != ready {
+		sh.table.wishes.setRun(id, priority)
+		return
+	}
+	q := sh.queueOf(id)
+	q.raise(sh.table, id, e, priority)
+	if sh.groups == nil {
+		sh.announce(q.levels, false)
 	}
 }
 

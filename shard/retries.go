@@ -104,7 +104,7 @@ func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	if !sh.sweeping() {
 		return fx, false
 	}
-	before := sh.ready()
+	before := sh.depth()
 	if sh.wheel.sweep() {
 		sh.wheel = nil // it is empty, and stands at the end of time
 		sh.next.Store(never)

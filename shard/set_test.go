@@ -223,7 +223,7 @@ func TestTurnsBound(t *testing.T) {
 			add := func() {
 				s.Add(next)
 				sh := s.shardOf(next, s.hash(next))
-				ready[next] = added{int(sh.fifo.length), gets}
+				ready[next] = added{int(sh.ready.fifo.length), gets}
 				next++
 			}
 			for range 5 * shards {
@@ -330,7 +330,7 @@ func TestLockedShardIsPassedBy(t *testing.T) {
 
 func readyShards(s *Set[int]) (numbers []uint32) {
 	for i := range s.shards {
-		if s.shards[i].fifo.length > 0 {
+		if s.shards[i].ready.fifo.length > 0 {
 			numbers = append(numbers, uint32(i))
 		}
 	}

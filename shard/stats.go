@@ -225,7 +225,7 @@ func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
 }
 
 func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
-	info = ShardInfo{Ready: int(sh.ready()), Processing: int(sh.processing), Added: sh.count.added}
+	info = ShardInfo{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Waiting = sh.wheel.Len()
 	}
@@ -246,11 +246,10 @@ const mostGroupsAsked = 64
 // oldestReady returns for how long the oldest has been ready of those at the heads of lines.
 func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
-		return sh.age(sh.fifo.head, now), 1
+		return sh.age(sh.ready.fifo.head, now), 1
 	}
 	for id := range sh.groups.inOrder() {
-		f, _ := sh.readyOf(id)
-		oldest = max(oldest, sh.age(f.head, now))
+		oldest = max(oldest, sh.age(sh.groups.at(id).ready.fifo.head, now))
 		if asked++; asked == mostGroupsAsked {
 			break
 		}
@@ -292,5 +291,5 @@ func (s *Set[T]) Len() (n int) {
 func (sh *shard[T]) length() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return int(sh.ready())
+	return int(sh.depth())
 }

@@ -97,7 +97,7 @@ func (sh *shard[T]) servable() bool {
 	if sh.groups != nil {
 		return sh.groups.turn != 0
 	}
-	return sh.fifo.head != 0
+	return !sh.ready.isEmpty()
 }
 
 // markReady and markEmpty keep a shard's ready bit. A single shard needs none: to

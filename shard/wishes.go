@@ -71,17 +71,25 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	return sh.table.wishes.run(id)
 }
 
+// wishesFor returns the wishes, which may be nil while all priorities are 0. It makes
+// sure that a priority can be granted.
+func (sh *shard[T]) wishesFor(id uint32, priority int) *wishes {
+	if priority != 0 {
+		sh.needLevels(id)
+	}
+	return sh.table.wishes
+}
+
 // wishToWait raises the priority with which an item waits on.
 func (sh *shard[T]) wishToWait(id uint32, priority int) {
-	if sh.table.wishes != nil || priority != 0 {
-		w := sh.needWishes()
+	if w := sh.wishesFor(id, priority); w != nil {
 		w.setWait(id, max(priority, w.wait(id)))
 	}
 }
 
 // beginWish sets the priority with which an item begins to wait.
 func (sh *shard[T]) beginWish(id uint32, priority int) {
-	if sh.table.wishes != nil || priority != 0 {
-		sh.needWishes().setWait(id, priority)
+	if w := sh.wishesFor(id, priority); w != nil {
+		w.setWait(id, priority)
 	}
 }
