@@ -31,7 +31,8 @@ func (s *Set[T]) addSome(items []T) {
 		sh := &s.shards[d.shard]
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
-			fx |= sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
+			to := d.address(i)
+			fx |= sh.addItem(items[i], &to, s.request())
 		}
 		sh.mu.Unlock()
 	}

@@ -9,8 +9,8 @@ import (
 // Kinds of keys: what programs have.
 func stringKey(i int) string { return fmt.Sprintf("namespace-%04d/pod-%011d", i%100, i) } // 30 bytes
 func numberKey(i int) uint64 { return uint64(i) }
-func requestKey(i int) request {
-	return request{fmt.Sprint("namespace-", i%100), fmt.Sprintf("pod-%011d", i)}
+func requestKey(i int) objectKey {
+	return objectKey{fmt.Sprint("namespace-", i%100), fmt.Sprintf("pod-%011d", i)}
 }
 
 var populations = []int{1 << 10, 64 << 10, 1 << 20}

@@ -38,7 +38,7 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 	}
 	e := sh.table.at(id)
 	if e.waiting() {
-		sh.stopWaiting(id, e)
+		sh.endDelay(id, e)
 		was.Waiting = true
 	}
 	switch e.step(canceled) {

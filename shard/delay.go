@@ -96,7 +96,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	next, waits := sh.waitOn(item, to.hash, at, f)
 	fx := effects(0)
 	if !waits {
-		if fx = sh.addAtLocked(item, to, true, f.priority); fx&took != 0 && f.delayed {
+		if fx = sh.addItem(item, &to, request{priority: f.priority, endsDelay: true}); fx&took != 0 && f.delayed {
 			sh.rare.fired++
 		}
 	}
@@ -177,7 +177,7 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 
 // wait files the item's timer and returns its deadline.
 func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
-	id, e := sh.entryFor(item, to)
+	id, e := sh.entryFor(item, &to)
 	return sh.waitAs(id, e, at, f)
 }
 
@@ -212,19 +212,23 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// stopWaiting cancels the item's timer. The driver may still wake for it once.
-func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
-	sh.waited(id, e)
+// endDelay cancels the item's timer, and returns the priority with which it waited.
+// The driver may still wake for it once.
+func (sh *shard[T]) endDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
+	return sh.waited(id, e)
 }
 
-// waited ends the wait of an item whose timer is filed no more.
-func (sh *shard[T]) waited(id uint32, e *entry[T]) {
+// waited ends the wait of an item whose timer is filed no more, and returns the
+// priority with which it waited.
+func (sh *shard[T]) waited(id uint32, e *entry[T]) (priority int) {
 	e.setWaiting(false)
 	sh.wheel.unlimit(id)
-	if sh.table.wishes != nil {
-		sh.table.wishes.setWait(id, 0)
+	if w := sh.table.wishes; w != nil {
+		priority = w.wait(id)
+		w.setWait(id, 0)
 	}
+	return priority
 }
 
 // fire is called by the wheel, under the shard's lock, for an item whose delay has
@@ -232,12 +236,7 @@ func (sh *shard[T]) waited(id uint32, e *entry[T]) {
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
 	sh.rare.fired++
-	if sh.table.wishes != nil {
-		sh.applyWaited(id, e)
-		return
-	}
-	sh.waited(id, e)
-	sh.apply(id, e)
+	sh.add(id, e, request{priority: sh.waited(id, e)})
 }
 
 // stepsPerHold bounds how long expire keeps a shard's lock: a tenth of a millisecond or

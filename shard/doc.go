@@ -6,9 +6,9 @@
 //
 // # The way of an item
 //
-//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → runqueue.go → park.go wakes a consumer
-//	Get      → turn.go picks a shard → runqueue.go → state.go → the caller     (park.go while nothing is ready)
-//	Done     → table.go → state.go → forgotten, or back to runqueue.go if it was added meanwhile
+//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → ready.go, runqueue.go → park.go wakes a consumer
+//	Get      → turn.go picks a shard → take.go, runqueue.go → state.go → the caller     (park.go while nothing is ready)
+//	Done     → table.go → state.go → forgotten, or back to ready.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd   → admit.go → internal/room → as Add

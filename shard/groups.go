@@ -46,16 +46,6 @@ func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 // groupOf returns the id of an entry's group.
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.table.groups.At(id) }
 
-// queueOf returns the run queue that an entry is in when it is ready.
-func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
-	if sh.groups == nil {
-		return &sh.ready
-	}
-	return sh.queueInGroup(id)
-}
-
-func (sh *shard[T]) queueInGroup(id uint32) *runQueue[T] { return &sh.groups.at(sh.groupOf(id)).ready }
-
 // pushedInGroup is called when an entry was put into the run queue of its group.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
@@ -75,7 +65,7 @@ func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 }
 
 // joinGroup notes the group of a new entry.
-func (sh *shard[T]) joinGroup(id uint32, to tag) {
+func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
 	of, p := g.names.find(to.groupHash, to.group)
@@ -91,7 +81,7 @@ func (sh *shard[T]) joinGroup(id uint32, to tag) {
 }
 
 // weighAdded changes the weight of the group of an entry whose item is added again.
-func (sh *shard[T]) weighAdded(id uint32, to tag) {
+func (sh *shard[T]) weighAdded(id uint32, to *tag) {
 	if to.weight > 0 { // the caller has asked for it
 		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), to.weight)
 	}

@@ -333,13 +333,13 @@ func TestGroupsAgainstModel(t *testing.T) {
 				},
 				"get": func(rt *rapid.T) {
 					if len(m.ring) == 0 {
-						if item, _, _, ok := s.take(); ok {
+						if item, _, _, ok := s.TryTake(); ok {
 							rt.Fatalf("item %d was handed out, and nothing may be", item)
 						}
 						return
 					}
 					want, wantPriority := m.get()
-					item, priority, _, ok := s.take()
+					item, priority, _, ok := s.TryTake()
 					if !ok || item != want || priority != wantPriority {
 						rt.Fatalf("item %d of priority %d was handed out (%v), not %d of %d", item, priority, ok, want, wantPriority)
 					}

@@ -361,7 +361,7 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 		world: func(round int) *Set[int] {
 			s := set(round)
 			s.Add(1)
-			s.take()
+			s.TryTake()
 			s.Add(1)
 			return s
 		},
@@ -467,7 +467,7 @@ func TestLitmusHandOut(t *testing.T) {
 	for name, items := range map[string][]int{"one shard": {0, 2, 4}, "two shards": {0, 1, 3}} {
 		t.Run(name, func(t *testing.T) {
 			set := lasting(t, Config[int]{Shards: 2, Route: parity})
-			look := func(s *Set[int]) { s.take() }
+			look := func(s *Set[int]) { s.TryTake() }
 			litmus[*Set[int]]{
 				rounds: 100_000,
 				world: func(round int) *Set[int] {

@@ -32,7 +32,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	switch {
 	case e == nil:
 	case !s.TakesBack():
-		sh.apply(h.id, e)
+		sh.add(h.id, e, request{})
 	case !addsGoFirst || e.phase() != dirty:
 		if e.step(canceled) == unmark && s.ages {
 			sh.unmark(h.id)

@@ -25,7 +25,7 @@ func TestRunQueueAgainstModel(t *testing.T) {
 			},
 			"push": func(*rapid.T) {
 				item := len(ids)
-				id, e := sh.entryFor(item, address{hash: uint32(s.hash(item))})
+				id, e := sh.entryFor(item, &address{hash: uint32(s.hash(item))})
 				e.setPhase(ready)
 				ids[item] = id
 				sh.push(id, e)

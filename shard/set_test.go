@@ -346,7 +346,7 @@ func TestFruitlessAddsYield(t *testing.T) {
 		for range n {
 			hash := s.hash(1)
 			sh := s.shardOf(1, hash)
-			if sh.addLocked(1, address{hash: uint32(hash)}, false)&yields != 0 && s.lot.wokenWaits() {
+			if sh.addItem(1, &address{hash: uint32(hash)}, request{})&yields != 0 && s.lot.wokenWaits() {
 				asked++
 			}
 		}
