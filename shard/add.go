@@ -72,9 +72,10 @@ func (sh *shard[T]) needTable() {
 }
 
 func (sh *shard[T]) makeTable() {
-	sh.table = newTable[T](sh.set.ages)
-	if sh.set.measures != nil {
-		sh.table.since.measures = sh.needMeasures()
+	sh.table = newTable[T]()
+	if sh.set.ages {
+		sh.table.times = sh.newTimes()
+		sh.table.hang(&sh.table.times.since)
 	}
 }
 
@@ -99,9 +100,7 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 		return took | wakes
 	case mark:
 		sh.count.added++
-		if sh.set.ages {
-			sh.mark(id)
-		}
+		sh.table.times.onDirty(id)
 		return took
 	}
 	return sh.merged()

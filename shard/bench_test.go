@@ -29,7 +29,7 @@ func BenchmarkSets(b *testing.B) {
 
 func benchmarkSets[T comparable](b *testing.B, kind string, items int, key func(i int) T) {
 	b.Run(fmt.Sprintf("keys=%s/items=%d/sets=fused", kind, items), func(b *testing.B) {
-		f := &fusedSets[T]{table: newTable[T](false), seed: maphash.MakeSeed(), ids: make([]uint32, items+1)}
+		f := &fusedSets[T]{table: newTable[T](), seed: maphash.MakeSeed(), ids: make([]uint32, items+1)}
 		cycleThrough(b, items, key, f.add, f.getAndDone)
 	})
 	b.Run(fmt.Sprintf("keys=%s/items=%d/sets=maps", kind, items), func(b *testing.B) {
@@ -155,7 +155,7 @@ func BenchmarkTableInsertRemove(b *testing.B) {
 }
 
 func filledTable(items int) (t *table[uint64], keys []uint64) {
-	t = newTable[uint64](false)
+	t = newTable[uint64]()
 	for item := range uint64(items) {
 		_, p := t.find(mix(uint32(item)), item)
 		t.insert(p, item)

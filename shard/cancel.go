@@ -41,18 +41,13 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 		sh.endDelay(id, e)
 		was.Waiting = true
 	}
-	switch e.step(canceled) {
-	case withdraw:
+	what := e.step(canceled)
+	was.Ready, was.Dirty = what == withdraw, what == unmark
+	if was.Ready {
 		sh.pull(id, e)
-		was.Ready = true
-		if sh.set.ages {
-			sh.forgetMark(id) // for it may have been dirty before
-		}
-	case unmark:
-		was.Dirty = true
-		if sh.set.ages {
-			sh.unmark(id)
-		}
+	}
+	if was.Ready || was.Dirty {
+		sh.table.times.onCancel(id, what)
 	}
 	if was.Any() {
 		sh.rare.canceled++

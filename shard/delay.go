@@ -188,8 +188,8 @@ func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadli
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.setWaiting(true)
-	if sh.set.ages && e.phase() == idle {
-		*sh.table.since.At(id) = at.now * sh.set.time.tick
+	if e.phase() == idle {
+		sh.table.times.onWait(id, at.now*sh.set.time.tick)
 	}
 	sh.beginWish(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))

@@ -90,9 +90,7 @@ func (s *Set[T]) misuse(item T, h Handle) {
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	outcome := e.step(finished)
 	fx = took
-	if sh.set.ages {
-		sh.end(id, e)
-	}
+	sh.table.times.onFinish(&sh.table.slab, id, e)
 	if sh.groups == nil {
 		sh.ready.processing--
 	} else if sh.endInGroup(id) {
@@ -103,7 +101,7 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 		return fx | wakes
 	}
 	if e.waiting() {
-		sh.stamp(id)
+		sh.table.times.onWait(id, sh.set.pulse.now.Load())
 	} else {
 		sh.forget(id, e, p)
 	}
@@ -149,7 +147,7 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 		sh.dropMarks()
 		sh.dropLevels()
 	} else if sh.ready.levels != nil && sh.table.live == 0 && sh.levelsTired() {
-		sh.table.wishes = nil
+		sh.table.dropWishes()
 		sh.dropLevels()
 	}
 }

@@ -33,6 +33,8 @@ type group[T comparable] struct {
 type groups[T comparable] struct {
 	names  *table[string]
 	states chunked.Array[group[T]]
+	// of has the groups of the entries.
+	of cells[uint32]
 	// depth counts the ready items of all groups, and processing those in
 	// processing.
 	depth, processing int32
@@ -44,7 +46,7 @@ type groups[T comparable] struct {
 func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 
 // groupOf returns the id of an entry's group.
-func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.table.groups.At(id) }
+func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
 // pushedInGroup is called when an entry was put into the run queue of its group.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
@@ -74,7 +76,7 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 		g.states.Hold(of).born = g.births
 		g.births++
 	}
-	*sh.table.groups.Extend(id) = of
+	*g.of.Extend(id) = of
 	state := g.at(of)
 	state.items++
 	g.weigh(state, to.weight)
@@ -89,8 +91,8 @@ func (sh *shard[T]) weighAdded(id uint32, to *tag) {
 
 func (sh *shard[T]) needGroups() {
 	if sh.groups == nil {
-		sh.groups = &groups[T]{names: newTable[string](false)}
-		sh.table.groups = &chunked.Array[uint32]{}
+		sh.groups = &groups[T]{names: newTable[string]()}
+		sh.table.hang(&sh.groups.of)
 	}
 }
 

@@ -3,8 +3,6 @@ package shard
 import (
 	"context"
 	"math"
-
-	"github.com/shardq/shardq/internal/chunked"
 )
 
 // A Handle names one processing of an item: from a hand-out to the Done that ends it.
@@ -40,7 +38,8 @@ func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 // the shard, in a column of its own.
 func (t *table[T]) setUpperFence(id, upper uint32) {
 	if t.fences == nil {
-		t.fences = &chunked.Array[uint32]{}
+		t.fences = &cells[uint32]{}
+		t.hang(t.fences)
 	}
 	*t.fences.Extend(id) = upper
 }

@@ -79,8 +79,8 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 	if sh.groups != nil {
 		i.Group = sh.groups.names.at(sh.groupOf(id)).item
 	}
-	if sh.set.ages {
-		i.Since = sh.set.time.moment(*sh.table.since.At(id))
+	if t := sh.table.times; t != nil {
+		i.Since = sh.set.time.moment(t.of(id))
 	}
 	return i
 }

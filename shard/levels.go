@@ -84,9 +84,7 @@ func (q *runQueue[T]) needLevels(ranked bool, lowerEvery uint32) {
 // needLevels makes sure that an entry's run queue has levels, and that there is
 // memory for wishes.
 func (sh *shard[T]) needLevels(id uint32) {
-	if sh.table.wishes == nil {
-		sh.table.wishes = &wishes{}
-	}
+	sh.table.needWishes()
 	lowerEvery := sh.set.lowerEvery
 	ranked := lowerEvery > 0
 	if sh.groups == nil && len(sh.set.shards) > 1 {

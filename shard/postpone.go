@@ -34,8 +34,8 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	case !s.TakesBack():
 		sh.add(h.id, e, request{})
 	case !addsGoFirst || e.phase() != dirty:
-		if e.step(canceled) == unmark && s.ages {
-			sh.unmark(h.id)
+		if e.step(canceled) == unmark {
+			sh.table.times.onCancel(h.id, unmark)
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}

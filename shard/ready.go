@@ -32,7 +32,7 @@ func (sh *shard[T]) processing() int32 {
 
 // push puts an entry that became ready into its run queue.
 func (sh *shard[T]) push(id uint32, e *entry[T]) {
-	sh.stamp(id)
+	sh.table.times.onReady(id)
 	if sh.groups != nil || sh.ready.levels != nil {
 		sh.pushInOrder(id, e)
 		return

@@ -235,7 +235,7 @@ func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
 	info.Held = int(sh.table.live)
 	if sh.set.ages {
 		info.OldestReady, asked = sh.oldestReady(now)
-		info.OldestProcessing = sh.age(sh.table.inFlight.head, now)
+		info.OldestProcessing = sh.age(sh.table.times.inFlight.head, now)
 	}
 	return info, asked
 }
@@ -262,7 +262,7 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
 	}
-	return elapsed(*sh.table.since.At(id), now)
+	return elapsed(sh.table.times.of(id), now)
 }
 
 // GiveUp counts an item that was given up.

@@ -59,8 +59,6 @@ func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int,
 	if fence > math.MaxUint32 {
 		sh.table.setUpperFence(id, uint32(fence>>32))
 	}
-	if sh.set.ages {
-		sh.noteBegin(id, e)
-	}
+	sh.table.times.onStart(&sh.table.slab, id, e)
 	return e.item, priority, Handle{fence, id, sh.number}, true
 }

@@ -7,9 +7,25 @@ import "github.com/shardq/shardq/internal/chunked"
 // that have memory where a wish is not 0.
 type wishes struct {
 	// runs has the priorities of the runs to come.
-	runs chunked.Array[int]
+	runs cells[int]
 	// waits has those with which items wait.
 	waits chunked.Array[int]
+}
+
+// needWishes makes sure that a table has wishes.
+func (t *table[T]) needWishes() {
+	if t.wishes == nil {
+		t.wishes = &wishes{}
+		t.hang(&t.wishes.runs)
+	}
+}
+
+// dropWishes forgets the wishes of a table that holds nothing.
+func (t *table[T]) dropWishes() {
+	if t.wishes != nil {
+		t.unhang(&t.wishes.runs)
+		t.wishes = nil
+	}
 }
 
 // run returns the priority of the run to come, of an entry that is ready or dirty. Of
@@ -26,14 +42,6 @@ func (w *wishes) setRun(id uint32, priority int) {
 		*cell = priority
 	} else if priority != 0 {
 		*w.runs.Extend(id) = priority
-	}
-}
-
-// dropRuns gives back the memory for the entries of a chunk, of which none is in use.
-func (w *wishes) dropRuns(chunk int) {
-	if w.runs.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
-		w.runs.Clear(chunk) // for the next one who gets its memory
-		w.runs.Drop(chunk)
 	}
 }
 
