@@ -26,27 +26,7 @@ func (s *Set[T]) AddTo(item T, a Address, waitOn bool) {
 func (s *Set[T]) addTo(item T, a Address, waitOn bool) {
 	sh := s.shard(int(a.shard))
 	sh.mu.Lock()
-	var fx effects
-	if waitOn {
-		fx = sh.addUnlessWaiting(item, a.to)
-	} else {
-		fx = sh.addLocked(item, a.to, true)
-	}
+	fx := sh.addItem(item, &a.to, request{endsDelay: true, waitsOn: waitOn})
 	sh.mu.Unlock()
 	s.after(fx)
-}
-
-// addUnlessWaiting is addLocked of an item that goes on waiting if it waits: the
-// run at the end of its delay serves the add.
-func (sh *shard[T]) addUnlessWaiting(item T, to address) effects {
-	if sh.set.closing.refusing.Load() { // as in addLocked
-		sh.rare.dropped++
-		return 0
-	}
-	id, e := sh.entryFor(item, to)
-	if e.waiting() {
-		sh.count.merged++
-		return took
-	}
-	return sh.apply(id, e)
 }

@@ -109,13 +109,9 @@ func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (fx effects, e
 			room.Leave(1) // the item was added meanwhile, and has its own
 		}
 		if sh.groups != nil {
-			sh.seatAdded(id, to.tag)
+			sh.weighAdded(id, &to.tag)
 		}
-		e := sh.table.at(id) // not addLocked, which would look at refusing again
-		if e.waiting() && sh.set.cancelDelayOnAdd {
-			return sh.applyInstead(id, e), nil
-		}
-		return sh.apply(id, e), nil
+		return sh.add(id, sh.table.at(id), sh.set.request()), nil
 	case sh.table.roomy == 0 && !sh.hasID():
 		if hasRoom {
 			room.Leave(1)
@@ -126,7 +122,7 @@ func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (fx effects, e
 	}
 	id, e := sh.table.insert(p, item)
 	if sh.set.group != nil {
-		sh.joinGroup(id, to.tag)
+		sh.joinGroup(id, &to.tag)
 	}
-	return sh.apply(id, e), nil
+	return sh.add(id, e, sh.set.request()), nil
 }

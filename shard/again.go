@@ -12,7 +12,7 @@ func (s *Set[T]) Again(h Handle) (inProcessing bool) {
 	defer sh.mu.Unlock()
 	e := sh.claimed(h)
 	if e != nil {
-		sh.apply(h.id, e)
+		sh.add(h.id, e, request{})
 	}
 	return e != nil
 }
@@ -54,7 +54,7 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	sh.mu.Lock()
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
-		sh.applyWith(h.id, e, priority)
+		sh.add(h.id, e, request{priority: priority})
 		fx = sh.finish(h.id, e, position{})
 	}
 	sh.mu.Unlock()
@@ -109,10 +109,7 @@ func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
-	if e.waiting() && sh.set.cancelDelayOnAdd {
-		priority = max(priority, sh.endWait(id, e))
-	}
-	sh.applyWith(id, e, priority)
+	sh.add(id, e, request{priority: priority, endsDelay: sh.set.cancelDelayOnAdd})
 	return never
 }
 
@@ -122,7 +119,7 @@ func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
 	sh.mu.Lock()
 	fx := effects(0)
 	if e := sh.claimed(h); e != nil {
-		sh.applyWith(h.id, e, priority)
+		sh.add(h.id, e, request{priority: priority})
 		if ends {
 			fx = sh.finish(h.id, e, position{})
 		}

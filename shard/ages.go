@@ -1,14 +1,10 @@
 package shard
 
-import (
-	"sync/atomic"
-
-	"github.com/shardq/shardq/internal/chunked"
-)
+import "sync/atomic"
 
 // How the queue knows since when an item is in its state, if it is asked to (Config.Ages):
 // each item gets a stamp when it becomes ready and when it is handed out, in a column of
-// its own; and the items in processing are linked in the order in which they were handed
+// its own (times.go); and the items in processing are linked in the order in which they were handed
 // out, so that the oldest of a shard is found at once.
 //
 // A reading of the clock for each stamp would take half as long as the whole cycle of an
@@ -16,13 +12,6 @@ import (
 // and the others of that tick find the reading. When the tick is over, the driver says so,
 // for which it wakes once; nobody wakes for it while nothing happens. With metrics there are
 // more readings: see crowd.
-
-// stamps are the moments since when the entries are in their states, by their ids, and what
-// is measured with them; nil if nothing is.
-type stamps struct {
-	chunked.Array[uint64]
-	measures *measures
-}
 
 // A pulse is the present, for those who cannot read the clock each time.
 type pulse struct {
@@ -97,53 +86,4 @@ func (p *pulse) read(now, tick uint64) {
 	if live := p.live.Load(); live != 0 && live != tick { // or the clock was set back
 		p.live.CompareAndSwap(live, 0) // unless somebody has read the clock since
 	}
-}
-
-// stamp notes that the item's state is new.
-func (sh *shard[T]) stamp(id uint32) {
-	if sh.set.ages {
-		*sh.table.since.At(id) = sh.set.pulse.now.Load()
-	}
-}
-
-// noteBegin notes that an entry was handed out, if the queue keeps ages.
-func (sh *shard[T]) noteBegin(id uint32, e *entry[T]) {
-	now := sh.set.pulse.now.Load()
-	stamps := sh.table.since
-	since := stamps.At(id)
-	if m := stamps.measures; m != nil {
-		if asked := *since; m.marks == 0 {
-			m.queue.record(asked, now)
-		} else {
-			m.queue.record(m.askedAt(id, asked), now)
-		}
-		m.begins += now
-		if m.untilReading--; m.untilReading <= 0 {
-			m.askForReading(&sh.set.pulse)
-		}
-	}
-	*since = now
-	sh.table.join(&sh.table.inFlight, id, e)
-}
-
-// end notes that an entry's processing is over, if the queue keeps ages.
-func (sh *shard[T]) end(id uint32, e *entry[T]) {
-	t := sh.table
-	if m := t.since.measures; m != nil {
-		began := *t.since.At(id)
-		m.begins -= began
-		m.work.record(began, sh.set.pulse.now.Load())
-		if e.phase() == ready {
-			m.dirty--
-		}
-		if m.untilReading--; m.untilReading <= 0 {
-			m.askForReading(&sh.set.pulse)
-		}
-	}
-	if id == t.told {
-		if t.told = 0; id != t.inFlight.head {
-			t.told = e.previous()
-		}
-	}
-	t.part(&t.inFlight, id, e)
 }

@@ -31,7 +31,8 @@ func (s *Set[T]) addSome(items []T) {
 		sh := s.shard(int(d.shard))
 		sh.mu.Lock()
 		for i, ok := d.take(); ok; i, ok = d.take() {
-			fx |= sh.addLocked(items[i], d.address(i), s.cancelDelayOnAdd)
+			to := d.address(i)
+			fx |= sh.addItem(items[i], &to, s.request())
 		}
 		sh.mu.Unlock()
 	}
@@ -251,7 +252,7 @@ func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 
 func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
-		item, priority, handle, ok := sh.handOut(sh.takeLocked())
+		item, priority, handle, ok := sh.take(&sh.ready, false)
 		if !ok {
 			break
 		}

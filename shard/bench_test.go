@@ -9,8 +9,8 @@ import (
 // Kinds of keys: what programs have.
 func stringKey(i int) string { return fmt.Sprintf("namespace-%04d/pod-%011d", i%100, i) } // 30 bytes
 func numberKey(i int) uint64 { return uint64(i) }
-func requestKey(i int) request {
-	return request{fmt.Sprint("namespace-", i%100), fmt.Sprintf("pod-%011d", i)}
+func requestKey(i int) objectKey {
+	return objectKey{fmt.Sprint("namespace-", i%100), fmt.Sprintf("pod-%011d", i)}
 }
 
 var populations = []int{1 << 10, 64 << 10, 1 << 20}
@@ -29,7 +29,7 @@ func BenchmarkSets(b *testing.B) {
 
 func benchmarkSets[T comparable](b *testing.B, kind string, items int, key func(i int) T) {
 	b.Run(fmt.Sprintf("keys=%s/items=%d/sets=fused", kind, items), func(b *testing.B) {
-		f := &fusedSets[T]{table: newTable[T](false), seed: maphash.MakeSeed(), ids: make([]uint32, items+1)}
+		f := &fusedSets[T]{table: newTable[T](), seed: maphash.MakeSeed(), ids: make([]uint32, items+1)}
 		cycleThrough(b, items, key, f.add, f.getAndDone)
 	})
 	b.Run(fmt.Sprintf("keys=%s/items=%d/sets=maps", kind, items), func(b *testing.B) {
@@ -155,7 +155,7 @@ func BenchmarkTableInsertRemove(b *testing.B) {
 }
 
 func filledTable(items int) (t *table[uint64], keys []uint64) {
-	t = newTable[uint64](false)
+	t = newTable[uint64]()
 	for item := range uint64(items) {
 		_, p := t.find(mix(uint32(item)), item)
 		t.insert(p, item)

@@ -36,26 +36,18 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 	if id == 0 {
 		return was, fx
 	}
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
 	e := sh.table.at(id)
 	if e.waiting() {
-		sh.stopWaiting(id, e)
+		sh.endDelay(id, e)
 		was.Waiting = true
 	}
-	switch e.step(canceled) {
-	case withdraw:
+	what := e.step(canceled)
+	was.Ready, was.Dirty = what == withdraw, what == unmark
+	if was.Ready {
 		sh.pull(id, e)
-		was.Ready = true
-		if sh.set.ages {
-			sh.forgetMark(id) // for it may have been dirty before
-		}
-	case unmark:
-		was.Dirty = true
-		if sh.set.ages {
-			sh.unmark(id)
-		}
+	}
+	if was.Ready || was.Dirty {
+		sh.table.times.onCancel(id, what)
 	}
 	if was.Any() {
 		sh.rare.canceled++

@@ -94,7 +94,7 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	next, waits := sh.waitOn(item, to.hash, at, f)
 	fx := effects(0)
 	if !waits {
-		if fx = sh.addAtLocked(item, to, true, f.priority); fx&took != 0 && f.delayed {
+		if fx = sh.addItem(item, &to, request{priority: f.priority, endsDelay: true}); fx&took != 0 && f.delayed {
 			sh.rare.fired++
 		}
 	}
@@ -173,7 +173,7 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 
 // wait files the item's timer and returns its deadline.
 func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
-	id, e := sh.entryFor(item, to)
+	id, e := sh.entryFor(item, &to)
 	return sh.waitAs(id, e, at, f)
 }
 
@@ -184,8 +184,8 @@ func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadli
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
 	e.setWaiting(true)
-	if sh.set.ages && e.phase() == idle {
-		*sh.table.since.At(id) = at.now * sh.set.time.tick
+	if e.phase() == idle {
+		sh.table.times.onWait(id, at.now*sh.set.time.tick)
 	}
 	sh.beginWish(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
@@ -208,35 +208,31 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// stopWaiting cancels the item's timer. The driver may still wake for it once.
-func (sh *shard[T]) stopWaiting(id uint32, e *entry[T]) {
-	sh.waited(id, e)
+// endDelay cancels the item's timer, and returns the priority with which it waited.
+// The driver may still wake for it once.
+func (sh *shard[T]) endDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
+	return sh.waited(id, e)
 }
 
-// waited ends the wait of an item whose timer is filed no more.
-func (sh *shard[T]) waited(id uint32, e *entry[T]) {
+// waited ends the wait of an item whose timer is filed no more, and returns the
+// priority with which it waited.
+func (sh *shard[T]) waited(id uint32, e *entry[T]) (priority int) {
 	e.setWaiting(false)
 	sh.wheel.unlimit(id)
-	if sh.table.wishes != nil {
-		sh.table.wishes.setWait(id, 0)
+	if w := sh.table.wishes; w != nil {
+		priority = w.wait(id)
+		w.setWait(id, 0)
 	}
+	return priority
 }
 
 // fire is called by the wheel, under the shard's lock, for an item whose delay has
 // ended.
 func (sh *shard[T]) fire(id uint32) {
 	e := sh.table.at(id)
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
 	sh.rare.fired++
-	if sh.table.wishes != nil {
-		sh.applyWaited(id, e)
-		return
-	}
-	sh.waited(id, e)
-	sh.apply(id, e)
+	sh.add(id, e, request{priority: sh.waited(id, e)})
 }
 
 // stepsPerHold bounds how long expire keeps a shard's lock: a tenth of a millisecond or
@@ -251,7 +247,7 @@ func (sh *shard[T]) expire(at reading) effects {
 		sh.next.Store(never)
 		return 0
 	}
-	before := sh.ready()
+	before := sh.depth()
 	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
 	sh.publishNext()
 	return sh.came(before)
@@ -260,7 +256,7 @@ func (sh *shard[T]) expire(at reading) effects {
 // came returns the effects of delays that have ended, before which so much was ready.
 func (sh *shard[T]) came(before int32) effects {
 	fx := sh.reportsDue()
-	if sh.ready() > before {
+	if sh.depth() > before {
 		fx |= wakes
 	}
 	return fx

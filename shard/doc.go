@@ -6,15 +6,15 @@
 //
 // # The way of an item
 //
-//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → fifo.go → park.go wakes a consumer
-//	Get      → turn.go picks a shard → fifo.go → state.go → the caller     (park.go while nothing is ready)
-//	Done     → table.go → state.go → forgotten, or back to fifo.go if it was added meanwhile
+//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → ready.go, runqueue.go → park.go wakes a consumer
+//	Get      → turn.go picks a shard → take.go, runqueue.go → state.go → the caller     (park.go while nothing is ready)
+//	Done     → table.go → state.go → forgotten, or back to ready.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd   → admit.go → internal/room → as Add
-//	Group    → address.go → groups.go seats it → ring.go and fair.go say whose turn it is
-//	Priority → priority.go → wishes.go notes it → levels.go and heap.go beside fifo.go, and urgency.go beside turn.go
-//	Cancel   → cancel.go → state.go → out of fifo.go and timerwheel
+//	Group    → address.go → groups.go has a run queue for it → ring.go and fair.go say whose turn it is
+//	Priority → priority.go → wishes.go notes it → levels.go and heap.go within runqueue.go, and urgency.go beside turn.go
+//	Cancel   → cancel.go → state.go → out of runqueue.go and timerwheel
 //	Again    → again.go → as an Add of what is in processing, also after a shutdown began
 //	End      → handle.go finds the entry of a claim → as Done, but nothing is hashed or looked up
 //	Retry    → again.go → as AddAfter and End in one; Postpone → postpone.go

@@ -88,16 +88,12 @@ func (s *Set[T]) misuse(item T, h Handle) {
 
 // finish ends the processing of an entry. The position is that of its slot, if it is known.
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
-	if sh.groups != nil {
-		sh.seatFor(id)
-	}
 	outcome := e.step(finished)
 	fx = took
-	sh.processing--
-	if sh.set.ages {
-		sh.end(id, e)
-	}
-	if sh.groups != nil && sh.endInGroup() {
+	sh.table.times.onFinish(&sh.table.slab, id, e)
+	if sh.groups == nil {
+		sh.ready.processing--
+	} else if sh.endInGroup(id) {
 		fx |= wakes
 	}
 	if outcome == enqueue {
@@ -105,7 +101,7 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 		return fx | wakes
 	}
 	if e.waiting() {
-		sh.stamp(id)
+		sh.table.times.onWait(id, sh.set.pulse.now.Load())
 	} else {
 		sh.forget(id, e, p)
 	}
@@ -123,17 +119,14 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	return id
 }
 
-// inProcessing looks an item up that is in processing, and seats its group. The
-// id is 0 if the item is not.
+// inProcessing looks an item up that is in processing. The id is 0 if the item is
+// not.
 func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 	if id = sh.find(item, hash); id == 0 {
 		return 0, nil
 	}
 	if e = sh.table.at(id); !e.inFlight() {
 		return 0, nil
-	}
-	if sh.groups != nil {
-		sh.seatFor(id)
 	}
 	return id, e
 }
@@ -154,8 +147,8 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropMarks()
 		sh.dropLevels()
-	} else if sh.levels != nil && sh.table.live == 0 && sh.levelsTired() {
-		sh.table.wishes = nil
+	} else if sh.ready.levels != nil && sh.table.live == 0 && sh.levelsTired() {
+		sh.table.dropWishes()
 		sh.dropLevels()
 	}
 }

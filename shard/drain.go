@@ -64,7 +64,7 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 }
 
 // quiet reports whether nothing in the shard is ready or in processing.
-func (sh *shard[T]) quiet() bool { return sh.ready() == 0 && sh.processing == 0 }
+func (sh *shard[T]) quiet() bool { return sh.depth() == 0 && sh.processing() == 0 }
 
 // waits reports whether something in the shard waits.
 func (sh *shard[T]) waits() bool { return sh.wheel != nil && sh.wheel.Len() > 0 }

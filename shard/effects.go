@@ -31,6 +31,12 @@ const (
 // after makes the effects of an operation come true, with no lock held. It calls
 // OnWatermark last, because the hook may panic. A misuse is reported after that.
 func (s *Set[T]) after(fx effects) {
+	if fx&^took != 0 || s.room != nil { // and otherwise the call is not worth it
+		s.comeTrue(fx)
+	}
+}
+
+func (s *Set[T]) comeTrue(fx effects) {
 	if fx&wakes != 0 {
 		s.wake()
 	}

@@ -7,7 +7,7 @@ package shard
 // they are used (timers: timerwheel).
 type entry[T comparable] struct {
 	item T
-	// next links the list that the entry is in, if it is in one: the shard's FIFO
+	// next links the list that the entry is in, if it is in one: that of a run queue
 	// (ready), those in processing (if the queue keeps ages), or the chunk's free list.
 	next uint32
 	// status has the phase, whether the item waits, and the link back in the list.

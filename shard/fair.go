@@ -13,11 +13,8 @@ func (s *Set[T]) takeFairly() (item T, priority int, h Handle, ok bool) {
 		if sh == nil {
 			return item, 0, Handle{}, false
 		}
-		id, over := sh.takeInTurn()
-		item, _, h, ok = sh.handOut(id)
-		if ok {
-			priority = sh.groups.taken
-		}
+		var over bool
+		item, priority, h, over, ok = sh.takeInTurn()
 		sh.mu.Unlock()
 		if over {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
@@ -39,18 +36,16 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 
 // takeInTurn hands out an item of the group whose turn it is. It also reports whether the
 // round is over.
-func (sh *shard[T]) takeInTurn() (id uint32, over bool) {
+func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
 	if g == nil || g.turn == 0 {
-		return 0, false
+		return item, 0, h, false, false
 	}
 	g.left = min(g.left, g.weights) // it may have been of groups that are gone
 	of := g.turn
-	sh.seat(of)
-	id = sh.takeLocked()
-	g.taken = sh.priorityTaken()
 	state := g.at(of)
-	state.processing++
+	item, priority, h, ok = sh.take(&state.ready, false)
+	g.processing++
 	sh.hold(of, state)
 	if state.place == inRing {
 		g.serve(state)
@@ -58,12 +53,12 @@ func (sh *shard[T]) takeInTurn() (id uint32, over bool) {
 	if g.left--; g.left <= 0 {
 		g.left, over = g.weights, true
 	}
-	return id, over
+	return item, priority, h, over, ok
 }
 
 // serve counts what the group whose turn it is was handed out, and ends its turn when that
 // is as much as it weighs.
-func (g *groups) serve(state *group) {
+func (g *groups[T]) serve(state *group[T]) {
 	if state.served++; state.served >= state.weight {
 		state.served, g.turn = 0, state.next
 	}

@@ -22,8 +22,8 @@ func (s *slab[T]) join(f *fifo, id uint32, e *entry[T]) {
 	f.length++
 }
 
-// part takes an entry out of the list that it is in, from any place.
-func (s *slab[T]) part(f *fifo, id uint32, e *entry[T]) {
+// unlink takes an entry out of the list that it is in, from any place.
+func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	f.length--
 	next, previous := e.next, e.previous()
 	if id == f.head {
@@ -38,31 +38,13 @@ func (s *slab[T]) part(f *fifo, id uint32, e *entry[T]) {
 	s.at(next).setPrevious(previous)
 }
 
-// push puts an entry that became ready at the tail of the shard's FIFO, or of its level.
-func (sh *shard[T]) push(id uint32, e *entry[T]) {
-	sh.stamp(id)
-	if l := sh.levels; l != nil {
-		sh.file(l.of(sh.table.wishes.run(id)), id, e)
-		return
-	}
-	if sh.fifo.head == 0 {
-		if sh.groups == nil { // here, for becameReady is not inlined
-			sh.set.markReady(sh.number)
-		} else {
-			sh.becameReady()
+// walk visits the entries of a list, until visit returns false, and reports
+// whether that did not happen.
+func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
+	for id := f.head; id != 0; id = s.at(id).next {
+		if !visit(id) {
+			return false
 		}
 	}
-	sh.table.join(&sh.fifo, id, e)
-}
-
-// pull takes an entry out of the FIFO, or of its level.
-func (sh *shard[T]) pull(id uint32, e *entry[T]) {
-	if l := sh.levels; l != nil {
-		sh.leave(l.of(sh.table.wishes.run(id)), id, e)
-		return
-	}
-	sh.table.part(&sh.fifo, id, e)
-	if sh.fifo.head == 0 {
-		sh.becameEmpty()
-	}
+	return true
 }

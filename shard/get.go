@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"math"
 )
 
 // Get returns the next ready item and takes it into processing: until its Done, no
@@ -48,90 +47,13 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 	return n, nil
 }
 
-// take hands out an item, with its priority and its Handle, if one is ready.
-func (s *Set[T]) take() (item T, priority int, h Handle, ok bool) {
-	s.refreshForWork()
-	return s.takeNow()
-}
-
-// takeNow is take without a look at the clock, so it calls no user code.
-func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
-	if s.group != nil {
-		return s.takeFairly()
+// GetWithPriority is [Set.Get] that also returns the priority with which the item was ready.
+func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	if item, priority, _, ok := s.TryTake(); ok {
+		return item, priority, false
 	}
-	if len(s.shards) == 1 {
-		sh := s.shard(0)
-		sh.mu.Lock()
-		item, priority, h, ok = sh.handOut(sh.takeLocked())
-		sh.mu.Unlock()
-		return item, priority, h, ok
-	}
-	lane := s.lane()
-	if u := s.urgency.Load(); u != nil {
-		return s.takeByPriority(u, lane)
-	}
-	for {
-		sh := s.lockReady(lane.turn.Load())
-		if sh == nil {
-			return item, 0, Handle{}, false
-		}
-		if sh.served++; sh.served%quantum == 0 {
-			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
-		}
-		item, priority, h, ok = sh.handOut(sh.takeLocked())
-		sh.mu.Unlock()
-		if ok {
-			return item, priority, h, true
-		}
-		// Another consumer emptied the shard between our look and its lock.
-	}
-}
-
-// handOut returns what is to be known of the entry that was taken last, 0 if none was.
-func (sh *shard[T]) handOut(id uint32) (item T, priority int, h Handle, ok bool) {
-	if id == 0 {
-		return item, 0, h, false
-	}
-	return sh.table.at(id).item, sh.priorityTaken(), Handle{sh.fence(), id, sh.number}, true
-}
-
-// begin begins the processing of an entry that was taken out of its line.
-func (sh *shard[T]) begin(id uint32, e *entry[T]) {
-	e.step(taken)
-	e.fence = uint32(sh.fence())
-	if sh.fence() > math.MaxUint32 {
-		sh.table.setUpperFence(id, uint32(sh.fence()>>32))
-	}
-	if sh.set.ages {
-		sh.noteBegin(id, e)
-	}
-	sh.processing++
-	sh.fruitless = 0
-}
-
-// takeLocked takes the entry at the head of the FIFO into processing, and returns its id,
-// 0 if there is none: it is pull from there, in line, because a call more would cost 2 %
-// of a cycle.
-func (sh *shard[T]) takeLocked() (id uint32) {
-	if l := sh.levels; l != nil {
-		if l.ranked {
-			return sh.takeRanked()
-		}
-		l.taken = l.served.priority
-	}
-	id = sh.fifo.head
-	if id == 0 {
-		return 0
-	}
-	e := sh.table.at(id)
-	sh.fifo.length--
-	if sh.fifo.head = e.next; sh.fifo.head == 0 && (sh.levels == nil || !sh.serveNext()) {
-		if sh.groups == nil { // as in push
-			sh.set.markEmpty(sh.number)
-		} else {
-			sh.becameEmpty()
-		}
-	}
-	sh.begin(id, e)
-	return id
+	var one [1]T
+	var its [1]int
+	_, shutdown, _ = s.await(nil, hand[T]{items: one[:], priorities: its[:]})
+	return one[0], its[0], shutdown
 }

@@ -39,7 +39,7 @@ func (s *Set[T]) Groups() iter.Seq[GroupInfo] {
 
 func (sh *shard[T]) listGroups(yield func(GroupInfo) bool) {
 	var rows []GroupInfo
-	var began *groups // those that there were when the look began
+	var began *groups[T] // those that there were when the look began
 	births := uint32(0)
 	sh.inPieces(func(n int) (visited int, more bool) {
 		if n == 0 && sh.groups != nil {
@@ -67,46 +67,25 @@ func (sh *shard[T]) listGroups(yield func(GroupInfo) bool) {
 func (sh *shard[T]) groupInfo(id uint32) GroupInfo {
 	g := sh.groups
 	state := g.at(id)
-	ready := state.ready()
-	if id == g.seated {
-		ready = sh.readyHere()
-	}
 	return GroupInfo{
 		Group: g.names.at(id).item,
-		Held:  int(state.items), Ready: int(ready), Processing: int(state.processing),
+		Held:  int(state.items), Ready: int(state.ready.depth()), Processing: int(state.ready.processing),
 		Weight:   int(state.weight),
 		HeldBack: state.place == heldBack,
 		Shard:    int(sh.number),
 	}
 }
 
-// readyOf returns where the ready items of a group are.
-func (sh *shard[T]) readyOf(id uint32) (*fifo, *levels) {
-	if id == sh.groups.seated {
-		return &sh.fifo, sh.levels
-	}
-	state := sh.groups.at(id)
-	return &state.fifo, state.levels
-}
-
-// ready returns what is ready in a group that is not seated.
-func (g *group) ready() int32 {
-	if g.levels == nil {
-		return g.fifo.length
-	}
-	return g.fifo.length + g.levels.ready
-}
-
 // inOrder returns the groups that have something ready: those in the ring in the order of
 // their turns, and then those that are held back.
-func (g *groups) inOrder() iter.Seq[uint32] {
+func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		_ = g.goRound(g.turn, yield) && g.goRound(g.throttled, yield)
 	}
 }
 
 // goRound visits the groups of a circle.
-func (g *groups) goRound(first uint32, visit func(id uint32) bool) (on bool) {
+func (g *groups[T]) goRound(first uint32, visit func(id uint32) bool) (on bool) {
 	for id := first; id != 0; {
 		if !visit(id) {
 			return false

@@ -2,12 +2,10 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// Fair groups. If a set has groups, all items of a group are in one shard, which follows
-// from the group. Each group has a FIFO of its own there, and levels if it needs them. One
-// group at a time is seated: its FIFO and its levels are the shard's, so that all that is
-// done with those elsewhere is done with a group's. Whoever touches an entry seats its group.
-// The groups from which something may be handed out stand in a ring (ring.go), and take
-// turns (fair.go).
+// Fair groups. If a set has groups, all items of a group are in one shard, which
+// follows from the group. Each group has a run queue of its own there, and the
+// shard's own has nothing. The groups from which something may be handed out stand
+// in a ring (ring.go), and take turns (fair.go).
 //
 // Groups are found as items are, by a table, and known by their ids: so a group costs
 // memory while it has items, and no longer, and no operation costs more for their number.
@@ -16,17 +14,13 @@ import "github.com/shardq/shardq/internal/chunked"
 const MaxGroupWeight = 1 << 20
 
 // A group is what a shard knows of one.
-type group struct {
-	// fifo and levels are the group's unless it is seated: then they are the shard's.
-	fifo fifo
+type group[T comparable] struct {
+	ready runQueue[T]
 	// born tells it from the others that there were: see births.
-	born   uint32
-	levels *levels
+	born uint32
 	// items counts the entries that belong to the group: it is forgotten with the last.
-	items int32
-	// processing counts those of them that are in processing.
-	processing int32
-	weight     int32
+	items  int32
+	weight int32
 	// served counts what it was handed out in its turn.
 	served int32
 	// place says whether it takes part: see ring.
@@ -36,54 +30,44 @@ type group struct {
 }
 
 // groups is what a shard keeps of them.
-type groups struct {
+type groups[T comparable] struct {
 	names  *table[string]
-	states chunked.Array[group]
-	// seated is the group whose FIFO and levels are the shard's; 0 if there is none, and
-	// those are empty.
-	seated uint32
-	// elsewhere counts what is ready in the groups that are not seated.
-	elsewhere int32
+	states chunked.Array[group[T]]
+	// of has the groups of the entries.
+	of cells[uint32]
+	// depth counts the ready items of all groups, and processing those in
+	// processing.
+	depth, processing int32
 	// births counts the groups that there ever were, modulo its range.
 	births uint32
 	ring
 }
 
-func (g *groups) at(id uint32) *group { return g.states.At(id) }
-
-// seatFor seats the group of an entry.
-func (sh *shard[T]) seatFor(id uint32) { sh.seat(sh.groupOf(id)) }
+func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 
 // groupOf returns the id of an entry's group.
-func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.table.groups.At(id) }
+func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
-// seatAdded does so for an entry whose item is added again.
-func (sh *shard[T]) seatAdded(id uint32, to tag) {
-	sh.seatFor(id)
-	if to.weight > 0 { // the caller has asked for it
-		sh.groups.weigh(sh.groups.at(sh.groups.seated), to.weight)
+// pushedInGroup is called when an entry was put into the run queue of its group.
+func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
+	sh.groups.depth++
+	if becameReady {
+		of := sh.groupOf(id)
+		sh.groupBecameReady(of, sh.groups.at(of))
 	}
 }
 
-func (sh *shard[T]) seat(id uint32) {
-	g := sh.groups
-	if g.seated == id {
-		return
+// pulledInGroup is called when an entry was taken out of that run queue.
+func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
+	sh.groups.depth--
+	if becameEmpty {
+		of := sh.groupOf(id)
+		sh.groupBecameEmpty(of, sh.groups.at(of))
 	}
-	if g.seated != 0 {
-		before := g.at(g.seated)
-		before.fifo, before.levels = sh.fifo, sh.levels
-		g.elsewhere += sh.readyHere()
-	}
-	now := g.at(id)
-	sh.fifo, sh.levels = now.fifo, now.levels
-	now.fifo, now.levels = fifo{}, nil
-	g.elsewhere -= sh.readyHere()
-	g.seated = id
 }
 
-// joinGroup notes the group of a new entry, and seats it.
-func (sh *shard[T]) joinGroup(id uint32, to tag) {
+// joinGroup notes the group of a new entry.
+func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
 	of, p := g.names.find(to.groupHash, to.group)
@@ -92,17 +76,23 @@ func (sh *shard[T]) joinGroup(id uint32, to tag) {
 		g.states.Hold(of).born = g.births
 		g.births++
 	}
-	*sh.table.groups.Extend(id) = of
+	*g.of.Extend(id) = of
 	state := g.at(of)
 	state.items++
 	g.weigh(state, to.weight)
-	sh.seat(of)
+}
+
+// weighAdded changes the weight of the group of an entry whose item is added again.
+func (sh *shard[T]) weighAdded(id uint32, to *tag) {
+	if to.weight > 0 { // the caller has asked for it
+		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), to.weight)
+	}
 }
 
 func (sh *shard[T]) needGroups() {
 	if sh.groups == nil {
-		sh.groups = &groups{names: newTable[string](false)}
-		sh.table.groups = &chunked.Array[uint32]{}
+		sh.groups = &groups[T]{names: newTable[string]()}
+		sh.table.hang(&sh.groups.of)
 	}
 }
 
@@ -117,10 +107,7 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	if state.items--; state.items > 0 {
 		return
 	}
-	if g.seated == of {
-		g.seated, sh.fifo, sh.levels = 0, fifo{}, nil
-	}
-	*state = group{}
+	*state = group[T]{}
 	g.states.Release(of)
 	g.names.remove(of, g.names.at(of), position{})
 }

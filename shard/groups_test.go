@@ -14,10 +14,12 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// checkGroups fails the test unless all that the groups of a shard keep twice agrees. It
-// seats one after the other, which changes nothing that can be seen.
+// checkGroups fails the test unless all that the groups of a shard keep twice agrees.
 func checkGroups[T comparable](t failer, sh *shard[T]) {
 	t.Helper()
+	if sh.ready != (runQueue[T]{}) {
+		t.Fatalf("shard %d has groups, and a run queue beside: %+v", sh.number, sh.ready)
+	}
 	g := sh.groups
 	checkTable(t, g.names, sh.set.hashOfGroup)
 	of, in := map[uint32][]uint32{}, map[uint32]int32{}
@@ -32,44 +34,34 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 	if len(of) != len(ids) {
 		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
 	}
-	elsewhere, weights := int32(0), int64(0)
+	depth, running, weights := int32(0), int32(0), int64(0)
 	round, throttled := ringOf(t, sh, g.turn), ringOf(t, sh, g.throttled)
 	for _, id := range ids {
-		sh.seat(id)
-		checkLevels(t, sh)
 		state, name := g.at(id), g.names.at(id).item
-		if int(state.items) != len(of[id]) || state.processing != in[id] {
+		checkLevels(t, sh, &state.ready)
+		if int(state.items) != len(of[id]) || state.ready.processing != in[id] {
 			t.Fatalf("group %q: %d items, %d in processing, but its counts are %+v", name, len(of[id]), in[id], state)
 		}
 		place := inRing
 		switch {
-		case sh.readyHere() == 0:
+		case state.ready.depth() == 0:
 			place = nothingReady
-		case sh.set.full(state):
+		case sh.set.full(state.ready.processing):
 			place = heldBack
 		}
 		if state.place != place || slices.Contains(round, id) != (place == inRing) ||
 			slices.Contains(throttled, id) != (place == heldBack) {
-			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, sh.readyHere(), place, state)
+			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, state.ready.depth(), place, state)
 		}
 		if place == inRing {
 			weights += int64(state.weight)
 		}
-		elsewhere += sh.readyHere()
+		depth += state.ready.depth()
+		running += state.ready.processing
 	}
-	if sh.seatNobody(); g.elsewhere != elsewhere || g.weights != weights {
-		t.Fatalf("shard %d: %d items are ready and the ring weighs %d, but the counts are %d and %d",
-			sh.number, elsewhere, weights, g.elsewhere, g.weights)
-	}
-}
-
-// seatNobody leaves the shard without a seated group, so that everything is elsewhere.
-func (sh *shard[T]) seatNobody() {
-	if g := sh.groups; g.seated != 0 {
-		state := g.at(g.seated)
-		g.elsewhere += sh.readyHere()
-		state.fifo, state.levels = sh.fifo, sh.levels
-		sh.fifo, sh.levels, g.seated = fifo{}, nil, 0
+	if g.depth != depth || g.processing != running || g.weights != weights {
+		t.Fatalf("shard %d: %d items are ready, %d in processing and the ring weighs %d, but the counts are %d, %d and %d",
+			sh.number, depth, running, weights, g.depth, g.processing, g.weights)
 	}
 }
 
@@ -341,13 +333,13 @@ func TestGroupsAgainstModel(t *testing.T) {
 				},
 				"get": func(rt *rapid.T) {
 					if len(m.ring) == 0 {
-						if item, _, _, ok := s.take(); ok {
+						if item, _, _, ok := s.TryTake(); ok {
 							rt.Fatalf("item %d was handed out, and nothing may be", item)
 						}
 						return
 					}
 					want, wantPriority := m.get()
-					item, priority, _, ok := s.take()
+					item, priority, _, ok := s.TryTake()
 					if !ok || item != want || priority != wantPriority {
 						rt.Fatalf("item %d of priority %d was handed out (%v), not %d of %d", item, priority, ok, want, wantPriority)
 					}

@@ -3,8 +3,6 @@ package shard
 import (
 	"context"
 	"math"
-
-	"github.com/shardq/shardq/internal/chunked"
 )
 
 // A Handle names one processing of an item: from a hand-out to the Done that ends it.
@@ -40,7 +38,8 @@ func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 // the shard, in a column of its own.
 func (t *table[T]) setUpperFence(id, upper uint32) {
 	if t.fences == nil {
-		t.fences = &chunked.Array[uint32]{}
+		t.fences = &cells[uint32]{}
+		t.hang(t.fences)
 	}
 	*t.fences.Extend(id) = upper
 }
@@ -59,8 +58,8 @@ func (t *table[T]) upperFence(id uint32) uint32 {
 	return 0
 }
 
-// claimed returns the entry of the processing that h names, with its group selected,
-// or nil if that has ended.
+// claimed returns the entry of the processing that h names, or nil if that has
+// ended.
 func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	if sh.table == nil {
 		return nil
@@ -71,9 +70,6 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	}
 	if (sh.table.fences != nil || h.fence > math.MaxUint32) && sh.table.fenceOf(h.id, e) != h.fence {
 		return nil
-	}
-	if sh.groups != nil {
-		sh.seatFor(h.id)
 	}
 	return e
 }

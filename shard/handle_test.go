@@ -82,7 +82,7 @@ func TestC17ClockPanicsBesideABatch(t *testing.T) {
 				attempt(func() { s.DoneBatchAt(items[:n], handles[:n]) })
 				taken += n
 				for i := range s.shards {
-					require.Zero(t, s.shard(i).processing, "call %d", k)
+					require.Zero(t, s.shard(i).processing(), "call %d", k)
 				}
 			}
 			c.fuse = 0

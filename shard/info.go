@@ -79,8 +79,8 @@ func (sh *shard[T]) info(id uint32) Info[T] {
 	if sh.groups != nil {
 		i.Group = sh.groups.names.at(sh.groupOf(id)).item
 	}
-	if sh.set.ages {
-		i.Since = sh.set.time.moment(*sh.table.since.At(id))
+	if t := sh.table.times; t != nil {
+		i.Since = sh.set.time.moment(t.of(id))
 	}
 	return i
 }
@@ -90,45 +90,17 @@ func (p phase) state() State {
 	return [phases]State{idle: Waiting, ready: Ready, processing: Processing, dirty: Processing}[p]
 }
 
-// walk visits the entries of a list, until visit returns false, and reports whether that
-// did not happen.
-func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
-	for id := f.head; id != 0; id = s.at(id).next {
-		if !visit(id) {
-			return false
-		}
-	}
-	return true
-}
-
 // walkReady visits the ready items, those of one group after those of another.
 func (sh *shard[T]) walkReady(visit func(id uint32) bool) {
 	if sh.groups == nil {
-		sh.table.walkLevels(&sh.fifo, sh.levels, visit)
+		sh.ready.walk(sh.table, visit)
 		return
 	}
 	for id := range sh.groups.inOrder() {
-		f, l := sh.readyOf(id)
-		if !sh.table.walkLevels(f, l, visit) {
+		if !sh.groups.at(id).ready.walk(sh.table, visit) {
 			return
 		}
 	}
-}
-
-// walkLevels visits what is ready in a FIFO and in levels, the highest first.
-func (s *slab[T]) walkLevels(f *fifo, l *levels, visit func(id uint32) bool) (on bool) {
-	if !s.walk(f, visit) {
-		return false
-	}
-	if l == nil {
-		return true
-	}
-	for v := range l.inOrder() {
-		if !s.walk(&v.list, visit) {
-			return false
-		}
-	}
-	return true
 }
 
 func (sh *shard[T]) due(id uint32) uint64 {

@@ -262,12 +262,12 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 	}
 	checkFIFO(t, sh, counts[ready])
 	if sh.groups == nil {
-		checkLevels(t, sh)
+		checkLevels(t, sh, &sh.ready)
 	} else {
 		checkGroups(t, sh)
 	}
-	if n := counts[processing] + counts[dirty]; n != int(sh.processing) {
-		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing)
+	if n := counts[processing] + counts[dirty]; n != int(sh.processing()) {
+		t.Fatalf("shard %d: %d items in processing, but its count is %d", sh.number, n, sh.processing())
 	}
 	checkWheel(t, sh, waiting)
 	checkMeasures(t, sh)
@@ -305,9 +305,9 @@ func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 
 func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 	t.Helper()
-	if items := readyItems(t, sh); len(items) != int(sh.ready()) || len(items) != ready {
+	if items := readyItems(t, sh); len(items) != int(sh.depth()) || len(items) != ready {
 		t.Fatalf("shard %d: %d items in the FIFO, %d in phase ready, length %d",
-			sh.number, len(items), ready, sh.ready())
+			sh.number, len(items), ready, sh.depth())
 	}
 	if len(sh.set.shards) == 1 {
 		return // it has no ready bit
@@ -334,21 +334,20 @@ func allReady[T comparable](t failer, s *Set[T]) (items []T) {
 func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
 	t.Helper()
 	if sh.groups == nil {
-		return seatedItems(t, sh)
+		return queuedItems(t, sh, &sh.ready)
 	}
 	for id := range sh.groups.inOrder() {
-		sh.seat(id)
-		items = append(items, seatedItems(t, sh)...)
+		items = append(items, queuedItems(t, sh, &sh.groups.at(id).ready)...)
 	}
 	return items
 }
 
-// seatedItems returns the ready items of the group that is seated, if there are groups.
-func seatedItems[T comparable](t failer, sh *shard[T]) (items []T) {
+// queuedItems returns the items of a run queue, in order.
+func queuedItems[T comparable](t failer, sh *shard[T], q *runQueue[T]) (items []T) {
 	t.Helper()
-	items = itemsOf(t, sh, &sh.fifo)
-	if sh.levels != nil {
-		for v := range sh.levels.inOrder() {
+	items = itemsOf(t, sh, &q.fifo)
+	if q.levels != nil {
+		for v := range q.levels.inOrder() {
 			items = append(items, itemsOf(t, sh, &v.list)...)
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Priorities within a shard. What is ready lies in a FIFO for each priority: a level. The
-// highest level is the one that is served, and its list is the shard's fifo, from which
-// every Get takes; the others that have something are parked, in a heap (heap.go). So a
-// Get, and an Add to the level that is served, cost about what they cost without levels,
-// and no operation costs more than the logarithm of the number of levels.
+// Priorities within a run queue. What is ready lies in a FIFO for each priority: a
+// level. The highest level is the one that is served, and its list is the fifo of
+// the run queue, from which every Get takes. The others that have something are
+// parked, in a heap (heap.go). So a Get, and an Add to the level that is served,
+// cost about what they cost without levels, and no operation costs more than the
+// logarithm of the number of levels.
 //
-// A shard all of whose items have the priority 0 has no levels.
+// A run queue all of whose items have the priority 0 has no levels.
 
 // A level is the FIFO of a priority.
 type level struct {
@@ -21,7 +22,8 @@ type level struct {
 	class int16
 	// place is where a parked level is in the heap; unparked if it is not.
 	place int
-	// list has the items of a parked level; that of the served one is the shard's fifo.
+	// list has the items of a parked level. Those of the served one are in the
+	// run queue's fifo.
 	list fifo
 	// next and previous link the levels that have something, the one that was passed over
 	// longest first, if lower levels are served now and then.
@@ -34,9 +36,10 @@ func newLevel(priority int) *level {
 	return &level{priority: priority, class: classOf(priority), place: unparked}
 }
 
-// levels is what a shard keeps of them.
+// levels is what a run queue keeps of them.
 type levels struct {
-	// served is the level whose list is the shard's fifo. If that is empty, all are.
+	// served is the level whose list is the run queue's fifo. If that is empty,
+	// all are.
 	served *level
 	// recent was served or looked for before: while there are two, none is searched.
 	recent *level
@@ -51,10 +54,9 @@ type levels struct {
 	// that there is one.
 	first, last *level
 	ranked      bool
-	// taken is the priority of the item that was handed out last, and takes counts those, if
-	// there are ranks.
-	taken int
-	takes uint32
+	// lowerEvery lets every so manieth item be of the level that was passed over
+	// longest; 0 none. takes counts the items.
+	lowerEvery, takes uint32
 	// emptied counts how often the shard came to hold nothing.
 	emptied uint32
 }
@@ -63,35 +65,39 @@ type levels struct {
 // many priorities as items, so those beyond are forgotten.
 const mostIdleLevels = 8
 
-// needLevels makes sure that the shard has levels. What it has had so far has priority 0.
-func (sh *shard[T]) needLevels() *levels {
-	if sh.levels == nil {
-		sh.needTable()
-		if sh.table.wishes == nil {
-			sh.table.wishes = &wishes{}
-		}
-		zero := newLevel(0)
-		sh.levels = &levels{
-			served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: sh.set.lowerEvery > 0,
-		}
-		if sh.fifo.head != 0 {
-			sh.levels.rank(zero)
-		}
-		sh.set.needUrgency()
+// needLevels makes sure that a run queue has levels. What it has had so far has
+// priority 0. Within the run queue, every lowerEvery-th take passes by the
+// highest level, unless lowerEvery is 0.
+func (q *runQueue[T]) needLevels(ranked bool, lowerEvery uint32) {
+	if q.levels != nil {
+		return
 	}
-	return sh.levels
+	zero := newLevel(0)
+	q.levels = &levels{
+		served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: ranked, lowerEvery: lowerEvery,
+	}
+	if q.fifo.head != 0 {
+		q.levels.rank(zero)
+	}
 }
 
-// needWishes makes sure that the shard has wishes, and levels to grant them.
-func (sh *shard[T]) needWishes() *wishes {
-	sh.needLevels()
-	return sh.table.wishes
+// needLevels makes sure that an entry's run queue has levels, and that there is
+// memory for wishes.
+func (sh *shard[T]) needLevels(id uint32) {
+	sh.table.needWishes()
+	lowerEvery := sh.set.lowerEvery
+	ranked := lowerEvery > 0
+	if sh.groups == nil && len(sh.set.shards) > 1 {
+		lowerEvery = 0 // consumers count for all shards: see takeByPriority
+		sh.set.needUrgency()
+	}
+	sh.queueOf(id).needLevels(ranked, lowerEvery)
 }
 
 // levelsTired is called when the shard has come to hold nothing, and reports whether it
 // has done so for long with more than a few levels: then it is time to give them back.
 func (sh *shard[T]) levelsTired() bool {
-	l := sh.levels
+	l := sh.ready.levels
 	l.emptied++
 	few := len(l.byPriority) <= mostIdleLevels && sh.table.wishes.few()
 	return l.emptied%patienceWithLevels == 0 && !few
@@ -103,9 +109,9 @@ const patienceWithLevels = 64
 
 // dropLevels forgets the levels of a shard that holds nothing.
 func (sh *shard[T]) dropLevels() {
-	if sh.levels != nil {
-		sh.announce(0)
-		sh.levels = nil
+	if l := sh.ready.levels; l != nil {
+		sh.post(l, 0)
+		sh.ready.levels = nil
 	}
 }
 
@@ -154,134 +160,95 @@ func (l *levels) serve(v *level) {
 	}
 }
 
-// ready returns the number of ready items.
-func (sh *shard[T]) ready() int32 {
-	if sh.groups == nil {
-		return sh.readyHere()
-	}
-	return sh.readyHere() + sh.groups.elsewhere
-}
-
-// readyHere returns how many there are in the shard's FIFO and levels.
-func (sh *shard[T]) readyHere() int32 {
-	if sh.levels == nil {
-		return sh.fifo.length
-	}
-	return sh.fifo.length + sh.levels.ready
-}
-
-// file puts an entry that is ready at the tail of its level.
-func (sh *shard[T]) file(v *level, id uint32, e *entry[T]) {
-	l := sh.levels
+// file puts a ready entry at the tail of a level.
+func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
+	l := q.levels
 	switch {
-	case sh.fifo.head == 0:
-		sh.becameReady()
+	case q.fifo.head == 0:
 		l.serve(v)
 		l.rank(v)
-		sh.announce(v.class)
 	case v == l.served:
 	case v.priority > l.served.priority:
-		l.park(l.served, sh.fifo)
-		sh.fifo = fifo{}
+		l.park(l.served, q.fifo)
+		q.fifo = fifo{}
 		l.serve(v)
 		l.rank(v)
-		sh.announce(v.class)
 	default:
 		if v.list.head == 0 {
 			l.park(v, fifo{})
 			l.rank(v)
 		}
-		sh.table.join(&v.list, id, e)
+		t.join(&v.list, id, e)
 		l.ready++
 		return
 	}
-	sh.table.join(&sh.fifo, id, e)
+	t.join(&q.fifo, id, e)
 }
 
-// serveNext is called when the level that is served has nothing left. It serves the next
-// one, or reports that there is none.
-func (sh *shard[T]) serveNext() (ok bool) {
-	l := sh.levels
-	l.unrank(l.served)
-	if len(l.parked) > 0 {
-		next := l.unpark(0)
-		sh.fifo, next.list = next.list, fifo{}
-		l.ready -= sh.fifo.length
-		l.serve(next)
-		sh.announce(next.class)
-		return true
-	}
-	return false
-}
-
-// priorityTaken returns the priority of the item that was handed out last.
-func (sh *shard[T]) priorityTaken() int {
-	if sh.levels == nil {
-		return 0
-	}
-	return sh.levels.taken
-}
-
-// takeRanked is takeLocked where lower levels are served now and then.
-func (sh *shard[T]) takeRanked() (id uint32) {
-	l := sh.levels
-	if l.takes++; (len(sh.set.shards) == 1 || sh.groups != nil) && l.takes%sh.set.lowerEvery == 0 {
-		return sh.takePassedOver()
-	}
-	return sh.takeFrom(l.served)
-}
-
-// takePassedOver hands out the head of the level that was passed over longest.
-func (sh *shard[T]) takePassedOver() (id uint32) {
-	if sh.fifo.head == 0 {
-		return 0
-	}
-	return sh.takeFrom(sh.levels.first)
-}
-
-// takeFrom hands out the head of a level, which then is the last in the order of those that
-// were passed over.
-func (sh *shard[T]) takeFrom(v *level) (id uint32) {
-	if id = sh.listOf(v).head; id == 0 {
-		return 0
-	}
-	e := sh.table.at(id)
-	sh.leave(v, id, e)
-	if sh.listOf(v).head != 0 {
-		sh.levels.unrank(v)
-		sh.levels.rank(v)
-	}
-	sh.levels.taken = v.priority
-	sh.begin(id, e)
-	return id
-}
-
-// listOf returns where the items of a level are.
-func (sh *shard[T]) listOf(v *level) *fifo {
-	if v == sh.levels.served {
-		return &sh.fifo
-	}
-	return &v.list
-}
-
-// leave takes a ready entry out of its level, from any place. If nothing is left of that,
-// another one is served, or the shard has nothing ready.
-func (sh *shard[T]) leave(v *level, id uint32, e *entry[T]) {
-	l := sh.levels
+// leave takes a ready entry out of its level, from any place. If nothing is left
+// of the level that is served, the highest of the others is served.
+func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
+	l := q.levels
 	if v == l.served {
-		sh.table.part(&sh.fifo, id, e)
-		if sh.fifo.head == 0 && !sh.serveNext() {
-			sh.becameEmpty()
+		if t.unlink(&q.fifo, id, e); q.fifo.head == 0 {
+			q.serveNext()
 		}
 		return
 	}
-	sh.table.part(&v.list, id, e)
+	t.unlink(&v.list, id, e)
 	l.ready--
 	if v.list.head == 0 {
 		l.unrank(v)
 		l.unpark(v.place)
 		l.retire(v)
 	}
+}
+
+// serveNext is called when the level that is served has nothing left. It serves
+// the next one, if there is one.
+func (q *runQueue[T]) serveNext() {
+	l := q.levels
+	l.unrank(l.served)
+	if len(l.parked) > 0 {
+		v := l.unpark(0)
+		q.fifo, v.list = v.list, fifo{}
+		l.ready -= q.fifo.length
+		l.serve(v)
+	}
+}
+
+// next returns the level to take from: as a rule the one that is served, and now
+// and then, or if the caller says so, the one that was passed over longest.
+func (l *levels) next(passedOver bool) *level {
+	if l.lowerEvery > 0 {
+		l.takes++
+		passedOver = l.takes%l.lowerEvery == 0
+	}
+	if passedOver {
+		return l.first
+	}
+	return l.served
+}
+
+// takeFrom takes the head of a level out, which then is the last in the order of
+// those that were passed over.
+func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
+	id = q.listOf(v).head
+	e = t.at(id)
+	q.leave(t, v, id, e)
+	if q.listOf(v).head != 0 {
+		q.levels.unrank(v)
+		q.levels.rank(v)
+	}
+	return id, e, v.priority
+}
+
+// listOf returns where the items of a level are.
+func (q *runQueue[T]) listOf(v *level) *fifo {
+	if v == q.levels.served {
+		return &q.fifo
+	}
+	return &v.list
 }
 
 // inOrder returns the parked levels, the highest first. To get at a few costs about

@@ -10,36 +10,36 @@ import (
 	"testing"
 )
 
-// checkLevels fails the test unless all that the levels of a shard keep twice agrees.
-func checkLevels[T comparable](t failer, sh *shard[T]) {
+// checkLevels fails the test unless all that the levels of a run queue keep twice agrees.
+func checkLevels[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
-	l := sh.levels
+	l := q.levels
 	if l == nil {
 		checkBoard(t, sh, 0)
 		return
 	}
-	if sh.fifo.head != 0 && len(sh.set.shards) > 1 && l.class != l.served.class {
+	if q == &sh.ready && q.fifo.head != 0 && len(sh.set.shards) > 1 && l.class != l.served.class {
 		t.Fatalf("shard %d serves class %d, but has announced %d", sh.number, l.served.class, l.class)
 	}
 	checkBoard(t, sh, l.class)
-	checkParked(t, sh)
-	checkWishes(t, sh)
-	checkRanks(t, sh)
+	checkParked(t, sh, q)
+	checkWishes(t, sh, q)
+	checkRanks(t, sh, q)
 	if most := 2*mostIdleLevels + len(l.parked); len(l.byPriority) > most {
 		t.Fatalf("shard %d remembers %d levels, %d of them parked", sh.number, len(l.byPriority), len(l.parked))
 	}
 }
 
-func checkParked[T comparable](t failer, sh *shard[T]) {
+func checkParked[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
-	l := sh.levels
+	l := q.levels
 	ready := int32(0)
 	for place, v := range l.parked {
 		ready += v.list.length
 		switch {
 		case v.place != place || l.byPriority[v.priority] != v || v == l.served:
 			t.Fatalf("shard %d: level %d is in place %d of the heap: %+v", sh.number, v.priority, place, v)
-		case v.list.head == 0 || sh.fifo.head == 0 || v.priority >= l.served.priority:
+		case v.list.head == 0 || q.fifo.head == 0 || v.priority >= l.served.priority:
 			t.Fatalf("shard %d: level %d is parked, with %d items; served is %d", sh.number, v.priority, v.list.length, l.served.priority)
 		case place > 0 && l.parked[(place-1)/2].priority <= v.priority:
 			t.Fatalf("shard %d: the heap is out of order at place %d", sh.number, place)
@@ -52,10 +52,10 @@ func checkParked[T comparable](t failer, sh *shard[T]) {
 
 // checkWishes: each ready item is in the level that is wished for it, and nobody has a
 // wish who is not there.
-func checkWishes[T comparable](t failer, sh *shard[T]) {
+func checkWishes[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
-	l := sh.levels
-	lists := map[int]*fifo{l.served.priority: &sh.fifo}
+	l := q.levels
+	lists := map[int]*fifo{l.served.priority: &q.fifo}
 	for _, v := range l.parked {
 		lists[v.priority] = &v.list
 	}
@@ -74,11 +74,11 @@ func checkWishes[T comparable](t failer, sh *shard[T]) {
 	}
 }
 
-func checkRanks[T comparable](t failer, sh *shard[T]) {
+func checkRanks[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
-	l := sh.levels
+	l := q.levels
 	want := slices.Clone(l.parked)
-	if sh.fifo.head != 0 {
+	if q.fifo.head != 0 {
 		want = append(want, l.served)
 	}
 	if !l.ranked {
@@ -110,7 +110,7 @@ func checkBoard[T comparable](t failer, sh *shard[T], class int16) {
 			if is != (c == class) {
 				t.Fatalf("shard %d of class %d is on the board under %d: %v", sh.number, class, c, is)
 			}
-			if is && sh.fifo.head != 0 && s.present[distance/64].Load()>>(distance%64)&1 == 0 {
+			if is && sh.ready.fifo.head != 0 && s.present[distance/64].Load()>>(distance%64)&1 == 0 {
 				t.Fatalf("class %d is not present, and shard %d is there", c, sh.number)
 			}
 		}
@@ -149,7 +149,7 @@ func TestManyLevels(t *testing.T) {
 		s.Done(item)
 	}
 	checkSet(t, s)
-	if l := s.shard(0).levels; l != nil && len(l.byPriority) > 2*mostIdleLevels {
+	if l := s.shard(0).ready.levels; l != nil && len(l.byPriority) > 2*mostIdleLevels {
 		t.Errorf("%d levels are remembered", len(l.byPriority))
 	}
 }

@@ -46,7 +46,7 @@ func desks(t failer, config Config[int], first func(d *desk)) func(round int) *d
 
 func (d *desk) cancel1() { d.was = d.Cancel(1) }
 
-func (d *desk) takeOne() { _, _, _, d.taken = d.take() }
+func (d *desk) takeOne() { _, _, _, d.taken = d.TryTake() }
 
 func (d *desk) work() {
 	for item, shutdown := d.Get(); !shutdown; item, shutdown = d.Get() {
@@ -91,7 +91,7 @@ func TestLitmusCancelAgainstGet(t *testing.T) {
 func TestLitmusCancelAgainstDone(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
-		world:  desks(t, Config[int]{}, func(d *desk) { d.Add(1); d.take(); d.Add(1) }),
+		world:  desks(t, Config[int]{}, func(d *desk) { d.Add(1); d.TryTake(); d.Add(1) }),
 		actors: []func(d *desk){(*desk).cancel1, func(d *desk) { d.Done(1) }},
 		outcome: func(d *desk, _ int) string {
 			return fmt.Sprintf("dirty %v, ready %v, %d held", d.was.Dirty, d.was.Ready, d.Stats().Held)

@@ -411,7 +411,7 @@ func TestLitmusCancelDelay(t *testing.T) {
 func TestLitmusDelayEndsAgainstDone(t *testing.T) {
 	begin := func(h *hourglass) {
 		h.Add(1)
-		h.take()
+		h.TryTake()
 		h.AddAfter(1, time.Millisecond)
 	}
 	litmus[*hourglass]{

@@ -493,7 +493,7 @@ func parity(item int) uint64 { return uint64(item) & 1 }
 // finish takes and ends all that is ready, and returns the items.
 func finish(s *Set[int]) (items []int) {
 	for {
-		item, _, _, ok := s.take()
+		item, _, _, ok := s.TryTake()
 		if !ok {
 			return items
 		}

@@ -31,7 +31,7 @@ func TestLitmusHeldOpen(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newTestSet(t, Config[int]{})
 			s.Add(1)
-			s.take()
+			s.TryTake()
 			s.Add(1)
 			s.lot.parked.Store(1) // somebody sleeps
 			s.shard(0).mu.Lock()

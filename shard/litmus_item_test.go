@@ -37,9 +37,9 @@ func (i itemTest) run(t *testing.T) {
 }
 
 func addOne(s *Set[int])     { s.Add(1) }
-func takeOne(s *Set[int])    { s.take() }
+func takeOne(s *Set[int])    { s.TryTake() }
 func endOne(s *Set[int])     { s.Done(1) }
-func addAndTake(s *Set[int]) { s.Add(1); s.take() }
+func addAndTake(s *Set[int]) { s.Add(1); s.TryTake() }
 
 // TestLitmusAddAgainstAdd: an item is queued once, though two find it absent.
 func TestLitmusAddAgainstAdd(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLitmusDoneAgainstStranger(t *testing.T) {
 		actors: []func(s *Set[int]){endOne, func(s *Set[int]) {
 			s.Done(1)
 			s.Add(2)
-			s.take()
+			s.TryTake()
 		}},
 		outcomes: verdicts{
 			"0 ready, 1 processing, 1 misused": certain,

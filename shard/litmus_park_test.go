@@ -361,7 +361,7 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 		world: func(round int) *Set[int] {
 			s := set(round)
 			s.Add(1)
-			s.take()
+			s.TryTake()
 			s.Add(1)
 			return s
 		},
@@ -382,13 +382,13 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 func bitsOf(s *Set[int]) (are, should string) {
 	for i := range s.shards {
 		are += fmt.Sprint(s.readyWord(i/wordBits) >> (i % wordBits) & 1)
-		should += fmt.Sprint(min(s.shard(i).fifo.length, 1))
+		should += fmt.Sprint(min(s.shard(i).ready.fifo.length, 1))
 	}
 	return are, should
 }
 
 // TestLitmusReadyBits: the last item of a shard is taken while one comes to the same
-// shard, and one to another. Bits and items agree (ready.go).
+// shard, and one to another. Bits and items agree (readybits.go).
 func TestLitmusReadyBits(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity})
 	litmus[*Set[int]]{
@@ -430,7 +430,7 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 					wrong.Add(1)
 				}
 				s.shard(int(item)).mu.Lock()
-				s.shard(int(item)).takeLocked()
+				s.shard(int(item)).take(&s.shard(int(item)).ready, false)
 				s.shard(int(item)).mu.Unlock()
 				if s.readyWord(0)>>item&1 == 1 {
 					wrong.Add(1)
@@ -453,7 +453,7 @@ func drainAll(s *Set[int]) {
 	for i := range s.shards {
 		for sh := s.shard(i); sh.length() > 0; {
 			sh.mu.Lock()
-			item, _, _, _ := sh.handOut(sh.takeLocked())
+			item, _, _, _ := sh.take(&sh.ready, false)
 			sh.mu.Unlock()
 			s.Done(item)
 		}
@@ -467,7 +467,7 @@ func TestLitmusHandOut(t *testing.T) {
 	for name, items := range map[string][]int{"one shard": {0, 2, 4}, "two shards": {0, 1, 3}} {
 		t.Run(name, func(t *testing.T) {
 			set := lasting(t, Config[int]{Shards: 2, Route: parity})
-			look := func(s *Set[int]) { s.take() }
+			look := func(s *Set[int]) { s.TryTake() }
 			litmus[*Set[int]]{
 				rounds: 100_000,
 				world: func(round int) *Set[int] {

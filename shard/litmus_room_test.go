@@ -31,7 +31,7 @@ func newHouse(t failer, round int, config Config[int]) *house {
 	h.Set = newTestSet(t, config)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.Add(0)
-	h.take()
+	h.TryTake()
 	return h
 }
 
@@ -267,7 +267,7 @@ func TestLitmusTryAddAgainstShutDown(t *testing.T) {
 		world: func(int) *slowHouse {
 			h := &slowHouse{Set: newTestSet(t, Config[string]{Capacity: 1}), item: string(long)}
 			h.Add(string(long)) // elsewhere, so that they have to be compared
-			h.take()
+			h.TryTake()
 			return h
 		},
 		actors: []func(h *slowHouse){

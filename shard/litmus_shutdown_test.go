@@ -32,7 +32,7 @@ func holding(t failer, items ...int) func(round int) *closingDay {
 			d.Add(item)
 		}
 		for range items {
-			d.take()
+			d.TryTake()
 		}
 		return d
 	}

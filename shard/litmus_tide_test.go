@@ -36,7 +36,7 @@ func (d *tide) flow() {
 		d.Add(item)
 	}
 	for range d.high {
-		if item, _, _, ok := d.take(); ok {
+		if item, _, _, ok := d.TryTake(); ok {
 			d.Done(item)
 		}
 	}
@@ -48,7 +48,7 @@ func (d *tide) visit(item int) {
 	for n := 0; n < 2*d.high && d.flowing.Load(); n++ {
 		d.Add(item)
 		d.AddAfter(item, time.Millisecond)
-		if taken, _, _, ok := d.take(); ok {
+		if taken, _, _, ok := d.TryTake(); ok {
 			d.Add(taken)
 			d.Done(taken)
 		}
@@ -126,11 +126,11 @@ func TestLitmusReadings(t *testing.T) {
 		actors: []func(s *Set[int]){
 			func(s *Set[int]) {
 				for range cycles {
-					item, _, _, _ := s.take()
+					item, _, _, _ := s.TryTake()
 					s.Add(item)
 					s.Done(item)
 				}
-				s.take() // and keeps that in hand
+				s.TryTake() // and keeps that in hand
 			},
 			func(s *Set[int]) {
 				for range cycles {

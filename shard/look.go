@@ -124,7 +124,7 @@ func (sh *shard[T]) first(rows *[]Info[T], state State, limit int) (visited int,
 		if !sh.set.ages {
 			return sh.firstProcessing(rows, min(limit, there))
 		}
-		sh.table.walk(&sh.table.inFlight, visit)
+		sh.table.walk(&sh.table.times.inFlight, visit)
 	case Waiting:
 		return sh.firstWaiting(rows, limit)
 	}
@@ -137,11 +137,11 @@ func (sh *shard[T]) there(state State) int {
 	case sh.table == nil:
 		return 0
 	case state == Ready:
-		return int(sh.ready())
+		return int(sh.depth())
 	case state == Processing:
-		return int(sh.processing)
+		return int(sh.processing())
 	case state == Waiting:
-		return int(sh.table.live - sh.ready() - sh.processing)
+		return int(sh.table.live - sh.depth() - sh.processing())
 	}
 	return 0
 }
@@ -230,7 +230,7 @@ func (sh *shard[T]) orderOf(id uint32, state State) uint64 {
 	case state == Waiting:
 		return sh.due(id)
 	case sh.set.ages:
-		return *sh.table.since.At(id)
+		return sh.table.times.of(id)
 	}
 	return 0
 }

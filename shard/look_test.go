@@ -388,7 +388,7 @@ func TestLevelsInOrder(t *testing.T) {
 		s.addAtPriority(item, item*7919%1000)
 	}
 	var priorities []int
-	for v := range s.shard(0).levels.inOrder() {
+	for v := range s.shard(0).ready.levels.inOrder() {
 		priorities = append(priorities, v.priority)
 	}
 	require.Equal(t, countdown(999, 999), priorities)

@@ -40,27 +40,47 @@ func (sh *shard[T]) needMeasures() *measures {
 	return sh.measures()
 }
 
-// mark is called when an item was added while it is in processing.
-func (sh *shard[T]) mark(id uint32) {
-	if m := sh.table.since.measures; m != nil {
-		m.dirty++
-		m.marks++
-		*m.marked.Hold(id) = sh.set.pulse.now.Load()
+// onStart is called when an item is handed out that is ready since a moment.
+func (m *measures) onStart(id uint32, ready, now uint64, p *pulse) {
+	asked := ready
+	if m.marks > 0 {
+		asked = m.askedAt(id, ready)
 	}
+	m.queue.record(asked, now)
+	m.begins += now
+	m.countDown(p)
 }
 
-// unmark is called when that was taken back.
-func (sh *shard[T]) unmark(id uint32) {
-	if m := sh.table.since.measures; m != nil {
+// onFinish is called when a processing has ended that began at a moment.
+func (m *measures) onFinish(began, now uint64, wasDirty bool, p *pulse) {
+	m.begins -= began
+	m.work.record(began, now)
+	if wasDirty {
 		m.dirty--
-		m.unmark(id)
 	}
+	m.countDown(p)
 }
 
-// forgetMark is called when an item is canceled that is ready.
-func (sh *shard[T]) forgetMark(id uint32) {
-	if m := sh.table.since.measures; m != nil {
-		m.unmark(id)
+// onDirty is called when an item was added while it is in processing.
+func (m *measures) onDirty(id uint32, now uint64) {
+	m.dirty++
+	m.marks++
+	*m.marked.Hold(id) = now
+}
+
+// onCancel is called when that was taken back, or when an item is canceled that is
+// ready, and may have been dirty before.
+func (m *measures) onCancel(id uint32, what effect) {
+	if what == unmark {
+		m.dirty--
+	}
+	m.unmark(id)
+}
+
+// countDown counts the Gets and Dones until the next reading of the clock.
+func (m *measures) countDown(p *pulse) {
+	if m.untilReading--; m.untilReading <= 0 {
+		m.askForReading(p)
 	}
 }
 
@@ -149,12 +169,12 @@ func (sh *shard[T]) addMeasuresTo(metrics *Metrics, now uint64) {
 // inFlight returns for how long the items in processing have been that, together, and the
 // longest of them.
 func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
-	if sh.processing == 0 {
+	if sh.processing() == 0 {
 		return 0, 0
 	}
-	together = time.Duration(uint64(sh.processing)*now - sh.measures().begins)
-	longest = sh.age(sh.table.inFlight.head, now)
-	if together < 0 && float64(sh.processing)*float64(longest) >= math.MaxInt64 {
+	together = time.Duration(uint64(sh.processing())*now - sh.measures().begins)
+	longest = sh.age(sh.table.times.inFlight.head, now)
+	if together < 0 && float64(sh.processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
 	return max(longest, together), longest // less than 0 if the clock was set back

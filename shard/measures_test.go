@@ -29,7 +29,7 @@ func checkMeasures[T comparable](t failer, sh *shard[T]) {
 		case phase == dirty && !marked, (phase == processing || phase == idle) && marked:
 			t.Fatalf("shard %d: item %v in phase %d has a mark: %v", sh.number, e.item, phase, marked)
 		case phase == dirty || phase == processing:
-			begins += *sh.table.since.At(id)
+			begins += sh.table.times.of(id)
 		}
 		if e.phase() == dirty {
 			dirties++

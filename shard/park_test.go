@@ -205,7 +205,7 @@ func TestTokenOutWhileItemsArrive(t *testing.T) {
 		s.Add(1)
 		s.Add(2)
 		g.check(t, 0, 0)
-		if _, _, _, ok := s.take(); !ok {
+		if _, _, _, ok := s.TryTake(); !ok {
 			t.Fatal("the searcher found nothing")
 		}
 		s.passOn()
@@ -221,7 +221,7 @@ func TestStolenItem(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 1)
 		s.Add(1)
-		if _, _, _, ok := s.take(); !ok { // the sleeper has not run yet, or it has
+		if _, _, _, ok := s.TryTake(); !ok { // the sleeper has not run yet, or it has
 			g.check(t, 1, 0)
 			return
 		}

@@ -32,10 +32,10 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	switch {
 	case e == nil:
 	case !s.TakesBack():
-		sh.apply(h.id, e)
+		sh.add(h.id, e, request{})
 	case !addsGoFirst || e.phase() != dirty:
-		if e.step(canceled) == unmark && s.ages {
-			sh.unmark(h.id)
+		if e.step(canceled) == unmark {
+			sh.table.times.onCancel(h.id, unmark)
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}

@@ -2,118 +2,41 @@ package shard
 
 // addAtPriority is Add of an item that is to have a priority at least.
 func (s *Set[T]) addAtPriority(item T, priority int) {
-	if priority == 0 {
-		s.Add(item)
-		return
-	}
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
 	sh, to := s.addressOf(item, s.hash(item))
 	s.refresh()
+	r := s.request()
+	r.priority = priority
 	sh.mu.Lock()
-	fx := sh.addAtLocked(item, to, s.cancelDelayOnAdd, priority)
+	fx := sh.addItem(item, &to, r)
 	sh.mu.Unlock()
 	s.after(fx)
 }
 
-// addAtLocked is addLocked of an item that is to have a priority at least.
-func (sh *shard[T]) addAtLocked(item T, to address, cancelDelay bool, priority int) effects {
-	if priority == 0 {
-		return sh.addLocked(item, to, cancelDelay)
+// wish notes the requested priority of an entry that is about to be added. If a run
+// is to come that will serve the add, that has the greatest priority requested.
+func (sh *shard[T]) wish(id uint32, e *entry[T], priority int) {
+	if priority != 0 {
+		sh.needLevels(id)
 	}
-	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) { // as in addLocked
-		sh.rare.dropped++
-		return 0
-	}
-	id, e := sh.entryFor(item, to)
-	sh.needLevels() // of its group, which is seated now
-	if e.waiting() && cancelDelay {
-		priority = max(priority, sh.endWait(id, e)) // for the add that waited is served, too
-	}
-	return sh.applyAt(id, e, priority)
-}
-
-// applyInstead adds an item whose delay ends thereby, unless it becomes ready by that.
-func (sh *shard[T]) applyInstead(id uint32, e *entry[T]) effects {
-	return sh.applyWith(id, e, max(0, sh.endWait(id, e)))
-}
-
-// endWait cancels an item's delay, and returns the priority with which it waited.
-func (sh *shard[T]) endWait(id uint32, e *entry[T]) (priority int) {
-	if sh.table.wishes != nil {
-		priority = sh.table.wishes.wait(id)
-	}
-	sh.stopWaiting(id, e)
-	return priority
-}
-
-// applyWaited adds an item whose delay has ended, with the priority that it waited with.
-func (sh *shard[T]) applyWaited(id uint32, e *entry[T]) {
-	priority := sh.table.wishes.wait(id)
-	sh.waited(id, e)
-	sh.applyWith(id, e, priority)
-}
-
-// applyWith is apply of an add that asks for a priority.
-func (sh *shard[T]) applyWith(id uint32, e *entry[T], priority int) effects {
-	if sh.levels == nil && priority == 0 {
-		return sh.apply(id, e)
-	}
-	sh.needLevels()
-	return sh.applyAt(id, e, priority)
-}
-
-// applyAt is apply, with levels.
-func (sh *shard[T]) applyAt(id uint32, e *entry[T], priority int) effects {
-	switch e.step(added) {
-	case enqueue:
-		sh.count.added++
-		sh.table.wishes.setRun(id, priority)
-		sh.file(sh.levels.of(priority), id, e)
-		sh.stamp(id)
-		return took | wakes
-	case mark:
-		sh.count.added++
-		if sh.set.ages {
-			sh.mark(id)
-		}
-		sh.table.wishes.setRun(id, priority)
-		return took
-	}
-	if priority > sh.table.wishes.run(id) {
+	switch w := sh.table.wishes; {
+	case e.phase() == idle || e.phase() == processing:
+		w.setRun(id, priority)
+	case priority <= w.run(id):
+	case e.phase() == dirty:
+		w.setRun(id, priority)
+	default:
 		sh.raise(id, e, priority)
 	}
-	return sh.merged()
 }
 
-// raise gives a higher priority to an item that is ready or dirty.
+// raise gives a higher priority to an item that is ready.
 func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
-	l, before := sh.levels, sh.table.wishes.run(id)
-	sh.table.wishes.setRun(id, priority)
-	switch {
-	case e.phase() != ready:
-	case sh.readyHere() == 1:
-		// It stays where it is. Were it taken out and put back, the shard's ready bit
-		// would go out for a moment, in which a consumer could fall asleep beside it.
-		l.unrank(l.served)
-		l.serve(l.of(priority))
-		l.rank(l.served)
-		sh.announce(l.served.class)
-	default:
-		sh.leave(l.of(before), id, e)
-		sh.file(l.of(priority), id, e)
+	q := sh.queueOf(id)
+	q.raise(sh.table, id, e, priority)
+	if sh.groups == nil {
+		sh.announce(q.levels, false)
 	}
-}
-
-// GetWithPriority is [Set.Get] that also returns the priority with which the item was ready.
-func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	if item, priority, _, ok := s.take(); ok {
-		s.setWatchdog()
-		return item, priority, false
-	}
-	var one [1]T
-	var its [1]int
-	_, shutdown, _ = s.await(nil, hand[T]{items: one[:], priorities: its[:]})
-	return one[0], its[0], shutdown
 }

@@ -1,76 +1,78 @@
 package shard
 
-import "sync/atomic"
+// What is ready in a shard, and how others learn of it: by the shard's ready bit, on
+// the board of priorities (urgency.go), and in the ring of groups (ring.go). Run
+// queues know nothing of these.
 
-// The ready bits say which shards have something ready, so that a Get need not look
-// into each. There is one for each shard. It changes only under the shard's lock, in the
-// same critical section as the shard's line of ready items, so that whoever sees no bit
-// has seen an empty queue.
-//
-// Each rowBits shards have a word of their own, on a cache line of its own. An item that
-// finds its shard empty writes to that word, and so does the Get that leaves the shard
-// empty. Were it one word for all, all cores would wait for one another there.
-
-// rowBits is the number of shards that share a word.
-const rowBits = 16
-
-// wordBits is the number of shards that a Get looks at together.
-const wordBits = 64
-
-// readyRow has the ready bits of rowBits shards.
-type readyRow struct {
-	bits atomic.Uint64
-	_    [len(cacheLine{}) - 8]byte
+// queueOf returns the run queue that an entry is in when it is ready.
+func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
+	if sh.groups == nil {
+		return &sh.ready
+	}
+	return sh.queueInGroup(id)
 }
 
-func newReadyRows(shards int) []readyRow { return make([]readyRow, (shards+rowBits-1)/rowBits) }
+func (sh *shard[T]) queueInGroup(id uint32) *runQueue[T] { return &sh.groups.at(sh.groupOf(id)).ready }
 
-// readyWords returns how many words there are of wordBits bits.
-func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
-
-// readyWord returns the ready bits of wordBits shards.
-func (s *Set[T]) readyWord(word int) (ready uint64) {
-	const rows = wordBits / rowBits
-	for i := word * rows; i < min((word+1)*rows, len(s.readyRows)); i++ {
-		ready |= s.readyRows[i].bits.Load() << (i % rows * rowBits)
-	}
-	return ready
-}
-
-// anyReady reports whether any shard had something ready at some moment since it
-// was called; if not, each shard was empty at some moment since then.
-func (s *Set[T]) anyReady() bool {
-	if len(s.shards) == 1 {
-		return s.shard(0).servable()
-	}
-	for i := range s.readyRows {
-		if s.readyRows[i].bits.Load() != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// servable reports whether a Get would return something.
-func (sh *shard[T]) servable() bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+// depth returns the number of the shard's ready items.
+func (sh *shard[T]) depth() int32 {
 	if sh.groups != nil {
-		return sh.groups.turn != 0
+		return sh.groups.depth
 	}
-	return sh.fifo.head != 0
+	return sh.ready.depth()
 }
 
-// markReady and markEmpty keep a shard's ready bit. A single shard needs none: to
-// look into it costs no more.
-func (s *Set[T]) markReady(number uint16) {
-	if len(s.shards) > 1 {
-		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))
+// processing returns the number of the shard's items in processing.
+func (sh *shard[T]) processing() int32 {
+	if sh.groups != nil {
+		return sh.groups.processing
 	}
+	return sh.ready.processing
 }
 
-func (s *Set[T]) markEmpty(number uint16) {
-	if len(s.shards) > 1 {
-		s.readyRows[number/rowBits].bits.And(^(uint64(1) << (number % rowBits)))
+// push puts an entry that became ready into its run queue.
+func (sh *shard[T]) push(id uint32, e *entry[T]) {
+	sh.table.times.onReady(id)
+	if sh.groups != nil || sh.ready.levels != nil {
+		sh.pushInOrder(id, e)
+		return
+	}
+	if sh.ready.isEmpty() {
+		sh.set.markReady(sh.number)
+	}
+	sh.table.join(&sh.ready.fifo, id, e)
+}
+
+// pushInOrder is push where there are groups or priorities.
+func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
+	q := sh.queueOf(id)
+	becameReady := q.push(sh.table, id, e)
+	if sh.groups != nil {
+		sh.pushedInGroup(id, becameReady)
+		return
+	}
+	if becameReady {
+		sh.set.markReady(sh.number)
+	}
+	sh.announce(q.levels, becameReady)
+}
+
+// pull takes an entry that is not ready any more out of its run queue.
+func (sh *shard[T]) pull(id uint32, e *entry[T]) {
+	q := sh.queueOf(id)
+	sh.pulled(q, id, q.pull(sh.table, id, e))
+}
+
+// pulled is called when an entry was taken out of a run queue.
+func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
+	if sh.groups != nil {
+		sh.pulledInGroup(id, becameEmpty)
+		return
+	}
+	if becameEmpty {
+		sh.set.markEmpty(sh.number)
+	}
+	if q.levels != nil {
+		sh.announce(q.levels, false)
 	}
 }

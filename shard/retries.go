@@ -40,7 +40,7 @@ func (s *Set[T]) TakesBack() bool {
 }
 
 // takesBack reports, once adds are refused, whether that of this item is not. It is
-// to be called under the lock: see addLocked.
+// to be called under the lock: see addItem.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false
@@ -103,7 +103,7 @@ func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	if !sh.sweeping() {
 		return fx, false
 	}
-	before := sh.ready()
+	before := sh.depth()
 	if sh.wheel.sweep() {
 		sh.wheel = nil // it is empty, and stands at the end of time
 		sh.next.Store(never)

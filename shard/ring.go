@@ -19,8 +19,6 @@ type ring struct {
 	weights int64
 	// left is how much the round will still hand out: see fair.
 	left int64
-	// taken is the priority of the item that was handed out last.
-	taken int
 }
 
 // A ringPlace says whether a group takes part.
@@ -35,39 +33,28 @@ const (
 	heldBack
 )
 
-// becameReady is called when something becomes ready in a FIFO that was empty: that of the
-// shard, or of the group that is seated.
-func (sh *shard[T]) becameReady() {
-	if sh.groups == nil {
-		sh.set.markReady(sh.number)
-		return
-	}
-	state := sh.groups.at(sh.groups.seated)
-	if sh.set.full(state) {
-		sh.throttle(sh.groups.seated, state)
+// groupBecameReady is called when a group has got something ready.
+func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
+	if sh.set.full(state.ready.processing) {
+		sh.throttle(id, state)
 		sh.set.heldBack.more()
 	} else {
-		sh.enterRing(sh.groups.seated, state)
+		sh.enterRing(id, state)
 	}
 }
 
-// becameEmpty is called when nothing is ready any more in that FIFO.
-func (sh *shard[T]) becameEmpty() {
-	if sh.groups == nil {
-		sh.set.markEmpty(sh.number)
-		return
-	}
-	state := sh.groups.at(sh.groups.seated)
+// groupBecameEmpty is called when nothing of a group is ready any more.
+func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	if state.place == heldBack {
-		sh.unthrottle(sh.groups.seated, state)
+		sh.unthrottle(id, state)
 		sh.set.heldBack.less()
 	} else {
-		sh.leaveRing(sh.groups.seated, state)
+		sh.leaveRing(id, state)
 	}
 }
 
 // enterRing puts a group behind all others.
-func (sh *shard[T]) enterRing(id uint32, state *group) {
+func (sh *shard[T]) enterRing(id uint32, state *group[T]) {
 	g := sh.groups
 	state.place = inRing
 	g.weights += int64(state.weight)
@@ -77,7 +64,7 @@ func (sh *shard[T]) enterRing(id uint32, state *group) {
 	g.link(&g.turn, id, state)
 }
 
-func (sh *shard[T]) leaveRing(id uint32, state *group) {
+func (sh *shard[T]) leaveRing(id uint32, state *group[T]) {
 	g := sh.groups
 	state.place, state.served = nothingReady, 0
 	g.weights -= int64(state.weight)
@@ -88,18 +75,18 @@ func (sh *shard[T]) leaveRing(id uint32, state *group) {
 }
 
 // throttle notes that a group is held back, unthrottle that it is not any more.
-func (sh *shard[T]) throttle(id uint32, state *group) {
+func (sh *shard[T]) throttle(id uint32, state *group[T]) {
 	state.place = heldBack
 	sh.groups.link(&sh.groups.throttled, id, state)
 }
 
-func (sh *shard[T]) unthrottle(id uint32, state *group) {
+func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
 	state.place = nothingReady
 	sh.groups.unlink(&sh.groups.throttled, id, state)
 }
 
 // link puts a group behind all others of a circle that *first names.
-func (g *groups) link(first *uint32, id uint32, state *group) {
+func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
 	if *first == 0 {
 		*first, state.next, state.previous = id, id, id
 		return
@@ -111,7 +98,7 @@ func (g *groups) link(first *uint32, id uint32, state *group) {
 }
 
 // unlink takes a group out of its circle.
-func (g *groups) unlink(first *uint32, id uint32, state *group) {
+func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
 	if state.next == id {
 		*first = 0
 		return
@@ -124,38 +111,37 @@ func (g *groups) unlink(first *uint32, id uint32, state *group) {
 }
 
 // weigh sets the weight of a group.
-func (g *groups) weigh(state *group, weight int32) {
+func (g *groups[T]) weigh(state *group[T], weight int32) {
 	if state.place == inRing {
 		g.weights += int64(weight) - int64(state.weight)
 	}
 	state.weight = weight
 }
 
-// full reports whether as much of a group is in processing as may be.
-func (s *Set[T]) full(state *group) bool {
-	return s.groupLimit > 0 && state.processing >= s.groupLimit
-}
+// full reports whether so much of a group is in processing as may be.
+func (s *Set[T]) full(processing int32) bool { return s.groupLimit > 0 && processing >= s.groupLimit }
 
 // hold takes a group that is full out of the ring, if it has something ready.
-func (sh *shard[T]) hold(id uint32, state *group) {
-	if state.place == inRing && sh.set.full(state) {
+func (sh *shard[T]) hold(id uint32, state *group[T]) {
+	if state.place == inRing && sh.set.full(state.ready.processing) {
 		sh.set.heldBack.more() // before the ready bit may go out: see await
 		sh.leaveRing(id, state)
 		sh.throttle(id, state)
 	}
 }
 
-// endInGroup notes that the processing of an item of the seated group is over, and reports
-// whether the group comes back into the ring by that.
-func (sh *shard[T]) endInGroup() (freed bool) {
-	id := sh.groups.seated
-	state := sh.groups.at(id)
-	state.processing--
-	if state.place != heldBack || sh.set.full(state) {
+// endInGroup notes that the processing of an entry is over, and reports whether its
+// group comes back into the ring by that.
+func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
+	of := sh.groupOf(id)
+	state := sh.groups.at(of)
+	sh.groups.processing--
+	state.ready.processing--
+	if state.place != heldBack || sh.set.full(state.ready.processing) {
 		return false
 	}
-	sh.unthrottle(id, state)
-	sh.enterRing(id, state) // which sets the ready bit before the count falls: see await
+	sh.unthrottle(of, state)
+	sh.enterRing(of, state) // which sets the ready bit before the count falls: see await
 	sh.set.heldBack.less()
 	return true
 }

@@ -123,7 +123,7 @@ func TestMayDiffer(t *testing.T) {
 		}
 	}
 	for _, value := range []any{
-		0, "", true, uintptr(0), new(float64), make(chan float64), [2]int{}, request{}, nested{}, nothing{},
+		0, "", true, uintptr(0), new(float64), make(chan float64), [2]int{}, objectKey{}, nested{}, nothing{},
 		struct{ P *float64 }{},
 	} {
 		if typeMayDiffer(reflect.TypeOf(value)) {

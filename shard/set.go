@@ -127,15 +127,17 @@ type Set[T comparable] struct {
 // cache lines. 64 bytes is right for amd64, and for arm64 but for Apple's.
 type cacheLine [64]byte
 
-// shard is one of the queues that a Set is made of. What every operation touches
-// fills its first cache line, and the rest the second: when a shard passes from one
-// core to another, each line is a trip of its own. A test asserts the layout.
+// shard is one of the queues that a Set is made of. What every operation writes
+// fills its first cache line. What it only reads, and what few operations write, is
+// on the second: when a shard passes from one core to another, each line is a trip
+// of its own. A test asserts the layout.
 type shard[T comparable] struct {
 	// mu guards all fields below but next and the two fixed ones.
-	mu   sync.Mutex
-	fifo fifo
-	// processing counts the items handed out and not yet Done.
-	processing int32
+	mu sync.Mutex
+	// ready has what is ready, and counts what is in processing; nothing if there
+	// are groups, because each has a run queue of its own.
+	ready runQueue[T]
+	count counters
 	// served counts the times a consumer took from here, modulo its range.
 	served uint16
 	// fruitless counts the adds merged since an item was handed out, modulo its
@@ -146,8 +148,7 @@ type shard[T comparable] struct {
 	// owes says which reports the shard owes.
 	owes effects
 	// tide says how large the table has been of late: see index.
-	tide  uint8
-	count counters
+	tide uint8
 	// table holds the entries; nil while there have been none.
 	table *table[T]
 	// wheel holds the timers of waiting items, by the ids of their entries; nil
@@ -158,11 +159,8 @@ type shard[T comparable] struct {
 	// empty. It is written under mu and read by the driver without.
 	next atomic.Uint64
 	set  *Set[T]
-	// levels has what is ready beside fifo; nil while all priorities are 0.
-	levels *levels
-	// groups has what is ready of other groups than the one that is seated; nil
-	// while there are none.
-	groups *groups
+	// groups has the groups; nil while there are none.
+	groups *groups[T]
 
 	rare rareCounters // last, since it is touched seldom: see the test of the layout
 }

@@ -223,7 +223,7 @@ func TestTurnsBound(t *testing.T) {
 			add := func() {
 				s.Add(next)
 				sh := s.shardOf(next, s.hash(next))
-				ready[next] = added{int(sh.fifo.length), gets}
+				ready[next] = added{int(sh.ready.fifo.length), gets}
 				next++
 			}
 			for range 5 * shards {
@@ -330,7 +330,7 @@ func TestLockedShardIsPassedBy(t *testing.T) {
 
 func readyShards(s *Set[int]) (numbers []uint32) {
 	for i := range s.shards {
-		if s.shard(i).fifo.length > 0 {
+		if s.shard(i).ready.fifo.length > 0 {
 			numbers = append(numbers, uint32(i))
 		}
 	}
@@ -346,7 +346,7 @@ func TestFruitlessAddsYield(t *testing.T) {
 		for range n {
 			hash := s.hash(1)
 			sh := s.shardOf(1, hash)
-			if sh.addLocked(1, address{hash: uint32(hash)}, false)&yields != 0 && s.lot.wokenWaits() {
+			if sh.addItem(1, &address{hash: uint32(hash)}, request{})&yields != 0 && s.lot.wokenWaits() {
 				asked++
 			}
 		}

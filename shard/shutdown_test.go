@@ -112,7 +112,7 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	left := make(chan bool, 1)
 	go func() { _, shutdown := s.Get(); left <- shutdown }()
 	eventually(t, "the consumer does not park", func() bool { return s.lot.parked.Load() > 0 || len(left) > 0 })
-	if id, e := sh.entryFor(7, address{hash: uint32(s.hash(7))}); sh.apply(id, e)&wakes == 0 {
+	if id, e := sh.entryFor(7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}
 	sh.mu.Unlock()
@@ -133,7 +133,7 @@ func TestAddsWhileClosing(t *testing.T) {
 	go func() { s.ShutDown(); close(down) }()
 	sh := s.shard(0)
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
-	sh.addLocked(2, address{hash: uint32(s.hash(2))}, false)
+	sh.addItem(2, &address{hash: uint32(s.hash(2))}, request{})
 	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.look(), filing{deadline: s.time.now() + 5, limit: never})
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/shardq/shardq/internal/chunked"
@@ -18,14 +19,8 @@ type slab[T comparable] struct {
 	vacant int32
 	spaces []space
 	cells  chunked.Array[entry[T]]
-	// since has the stamps of the entries, if there are any: see pulse.
-	since *stamps
-	// groups has the groups of the entries, by their ids, if there are any.
-	groups *chunked.Array[uint32]
-	// fences has the upper halves of the entries' fences; nil while all are 0.
-	fences *chunked.Array[uint32]
-	// wishes has the priorities of the entries; nil while all are 0.
-	wishes *wishes
+	// columns are those beside the entries.
+	columns []column
 }
 
 // space keeps the books of one chunk.
@@ -54,9 +49,6 @@ func (s *slab[T]) allocate() (id uint32, e *entry[T]) {
 		space.used++
 		e = s.cells.Extend(id)
 		e.next = 0
-		if s.since != nil {
-			s.since.Extend(id)
-		}
 	}
 	space.held++
 	if s.full(space) {
@@ -87,22 +79,18 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 // dropColumns gives back what the columns have for the entries of a chunk that has
 // become empty.
 func (s *slab[T]) dropColumns(c int32) {
-	column, unused := s.columnChunk(c)
-	if !unused {
-		return
+	if chunk, unused := s.columnChunk(c); unused {
+		for _, column := range s.columns {
+			column.drop(chunk)
+		}
 	}
-	if s.since != nil {
-		s.since.Drop(column)
-	}
-	if s.groups != nil && s.groups.Lookup(uint32(column)*chunked.ChunkCells) != nil {
-		s.groups.Drop(column)
-	}
-	if s.fences != nil && s.fences.Lookup(uint32(column)*chunked.ChunkCells) != nil {
-		s.fences.Drop(column)
-	}
-	if s.wishes != nil {
-		s.wishes.dropRuns(column)
-	}
+}
+
+// hang adds a column, and unhang takes one away.
+func (s *slab[T]) hang(c column) { s.columns = append(s.columns, c) }
+
+func (s *slab[T]) unhang(c column) {
+	s.columns = slices.DeleteFunc(s.columns, func(other column) bool { return other == c })
 }
 
 // columnChunk returns the number of the chunk that a column has for the ids of

@@ -11,10 +11,12 @@ import (
 // checkedSlab is a slab beside a model of it: the entries in use, and what they hold.
 type checkedSlab[T comparable] struct {
 	failer
-	slab  slab[T]
-	item  func(name string) T
-	inUse map[uint32]T
-	order []uint32 // the ids in use, oldest first
+	slab slab[T]
+	// column hangs on the slab, and has the ids of the entries; nil if there is none.
+	column *cells[uint64]
+	item   func(name string) T
+	inUse  map[uint32]T
+	order  []uint32 // the ids in use, oldest first
 }
 
 func newCheckedSlab(t failer) *checkedSlab[string] {
@@ -30,7 +32,8 @@ type bulky struct {
 // newBulkySlab returns a slab with a column.
 func newBulkySlab(t failer) *checkedSlab[bulky] {
 	c := &checkedSlab[bulky]{failer: t, item: func(name string) bulky { return bulky{name: name} }, inUse: map[uint32]bulky{}}
-	c.slab.since = &stamps{}
+	c.column = &cells[uint64]{}
+	c.slab.hang(c.column)
 	return c
 }
 
@@ -43,6 +46,9 @@ func (c *checkedSlab[T]) allocate(name string) {
 		c.Fatalf("allocate returned id %d, taken: %v", id, taken)
 	case e != c.slab.at(id) || *e != entry[T]{}:
 		c.Fatalf("allocate returned %+v under id %d", *e, id)
+	}
+	if c.column != nil {
+		*c.column.Extend(id) = uint64(id)
 	}
 	*e = entry[T]{item: item, next: 77, status: status(dirty) | waits}
 	c.inUse[id] = item
@@ -66,7 +72,7 @@ func (c *checkedSlab[T]) free(place int) {
 func (c *checkedSlab[T]) check() {
 	c.Helper()
 	checkSlab(c, &c.slab, c.inUse)
-	if c.slab.since != nil {
+	if c.column != nil {
 		c.checkColumn()
 	}
 	for id, item := range c.inUse {
@@ -80,15 +86,26 @@ func (c *checkedSlab[T]) check() {
 // one chunk more.
 func (c *checkedSlab[T]) checkColumn() {
 	c.Helper()
-	column, used := &c.slab.since.Array, map[int]bool{0: true}
+	column, used := c.column, map[int]bool{0: true}
 	for id := range c.inUse {
 		used[int(id/chunked.ChunkCells)] = true
-		if column.Lookup(id) == nil {
-			c.Fatalf("entry %d has no cell in the column", id)
+		if cell := column.Lookup(id); cell == nil || *cell != uint64(id) {
+			c.Fatalf("entry %d has lost its cell of the column: %v", id, cell)
 		}
 	}
 	if most := (len(used) + 1) * chunked.ChunkCells; column.Cells() > most {
 		c.Fatalf("the column has %d cells for %d chunks", column.Cells(), len(used))
+	}
+}
+
+// TestColumnMemoryIsZero: what gets the memory that a column gave back finds zeros.
+func TestColumnMemoryIsZero(t *testing.T) {
+	var column cells[int]
+	*column.Extend(0), *column.Extend(chunked.ChunkCells) = 1, 2
+	column.drop(1)
+	column.drop(1) // which has no memory any more
+	if n := *column.Extend(2 * chunked.ChunkCells); n != 0 || *column.At(0) != 1 {
+		t.Errorf("new memory holds %d, and what was kept %d", n, *column.At(0))
 	}
 }
 
@@ -106,7 +123,7 @@ func TestColumnOfBulkyEntries(t *testing.T) {
 		}
 	}
 	c.check()
-	if cells := c.slab.since.Cells(); cells != 3*chunked.ChunkCells {
+	if cells := c.column.Cells(); cells != 3*chunked.ChunkCells {
 		t.Errorf("with an entry left in each of three chunks, the column has %d cells", cells)
 	}
 	for len(c.order) > 0 {

@@ -15,7 +15,7 @@ import (
 type (
 	name   string
 	nested struct {
-		Owner request
+		Owner objectKey
 		Ports [3]uint16
 		On    bool
 	}
@@ -70,7 +70,7 @@ func hashParts(parts ...any) uint64 {
 // of "" and "a" are those of XXH64 with seed 0 as its authors publish them. A change
 // here moves every user's items to other shards.
 func TestStableRouteGolden(t *testing.T) {
-	pod := request{"default", "nginx"}
+	pod := objectKey{"default", "nginx"}
 	tree := nested{Owner: pod, Ports: [3]uint16{80, 443, 65535}, On: true}
 	for _, test := range []struct {
 		name              string
@@ -83,7 +83,7 @@ func TestStableRouteGolden(t *testing.T) {
 		{"uint", stable[uint](t)(math.MaxUint32), hashParts(uint64(math.MaxUint32)), 0xfcf55a534242931b},
 		{"uint64", stable[uint64](t)(1 << 40), hashParts(uint64(1 << 40)), 0xa13ea4c7924fd453},
 		{"bool", stable[bool](t)(true), hashParts(1), 0x9f29cb17a2a49995},
-		{"two strings", stable[request](t)(pod), hashParts("default", "nginx"), 0x7a62888a661500d2},
+		{"two strings", stable[objectKey](t)(pod), hashParts("default", "nginx"), 0x7a62888a661500d2},
 		{"nested", stable[nested](t)(tree), hashParts("default", "nginx", 80, 443, 65535, 1), 0x37770a66f82f98b8},
 		{"array", stable[[2]string](t)([2]string{"x", ""}), hashParts("x", ""), 0xcffdb152e9c71971},
 		{"widths", stable[widths](t)(widths{-1, -1, -1, -1, -1}),
@@ -114,7 +114,7 @@ func TestStableRouteEquality(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkEqualHashes(t, rapid.String())
 		checkEqualHashes(t, rapid.Int())
-		checkEqualHashes(t, rapid.Make[request]())
+		checkEqualHashes(t, rapid.Make[objectKey]())
 		checkEqualHashes(t, rapid.Make[nested]())
 		checkEqualHashes(t, rapid.Make[padded]())
 		checkEqualHashes(t, rapid.Make[widths]())
@@ -152,8 +152,8 @@ func TestStableRouteIgnoresPadding(t *testing.T) {
 // TestStableRouteSeparatesParts: what is at the end of one part is not the same at
 // the start of the next.
 func TestStableRouteSeparatesParts(t *testing.T) {
-	route := stable[request](t)
-	if route(request{"ab", "c"}) == route(request{"a", "bc"}) || route(request{"", "a"}) == route(request{"a", ""}) {
+	route := stable[objectKey](t)
+	if route(objectKey{"ab", "c"}) == route(objectKey{"a", "bc"}) || route(objectKey{"", "a"}) == route(objectKey{"a", ""}) {
 		t.Error("items of the same letters have the same hash")
 	}
 }
@@ -216,8 +216,8 @@ func checkFaults[T comparable](t *testing.T, faults ...string) {
 func TestStableRouteAllocatesNothing(t *testing.T) {
 	checkAllocations(t, "default/nginx")
 	checkAllocations(t, 12345)
-	checkAllocations(t, request{"default", "nginx"})
-	checkAllocations(t, nested{Owner: request{"default", "nginx"}})
+	checkAllocations(t, objectKey{"default", "nginx"})
+	checkAllocations(t, nested{Owner: objectKey{"default", "nginx"}})
 	checkAllocations(t, [4]string{"a", "b", "c", strings.Repeat("d", 100)})
 }
 
@@ -234,10 +234,10 @@ var hashSink uint64
 // TestStableRouteSpread: names in sequence, as programs make them, fill all shards
 // about evenly. The hash has no seed: the counts are the same in each run.
 func TestStableRouteSpread(t *testing.T) {
-	route := stable[request](t)
+	route := stable[objectKey](t)
 	for _, shards := range []int{2, 3, 16, 100} {
-		checkSpread(t, Config[request]{Shards: shards, Route: route}, func(i int) request {
-			return request{"default", fmt.Sprintf("pod-%d", i)}
+		checkSpread(t, Config[objectKey]{Shards: shards, Route: route}, func(i int) objectKey {
+			return objectKey{"default", fmt.Sprintf("pod-%d", i)}
 		})
 	}
 }

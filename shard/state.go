@@ -15,7 +15,7 @@ const (
 	// idle: neither ready nor processing. An entry in this phase exists only
 	// while its item waits for a delay.
 	idle phase = iota
-	// ready: in the shard's FIFO, for a Get to take.
+	// ready: in a run queue, for a Get to take.
 	ready
 	// processing: handed out by a Get, and not yet Done. (The phases from here on are in
 	// flight.)
@@ -32,7 +32,7 @@ type event uint8
 const (
 	// added: by Add, or by a delay that ended.
 	added event = iota
-	// taken: by Get, from the head of the FIFO.
+	// taken: by Get, from a run queue.
 	taken
 	// finished: by Done.
 	finished
@@ -48,7 +48,7 @@ type effect uint8
 const (
 	// ignore: the event breaks the rules here and changes nothing.
 	ignore effect = iota
-	// enqueue: put the item at the tail of the FIFO.
+	// enqueue: put the item into its run queue.
 	enqueue
 	// merge: the add is served by a run that is to come anyway.
 	merge
@@ -58,7 +58,7 @@ const (
 	handOut
 	// retire: the item is through; forget it unless it waits.
 	retire
-	// withdraw: take the item out of the FIFO, and forget it.
+	// withdraw: take the item out of its run queue, and forget it.
 	withdraw
 	// unmark: the item is not to run once more after the present run.
 	unmark

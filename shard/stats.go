@@ -224,7 +224,7 @@ func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
 }
 
 func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
-	info = ShardInfo{Ready: int(sh.ready()), Processing: int(sh.processing), Added: sh.count.added}
+	info = ShardInfo{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Waiting = sh.wheel.Len()
 	}
@@ -234,7 +234,7 @@ func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
 	info.Held = int(sh.table.live)
 	if sh.set.ages {
 		info.OldestReady, asked = sh.oldestReady(now)
-		info.OldestProcessing = sh.age(sh.table.inFlight.head, now)
+		info.OldestProcessing = sh.age(sh.table.times.inFlight.head, now)
 	}
 	return info, asked
 }
@@ -245,11 +245,10 @@ const mostGroupsAsked = 64
 // oldestReady returns for how long the oldest has been ready of those at the heads of lines.
 func (sh *shard[T]) oldestReady(now uint64) (oldest time.Duration, asked int) {
 	if sh.groups == nil {
-		return sh.age(sh.fifo.head, now), 1
+		return sh.age(sh.ready.fifo.head, now), 1
 	}
 	for id := range sh.groups.inOrder() {
-		f, _ := sh.readyOf(id)
-		oldest = max(oldest, sh.age(f.head, now))
+		oldest = max(oldest, sh.age(sh.groups.at(id).ready.fifo.head, now))
 		if asked++; asked == mostGroupsAsked {
 			break
 		}
@@ -262,7 +261,7 @@ func (sh *shard[T]) age(id uint32, now uint64) time.Duration {
 	if id == 0 {
 		return 0
 	}
-	return elapsed(*sh.table.since.At(id), now)
+	return elapsed(sh.table.times.of(id), now)
 }
 
 // GiveUp counts an item that was given up.
@@ -291,5 +290,5 @@ func (s *Set[T]) Len() (n int) {
 func (sh *shard[T]) length() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return int(sh.ready())
+	return int(sh.depth())
 }

@@ -11,14 +11,15 @@ type table[T comparable] struct {
 	live int32
 	// emptied counts how often live came down to 0.
 	emptied int32
+	// times has the times of the items; nil if the queue keeps no ages.
+	times *times[T]
+	// wishes has the priorities of the entries; nil while all are 0.
+	wishes *wishes
+	// fences has the upper halves of the entries' fences; nil while all are 0.
+	fences *cells[uint32]
 	index
 	slab[T]
-	// inFlight has the entries in processing, the oldest first, if that is asked for:
-	// see pulse.
-	inFlight fifo
-	// told is the last of those that the watchdog has told of; 0 if there is none.
-	told uint32
-	_    [8]byte // fills the third line
+	_ [8]byte // fills the third line
 }
 
 // position is where a look-up ended: at the slot of the item's entry, or at the
@@ -128,11 +129,5 @@ func (t *table[T]) giveBack() (tide uint8) {
 	return tide
 }
 
-// newTable returns an empty table, which keeps stamps if it is asked to.
-func newTable[T comparable](stamped bool) *table[T] {
-	t := &table[T]{index: newIndex()}
-	if stamped {
-		t.since = &stamps{}
-	}
-	return t
-}
+// newTable returns an empty table.
+func newTable[T comparable]() *table[T] { return &table[T]{index: newIndex()} }

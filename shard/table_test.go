@@ -64,7 +64,7 @@ type checkedTable struct {
 
 func newCheckedTable(t failer, h hashing) *checkedTable {
 	return &checkedTable{
-		failer: t, table: newTable[uint32](false), hashing: h,
+		failer: t, table: newTable[uint32](), hashing: h,
 		ids: map[uint32]uint32{}, taken: map[uint32]bool{},
 	}
 }
@@ -101,7 +101,7 @@ func (c *checkedTable) remove(item uint32) {
 		if len(c.ids) > 0 {
 			c.Fatalf("the table would be given up with %d items in it", len(c.ids))
 		}
-		c.table = newTable[uint32](false)
+		c.table = newTable[uint32]()
 		c.resets++
 	}
 }
@@ -370,8 +370,8 @@ func TestTableResets(t *testing.T) {
 
 // TestNewTableIsEmpty: it has no storage before its first item, and finds nothing.
 func TestNewTableIsEmpty(t *testing.T) {
-	table := newTable[string](false)
-	if n := testing.AllocsPerRun(100, func() { newTable[string](false) }); n > 1 {
+	table := newTable[string]()
+	if n := testing.AllocsPerRun(100, func() { newTable[string]() }); n > 1 {
 		t.Errorf("newTable allocates %v times", n)
 	}
 	if id, _ := table.find(7, "absent"); id != 0 {
@@ -382,7 +382,7 @@ func TestNewTableIsEmpty(t *testing.T) {
 
 // TestSteadyTableAllocatesNothing: items come and go at a level.
 func TestSteadyTableAllocatesNothing(t *testing.T) {
-	c := newTable[uint32](false)
+	c := newTable[uint32]()
 	next := uint32(0)
 	cycle := func() {
 		_, p := c.find(mix(next), next)

@@ -206,7 +206,7 @@ func TestTicksStartAtOrigin(t *testing.T) {
 		for range 3 {
 			s.AddAfter(1, 2*tick)
 			c.Step(2 * tick)
-			if item, _, _, _ := s.take(); item != 1 {
+			if item, _, _, _ := s.TryTake(); item != 1 {
 				t.Errorf("ticks of %v: not ready after two of them", tick)
 			}
 			s.Done(1)

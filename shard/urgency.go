@@ -82,20 +82,21 @@ func (s *side) of(distance, words int) []atomic.Uint64 {
 
 // announce puts the shard under the class of the level that it serves on the board. It stays
 // there when it has nothing left, until it serves another: who looks at the board looks at
-// the ready bits, too. It is called under the shard's lock.
-func (sh *shard[T]) announce(class int16) {
-	if class != 0 || sh.levels.class != 0 {
-		sh.post(class)
+// the ready bits, too. It is called under the shard's lock, after the ready bit was
+// set if the shard has become ready.
+func (sh *shard[T]) announce(l *levels, becameReady bool) {
+	if class := l.served.class; class != l.class || becameReady && class != 0 {
+		sh.post(l, class)
 	}
 }
 
-func (sh *shard[T]) post(class int16) {
+func (sh *shard[T]) post(l *levels, class int16) {
 	u := sh.set.urgency.Load()
 	if u == nil {
 		return // one shard needs no board
 	}
-	if before := sh.levels.class; before != class {
-		sh.levels.class = class
+	if before := l.class; before != class {
+		l.class = class
 		word, bit := int(sh.number/64), uint64(1)<<(sh.number%64)
 		u.move(before, class, word, bit)
 	}
@@ -255,13 +256,7 @@ func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, h
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		id := uint32(0)
-		if lower && sh.levels != nil {
-			id = sh.takePassedOver()
-		} else {
-			id = sh.takeLocked()
-		}
-		item, priority, h, ok = sh.handOut(id)
+		item, priority, h, ok = sh.take(&sh.ready, lower)
 		sh.mu.Unlock()
 		if ok {
 			return item, priority, h, true

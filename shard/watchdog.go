@@ -86,16 +86,16 @@ func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	t := sh.table
-	if t == nil {
+	if sh.table == nil {
 		return nil, never
 	}
+	t := sh.table.times
 	id := t.inFlight.head
 	if t.told != 0 {
-		id = t.at(t.told).next
+		id = sh.table.at(t.told).next
 	}
-	for ; id != 0; id = t.at(id).next {
-		since := min(*t.since.At(id)/sh.set.time.tick, now) // which is before it, if the clock was set back
+	for ; id != 0; id = sh.table.at(id).next {
+		since := min(t.of(id)/sh.set.time.tick, now) // which is before it, if the clock was set back
 		next = since + sh.set.watchdog.after
 		if next > now || len(found) == stepsPerHold {
 			return found, next

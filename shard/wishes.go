@@ -7,9 +7,25 @@ import "github.com/shardq/shardq/internal/chunked"
 // that have memory where a wish is not 0.
 type wishes struct {
 	// runs has the priorities of the runs to come.
-	runs chunked.Array[int]
+	runs cells[int]
 	// waits has those with which items wait.
 	waits chunked.Array[int]
+}
+
+// needWishes makes sure that a table has wishes.
+func (t *table[T]) needWishes() {
+	if t.wishes == nil {
+		t.wishes = &wishes{}
+		t.hang(&t.wishes.runs)
+	}
+}
+
+// dropWishes forgets the wishes of a table that holds nothing.
+func (t *table[T]) dropWishes() {
+	if t.wishes != nil {
+		t.unhang(&t.wishes.runs)
+		t.wishes = nil
+	}
 }
 
 // run returns the priority of the run to come, of an entry that is ready or dirty. Of
@@ -26,14 +42,6 @@ func (w *wishes) setRun(id uint32, priority int) {
 		*cell = priority
 	} else if priority != 0 {
 		*w.runs.Extend(id) = priority
-	}
-}
-
-// dropRuns gives back the memory for the entries of a chunk, of which none is in use.
-func (w *wishes) dropRuns(chunk int) {
-	if w.runs.Lookup(uint32(chunk)*chunked.ChunkCells) != nil {
-		w.runs.Clear(chunk) // for the next one who gets its memory
-		w.runs.Drop(chunk)
 	}
 }
 
@@ -71,17 +79,25 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 	return sh.table.wishes.run(id)
 }
 
+// wishesFor returns the wishes, which may be nil while all priorities are 0. It makes
+// sure that a priority can be granted.
+func (sh *shard[T]) wishesFor(id uint32, priority int) *wishes {
+	if priority != 0 {
+		sh.needLevels(id)
+	}
+	return sh.table.wishes
+}
+
 // wishToWait raises the priority with which an item waits on.
 func (sh *shard[T]) wishToWait(id uint32, priority int) {
-	if sh.table.wishes != nil || priority != 0 {
-		w := sh.needWishes()
+	if w := sh.wishesFor(id, priority); w != nil {
 		w.setWait(id, max(priority, w.wait(id)))
 	}
 }
 
 // beginWish sets the priority with which an item begins to wait.
 func (sh *shard[T]) beginWish(id uint32, priority int) {
-	if sh.table.wishes != nil || priority != 0 {
-		sh.needWishes().setWait(id, priority)
+	if w := sh.wishesFor(id, priority); w != nil {
+		w.setWait(id, priority)
 	}
 }

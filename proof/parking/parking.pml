@@ -1,6 +1,6 @@
 /*
  * How consumers sleep and wake: a model of shard/park.go and of what works together
- * with it (take in get.go and turn.go, Add, Done, close in shutdown.go).
+ * with it (take.go and turn.go, Add, Done, close in shutdown.go).
  *
  * Each labelled step is one access to shared memory, one operation on a channel, or a
  * critical section in which one access can be seen from outside: others see its other

@@ -1,0 +1,64 @@
+package shard
+
+import "math"
+
+// takeNow takes the next item into processing, and returns it with its priority and
+// its Handle, if anything is ready. It calls no user code.
+func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
+	if s.group != nil {
+		return s.takeFairly()
+	}
+	if len(s.shards) == 1 {
+		sh := s.shard(0)
+		sh.mu.Lock()
+		item, priority, h, ok = sh.take(&sh.ready, false)
+		sh.mu.Unlock()
+		return item, priority, h, ok
+	}
+	lane := s.lane()
+	if u := s.urgency.Load(); u != nil {
+		return s.takeByPriority(u, lane)
+	}
+	for {
+		sh := s.lockReady(lane.turn.Load())
+		if sh == nil {
+			return item, 0, Handle{}, false
+		}
+		if sh.served++; sh.served%quantum == 0 {
+			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+		}
+		item, priority, h, ok = sh.take(&sh.ready, false)
+		sh.mu.Unlock()
+		if ok {
+			return item, priority, h, true
+		}
+		// Another consumer emptied the shard between our look and its lock.
+	}
+}
+
+// take takes the next entry of a run queue into processing, and returns its item,
+// its priority and its Handle, if anything is ready. With passedOver, the entry is
+// of the level that was passed over longest.
+func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
+	if q.isEmpty() {
+		return item, 0, h, false
+	}
+	var id uint32
+	var e *entry[T]
+	if sh.groups != nil || q.levels != nil {
+		id, e, priority = q.take(sh.table, passedOver)
+		sh.pulled(q, id, q.isEmpty())
+	} else if id, e = q.pop(sh.table); q.isEmpty() {
+		sh.set.markEmpty(sh.number)
+	}
+	q.processing++
+	sh.fruitless = 0
+	fence := sh.fence()
+	e.step(taken)
+	e.fence = uint32(fence)
+	if fence > math.MaxUint32 {
+		sh.table.setUpperFence(id, uint32(fence>>32))
+	}
+	sh.table.times.onStart(&sh.table.slab, id, e)
+	return e.item, priority, Handle{fence, id, sh.number}, true
+}
