@@ -71,6 +71,7 @@ func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
 }
 
 // weighAgain changes the weight of the group of an item, if the item is still there.
+// It takes the lock.
 func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -86,13 +87,14 @@ func (s *Set[T]) admit(sh *shard[T], item T, to address, hasRoom bool) error {
 		s.refresh() // otherwise the caller has done so, while it could give the room back
 	}
 	sh.mu.Lock()
-	fx, err := sh.admitLocked(item, to, hasRoom)
+	fx, err := sh.admitItem(item, to, hasRoom)
 	sh.mu.Unlock()
 	s.publish(fx) // the hook is for the caller to call, when the next in the line is let in
 	return err
 }
 
-func (sh *shard[T]) admitLocked(item T, to address, hasRoom bool) (fx effects, err error) {
+// admitItem is admit of an item of the shard.
+func (sh *shard[T]) admitItem(item T, to address, hasRoom bool) (fx effects, err error) {
 	room := sh.set.room
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++

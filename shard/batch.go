@@ -101,7 +101,7 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 		for i, h := range some {
 			d.add(i, 0, h.shard)
 		}
-		ignored := s.finishDealt(&d, func(sh *shard[T], i int) effects { return sh.endLocked(some[i]) })
+		ignored := s.finishDealt(&d, func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
 		for ; ignored != 0; ignored &= ignored - 1 {
 			late = append(late, first+bits.TrailingZeros64(ignored))
 		}
@@ -118,7 +118,7 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 
 // doneDealt ends the processing of items that were dealt.
 func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
-	ignored := s.finishDealt(d, func(sh *shard[T], i int) effects { return sh.doneLocked(items[i], d.hashes[i]) })
+	ignored := s.finishDealt(d, func(sh *shard[T], i int) effects { return sh.endItem(items[i], d.hashes[i]) })
 	for ; ignored != 0; ignored &= ignored - 1 {
 		misused = append(misused, items[bits.TrailingZeros64(ignored)])
 	}
@@ -202,7 +202,7 @@ func (s *Set[T]) takeSome(h hand[T]) (n int) {
 			break
 		}
 		turn := min(len(h.items)-n, quantum-int(sh.served%quantum))
-		got := sh.takeSomeLocked(h.part(n, n+turn))
+		got := sh.takeUpTo(h.part(n, n+turn))
 		ends := sh.served%quantum == 0
 		sh.mu.Unlock()
 		if ends {
@@ -237,11 +237,11 @@ func (h hand[T]) put(n int, item T, priority int, handle Handle) {
 	}
 }
 
-// takeAll is takeSome where there is one shard.
+// takeAll is takeSome where there is one shard. It takes the lock.
 func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 	for n < len(h.items) {
 		sh.mu.Lock()
-		got := sh.takeSomeLocked(h.part(n, min(n+batchSize, len(h.items))))
+		got := sh.takeUpTo(h.part(n, min(n+batchSize, len(h.items))))
 		sh.mu.Unlock()
 		if n += got; got < batchSize {
 			break
@@ -250,7 +250,8 @@ func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 	return n
 }
 
-func (sh *shard[T]) takeSomeLocked(h hand[T]) (n int) {
+// takeUpTo takes what is ready, at most as much as there is room for.
+func (sh *shard[T]) takeUpTo(h hand[T]) (n int) {
 	for ; n < len(h.items); n++ {
 		item, priority, handle, ok := sh.take(&sh.ready, false)
 		if !ok {

@@ -29,6 +29,7 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	return was
 }
 
+// cancel is Cancel of an item of the shard. It takes the lock.
 func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -239,7 +239,8 @@ func (sh *shard[T]) fire(id uint32) {
 // less, as a rule, whatever the number of timers due.
 const stepsPerHold = 128
 
-// expire makes items ready whose deadlines have passed, up to a bound.
+// expire makes items ready whose deadlines have passed, up to a bound. It takes the
+// lock.
 func (sh *shard[T]) expire(at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -262,7 +263,7 @@ func (sh *shard[T]) came(before int32) effects {
 	return fx
 }
 
-// rewind sets the shard's wheel back.
+// rewind sets the shard's wheel back. It takes the lock.
 func (sh *shard[T]) rewind(now uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -26,15 +26,19 @@
 // # What each lock and word protects
 //
 // A shard's mutex guards everything in that shard, save where a field says
-// otherwise. It is a leaf: while it is held nothing is called that could take
-// another lock, block, or run a user's code. The line of those who wait for
-// room (internal/room), the list of what the watchdog found, and that of what a
-// ShutDown took from a Drain have mutexes of their own, leaves as well. Between
-// shards there are only atomics: the words of ready bits (turn.go), the parking
-// lot (park.go), the driver's baton (driver.go), the closing flags
-// (shutdown.go), the count of what is held (internal/room), that of the groups
-// held back (ring.go), the pulse (ages.go) and the board of priorities
-// (urgency.go).
+// otherwise. A method of a shard, or of what a shard consists of, is called with
+// the mutex held, and returns with it held. Those that take it say so: lock...
+// returns with the mutex held that it took, looks take it by look (hold.go), and of
+// any other the comment says that it takes the lock.
+//
+// The mutex is a leaf: while it is held nothing is called that could take another
+// lock, block, or run a user's code. The line of those who wait for room
+// (internal/room), the list of what the watchdog found, and that of what a ShutDown
+// took from a Drain have mutexes of their own, leaves as well. Between shards there
+// are only atomics: the words of ready bits (turn.go), the parking lot (park.go),
+// the driver's baton (driver.go), the closing flags (shutdown.go), the count of
+// what is held (internal/room), that of the groups held back (ring.go), the pulse
+// (ages.go) and the board of priorities (urgency.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
 // not fire, to driver.go; after one that fires early, to reading.go; after a shutdown

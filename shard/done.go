@@ -22,7 +22,7 @@ func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
 // doneIn is Done of an item of the shard. User code, the hooks, comes last.
 func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
-	fx := sh.doneLocked(item, hash)
+	fx := sh.endItem(item, hash)
 	sh.mu.Unlock()
 	s.after(fx)
 	if fx&took == 0 {
@@ -30,7 +30,8 @@ func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	}
 }
 
-func (sh *shard[T]) doneLocked(item T, hash uint32) effects {
+// endItem ends the processing of an item, if it is in processing.
+func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	if sh.table != nil {
 		if id, p := sh.table.find(hash, item); id != 0 {
 			if e := sh.table.at(id); e.inFlight() {
@@ -57,13 +58,14 @@ func (s *Set[T]) End(h Handle) (ended bool) {
 func (s *Set[T]) endNow(h Handle) (ended bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
-	fx := sh.endLocked(h)
+	fx := sh.endClaimed(h)
 	sh.mu.Unlock()
 	s.after(fx)
 	return fx&took != 0
 }
 
-func (sh *shard[T]) endLocked(h Handle) (fx effects) {
+// endClaimed ends the processing that h names, if it goes on.
+func (sh *shard[T]) endClaimed(h Handle) (fx effects) {
 	if e := sh.claimed(h); e != nil {
 		fx = sh.finish(h.id, e, position{})
 	}

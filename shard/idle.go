@@ -71,7 +71,8 @@ func (s *Set[T]) lookIdle(counts []uint64, also func() bool) idleness {
 }
 
 // lookEmpty reports whether the shard holds nothing, and what it has counted so far.
-// It asks for a report the next time that the shard becomes empty.
+// It asks for a report the next time that the shard becomes empty. It takes the
+// lock.
 func (sh *shard[T]) lookEmpty() (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

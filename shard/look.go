@@ -50,7 +50,7 @@ type firsts[T comparable] [states + 1][]Info[T]
 func (l *Look[T]) lookInto(sh *shard[T], limit int, now present, told *firsts[T]) {
 	var left []State // of which there is more to tell
 	sh.look(func() (visited int, more bool) {
-		visited = sh.addLockedTo(&l.Stats, now)
+		visited = sh.addStatsTo(&l.Stats, now)
 		for state := Ready; state <= Waiting; state++ {
 			told[state] = told[state][:0]
 			n, all := sh.first(&told[state], state, limit)

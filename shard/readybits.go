@@ -51,7 +51,7 @@ func (s *Set[T]) anyReady() bool {
 	return false
 }
 
-// servable reports whether a Get would return something.
+// servable reports whether a Get would return something. It takes the lock.
 func (sh *shard[T]) servable() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -68,7 +68,7 @@ func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
 	s.room.Look() // last, for it may panic
 }
 
-// beginSweep reports false if a sweep is under way.
+// beginSweep reports false if a sweep is under way. It takes the lock.
 func (sh *shard[T]) beginSweep(w WaitingPolicy, dropped *[]T) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -97,6 +97,7 @@ func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
 	return more
 }
 
+// sweepPart does so with the lock, which it takes.
 func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -154,7 +154,7 @@ type Metrics struct {
 func (s *Set[T]) Stats() Stats {
 	stats, now := s.newStats()
 	for sh := range s.made() {
-		sh.look(func() (visited int, more bool) { return sh.addLockedTo(&stats, now), false })
+		sh.look(func() (visited int, more bool) { return sh.addStatsTo(&stats, now), false })
 	}
 	s.finish(&stats)
 	return stats
@@ -199,10 +199,10 @@ func (s *Set[T]) finish(stats *Stats) {
 	}
 }
 
-// addLockedTo adds the shard's part to the stats. It returns how many groups it asked.
-func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
+// addStatsTo adds the shard's part to the stats. It returns how many groups it asked.
+func (sh *shard[T]) addStatsTo(stats *Stats, read present) (asked int) {
 	now := sh.seen(read)
-	info, asked := sh.infoLocked(now)
+	info, asked := sh.shardInfo(now)
 	stats.PerShard[sh.number] = info
 	stats.Ready += info.Ready
 	stats.Processing += info.Processing
@@ -223,7 +223,8 @@ func (sh *shard[T]) addLockedTo(stats *Stats, read present) (asked int) {
 	return asked
 }
 
-func (sh *shard[T]) infoLocked(now uint64) (info ShardInfo, asked int) {
+// shardInfo returns what there is to know of the shard.
+func (sh *shard[T]) shardInfo(now uint64) (info ShardInfo, asked int) {
 	info = ShardInfo{Ready: int(sh.depth()), Processing: int(sh.processing()), Added: sh.count.added}
 	if sh.wheel != nil {
 		info.Waiting = sh.wheel.Len()
@@ -287,6 +288,7 @@ func (s *Set[T]) Len() (n int) {
 	return n
 }
 
+// length is Len of the shard. It takes the lock.
 func (sh *shard[T]) length() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -82,7 +82,7 @@ func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 }
 
 // stuck returns some of the items that are stuck and were not told of, and when the next
-// of the others will be.
+// of the others will be. It takes the lock.
 func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
