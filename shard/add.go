@@ -10,7 +10,13 @@ func (s *Set[T]) Add(item T) {
 		return
 	}
 	s.refresh()
-	sh, to := s.addressOf(item, s.hash(item))
+	var sh *shard[T]
+	var to address
+	if s.group == nil { // as addressOf, without a call more
+		sh, to.hash = s.locate(item)
+	} else {
+		sh, to = s.addressOf(item)
+	}
 	sh.mu.Lock()
 	fx := sh.addItem(item, &to, s.request())
 	sh.mu.Unlock()

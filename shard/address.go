@@ -35,14 +35,12 @@ func (s *Set[T]) initGroups(config Config[T]) {
 
 // addressOf returns an item's shard, and its address there. It may call the user's
 // functions.
-func (s *Set[T]) addressOf(item T, hash uint64) (*shard[T], address) {
-	if s.group != nil {
-		return s.addressInGroup(item, hash)
+func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
+	if s.group == nil {
+		sh, to.hash = s.locate(item)
+		return sh, to
 	}
-	return s.shardOf(item, hash), address{hash: uint32(hash)}
-}
-
-func (s *Set[T]) addressInGroup(item T, hash uint64) (*shard[T], address) {
+	hash := maphash.Comparable(s.seed, item)
 	group := s.group(item)
 	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), s.weightOf(group)}}
 }

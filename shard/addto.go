@@ -10,7 +10,7 @@ type Address struct {
 // AddressOf returns the address of an item. It calls the user's functions, and
 // changes nothing.
 func (s *Set[T]) AddressOf(item T) Address {
-	sh, to := s.addressOf(item, s.hash(item))
+	sh, to := s.addressOf(item)
 	return Address{sh.number, to}
 }
 

@@ -21,7 +21,7 @@ func (s *Set[T]) TryAdd(item T) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	sh, to := s.addressOf(item, s.hash(item))
+	sh, to := s.addressOf(item)
 	err := s.admit(sh, item, to, false)
 	s.room.Look()
 	return err
@@ -36,7 +36,7 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	sh, to := s.addressOf(item, s.hash(item))
+	sh, to := s.addressOf(item)
 	err := s.admit(sh, item, to, false)
 	waited := err == ErrFull
 	if waited {

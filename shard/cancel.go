@@ -18,9 +18,8 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 // in processing, that goes on, and its Done is still owed. So no processing of item
 // begins after a Cancel without an Add after it.
 func (s *Set[T]) Cancel(item T) (was Canceled) {
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
-	was, fx := sh.cancel(item, uint32(hash))
+	sh, hash := s.locate(item)
+	was, fx := sh.cancel(item, hash)
 	// What parked consumers wait for may have been held back, and be gone.
 	if s.group != nil && was.Ready && s.mayLeave() {
 		fx |= wakes

@@ -26,21 +26,19 @@ type pile struct{ first, last uint8 }
 
 // deal puts the item at a place of the batch on its pile. It may call the user's hash.
 func (s *Set[T]) deal(d *deal, place int, item T) {
-	hash := s.hash(item)
-	sh := (*shard[T])(nil)
 	if d.tags == nil {
-		sh = s.shardOf(item, hash)
-	} else {
-		var to address
-		sh, to = s.addressInGroup(item, hash)
-		d.tags[place] = to.tag
+		sh, hash := s.locate(item)
+		d.add(place, hash, sh.number)
+		return
 	}
-	d.add(place, hash, sh.number)
+	sh, to := s.addressOf(item)
+	d.tags[place] = to.tag
+	d.add(place, to.hash, sh.number)
 }
 
 // add puts the item at a place of the batch on the pile of its shard.
-func (d *deal) add(place int, hash uint64, number uint16) {
-	d.hashes[place], d.shards[place] = uint32(hash), number
+func (d *deal) add(place int, hash uint32, number uint16) {
+	d.hashes[place], d.shards[place] = hash, number
 	p := number % uint16(len(d.piles))
 	d.put(&d.piles[p], uint8(place+1))
 	d.occupied |= 1 << p

@@ -24,7 +24,7 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	sh, to := s.addressOf(item, s.hash(item))
+	sh, to := s.addressOf(item)
 	s.fileIn(sh, item, to, d)
 }
 

@@ -4,12 +4,12 @@ package shard
 // meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
 // item that is not in processing has no effect but to be counted.
 func (s *Set[T]) Done(item T) {
-	hash := s.hash(item)
-	if sh := s.shardOf(item, hash); s.ages {
-		s.doneNow(sh, item, uint32(hash))
-	} else {
-		s.doneIn(sh, item, uint32(hash))
+	sh, hash := s.locate(item)
+	if s.ages {
+		s.doneNow(sh, item, hash)
+		return
 	}
+	s.doneIn(sh, item, hash)
 }
 
 // doneNow is doneIn by a clock that is read before. If that panics, the item is Done

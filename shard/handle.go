@@ -92,7 +92,9 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 
 // TryTake is [Set.Take] that does not wait: it reports false if nothing is ready.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
-	s.refreshForWork()
+	if s.ages {
+		s.refreshForWork()
+	}
 	if item, priority, h, ok = s.takeNow(); ok {
 		s.setWatchdog()
 	}
@@ -138,12 +140,13 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 // It calls the user's functions, and may read the clock, as an operation does at its
 // start.
 func (s *Set[T]) HandleOf(item T) Handle {
-	s.refreshForWork()
-	hash := s.hash(item)
-	sh := s.shardOf(item, hash)
+	if s.ages {
+		s.refreshForWork()
+	}
+	sh, hash := s.locate(item)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	id, e := sh.inProcessing(item, uint32(hash))
+	id, e := sh.inProcessing(item, hash)
 	if id == 0 {
 		return Handle{}
 	}

@@ -30,7 +30,7 @@ func (s *Set[T]) Crowded(item T) error {
 	if !s.crowded.Load() {
 		return nil
 	}
-	sh, _ := s.addressOf(item, s.hash(item))
+	sh, _ := s.addressOf(item)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.table != nil && uint32(sh.table.live) >= s.ids-reserve(s.ids)-1 {

@@ -288,7 +288,7 @@ func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 	if e.phase() == idle && !e.waiting() {
 		t.Fatalf("item %v is neither ready nor processing nor waiting, but not forgotten", e.item)
 	}
-	if home := sh.set.shardOf(e.item, sh.set.hash(e.item)); home != sh {
+	if home := sh.set.shardOf(e.item); home != sh {
 		t.Fatalf("item %v is in shard %d, but belongs to %d", e.item, sh.number, home.number)
 	}
 	deadline, filed := uint64(0), false

@@ -297,7 +297,7 @@ func newCheckedSet(t failer, config Config[int]) *checkedSet {
 	c.base, c.tick = c.set.time.nanoseconds(), time.Duration(c.set.time.tick)
 	config.Shards = len(c.set.shards)
 	c.model = newModel(config, func(item int) int {
-		return int(c.set.shardOf(item, c.set.hash(item)).number)
+		return int(c.set.shardOf(item).number)
 	})
 	return c
 }

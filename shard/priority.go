@@ -5,7 +5,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	sh, to := s.addressOf(item, s.hash(item))
+	sh, to := s.addressOf(item)
 	s.refresh()
 	r := s.request()
 	r.priority = priority

@@ -6,31 +6,34 @@ import (
 	"reflect"
 )
 
-// hash returns the seeded hash of item, which nobody outside the process can
-// predict: keys cannot be chosen to collide. Its low half finds the item within its
-// shard, its high half finds the shard.
+// locate returns the shard of item, and the hash that finds item within the shard. The
+// hash is seeded, and nobody outside the process can predict it: keys cannot be chosen
+// to collide. The half that locate does not return says which shard it is. With a route
+// function of the user's the shard follows from that alone, while the look-ups within
+// it still use the hash: a poor route makes shards uneven, never slow.
 //
 // It panics, in the caller's goroutine and before anything is locked or changed, if
 // item holds a dynamic value that cannot be hashed, such as a slice in an any.
-func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.seed, item) }
-
-// shardOf returns the shard of an item. With a route function of the user's, the
-// shard follows from that alone, but the look-ups within it still use the seeded
-// hash: a poor route makes shards uneven, never slow.
-func (s *Set[T]) shardOf(item T, hash uint64) *shard[T] {
+func (s *Set[T]) locate(item T) (sh *shard[T], hash uint32) {
+	seeded := maphash.Comparable(s.seed, item)
+	spread := seeded
 	if s.route != nil {
-		return s.shardAt(s.route(item))
+		spread = spreadOut(s.route(item))
 	}
-	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
-	return s.shard(int(number))
+	number, _ := bits.Mul32(uint32(spread>>32), uint32(len(s.shards)))
+	if sh = s.shards[number].Load(); sh == nil {
+		sh = s.makeShard(int(number))
+	}
+	return sh, uint32(seeded)
 }
+
+// spreadOut spreads what may be small numbers: Fibonacci hashing (Knuth, The Art of
+// Computer Programming, volume 3, 6.4).
+func spreadOut(route uint64) uint64 { return route * 0x9e3779b97f4a7c15 }
 
 // shardAt returns the shard for what a route function says.
 func (s *Set[T]) shardAt(route uint64) *shard[T] {
-	// Spread what may be small numbers: Fibonacci hashing (Knuth, The Art of
-	// Computer Programming, volume 3, 6.4).
-	hash := route * 0x9e3779b97f4a7c15
-	number, _ := bits.Mul32(uint32(hash>>32), uint32(len(s.shards)))
+	number, _ := bits.Mul32(uint32(spreadOut(route)>>32), uint32(len(s.shards)))
 	return s.shard(int(number))
 }
 

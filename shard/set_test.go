@@ -222,7 +222,7 @@ func TestTurnsBound(t *testing.T) {
 			gets, next := 0, 0
 			add := func() {
 				s.Add(next)
-				sh := s.shardOf(next, s.hash(next))
+				sh := s.shardOf(next)
 				ready[next] = added{int(sh.ready.fifo.length), gets}
 				next++
 			}
@@ -345,7 +345,7 @@ func TestFruitlessAddsYield(t *testing.T) {
 	merge := func(n int) (asked int) {
 		for range n {
 			hash := s.hash(1)
-			sh := s.shardOf(1, hash)
+			sh := s.shardOf(1)
 			if sh.addItem(1, &address{hash: uint32(hash)}, request{})&yields != 0 && s.lot.wokenWaits() {
 				asked++
 			}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"hash/maphash"
 	"sync"
 	"testing"
 
@@ -89,4 +90,13 @@ func madeShards[T comparable](s *Set[T]) (all []*shard[T]) {
 		all = append(all, sh)
 	}
 	return all
+}
+
+// hash returns the hash of an item, of which the low half finds it in its shard.
+func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.seed, item) }
+
+// shardOf returns the shard of an item.
+func (s *Set[T]) shardOf(item T) *shard[T] {
+	sh, _ := s.locate(item)
+	return sh
 }

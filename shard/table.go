@@ -102,10 +102,9 @@ const patience = 1 << 15
 // tired reports whether the table is empty and its storage should be given back:
 // at once after a burst that took more than 512 cells, for what growing again costs
 // is little beside the burst; otherwise now and then.
-func (t *table[T]) tired() bool {
-	if t.live > 0 {
-		return false
-	}
+func (t *table[T]) tired() bool { return t.live == 0 && t.hadEnough() }
+
+func (t *table[T]) hadEnough() bool {
 	cells := t.spread()
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
