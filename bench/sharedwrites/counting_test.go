@@ -24,11 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write counts.json")
 
-// manyShards is enough for two words of ready bits, whether a word serves 16 shards
-// or 64. defaultShards is what a queue has on two processors and more.
+// How many shards a queue has by default, with 2 to 8 processors, and with 32.
 const (
-	manyShards    = 128
 	defaultShards = 32
+	manyShards    = 128
 )
 
 // A way is one in which items are added, taken and ended.
@@ -173,7 +172,7 @@ func counted(traffic string, w way, shards, items int) sharedwrites.Count {
 			continue
 		case line.Scope == shared.Lane:
 			c.Lane += writes
-		case line.Scope == shared.Some && wordsOf(line.Name, lines) > 1:
+		case line.Scope == shared.Some && linesOf(line.Name, lines) > 1:
 			c.Some += writes
 		default:
 			c.All += writes
@@ -187,8 +186,9 @@ func counted(traffic string, w way, shards, items int) sharedwrites.Count {
 	return rounded(c)
 }
 
-// wordsOf returns how many lines of a kind were looked at.
-func wordsOf(name string, lines []shared.Line) (n int) {
+// linesOf returns how many lines of a kind were looked at. If it is one, all shards
+// share it, whatever the kind says.
+func linesOf(name string, lines []shared.Line) (n int) {
 	for _, line := range lines {
 		if line.Name == name {
 			n++
@@ -273,39 +273,28 @@ func nameOf(c sharedwrites.Count) string {
 	return fmt.Sprintf("%s, %s, %d shards, %s", c.Traffic, c.Way, c.Shards, c.Feature)
 }
 
-// meetsGoals holds a count to the goals: steady traffic and batches write nothing that
-// all shards share, and a near-empty queue does at most once for an item. Ready bits
-// count against them only where a queue has several words of them: a single word is
-// all that there is to say that a shard has become ready, or empty.
+// meetsGoals holds a count to the goals: what all shards share is written by no item,
+// but to wake a consumer; and no other line is written more than once for an item,
+// however empty the queue is. A feature may cost more, and docs/cores.md says what.
 func meetsGoals(t *testing.T, c sharedwrites.Count) {
 	none, name := 0.001, nameOf(c)
 	if c.Traffic == sharedwrites.Steady {
 		none = 0.1 // now and then the scheduler lets consumers empty a shard, or all
 	}
-	switch others := c.All - singleWord(c); {
+	switch {
 	case c.Feature != "":
 		return
 	case c.Traffic == sharedwrites.Sleeping: // a wake-up is 8 writes, for one item or for 64
-		assert.LessOrEqual(t, others, 8/float64(atOnce(c)), name)
+		assert.LessOrEqual(t, c.All, 8/float64(atOnce(c)), name)
 	default:
-		assert.LessOrEqual(t, others, none, name)
+		const uneven = 0.05 // how unevenly items fall on words
+		assert.LessOrEqual(t, c.All, none, name)
+		assert.LessOrEqual(t, c.Hottest, 1+uneven, name)
 	}
-	if c.Traffic == sharedwrites.NearEmpty && c.Some > 0 {
-		assert.LessOrEqual(t, c.Hottest, 1+none, name)
-	}
-	assert.LessOrEqual(t, c.Kinds["ready bits"], 2+none, "%s: each way, once", name)
+	assert.LessOrEqual(t, c.Kinds["ready bits"], 2+none, "%s: once each way", name)
 	if c.Traffic == sharedwrites.Full || c.Traffic == sharedwrites.Steady {
 		assert.LessOrEqual(t, c.Kinds["ready bits"], none, name)
 	}
-}
-
-// singleWord returns the writes to ready bits if they are on a line that all shards
-// share.
-func singleWord(c sharedwrites.Count) float64 {
-	if c.Some > 0 {
-		return 0
-	}
-	return c.Kinds["ready bits"]
 }
 
 func atOnce(c sharedwrites.Count) int {

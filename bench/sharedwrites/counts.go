@@ -20,8 +20,7 @@ type Count struct {
 	Shards  int
 	// Feature is what the queue is asked to keep beside its items.
 	Feature string `json:",omitempty"`
-	// All is the number of writes to words that all shards share. A word of ready
-	// bits is one of them if there is no other.
+	// All is the number of writes to words that all shards share.
 	All float64
 	// Some is the number of writes to words that some shards share, Lane to those
 	// that the consumers of a lane share.
