@@ -13,6 +13,7 @@ import (
 // report collects what is measured, in the order of the document.
 type report struct {
 	scale    scale
+	cpus     []int  // for the part that compares numbers of processors
 	images   string // directory
 	Machine  document.Machine
 	Sections []*section
@@ -65,7 +66,17 @@ func (r *report) note(outcomes ...outcome) []outcome {
 // Reached returns how many floors were reached.
 func (r *report) Reached() (n int) {
 	for _, v := range r.Verdicts {
-		if v.Reached == "reached" {
+		if v.Reached == reached {
+			n++
+		}
+	}
+	return n
+}
+
+// Aims returns how many floors there were to reach.
+func (r *report) Aims() (n int) {
+	for _, v := range r.Verdicts {
+		if v.aimed {
 			n++
 		}
 	}
@@ -92,6 +103,7 @@ func (r *report) tableWithoutRatios(caption string, outcomes ...outcome) {
 
 func (r *report) tableOfRatios(caption, dividend string, divisors []string, outcomes ...outcome) {
 	names := subjectNames(outcomes)
+	divisors = slices.DeleteFunc(slices.Clone(divisors), func(d string) bool { return !slices.Contains(names, d) })
 	t := table{Caption: caption, Header: append([]string{"work"}, names...)}
 	for _, divisor := range divisors {
 		t.Header = append(t.Header, fmt.Sprintf("%s ÷ %s", dividend, divisor))
