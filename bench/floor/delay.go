@@ -59,7 +59,7 @@ func (q *Queue[T]) expire() {
 	defer q.mu.Unlock()
 	for now := int64(time.Since(q.start) / tick); q.expired <= now; q.expired++ {
 		for i := range q.shards {
-			q.shards[i].expire(q.expired % ticks)
+			q.expireIn(&q.shards[i], q.expired%ticks)
 		}
 	}
 	if !q.stopped.Load() {
@@ -68,14 +68,14 @@ func (q *Queue[T]) expire() {
 	}
 }
 
-func (sh *shard[T]) expire(at int64) {
+func (q *Queue[T]) expireIn(sh *shard[T], at int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.delayed == nil {
 		return
 	}
 	for _, item := range sh.delayed[at] {
-		sh.pushLocked(item)
+		q.pushLocked(sh, item)
 	}
 	sh.delayed[at] = sh.delayed[at][:0]
 }

@@ -12,6 +12,7 @@ package floor
 import (
 	"context"
 	"hash/maphash"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ const (
 type Queue[T comparable] struct {
 	seed    maphash.Seed
 	shards  []shard[T]
+	ready   []row
+	lanes   [4]row // of turns
 	slots   uint64 // of a shard, less 1
 	start   time.Time
 	stopped atomic.Bool
@@ -63,11 +66,22 @@ type Queue[T comparable] struct {
 	expired int64
 }
 
+// rowBits is the number of shards of which a row says whether they have something ready.
+const rowBits = 16
+
+// A row is a word on a line of its own.
+type row struct {
+	atomic.Uint64
+	_ [56]byte
+}
+
 type shard[T comparable] struct {
-	mu    sync.Mutex
-	ready []T // a ring
-	head  int
-	count int
+	mu     sync.Mutex
+	number int
+	served int
+	ready  []T // a ring
+	head   int
+	count  int
 	// slots has what a look-up and a deadline touch, by hash.
 	slots   []slot
 	delayed *[ticks][]T
@@ -83,8 +97,9 @@ func New[T comparable](shards, items int) *Queue[T] {
 		perShard *= 2
 	}
 	q := &Queue[T]{seed: maphash.MakeSeed(), shards: make([]shard[T], shards), slots: uint64(perShard - 1), start: time.Now()}
+	q.ready = make([]row, (shards+rowBits-1)/rowBits)
 	for i := range q.shards {
-		q.shards[i].slots = make([]slot, perShard)
+		q.shards[i].number, q.shards[i].slots = i, make([]slot, perShard)
 	}
 	q.armed.Store(1 << 62)
 	return q
@@ -106,7 +121,7 @@ func (q *Queue[T]) Add(item T) {
 	sh, hash := q.at(item)
 	sh.mu.Lock()
 	q.touchLocked(sh, hash)
-	sh.pushLocked(item)
+	q.pushLocked(sh, item)
 	sh.mu.Unlock()
 }
 
@@ -121,49 +136,71 @@ func (q *Queue[T]) Done(item T) {
 // Get returns a ready item.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	var one [1]T
-	_, shutdown = q.get(one[:])
+	_, shutdown = q.get(one[:], nil)
 	return one[0], shutdown
 }
 
-// get takes what is ready, and at least one item.
-func (q *Queue[T]) get(dst []T) (n int, shutdown bool) {
-	for turn := here(); ; {
-		for range q.shards {
-			sh := &q.shards[turn%uint64(len(q.shards))]
-			if sh.mu.TryLock() {
-				n += sh.popLocked(dst[n:])
-				sh.mu.Unlock()
+// visits are the shards that a consumer took items from, if it wants to know.
+type visits []int
+
+// get takes what is ready, and at least one item, but no more than a batch.
+func (q *Queue[T]) get(dst []T, v *visits) (n int, shutdown bool) {
+	dst = dst[:min(len(dst), batch)]
+	turn := q.lane()
+	for n == 0 {
+		if n = q.takeFrom(turn, dst, v); n == 0 {
+			if q.stopped.Load() {
+				return 0, true
+			}
+			runtime.Gosched()
+		}
+	}
+	return n, false
+}
+
+// takeFrom goes round the shards that have something ready, once.
+func (q *Queue[T]) takeFrom(turn *atomic.Uint64, dst []T, v *visits) (n int) {
+	start := int(turn.Load())
+	for i := range q.ready {
+		row := (start/rowBits + i) % len(q.ready)
+		for word := q.ready[row].Load(); word != 0; {
+			// The first at or after the turn, or else the first.
+			bit := bits.TrailingZeros64(word)
+			if later := word &^ (1<<(start%rowBits) - 1); later != 0 {
+				bit = bits.TrailingZeros64(later)
+			}
+			word &^= 1 << bit
+			sh := &q.shards[row*rowBits+bit]
+			if !sh.mu.TryLock() {
+				continue
+			}
+			got := q.popLocked(sh, dst[n:])
+			over := sh.served%quantum == 0
+			sh.mu.Unlock()
+			if over {
+				turn.Store(uint64((sh.number + 1) % len(q.shards)))
+			}
+			if n += got; got > 0 && v != nil {
+				*v = append(*v, sh.number)
 			}
 			if n == len(dst) {
-				return n, false
+				return n
 			}
-			turn++
 		}
-		if n > 0 {
-			return n, false
-		}
-		if q.stopped.Load() {
-			return 0, true
-		}
-		runtime.Gosched()
 	}
+	return n
 }
 
-// gets counts the Gets of some goroutines.
-var gets [16]struct {
-	n atomic.Uint64
-	_ [120]byte
-}
-
-// here returns where a consumer begins to look: the goroutines of one place, by the
-// address of their stacks, go on together after some items.
-func here() uint64 {
+// lane returns the turn of some goroutines, by the addresses of their stacks.
+func (q *Queue[T]) lane() *atomic.Uint64 {
 	var local byte
-	place := uint64(uintptr(unsafe.Pointer(&local))) >> 11 * 0x9e3779b97f4a7c15 >> 60
-	return place*7 + gets[place].n.Add(1)/quantum
+	return &q.lanes[uint64(uintptr(unsafe.Pointer(&local)))>>11*0x9e3779b97f4a7c15>>62].Uint64
 }
 
-func (sh *shard[T]) pushLocked(item T) {
+func (q *Queue[T]) pushLocked(sh *shard[T], item T) {
+	if sh.count == 0 {
+		q.ready[sh.number/rowBits].Or(1 << (sh.number % rowBits))
+	}
 	if sh.count == len(sh.ready) {
 		grown := make([]T, max(8, 2*len(sh.ready)))
 		n := copy(grown, sh.ready[sh.head:])
@@ -174,12 +211,17 @@ func (sh *shard[T]) pushLocked(item T) {
 	sh.count++
 }
 
-func (sh *shard[T]) popLocked(dst []T) (n int) {
-	for n = 0; n < min(len(dst), quantum) && sh.count > 0; n++ {
+func (q *Queue[T]) popLocked(sh *shard[T], dst []T) (n int) {
+	most := min(len(dst), quantum-sh.served%quantum)
+	for n = 0; n < most && sh.count > 0; n++ {
 		dst[n] = sh.ready[sh.head]
 		sh.head = (sh.head + 1) & (len(sh.ready) - 1)
 		sh.count--
 	}
+	if n > 0 && sh.count == 0 {
+		q.ready[sh.number/rowBits].And(^uint64(1 << (sh.number % rowBits)))
+	}
+	sh.served += n
 	return n
 }
 
@@ -242,14 +284,18 @@ func (q *Queue[T]) AddBatch(items []T) {
 	q.byBatches(items, func(some []T) {
 		q.each(some, func(sh *shard[T], i int, hash uint64) {
 			q.touchLocked(sh, hash)
-			sh.pushLocked(some[i])
+			q.pushLocked(sh, some[i])
 		})
 	})
 }
 
 // GetBatch takes what is ready, and at least one item.
 func (q *Queue[T]) GetBatch(_ context.Context, dst []T) (n int, err error) {
-	if n, shutdown := q.get(dst); !shutdown {
+	return q.getBatch(dst, nil)
+}
+
+func (q *Queue[T]) getBatch(dst []T, v *visits) (n int, err error) {
+	if n, shutdown := q.get(dst, v); !shutdown {
 		return n, nil
 	}
 	return 0, context.Canceled
@@ -265,27 +311,31 @@ type ByClaims[T comparable] struct{ *Queue[T] }
 
 // Turn implements [workload.TurnQueue].
 func (q ByClaims[T]) Turn() (item T, shutdown bool) {
-	if item, shutdown = q.Get(); !shutdown {
-		q.end(1)
+	var one [1]T
+	var from [1]int
+	v := visits(from[:0])
+	if _, shutdown = q.get(one[:], &v); !shutdown {
+		q.end(v)
 	}
-	return item, shutdown
+	return one[0], shutdown
 }
 
 // TurnBatch implements [workload.TurnQueue].
-func (q ByClaims[T]) TurnBatch(ctx context.Context, dst []T) (n int, err error) {
-	if n, err = q.GetBatch(ctx, dst); err == nil {
-		q.end((n + quantum - 1) / quantum)
+func (q ByClaims[T]) TurnBatch(_ context.Context, dst []T) (n int, err error) {
+	var from [batch]int
+	v := visits(from[:0])
+	if n, err = q.getBatch(dst, &v); err == nil {
+		q.end(v)
 	}
 	return n, err
 }
 
-// end takes the locks of some shards, as the end of claims does.
-func (q ByClaims[T]) end(locks int) {
-	for turn := here(); locks > 0; locks-- {
-		sh := &q.shards[turn%uint64(len(q.shards))]
+// end takes the locks of the shards that claims came from.
+func (q ByClaims[T]) end(v visits) {
+	for _, number := range v {
+		sh := &q.shards[number]
 		sh.mu.Lock()
-		q.touchLocked(sh, turn)
+		q.touchLocked(sh, uint64(sh.head))
 		sh.mu.Unlock()
-		turn++
 	}
 }

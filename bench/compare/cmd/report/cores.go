@@ -91,7 +91,7 @@ func newCrowd(r *report, processors int) crowd {
 func (c crowd) comparison(how string, subjects []subject) comparison {
 	return comparison{
 		name:     fmt.Sprintf("Cores/cpu=%d/%s", c.processors, how),
-		title:    fmt.Sprintf("%d processors, %d × %d", c.processors, c.workers, c.workers),
+		title:    fmt.Sprintf("GOMAXPROCS %d, %d × %d", c.processors, c.workers, c.workers),
 		unit:     "ns/item",
 		subjects: subjects,
 	}
