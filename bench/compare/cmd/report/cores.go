@@ -67,7 +67,7 @@ func cores(r *report) {
 	}
 	r.tableWithoutRatios("million items per second, one by one", itemOutcomes...)
 	r.tableWithoutRatios("million items per second, in batches of 64", batchOutcomes...)
-	axes := figureAxes{x: "processors", y: "million items per second"}
+	axes := figureAxes{X: "processors", Y: "million items per second"}
 	r.plot("cores.svg", "Throughput against cores", axes, items)
 	r.plot("cores-batches.svg", "Throughput against cores, in batches of 64", axes, byBatches)
 }

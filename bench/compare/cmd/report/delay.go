@@ -30,7 +30,7 @@ func rescheduling(r *report) {
 	}
 	r.table("ns for each AddAfter", outcomes...)
 	r.plot("pending.svg", "AddAfter against waiting items", figureAxes{
-		x: "waiting items", y: "ns for each AddAfter",
+		X: "waiting items", Y: "ns for each AddAfter",
 	}, lines)
 }
 
@@ -129,12 +129,12 @@ func lateness(r *report) {
 		name := engineName(e.Name, e.Shards)
 		late := latenessOf(r, e, delays)
 		t.Rows = append(t.Rows, latenessRow(name, late))
-		lines.distribution(name, milliseconds(late))
+		lines.Distribution(name, milliseconds(late))
 	}
 	r.section("Lateness", latenessText)
 	r.addTable(t)
 	r.plot("lateness.svg", "Lateness of delayed items", figureAxes{
-		x: "ms after the deadline (logarithmic from 0.1)", y: "share of items",
+		X: "ms after the deadline (logarithmic from 0.1)", Y: "share of items",
 	}, lines)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardq/shardq/bench/compare/internal/document"
+	"github.com/shardq/shardq/bench/compare/internal/plots"
 )
 
 // report collects what is measured, in the order of the document.
@@ -147,8 +148,8 @@ func (o outcome) ratioCell(dividend, divisor string) string {
 	return "**" + spreadOf(ratios(o.values[dividend], o.values[divisor])).String() + "**"
 }
 
-func (r *report) plot(name, title string, axes figureAxes, lines *curves) {
-	err := drawCurves(filepath.Join(r.images, name), title, axes, lines)
+func (r *report) plot(name, title string, axes figureAxes, lines curves) {
+	err := plots.Draw(filepath.Join(r.images, name), title, axes, lines.Lines, colorOf)
 	if err != nil {
 		r.failed = append(r.failed, fmt.Errorf("plot %s: %w", name, err))
 		return

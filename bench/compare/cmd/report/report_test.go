@@ -157,7 +157,7 @@ func TestTheDocumentShowsWhatWasMeasured(t *testing.T) {
 	lines := newCurves()
 	lines.add(1, o)
 	lines.add(8, o)
-	r.plot("some.svg", "A plot", figureAxes{"x", "y"}, lines)
+	r.plot("some.svg", "A plot", figureAxes{X: "x", Y: "y"}, lines)
 	file := filepath.Join(directory, "benchmarks.md")
 	const part = "\n<!-- kept:begin -->\n## By hand\n<!-- kept:end -->\n"
 	require.NoError(t, os.WriteFile(file, []byte("what is written anew\n"+part), 0o600))

@@ -115,7 +115,7 @@ func againstProducers(r *report) {
 		lines.add(float64(workers), r.rate(closed(r, keys, workers)))
 	}
 	r.plot("producers.svg", "Throughput against producers", figureAxes{
-		x: "producers, and as many consumers", y: "million items per second",
+		X: "producers, and as many consumers", Y: "million items per second",
 	}, lines)
 }
 
@@ -133,7 +133,7 @@ func againstShards(r *report) {
 		lines.add(float64(shards), r.rate(c))
 	}
 	r.plot("shards.svg", "Throughput against shards, 8 producers and 8 consumers", figureAxes{
-		x: "shards", y: "million items per second",
+		X: "shards", Y: "million items per second",
 	}, lines)
 }
 
