@@ -1,7 +1,7 @@
 // Command report measures shardq beside the queues that people use, and writes
 // what came of it as a document with tables and plots.
 //
-//	go run ./cmd/report              the whole report, into docs/benchmarks.md: HOWLONG
+//	go run ./cmd/report              the whole report, into docs/benchmarks.md: most of an hour
 //	go run ./cmd/report -quick       small sizes and few rounds, into a temporary directory
 //	go run ./cmd/report -only LIST   some parts, into a temporary directory
 //	go run ./cmd/report -cpu LIST    throughput against cores, into a temporary directory
@@ -75,7 +75,7 @@ func run(quick bool, rounds int, only, cpu, out string) error {
 	return nil
 }
 
-// outputFile finds a fault with the output before a quarter of an hour has gone by.
+// outputFile finds a fault with the output before most of an hour has gone by.
 // What is not the whole report does not overwrite the document unless told to.
 func outputFile(partial bool, out string) (string, error) {
 	if out == "" && partial {
