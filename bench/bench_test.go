@@ -49,13 +49,17 @@ func BenchmarkFloor(b *testing.B) { suite.Floor(b, workload.Strings) }
 
 func BenchmarkOpen(b *testing.B) { suite.Open(b, engine.Both[string](), workload.Strings) }
 
-func BenchmarkClosed(b *testing.B) { suite.Closed(b, append(withClaims(), floors()...), workload.Strings) }
+func BenchmarkClosed(b *testing.B) {
+	suite.Closed(b, append(withClaims(), floors()...), workload.Strings)
+}
 
 func BenchmarkBatches(b *testing.B) {
 	suite.Batches(b, append(withClaims(), floors()...), workload.Strings)
 }
 
-func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, append(engine.Both[string](), floors()[0]), workload.Strings) }
+func BenchmarkAddAfter(b *testing.B) {
+	suite.AddAfter(b, append(engine.Both[string](), floors()[0]), workload.Strings)
+}
 
 func BenchmarkDelayedCycle(b *testing.B) {
 	suite.DelayedCycle(b, append(engine.Both[string](), floors()[0]), workload.Strings)

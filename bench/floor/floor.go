@@ -34,7 +34,7 @@ func Engine[T comparable](shards, items int) workload.Engine[T] {
 // Claims returns the engine of such queues whose consumers use claims.
 func Claims[T comparable](shards, items int) workload.Engine[T] {
 	return workload.Engine[T]{
-		Name:   "floor, claims",
+		Name:   "floor-claims",
 		Shards: shards,
 		New:    func() workload.Queue[T] { return ByClaims[T]{New[T](shards, items)} },
 	}

@@ -42,7 +42,7 @@ var (
 
 const (
 	theFloor    = "floor"
-	floorClaims = "floor, claims"
+	floorClaims = "floor-claims"
 )
 
 // floors are the floors for so many items.

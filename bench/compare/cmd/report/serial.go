@@ -38,7 +38,7 @@ waits. *Alone* means that the item is the only one in the queue; *beside a backl
 so that tables and sets are as large as the number of keys. Keys: strings of 30 bytes, a struct of two strings
 (controller-runtime's ` + "`reconcile.Request`" + `), uint64. The *floor* is three hashes, three uncontended locks and three
 operations of a Go map, and nothing else: what three calls cost a queue that hashes once, locks once and looks up once in
-each. A queue comes below it only by doing without one of these. *Floor, claims* is one hash and three locks (` + "`bench/floor`" + `).`
+each. A queue comes below it only by doing without one of these. *Floor-claims* is one hash and three locks (` + "`bench/floor`" + `).`
 
 // cycleAlone also measures the floors: that of Get and Done, and that of claims.
 func cycleAlone[T comparable](r *report, kind string, keys []T) comparison {
