@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/bench/engine"
+	"github.com/shardq/shardq/bench/floor"
 	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/limiter"
@@ -24,6 +25,12 @@ var large = flag.Bool("large", false, "measure memory and the garbage collector 
 // withClaims returns the engines, and shardq used by claims.
 func withClaims() []workload.Engine[string] {
 	return append(engine.Both[string](), engine.Claims[string](engine.DefaultShards()), engine.Claims[string](1))
+}
+
+// floors returns what takes the same locks, and misses the same cache lines.
+func floors() []workload.Engine[string] {
+	shards, items := engine.DefaultShards(), 1<<20
+	return []workload.Engine[string]{floor.Engine[string](shards, items), floor.Claims[string](shards, items)}
 }
 
 func BenchmarkCycle(b *testing.B) {
@@ -42,16 +49,20 @@ func BenchmarkFloor(b *testing.B) { suite.Floor(b, workload.Strings) }
 
 func BenchmarkOpen(b *testing.B) { suite.Open(b, engine.Both[string](), workload.Strings) }
 
-func BenchmarkClosed(b *testing.B) { suite.Closed(b, withClaims(), workload.Strings) }
-
-func BenchmarkBatches(b *testing.B) {
-	suite.Batches(b, withClaims(), workload.Strings)
+func BenchmarkClosed(b *testing.B) {
+	suite.Closed(b, append(withClaims(), floors()...), workload.Strings)
 }
 
-func BenchmarkAddAfter(b *testing.B) { suite.AddAfter(b, engine.Both[string](), workload.Strings) }
+func BenchmarkBatches(b *testing.B) {
+	suite.Batches(b, append(withClaims(), floors()...), workload.Strings)
+}
+
+func BenchmarkAddAfter(b *testing.B) {
+	suite.AddAfter(b, append(engine.Both[string](), floors()[0]), workload.Strings)
+}
 
 func BenchmarkDelayedCycle(b *testing.B) {
-	suite.DelayedCycle(b, engine.Both[string](), workload.Strings)
+	suite.DelayedCycle(b, append(engine.Both[string](), floors()[0]), workload.Strings)
 }
 
 func BenchmarkLateness(b *testing.B) { suite.Lateness(b, engine.Both[uint64]()) }

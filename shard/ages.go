@@ -1,6 +1,6 @@
 package shard
 
-import "sync/atomic"
+import "github.com/shardq/shardq/internal/shared"
 
 // How the queue knows since when an item is in its state, if it is asked to (Config.Ages):
 // each item gets a stamp when it becomes ready and when it is handed out, in a column of
@@ -17,10 +17,10 @@ import "sync/atomic"
 type pulse struct {
 	// now is the last reading in nanoseconds: the start of its tick, or, with metrics,
 	// the moment itself.
-	now atomic.Uint64
+	now shared.Uint64[shared.Clock]
 	// live is the tick of the reading while that is the present, as far as the driver
 	// knows, and 0 once it has passed.
-	live  atomic.Uint64
+	live  shared.Uint64[shared.Clock]
 	crowd crowd
 	_     [64 - 16 - 32]byte
 }

@@ -1,6 +1,6 @@
 package shard
 
-import "sync/atomic"
+import "github.com/shardq/shardq/internal/shared"
 
 // How a pulse is kept fine enough to measure with, where metrics are kept: as long as few
 // operations come, each reads the clock. When they are many, one of them does, and the others
@@ -26,11 +26,11 @@ import "sync/atomic"
 type crowd struct {
 	// interval is how many Gets and Dones a shard has for each reading; 0 while each operation
 	// reads.
-	interval atomic.Uint32
+	interval shared.Uint32[shared.Clock]
 	// tick is that in which readings are counted, and alone and shared how many there may be in
 	// one.
-	tick          atomic.Uint64
-	readings      atomic.Uint32
+	tick          shared.Uint64[shared.Clock]
+	readings      shared.Uint32[shared.Clock]
 	alone, shared uint32
 }
 

@@ -1,10 +1,10 @@
 package shard
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // driver wakes for the earliest deadline of all shards. There is one for a queue,
@@ -21,10 +21,10 @@ type driver[T comparable] struct {
 	// armed is the tick that the timer is set for: never when it is not set. It
 	// is at or before every filed deadline, or somebody who will change that
 	// holds the baton.
-	armed atomic.Uint64
-	baton atomic.Uint32 // one of the states below
+	armed shared.Uint64[shared.Timer]
+	baton shared.Uint32[shared.Timer] // one of the states below
 	// looks counts the driver's looks at the clock: see reading.
-	looks atomic.Uint32
+	looks shared.Uint32[shared.Timer]
 	// timer belongs to the holder of the baton.
 	timer clock.Timer
 	// gone is closed when baton becomes stopped.

@@ -45,11 +45,17 @@ type litmus[W world] struct {
 	outcomes verdicts
 }
 
+// A locker is a lock, of any of the types that a shard's lock may have.
+type locker interface {
+	sync.Locker
+	TryLock() bool
+}
+
 // A world has a set in it.
-type world interface{ mutexes() []*sync.Mutex }
+type world interface{ mutexes() []locker }
 
 // mutexes returns the locks of all shards.
-func (s *Set[T]) mutexes() (all []*sync.Mutex) {
+func (s *Set[T]) mutexes() (all []locker) {
 	for i := range s.shards {
 		all = append(all, &s.shard(i).mu)
 	}
@@ -309,7 +315,7 @@ func (s *stage[W]) playOvertaken(w W, order []int, ahead int) {
 }
 
 // hold takes all locks, and lets actor i begin and pass some of them.
-func (s *stage[W]) hold(w W, i, ahead int) (locks []*sync.Mutex) {
+func (s *stage[W]) hold(w W, i, ahead int) (locks []locker) {
 	s.begin(w, false)
 	locks = w.mutexes()
 	for _, lock := range locks {
@@ -334,7 +340,7 @@ func (s *stage[W]) start(i int) {
 
 // stepOn lets who waits for one of the locks have it, once: behind it queues somebody
 // who takes it back.
-func (s *stage[W]) stepOn(locks []*sync.Mutex) {
+func (s *stage[W]) stepOn(locks []locker) {
 	var back sync.WaitGroup
 	for _, lock := range locks {
 		back.Go(lock.Lock)
@@ -345,9 +351,9 @@ func (s *stage[W]) stepOn(locks []*sync.Mutex) {
 }
 
 // handOver unlocks the locks, in such a way that each goes through its queue at once.
-func (s *stage[W]) handOver(locks []*sync.Mutex) {
+func (s *stage[W]) handOver(locks []locker) {
 	s.watch.wait() // or nobody starves
-	var again []*sync.Mutex
+	var again []locker
 	for _, lock := range locks {
 		lock.Unlock()
 		if lock.TryLock() { // before the first in the queue, who will not have that again

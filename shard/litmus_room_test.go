@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,7 +35,7 @@ func newHouse(t failer, round int, config Config[int]) *house {
 }
 
 // mutexes includes that of the line.
-func (h *house) mutexes() []*sync.Mutex { return append(h.Set.mutexes(), h.room.Line()) }
+func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.room.Line()) }
 
 func fullHouse(t failer) func(round int) *house {
 	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }

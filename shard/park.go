@@ -1,6 +1,6 @@
 package shard
 
-import "sync/atomic"
+import "github.com/shardq/shardq/internal/shared"
 
 // How consumers sleep and wake. It is an eventcount with a throttle like that of
 // the Go scheduler's worker threads (runtime/proc.go, "Worker thread
@@ -25,10 +25,10 @@ import "sync/atomic"
 // the scheduler, and the woken found the item gone.
 type lot struct {
 	// parked counts the consumers between announcing and waking.
-	parked atomic.Int32
+	parked shared.Int32[shared.Parking]
 	// searching is true while the token is out: in the channel, or in the hands
 	// of a consumer that has not yet looked for an item.
-	searching atomic.Bool
+	searching shared.Bool[shared.Parking]
 	// token has room for the one token, so that sending it never blocks. Its
 	// queue of receivers is the list of sleepers, in their order; it belongs to
 	// this queue alone, so that a testing/synctest bubble can own it.
@@ -48,6 +48,7 @@ func (s *Set[T]) wake() {
 func (s *Set[T]) sendToken() {
 	if !s.lot.searching.Load() && s.lot.searching.CompareAndSwap(false, true) {
 		s.lot.token <- struct{}{}
+		shared.Passed[shared.Parking](s.lot.token)
 	}
 }
 
@@ -110,10 +111,12 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	}
 	if cancel == nil { // a plain receive is cheaper than a select
 		<-s.lot.token
+		shared.Passed[shared.Parking](s.lot.token)
 		return searcher
 	}
 	select {
 	case <-s.lot.token:
+		shared.Passed[shared.Parking](s.lot.token)
 		return searcher
 	case <-cancel:
 		return canceledAsleep

@@ -1,6 +1,6 @@
 package shard
 
-import "sync/atomic"
+import "github.com/shardq/shardq/internal/shared"
 
 // The ready bits say which shards have something ready, so that a Get need not look
 // into each. There is one for each shard. It changes only under the shard's lock, in the
@@ -19,7 +19,7 @@ const wordBits = 64
 
 // readyRow has the ready bits of rowBits shards.
 type readyRow struct {
-	bits atomic.Uint64
+	bits shared.Uint64[shared.Ready]
 	_    [len(cacheLine{}) - 8]byte
 }
 

@@ -1,6 +1,6 @@
 package shard
 
-import "sync/atomic"
+import "github.com/shardq/shardq/internal/shared"
 
 // The groups of a shard from which something may be handed out stand in a ring and take turns:
 // each is handed out as much as it weighs, and then it is the next one's turn. Who comes
@@ -149,7 +149,9 @@ func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 // A holdCount counts the groups of a set that are held back, and the changes of that count, in one
 // word: whoever reads the same word twice knows that no group was held back or freed
 // between. It is written under the shards' locks, and read without.
-type holdCount struct{ word atomic.Uint64 }
+type holdCount struct {
+	word shared.Uint64[shared.Throttled]
+}
 
 // oneChange is added for each change, to the half of the word above the count.
 const oneChange = 1 << 32

@@ -4,13 +4,13 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // Config says how a [Set] behaves. Package shardq documents the fields, fills in
@@ -133,7 +133,7 @@ type cacheLine [64]byte
 // of its own. A test asserts the layout.
 type shard[T comparable] struct {
 	// mu guards all fields below but next and the two fixed ones.
-	mu sync.Mutex
+	mu shared.Mutex[shared.Lock]
 	// ready has what is ready, and counts what is in processing; nothing if there
 	// are groups, because each has a run queue of its own.
 	ready runQueue[T]
@@ -157,7 +157,7 @@ type shard[T comparable] struct {
 
 	// next is the tick at which the wheel wants to be advanced, never if it is
 	// empty. It is written under mu and read by the driver without.
-	next atomic.Uint64
+	next shared.Uint64[shared.Deadline]
 	set  *Set[T]
 	// groups has the groups; nil while there are none.
 	groups *groups[T]

@@ -2,8 +2,9 @@ package shard
 
 import (
 	"math/bits"
-	"sync/atomic"
 	"unsafe"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // quantum is the number of items that a shard hands out in its turn. Staying with
@@ -15,12 +16,12 @@ const quantum = 8
 // all, consumers on different cores met in one shard, for Get and again for Done.
 type lane struct {
 	// turn is the number of the shard whose turn it is.
-	turn atomic.Uint32
+	turn shared.Uint32[shared.Turn]
 	// gets counts the Gets, and passedOver is the shard whose turn it is for those that
 	// pass by the higher levels: see urgency.
-	gets, passedOver atomic.Uint32
+	gets, passedOver shared.Uint32[shared.Turn]
 	// retries and backedOff count what Metrics calls so.
-	retries, backedOff atomic.Uint64
+	retries, backedOff shared.Uint64[shared.Turn]
 	_                  [32]byte
 }
 

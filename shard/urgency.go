@@ -3,7 +3,8 @@ package shard
 import (
 	"math"
 	"math/bits"
-	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // Priorities across shards. So that a Get need not look into every shard for the highest
@@ -47,16 +48,16 @@ type urgency struct {
 	above side
 	below side
 	// low has a bit for each shard that serves a level below 0.
-	low []atomic.Uint64
+	low []shared.Uint64[shared.PriorityShards]
 }
 
 // A side of the board has the classes of one sign, by their distance from 0.
 type side struct {
 	// present has a bit for each class that has a bit, or had one; beyond word last there
 	// was none. It is -1 while there was none at all.
-	present [(classes + 63) / 64]atomic.Uint64
-	last    atomic.Int32
-	shards  []atomic.Uint64
+	present [(classes + 63) / 64]shared.Uint64[shared.Priorities]
+	last    shared.Int32[shared.Priorities]
+	shards  []shared.Uint64[shared.PriorityShards]
 }
 
 // needUrgency makes sure that a set of several shards has a board.
@@ -67,16 +68,16 @@ func (s *Set[T]) needUrgency() {
 }
 
 func newUrgency(words int) *urgency {
-	u := &urgency{low: make([]atomic.Uint64, words)}
+	u := &urgency{low: make([]shared.Uint64[shared.PriorityShards], words)}
 	for _, s := range []*side{&u.above, &u.below} {
-		s.shards = make([]atomic.Uint64, classes*words)
+		s.shards = make([]shared.Uint64[shared.PriorityShards], classes*words)
 		s.last.Store(-1)
 	}
 	return u
 }
 
 // of returns the words of a class.
-func (s *side) of(distance, words int) []atomic.Uint64 {
+func (s *side) of(distance, words int) []shared.Uint64[shared.PriorityShards] {
 	return s.shards[distance*words : (distance+1)*words]
 }
 
@@ -215,7 +216,7 @@ func (s *Set[T]) lockNotLow(u *urgency, start uint32) *shard[T] {
 
 // lockAmong is lockReady for the shards that have a bit in a set, or, if without is all
 // ones, for those that have none there.
-func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard[T] {
+func (s *Set[T]) lockAmong(set []shared.Uint64[shared.PriorityShards], without uint64, start uint32) *shard[T] {
 	var first *shard[T]
 	word := int(start / 64)
 	from := uint64(1)<<(start%64) - 1

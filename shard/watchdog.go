@@ -2,7 +2,8 @@ package shard
 
 import (
 	"sync"
-	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // A watchdog finds items that have been in processing for long, and tells a hook of each,
@@ -16,13 +17,13 @@ type watchdog[T comparable] struct {
 	hook  func(Info[T])
 	// next is when the driver is to look; never if nothing is in processing that was
 	// not told of.
-	next atomic.Uint64
+	next shared.Uint64[shared.Timer]
 
 	mu sync.Mutex
 	// found are the items that the hook is still to be told of, and pending says that
 	// there are some.
 	found   []Info[T]
-	pending atomic.Bool
+	pending shared.Bool[shared.Timer]
 	// closed says that a shutdown has begun: nothing is found any more.
 	closed bool
 }

@@ -11,11 +11,21 @@ import (
 
 // Shardq returns the engine of shardq's queues with so many shards.
 func Shardq[T comparable](shards int) workload.Engine[T] {
+	return of("shardq", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return q })
+}
+
+// Claims returns the engine of shardq's queues whose consumers use claims.
+func Claims[T comparable](shards int) workload.Engine[T] {
+	return of("claims", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return WithClaims[T]{q} })
+}
+
+// of returns an engine that drives shardq's queues in some way.
+func of[T comparable](name string, shards int, drive func(*shardq.Queue[T]) workload.Queue[T]) workload.Engine[T] {
 	return workload.Engine[T]{
-		Name:   "shardq",
+		Name:   name,
 		Shards: shards,
 		New: func() workload.Queue[T] {
-			return shardq.Must(shardq.Options[T]{Shards: shards})
+			return drive(shardq.Must(shardq.Options[T]{Shards: shards}))
 		},
 	}
 }

@@ -37,6 +37,29 @@ func (p *Pending[T]) Reschedule(calls int) time.Duration {
 	return time.Since(start)
 }
 
+// NewPendingBatches makes every key wait in the queue, for 1000 to 2000 hours, as many
+// keys for the same time as a batch has.
+func NewPendingBatches[T comparable](q DelayingBatchQueue[T], keys []T) *Pending[T] {
+	p := &Pending[T]{queue: q, keys: Shuffled(keys)}
+	p.RescheduleBatches(len(keys))
+	return p
+}
+
+// RescheduleBatches is Reschedule by batches. The keys must have been made to wait by
+// NewPendingBatches. It makes as many calls as are needed for so many keys.
+func (p *Pending[T]) RescheduleBatches(keys int) time.Duration {
+	q := p.queue.(DelayingBatchQueue[T])
+	start := time.Now()
+	for keys > 0 {
+		position := p.calls % len(p.keys)
+		n := min(batchSize, keys, len(p.keys)-position)
+		q.AddBatchAfter(p.keys[position:position+n], pendingDelay(position/batchSize, p.calls/len(p.keys)))
+		p.calls += n
+		keys -= n
+	}
+	return time.Since(start)
+}
+
 // pendingDelay spreads the positions evenly over the second 1000 hours, in no
 // order, less a second for each round.
 func pendingDelay(position, round int) time.Duration {

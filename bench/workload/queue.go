@@ -37,6 +37,12 @@ type BatchQueue[T comparable] interface {
 	DoneBatch(items []T)
 }
 
+// A DelayingBatchQueue is a Queue that can add many items later, in one call.
+type DelayingBatchQueue[T comparable] interface {
+	DelayingQueue[T]
+	AddBatchAfter(items []T, duration time.Duration)
+}
+
 // An Engine makes the queues of one kind.
 type Engine[T comparable] struct {
 	// Name is the engine's name in reports: shardq, client-go.

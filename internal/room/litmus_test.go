@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // TestLitmusWatermarksAtRest: one raises the number to the high watermark, and another lowers
@@ -12,8 +14,9 @@ import (
 // was told last is so, whoever of the two left it to the other (C41). They meet in a loop of
 // their own, since the window is a few nanoseconds wide.
 func TestLitmusWatermarksAtRest(t *testing.T) {
-	var held, met atomic.Int64
-	held.Store(1)
+	var held shared.Int64[shared.Held]
+	var met atomic.Int64
+	held.Add(1)
 	n, wrong, pause := rounds(t, 1_000_000), 0, 0
 	w := watermarks{low: 1, high: 2, hook: func(high bool) {
 		for i := 0; high && i < pause; i++ {

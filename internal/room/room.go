@@ -7,7 +7,8 @@ import (
 	"errors"
 	"math"
 	"sync"
-	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // ErrClosed is what [Room.Wait] returns once the room is closed.
@@ -28,11 +29,11 @@ var ErrClosed = errors.New("room is closed")
 // looks at held. One of the looks comes last.
 type Room struct {
 	capacity int64
-	held     atomic.Int64
+	held     shared.Int64[shared.Held]
 	// exceeded counts how often something was taken in beyond the capacity.
-	exceeded atomic.Uint64
+	exceeded shared.Uint64[shared.Held]
 	// lined is the length of the line, with whoever is on the way.
-	lined atomic.Int32
+	lined shared.Int32[shared.Held]
 	level watermarks
 
 	mu    sync.Mutex // guards the fields below

@@ -1,6 +1,10 @@
 package room
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
+)
 
 // watermarks tell a hook when the weight that is held has risen to high, and when it has
 // fallen to low after that: in turn, one call at a time.
@@ -16,7 +20,7 @@ type watermarks struct {
 }
 
 // look tells the hook what there is to tell. It is to be called with no lock held.
-func (w *watermarks) look(held *atomic.Int64) {
+func (w *watermarks) look(held *shared.Int64[shared.Held]) {
 	if w.hook == nil {
 		return
 	}
@@ -34,7 +38,7 @@ func (w *watermarks) due(held int64) bool {
 }
 
 // tell is called with the baton. The hook may panic.
-func (w *watermarks) tell(held *atomic.Int64) {
+func (w *watermarks) tell(held *shared.Int64[shared.Held]) {
 	defer w.busy.Store(false)
 	for w.due(held.Load()) {
 		high := !w.told.Load()

@@ -61,12 +61,12 @@ func subjects[T comparable](engines []workload.Engine[T], keys int, measure func
 
 func engineName(engine string, shards int) string {
 	switch {
-	case engine != "shardq":
+	case engine != "shardq" && engine != "claims":
 		return engine
 	case shards == 1:
-		return "shardq, 1 shard"
+		return engine + ", 1 shard"
 	default:
-		return fmt.Sprintf("shardq, %d shards", shards)
+		return fmt.Sprintf("%s, %d shards", engine, shards)
 	}
 }
 

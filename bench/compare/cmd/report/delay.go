@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/bench/compare"
+	"github.com/shardq/shardq/bench/engine"
 	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
 )
@@ -29,7 +30,7 @@ func rescheduling(r *report) {
 	}
 	r.table("ns for each AddAfter", outcomes...)
 	r.plot("pending.svg", "AddAfter against waiting items", figureAxes{
-		x: "waiting items", y: "ns for each AddAfter",
+		X: "waiting items", Y: "ns for each AddAfter",
 	}, lines)
 }
 
@@ -37,26 +38,58 @@ const reschedulingText = `One goroutine calls AddAfter for items that wait alrea
 a little, so that no call can be ignored. *0 waiting* is one item alone: its deadline is the earliest of all each time, so every call
 moves the timer that the queue sleeps on. client-go and the baseline only put the call into a channel, and one goroutine works it off;
 controller-runtime's queue only appends it to a buffer, which is worked off behind the caller's back and is not all in these times.
-*time.AfterFunc* is a map of timers under a mutex. go-zero's wheel is measured up to 100k.`
+*time.AfterFunc* is a map of timers under a mutex. go-zero's wheel is measured up to 100k. *AddBatchAfter* is
+shardq with 64 items in a call, which all get the same deadline. *Floor* reads the clock, takes a lock and writes a line, and with
+*0 waiting* moves a timer of the runtime each time (` + "`bench/floor`" + `).`
 
 func reschedule(r *report, pending int) comparison {
 	keys := workload.Strings(max(pending, 1))
-	c := comparison{
-		name:  "AddAfter/pending=" + suite.Count(pending),
-		title: fmt.Sprintf("AddAfter, %s waiting", suite.Count(pending)),
-		unit:  "ns/item",
-		subjects: subjects(delaying[string](), pending, func(e workload.Engine[string]) float64 {
-			q := e.New().(workload.DelayingQueue[string])
-			defer q.ShutDown()
-			waiting := workload.NewPending(q, keys)
-			runtime.GC()
-			return perItem(waiting.Reschedule(r.scale.reschedules), r.scale.reschedules)
-		}),
+	measure := func(e workload.Engine[string]) float64 {
+		q := e.New().(workload.DelayingQueue[string])
+		defer q.ShutDown()
+		waiting := workload.NewPending(q, keys)
+		runtime.GC()
+		return perItem(waiting.Reschedule(r.scale.reschedules), r.scale.reschedules)
 	}
-	if pending == 1_000_000 {
-		c.floors = []floor{{subject: defaultShardq, atLeast: 6}}
+	c := comparison{
+		name:     "AddAfter/pending=" + suite.Count(pending),
+		title:    fmt.Sprintf("AddAfter, %s waiting", suite.Count(pending)),
+		unit:     "ns/item",
+		subjects: subjects(append(delaying[string](), floors[string](len(keys))[0]), pending, measure),
+	}
+	if pending > 0 {
+		c.subjects = append(c.subjects, rescheduleBatches(r, keys)...)
+	}
+	switch pending {
+	case 0:
+		c.floors = []floor{{subject: defaultShardq, atLeast: 1, bench: theFloor}}
+	case 1_000_000:
+		c.floors = []floor{
+			{subject: defaultShardq, atLeast: 3, bench: theFloor},
+			{subject: batchesAfter, atLeast: 5, bench: floorBatches},
+		}
 	}
 	return c
+}
+
+// batchesAfter is the subject that calls AddBatchAfter.
+const batchesAfter = "AddBatchAfter"
+
+// rescheduleBatches does so with AddBatchAfter, 64 items in a call.
+func rescheduleBatches(r *report, keys []string) []subject {
+	engines := []workload.Engine[string]{engine.Shardq[string](engine.DefaultShards()), floors[string](len(keys))[0]}
+	both := subjects(engines, len(keys), func(e workload.Engine[string]) float64 {
+		q := e.New().(workload.DelayingBatchQueue[string])
+		defer q.ShutDown()
+		waiting := workload.NewPendingBatches(q, keys)
+		runtime.GC()
+		return perItem(waiting.RescheduleBatches(r.scale.reschedules), r.scale.reschedules)
+	})
+	both[0].name, both[1].name = batchesAfter, floorBatches
+	for i := range both {
+		both[i].label += "/batch=64"
+	}
+	return both
 }
 
 func delayedCycle(r *report) {
@@ -68,14 +101,14 @@ func delayedCycle(r *report) {
 		name:  "DelayedCycle/items=" + suite.Count(n),
 		title: fmt.Sprintf("delayed cycle, %s items within %v", suite.Count(n), within),
 		unit:  "ns/item",
-		subjects: subjects(append(measured[string](), compare.AfterFunc[string](), compare.GoZero[string]()), n,
+		subjects: subjects(append(measured[string](), compare.AfterFunc[string](), compare.GoZero[string](), floors[string](n)[0]), n,
 			func(e workload.Engine[string]) float64 {
 				q := e.New().(workload.DelayingQueue[string])
 				return perItem(workload.DelayedCycle(q, keys, delays, workers), n)
 			}),
 	}
 	if n == fullScale.delayed {
-		c.floors = []floor{{subject: defaultShardq, atLeast: 6}}
+		c.floors = []floor{{subject: defaultShardq, atLeast: 5, bench: theFloor}}
 	}
 	r.section("The delayed cycle", fmt.Sprintf(delayedText, workers, workers, perItem(within, n)))
 	r.table("ns for each item", r.compare(c))
@@ -96,12 +129,12 @@ func lateness(r *report) {
 		name := engineName(e.Name, e.Shards)
 		late := latenessOf(r, e, delays)
 		t.Rows = append(t.Rows, latenessRow(name, late))
-		lines.distribution(name, milliseconds(late))
+		lines.Distribution(name, milliseconds(late))
 	}
 	r.section("Lateness", latenessText)
 	r.addTable(t)
 	r.plot("lateness.svg", "Lateness of delayed items", figureAxes{
-		x: "ms after the deadline (logarithmic from 0.1)", y: "share of items",
+		X: "ms after the deadline (logarithmic from 0.1)", Y: "share of items",
 	}, lines)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
+	benchfloor "github.com/shardq/shardq/bench/floor"
 	"github.com/shardq/shardq/bench/workload"
 )
 
@@ -27,5 +28,28 @@ var (
 
 const baseline = "heapqueue"
 
+// withClaims are the measured engines, and shardq's queues once more, with consumers
+// that use claims.
+func withClaims[T comparable]() []workload.Engine[T] {
+	return append(measured[T](), engine.Claims[T](engine.DefaultShards()), engine.Claims[T](1))
+}
+
+// Names of subjects that are measured beside shardq's two.
+var (
+	defaultClaims = engineName("claims", engine.DefaultShards())
+	oneClaims     = engineName("claims", 1)
+)
+
+const (
+	theFloor    = "floor"
+	floorClaims = "floor-claims"
+)
+
+// floors are the floors for so many items.
+func floors[T comparable](items int) []workload.Engine[T] {
+	shards := engine.DefaultShards()
+	return []workload.Engine[T]{benchfloor.Engine[T](shards, items), benchfloor.Claims[T](shards, items)}
+}
+
 // ratioColumns are the subjects that are put in ratio to the peer.
-var ratioColumns = []string{defaultShardq, oneShard, baseline}
+var ratioColumns = []string{defaultShardq, oneShard, defaultClaims, oneClaims, inBatches, batchesAfter, baseline}

@@ -8,37 +8,53 @@ const peer = "client-go"
 // floor is the least that shardq is to reach in a comparison.
 type floor struct {
 	subject string
-	// atLeast is a floor of the ratio of the peer's value to the subject's, if
-	// it is not zero.
+	// atLeast is the aim for the ratio of another's value to the subject's. It is 0
+	// if there is no aim, and the ratio is shown with a note.
 	atLeast float64
-	// atMost is otherwise a ceiling of the subject's value.
-	atMost float64
+	// than is that other; if empty, the peer.
+	than string
+	// bench is the subject that does what nothing of the kind can do without.
+	bench string
+	note  string
 }
 
 // verdict is a floor beside what was measured.
 type verdict struct {
 	Work, Subject, Floor, Measured, Reached string
+	// Bench names the floor benchmark, and Above says how much dearer the subject is.
+	Bench, Above string
+	aimed        bool
 }
+
+// reached is how a verdict says so.
+const reached = "reached"
 
 func (o outcome) verdicts() (all []verdict) {
 	for _, f := range o.floors {
-		v := verdict{Work: o.title, Subject: f.subject, Reached: "**missed**"}
-		var reached bool
-		if f.atLeast > 0 {
-			measured := spreadOf(ratios(o.values[peer], o.values[f.subject]))
-			v.Floor = fmt.Sprintf("≥ %s × %s", figure(f.atLeast), peer)
-			v.Measured = measured.String()
-			reached = measured.median >= f.atLeast
-		} else {
-			measured := spreadOf(o.values[f.subject])
-			v.Floor = fmt.Sprintf("≤ %s %s", figure(f.atMost), o.unit)
-			v.Measured = measured.String()
-			reached = measured.median <= f.atMost
-		}
-		if reached {
-			v.Reached = "reached"
-		}
-		all = append(all, v)
+		all = append(all, o.verdict(f))
 	}
 	return all
+}
+
+func (o outcome) verdict(f floor) verdict {
+	if f.than == "" {
+		f.than = peer
+	}
+	measured := spreadOf(ratios(o.values[f.than], o.values[f.subject]))
+	v := verdict{
+		Work: o.title, Subject: f.subject, aimed: f.atLeast > 0,
+		Floor:    fmt.Sprintf("≥ %s × %s", figure(f.atLeast), f.than),
+		Measured: measured.String(), Reached: "**missed**", Bench: "–", Above: "–",
+	}
+	switch {
+	case !v.aimed:
+		v.Floor, v.Reached = "–", f.note
+	case measured.median >= f.atLeast:
+		v.Reached = reached
+	}
+	if len(o.values[f.bench]) > 0 {
+		v.Bench = fmt.Sprintf("%s: %s %s", f.bench, figure(spreadOf(o.values[f.bench]).median), o.unit)
+		v.Above = spreadOf(ratios(o.values[f.subject], o.values[f.bench])).String() + " ×"
+	}
+	return v
 }

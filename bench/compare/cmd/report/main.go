@@ -1,9 +1,10 @@
 // Command report measures shardq beside the queues that people use, and writes
 // what came of it as a document with tables and plots.
 //
-//	go run ./cmd/report              the whole report, into docs/benchmarks.md: a quarter of an hour
+//	go run ./cmd/report              the whole report, into docs/benchmarks.md: most of an hour
 //	go run ./cmd/report -quick       small sizes and few rounds, into a temporary directory
 //	go run ./cmd/report -only LIST   some parts, into a temporary directory
+//	go run ./cmd/report -cpu LIST    throughput against cores, into a temporary directory
 //	go run ./cmd/report -out FILE    the plots go to the directory images beside FILE
 //
 // Everything that is compared runs in turn within each round, so that whatever
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -26,31 +28,41 @@ const usualOut = "../../docs/benchmarks.md"
 func main() {
 	quick := flag.Bool("quick", false, "small sizes and few rounds: shows that it works, not how fast")
 	out := flag.String("out", "", "the `file` to write (default "+usualOut+", or a temporary file with -quick or -only)")
-	rounds := flag.Int("rounds", 0, "how often to measure everything (default 6, or 2 with -quick)")
+	rounds := flag.Int("rounds", 0, "how often to measure everything (default 10, or 2 with -quick)")
 	only := flag.String("only", "", "measure only the parts of this comma-separated `list`: "+strings.Join(partNames(), ", "))
+	cpu := flag.String("cpu", "", "measure throughput with each number of processors of this comma-separated `list`, such as 1,2,4,8,16,32,64,"+
+		" and nothing else unless -only names it")
 	flag.Parse()
-	if err := run(*quick, *rounds, *only, *out); err != nil {
+	if err := run(*quick, *rounds, *only, *cpu, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(quick bool, rounds int, only, out string) error {
+func run(quick bool, rounds int, only, cpu, out string) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	if rounds < 0 {
 		return fmt.Errorf("-rounds is %d: want at least 1", rounds)
 	}
-	chosen, err := chooseParts(only)
+	cpus, err := parseCPUs(cpu)
 	if err != nil {
 		return err
 	}
-	out, err = outputFile(quick || only != "", out)
+	chosen, err := chooseParts(only, cpus)
+	if err != nil {
+		return err
+	}
+	if note := beyond(cpus, runtime.NumCPU()); note != "" {
+		fmt.Fprintln(os.Stderr, "report:", note)
+	}
+	out, err = outputFile(quick || only != "" || cpus != nil, out)
 	if err != nil {
 		return err
 	}
 	r := newReport(chooseScale(quick, rounds), filepath.Join(filepath.Dir(out), "images"))
+	r.cpus = cpus
 	for _, p := range chosen {
 		start := time.Now()
 		p.measure(r)
@@ -63,7 +75,7 @@ func run(quick bool, rounds int, only, out string) error {
 	return nil
 }
 
-// outputFile finds a fault with the output before a quarter of an hour has gone by.
+// outputFile finds a fault with the output before most of an hour has gone by.
 // What is not the whole report does not overwrite the document unless told to.
 func outputFile(partial bool, out string) (string, error) {
 	if out == "" && partial {

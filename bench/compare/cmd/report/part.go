@@ -35,8 +35,16 @@ func partNames() (names []string) {
 	return names
 }
 
-// chooseParts returns the parts of a comma-separated list, or all for an empty one.
-func chooseParts(list string) (chosen []part, err error) {
+// chooseParts returns the parts of a comma-separated list, or all for an empty one. With
+// numbers of processors to compare, it returns the part that does so as well, or
+// nothing else for an empty list.
+func chooseParts(list string, cpus []int) (chosen []part, err error) {
+	if cpus != nil {
+		defer func() { chosen = append(chosen, part{"cores", cores}) }()
+	}
+	if list == "" && cpus != nil {
+		return nil, nil
+	}
 	if list == "" {
 		return parts, nil
 	}

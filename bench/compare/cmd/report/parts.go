@@ -79,9 +79,6 @@ func limiters(r *report) {
 			unit:     "ns/item",
 			subjects: limiterSubjects(r, stream, goroutines),
 		}
-		if goroutines > 1 {
-			c.floors = []floor{{subject: ourLimiter, atLeast: 3}}
-		}
 		outcomes = append(outcomes, r.compare(c))
 	}
 	r.section("Limiters", limitersText)

@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/shardq/shardq/bench/compare/internal/document"
+	"github.com/shardq/shardq/bench/compare/internal/plots"
 )
 
 // report collects what is measured, in the order of the document.
 type report struct {
 	scale    scale
+	cpus     []int  // for the part that compares numbers of processors
 	images   string // directory
 	Machine  document.Machine
 	Sections []*section
@@ -65,7 +67,17 @@ func (r *report) note(outcomes ...outcome) []outcome {
 // Reached returns how many floors were reached.
 func (r *report) Reached() (n int) {
 	for _, v := range r.Verdicts {
-		if v.Reached == "reached" {
+		if v.Reached == reached {
+			n++
+		}
+	}
+	return n
+}
+
+// Aims returns how many floors there were to reach.
+func (r *report) Aims() (n int) {
+	for _, v := range r.Verdicts {
+		if v.aimed {
 			n++
 		}
 	}
@@ -92,6 +104,7 @@ func (r *report) tableWithoutRatios(caption string, outcomes ...outcome) {
 
 func (r *report) tableOfRatios(caption, dividend string, divisors []string, outcomes ...outcome) {
 	names := subjectNames(outcomes)
+	divisors = slices.DeleteFunc(slices.Clone(divisors), func(d string) bool { return !slices.Contains(names, d) })
 	t := table{Caption: caption, Header: append([]string{"work"}, names...)}
 	for _, divisor := range divisors {
 		t.Header = append(t.Header, fmt.Sprintf("%s ÷ %s", dividend, divisor))
@@ -135,8 +148,8 @@ func (o outcome) ratioCell(dividend, divisor string) string {
 	return "**" + spreadOf(ratios(o.values[dividend], o.values[divisor])).String() + "**"
 }
 
-func (r *report) plot(name, title string, axes figureAxes, lines *curves) {
-	err := drawCurves(filepath.Join(r.images, name), title, axes, lines)
+func (r *report) plot(name, title string, axes figureAxes, lines curves) {
+	err := plots.Draw(filepath.Join(r.images, name), title, axes, lines.Lines, colorOf)
 	if err != nil {
 		r.failed = append(r.failed, fmt.Errorf("plot %s: %w", name, err))
 		return

@@ -34,7 +34,7 @@ func chooseScale(quick bool, rounds int) scale {
 }
 
 var fullScale = scale{
-	rounds:      6,
+	rounds:      10,
 	cycles:      1_000_000,
 	trafficTime: 400 * time.Millisecond,
 	trafficKeys: []int{1 << 16, 1_000_000},

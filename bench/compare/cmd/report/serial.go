@@ -15,8 +15,10 @@ func serialCycle(r *report) {
 	}
 	alone := cycleAlone(r, "string", workload.Strings(few))
 	alone.floors = []floor{
-		{subject: defaultShardq, atLeast: 4},
-		{subject: oneShard, atLeast: 5},
+		{subject: defaultShardq, atLeast: 2.2, bench: theFloor},
+		{subject: defaultClaims, atLeast: 2.6, bench: floorClaims},
+		{subject: oneShard, atLeast: 2.4, bench: theFloor},
+		{subject: oneClaims, atLeast: 3, bench: floorClaims},
 	}
 	r.section("The serial cycle", serialText)
 	r.table("ns for Add, Get and Done, in one goroutine",
@@ -36,20 +38,22 @@ waits. *Alone* means that the item is the only one in the queue; *beside a backl
 so that tables and sets are as large as the number of keys. Keys: strings of 30 bytes, a struct of two strings
 (controller-runtime's ` + "`reconcile.Request`" + `), uint64. The *floor* is three hashes, three uncontended locks and three
 operations of a Go map, and nothing else: what three calls cost a queue that hashes once, locks once and looks up once in
-each. A queue comes below it only by doing without one of these.`
+each. A queue comes below it only by doing without one of these. *Floor-claims* is one hash and three locks (` + "`bench/floor`" + `).`
 
-// cycleAlone also measures the floor.
+// cycleAlone also measures the floors: that of Get and Done, and that of claims.
 func cycleAlone[T comparable](r *report, kind string, keys []T) comparison {
 	stream, items := workload.Uniform(keys), r.scale.cycles
-	c := cycle(kind, len(keys), "ready=0", "alone", func(e workload.Engine[T]) float64 {
+	measure := func(e workload.Engine[T]) float64 {
 		q := e.New()
 		defer q.ShutDown()
 		workload.Cycle(q, stream, items/100)
 		return perItem(workload.Cycle(q, stream, items), items)
-	})
-	c.subjects = append(c.subjects, subject{"floor", "engine=floor/shards=1", func() float64 {
+	}
+	c := cycle(kind, len(keys), "ready=0", "alone", measure)
+	c.subjects = append(c.subjects, subject{theFloor, "engine=floor/shards=1", func() float64 {
 		return perItem(workload.Floor(stream, items), items)
 	}})
+	c.subjects = append(c.subjects, subjects(floors[T](len(keys))[1:], len(keys), measure)...)
 	return c
 }
 
@@ -70,6 +74,6 @@ func cycle[T comparable](kind string, keys int, ready, title string, measure fun
 		name:     fmt.Sprintf("Cycle/key=%s/keys=%s/%s", kind, suite.Count(keys), ready),
 		title:    fmt.Sprintf("serial cycle, %s keys of %s, %s", suite.Count(keys), kind, title),
 		unit:     "ns/item",
-		subjects: subjects(append(measured[T](), compare.ControllerRuntime[T]()), 10*keys, measure),
+		subjects: subjects(append(withClaims[T](), compare.ControllerRuntime[T]()), 10*keys, measure),
 	}
 }

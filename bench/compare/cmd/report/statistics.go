@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/shardq/shardq/bench/compare/internal/document"
 )
 
 // spread is the median of some values and their least and greatest.
@@ -36,20 +37,4 @@ func (s spread) String() string {
 	return fmt.Sprintf("%s (%s–%s)", figure(s.median), figure(s.least), figure(s.greatest))
 }
 
-// figure writes a number with about three digits that count.
-func figure(x float64) string {
-	switch size := math.Abs(x); {
-	case size >= 1e6:
-		return fmt.Sprintf("%.3gM", x/1e6)
-	case size >= 10_000:
-		return fmt.Sprintf("%.3gk", x/1000)
-	case size >= 100 || size == math.Trunc(size):
-		return fmt.Sprintf("%.0f", x)
-	case size >= 10:
-		return fmt.Sprintf("%.1f", x)
-	case size < 0.005:
-		return "0.00"
-	default:
-		return fmt.Sprintf("%.2f", x)
-	}
-}
+func figure(x float64) string { return document.Figure(x) }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
@@ -17,6 +18,9 @@ func closedTraffic(r *report) {
 		keys := workload.Shuffled(workload.Strings(n))
 		for _, workers := range []int{1, 8, 64} {
 			outcomes = append(outcomes, r.compare(closed(r, keys, workers)))
+			if workers == 8 {
+				outcomes = append(outcomes, r.compare(batches(r, keys, workers)))
+			}
 		}
 	}
 	r.table("ns for each item that went all the way", outcomes...)
@@ -27,10 +31,41 @@ func closedTraffic(r *report) {
 const closedText = `Producers add, consumers get, say done, and hand the key back to the producers, so that every key is in one
 place and every Add is paid for by an item that goes all the way: the time is the cost of an item and of nothing else.
 Handing back is a batch of 64 through a channel, the same for all. *channel* is a buffered channel without deduplication
-or exclusion.`
+or exclusion. *In batches* stands for claims in batches of 64, beside the others item by item: they have no batches.
+*Floor* takes the locks and misses the lines that shardq does, and does nothing else (` + "`bench/floor`" + `).`
+
+// inBatches is the subject that takes claims by 64, and floorBatches its floor.
+const (
+	inBatches    = "in batches"
+	floorBatches = "floor, in batches"
+)
+
+// batches compares closed traffic by batches with that of others item by item.
+func batches(r *report, keys []string, workers int) comparison {
+	c := closed(r, keys, workers)
+	c.name += "/batch=64"
+	c.title += ", in batches of 64"
+	byBatches := subjects([]workload.Engine[string]{engine.Claims[string](engine.DefaultShards()), floors[string](len(keys))[1]}, len(keys),
+		func(e workload.Engine[string]) float64 {
+			return workload.Batches(e.New().(workload.BatchQueue[string]), keys, r.load(workers, len(keys))).NanosecondsPerItem()
+		})
+	byBatches[0].name, byBatches[1].name = inBatches, floorBatches
+	others := slices.DeleteFunc(c.subjects, func(s subject) bool { return s.name != peer && s.name != channel })
+	c.subjects, c.floors = append(byBatches, others...), nil
+	if workers == 8 && len(keys) == 1<<16 {
+		c.floors = []floor{
+			{subject: inBatches, atLeast: 10, bench: floorBatches},
+			{subject: inBatches, atLeast: 1, than: channel, bench: floorBatches},
+		}
+	}
+	return c
+}
+
+const channel = "channel"
 
 func closed(r *report, keys []string, workers int) comparison {
-	engines := append(measured[string](), compare.ControllerRuntime[string](), compare.Channel[string](len(keys)))
+	engines := append(withClaims[string](), compare.ControllerRuntime[string](), compare.Channel[string](len(keys)))
+	engines = append(engines, floors[string](len(keys))...)
 	c := comparison{
 		name:  fmt.Sprintf("Closed/keys=%s/producers=%d/consumers=%d", suite.Count(len(keys)), workers, workers),
 		title: fmt.Sprintf("closed, %d × %d over %s keys", workers, workers, suite.Count(len(keys))),
@@ -46,11 +81,18 @@ func closed(r *report, keys []string, workers int) comparison {
 func trafficFloors(workers, keys int) []floor {
 	switch {
 	case workers == 8 && keys == 1<<16:
-		return []floor{{subject: defaultShardq, atLeast: 6}}
+		return closedFloors(6.5)
 	case workers == 64 && keys == 1_000_000:
-		return []floor{{subject: defaultShardq, atLeast: 5}}
+		return closedFloors(6)
 	}
 	return nil
+}
+
+func closedFloors(atLeast float64) []floor {
+	return []floor{
+		{subject: defaultShardq, atLeast: atLeast, bench: theFloor},
+		{subject: defaultClaims, atLeast: 8, bench: floorClaims},
+	}
 }
 
 // load is a load that lasts as long as the scale says, after its keys have gone
@@ -73,7 +115,7 @@ func againstProducers(r *report) {
 		lines.add(float64(workers), r.rate(closed(r, keys, workers)))
 	}
 	r.plot("producers.svg", "Throughput against producers", figureAxes{
-		x: "producers, and as many consumers", y: "million items per second",
+		X: "producers, and as many consumers", Y: "million items per second",
 	}, lines)
 }
 
@@ -91,7 +133,7 @@ func againstShards(r *report) {
 		lines.add(float64(shards), r.rate(c))
 	}
 	r.plot("shards.svg", "Throughput against shards, 8 producers and 8 consumers", figureAxes{
-		x: "shards", y: "million items per second",
+		X: "shards", Y: "million items per second",
 	}, lines)
 }
 
@@ -164,7 +206,7 @@ func (w openWork) compare(r *report) (times, merged outcome) {
 		}),
 	}
 	if w.name == "uniform" {
-		c.floors = trafficFloors(w.workers, w.keys)
+		c.floors = []floor{{subject: defaultShardq, note: "no aim: see [open traffic](#traffic-open) for what merged adds do to it"}}
 	}
 	times = r.compare(c)
 	merged.comparison = c
