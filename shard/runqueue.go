@@ -52,13 +52,21 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 
 // take takes the entry out that is next, and returns its priority. Something has
 // to be ready. With passedOver, the entry is of the level that was passed over
-// longest.
+// longest, if levels are ranked.
 func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
-	if q.levels != nil {
-		return q.takeFrom(t, q.levels.next(passedOver))
+	l := q.levels
+	if l == nil {
+		id, e = q.pop(t)
+		return id, e, 0
 	}
-	id, e = q.pop(t)
-	return id, e, 0
+	if l.ranked {
+		return q.takeFrom(t, l.next(passedOver))
+	}
+	priority = l.served.priority
+	if id, e = q.pop(t); q.isEmpty() {
+		q.serveNext()
+	}
+	return id, e, priority
 }
 
 // pop is take where there are no levels.
