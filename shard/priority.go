@@ -18,7 +18,7 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 // wish notes the requested priority of an entry that is about to be added. If a run
 // is to come that will serve the add, that has the greatest priority requested.
 func (sh *shard[T]) wish(id uint32, e *entry[T], priority int) {
-	if priority != 0 {
+	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
 	switch w := sh.table.wishes; {

@@ -1,14 +1,14 @@
 package shard
 
-// A runQueue has the ready items of a shard, or of a group, in the order in which
-// they are taken: first in, first out, and the highest priority first. It knows
-// neither locks nor ready bits: its methods report when it becomes ready or
-// empty, and the shard makes that known to consumers.
+// A runQueue has the ready items of a shard, or of a group, in the order in
+// which they are taken: first in, first out, and the highest priority first. It
+// knows neither locks nor ready bits: its methods report when it becomes ready
+// or empty, and the shard makes that known to consumers.
 //
 // All methods are called with the lock of the shard held.
 type runQueue[T comparable] struct {
-	// fifo has all items if there are no levels, and otherwise those of the level
-	// that is served. If it is empty, nothing is ready.
+	// fifo has all items if there are no levels, and otherwise those of the
+	// level that is served. If it is empty, nothing is ready.
 	fifo fifo
 	// processing counts the items that were taken and are not Done.
 	processing int32
@@ -50,15 +50,23 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 	return q.isEmpty()
 }
 
-// take takes the entry out that is next, and returns its priority. Something has
-// to be ready. With passedOver, the entry is of the level that was passed over
-// longest.
+// take takes the entry out that is next, and returns its priority. Something
+// has to be ready. With passedOver, the entry is of the level that was passed
+// over longest, if levels are ranked.
 func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
-	if q.levels != nil {
-		return q.takeFrom(t, q.levels.next(passedOver))
+	l := q.levels
+	if l == nil {
+		id, e = q.pop(t)
+		return id, e, 0
 	}
-	id, e = q.pop(t)
-	return id, e, 0
+	if l.ranked {
+		return q.takeFrom(t, l.next(passedOver))
+	}
+	priority = l.served.priority
+	if id, e = q.pop(t); q.isEmpty() {
+		q.serveNext()
+	}
+	return id, e, priority
 }
 
 // pop is take where there are no levels.
@@ -78,8 +86,8 @@ func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.push(t, id, e)
 }
 
-// walk visits the ready entries, the highest priority first, until visit returns
-// false, and reports whether that did not happen.
+// walk visits the ready entries, the highest priority first, until visit
+// returns false, and reports whether that did not happen.
 func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
 	if !t.walk(&q.fifo, visit) {
 		return false

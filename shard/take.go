@@ -2,8 +2,8 @@ package shard
 
 import "math"
 
-// takeNow takes the next item into processing, and returns it with its priority and
-// its Handle, if anything is ready. It calls no user code.
+// takeNow takes the next item into processing, and returns it with its priority
+// and its Handle, if anything is ready. It calls no user code.
 func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	if s.group != nil {
 		return s.takeFairly()
@@ -36,9 +36,9 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	}
 }
 
-// take takes the next entry of a run queue into processing, and returns its item,
-// its priority and its Handle, if anything is ready. With passedOver, the entry is
-// of the level that was passed over longest.
+// take takes the next entry of a run queue into processing, and returns its
+// item, its priority and its Handle, if anything is ready. With passedOver, the
+// entry is of the level that was passed over longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false
@@ -48,7 +48,7 @@ func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int,
 	if sh.groups != nil || q.levels != nil {
 		id, e, priority = q.take(sh.table, passedOver)
 		sh.pulled(q, id, q.isEmpty())
-	} else if id, e = q.pop(sh.table); q.isEmpty() {
+	} else if id, e = q.pop(sh.table); q.isEmpty() { // in line, as in push
 		sh.set.markEmpty(sh.number)
 	}
 	q.processing++

@@ -82,7 +82,7 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 // wishesFor returns the wishes, which may be nil while all priorities are 0. It makes
 // sure that a priority can be granted.
 func (sh *shard[T]) wishesFor(id uint32, priority int) *wishes {
-	if priority != 0 {
+	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
 	return sh.table.wishes
