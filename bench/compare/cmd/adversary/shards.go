@@ -7,8 +7,12 @@ import "reflect"
 // reflection, which panics if they have gone. Nobody else may use the queue.
 func fullestShard(q any) (most int64) {
 	shards := reflect.ValueOf(q).Elem().FieldByName("shards").Elem().FieldByName("shards")
+	shard := shards.Type().Elem().Field(0).Type.Elem().Elem() // of an atomic.Pointer: [0]*shard
 	for i := range shards.Len() {
-		most = max(most, shards.Index(i).FieldByName("fifo").FieldByName("length").Int())
+		if p := shards.Index(i).FieldByName("v").UnsafePointer(); p != nil {
+			fifo := reflect.NewAt(shard, p).Elem().FieldByName("ready").FieldByName("fifo")
+			most = max(most, fifo.FieldByName("length").Int())
+		}
 	}
 	return most
 }
