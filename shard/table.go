@@ -105,6 +105,9 @@ const patience = 1 << 15
 func (t *table[T]) tired() bool { return t.live == 0 && t.hadEnough() }
 
 func (t *table[T]) hadEnough() bool {
+	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
+		return false // before that, one chunk is never enough
+	}
 	cells := t.spread()
 	return cells > chunked.ChunkCells || cells > smallestSegment && int(t.emptied)*cells >= patience
 }
