@@ -42,19 +42,19 @@ type Claim[T any] struct {
 type ClaimOwner[T any] interface {
 	// DoneClaim ends the claim, and forgets the failures of the item: it is through,
 	// or given up.
-	DoneClaim(claim Claim[T]) error
+	DoneClaim(item T, token ClaimToken) error
 
 	// ReturnClaim ends the claim, and has the item come again as the ClaimReturn says.
 	// If the item cannot come again, the claim ends nevertheless, and ReturnClaim
 	// returns [ErrShutDown], or an error of its own.
-	ReturnClaim(claim Claim[T], how ClaimReturn) error
+	ReturnClaim(item T, token ClaimToken, how ClaimReturn) error
 
 	// ClaimValid reports whether the claim has not ended.
-	ClaimValid(claim Claim[T]) bool
+	ClaimValid(token ClaimToken) bool
 
 	// ClaimFailures returns how often the item has failed since its failures were last
 	// forgotten. An owner that does not count them returns 0.
-	ClaimFailures(claim Claim[T]) int
+	ClaimFailures(item T) int
 }
 
 // A ClaimToken is what the owner of a claim knows it by.
@@ -87,6 +87,8 @@ type ClaimReturn struct {
 	Reason ReturnReason
 	// After is the delay of a ReturnRequeue.
 	After time.Duration
+	// Priority is that of the claim. Claim.Return fills it in.
+	Priority int
 	// Refused, if not nil, gives the item up if it cannot come again. The owner calls
 	// it once, with no lock held, and then ends the claim as DoneClaim does, also if
 	// Refused panics. So what waits for the end of the claim waits for Refused.
@@ -119,7 +121,7 @@ func (c Claim[T]) Done() error {
 	if c.owner == nil {
 		return ErrClaimEnded
 	}
-	return c.owner.DoneClaim(c)
+	return c.owner.DoneClaim(c.Item, c.token)
 }
 
 // Retry ends the claim of an item that has failed. The item becomes ready again, with the
@@ -147,11 +149,12 @@ func (c Claim[T]) Return(how ClaimReturn) error {
 	if c.owner == nil {
 		return ErrClaimEnded
 	}
-	return c.owner.ReturnClaim(c, how)
+	how.Priority = c.Priority
+	return c.owner.ReturnClaim(c.Item, c.token, how)
 }
 
 // Valid reports whether the claim has not ended. Another goroutine may end it right after.
-func (c Claim[T]) Valid() bool { return c.owner != nil && c.owner.ClaimValid(c) }
+func (c Claim[T]) Valid() bool { return c.owner != nil && c.owner.ClaimValid(c.token) }
 
 // Failures returns how often the item has failed, according to the limiter, since it was
 // last forgotten: [Queue.NumRequeues]. This attempt does not count yet.
@@ -159,7 +162,7 @@ func (c Claim[T]) Failures() int {
 	if c.owner == nil {
 		return 0
 	}
-	return c.owner.ClaimFailures(c)
+	return c.owner.ClaimFailures(c.Item)
 }
 
 // Fence returns a number that is greater for each later hand-out of the item. A sink that

@@ -11,21 +11,28 @@ import (
 //
 // Claim blocks until an item is ready, ctx ends, or the queue is shut down and nothing
 // is ready. It returns ctx.Err() or [ErrShutDown], as [Queue.GetContext] does.
-func (q *Queue[T]) Claim(ctx context.Context) (Claim[T], error) {
+func (q *Queue[T]) Claim(ctx context.Context) (claim Claim[T], err error) {
 	item, priority, h, err := q.shards.Take(ctx)
-	if err != nil {
-		return Claim[T]{}, err
+	if err == nil {
+		q.make(&claim, item, priority, h)
 	}
-	return q.claimAt(item, priority, h), nil
+	return claim, err
 }
 
 // TryClaim is [Queue.Claim] without blocking: it returns false if no item is ready.
 func (q *Queue[T]) TryClaim() (claim Claim[T], ok bool) {
 	item, priority, h, ok := q.shards.TryTake()
-	if !ok {
-		return claim, false
+	if ok {
+		q.make(&claim, item, priority, h)
 	}
-	return q.claimAt(item, priority, h), true
+	return claim, ok
+}
+
+// make makes a claim to the processing of an item where it belongs. A copy would cost as
+// much as the rest.
+func (q *Queue[T]) make(claim *Claim[T], item T, priority int, h shard.Handle) {
+	claim.Item, claim.Priority = item, priority
+	claim.owner, claim.token = q.claims(), q.token(h)
 }
 
 // claimsAtOnce is how many claims ClaimBatch and DoneClaims deal with at a time: their
@@ -36,6 +43,14 @@ const claimsAtOnce = 64
 // one is ready, claims what is ready then, and returns how many items that was. With an
 // error n is 0. If dst has no room, ClaimBatch returns 0 and nil at once.
 func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error) {
+	if len(dst) == 1 {
+		item, priority, h, err := q.shards.Take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		q.make(&dst[0], item, priority, h)
+		return 1, nil
+	}
 	for n < len(dst) {
 		got, err := q.claimSome(ctx, dst[n:min(n+claimsAtOnce, len(dst))], n == 0)
 		if err != nil {
@@ -58,7 +73,7 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []Claim[T], wait bool) (n 
 		n = q.shards.TryTakeBatch(items[:len(dst)], priorities[:], handles[:])
 	}
 	for i := range n {
-		dst[i] = q.claimAt(items[i], priorities[i], handles[i])
+		q.make(&dst[i], items[i], priorities[i], handles[i])
 	}
 	return n, err
 }
@@ -145,52 +160,56 @@ func claimError(ok bool) error {
 // A queueClaims is the queue as the owner of its claims.
 type queueClaims[T comparable] Queue[T]
 
-func (q *Queue[T]) claims() *queueClaims[T]              { return (*queueClaims[T])(q) }
-func (o *queueClaims[T]) queue() *Queue[T]               { return (*Queue[T])(o) }
-func (o *queueClaims[T]) Name() string                   { return o.name }
-func (o *queueClaims[T]) handle(c Claim[T]) shard.Handle { return o.queue().handle(c.token) }
+func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
+func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
+func (o *queueClaims[T]) Name() string      { return o.name }
 
-// claimAt returns the claim to the processing of an item.
-func (q *Queue[T]) claimAt(item T, priority int, h shard.Handle) Claim[T] {
-	return Claim[T]{item, priority, q.claims(), q.token(h)}
+func (q *Queue[T]) token(h shard.Handle) ClaimToken      { return tokenOf(h, q.firstFence) }
+func (q *Queue[T]) handle(token ClaimToken) shard.Handle { return handleOf(token, q.firstFence) }
+
+// tokenOf and handleOf are no methods, because calls of another package's functions are
+// not inlined in what is generic.
+func tokenOf(h shard.Handle, first uint64) ClaimToken {
+	return ClaimToken{ID: h.Place(), Fence: first + h.Fence()}
 }
 
-func (q *Queue[T]) token(h shard.Handle) ClaimToken {
-	return ClaimToken{ID: h.Place(), Fence: q.firstFence + h.Fence()}
-}
-
-func (q *Queue[T]) handle(t ClaimToken) shard.Handle {
-	return shard.HandleAt(t.ID, t.Fence-q.firstFence)
+func handleOf(token ClaimToken, first uint64) shard.Handle {
+	return shard.HandleAt(token.ID, token.Fence-first)
 }
 
 // handleIn returns the handle of a claim of the queue, and otherwise one that names nothing.
 func (q *Queue[T]) handleIn(c *Claim[T]) shard.Handle {
-	if c.owner != ClaimOwner[T](q.claims()) {
+	if owner, is := c.owner.(*queueClaims[T]); !is || owner != q.claims() {
 		return shard.Handle{}
 	}
 	return q.handle(c.token)
 }
 
 // DoneClaim is [Claim.Done].
-func (o *queueClaims[T]) DoneClaim(c Claim[T]) error {
-	q, h := o.queue(), o.handle(c)
-	if !q.mayHaveFailed(c.Item) {
-		return claimError(q.shards.End(h))
+func (o *queueClaims[T]) DoneClaim(item T, token ClaimToken) error {
+	q := o.queue()
+	if q.mayHaveFailed(item) {
+		return q.forgetAndEnd(item, q.handle(token))
 	}
+	return claimError(q.shards.End(q.handle(token)))
+}
+
+func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
 	only, ok := q.shards.Seal(h)
 	if !ok {
 		return ErrClaimEnded
 	}
 	defer q.shards.End(only)
-	q.limiter.Forget(c.Item)
+	q.limiter.Forget(item)
 	return nil
 }
 
 // ReturnClaim is [Claim.Return].
-func (o *queueClaims[T]) ReturnClaim(c Claim[T], how ClaimReturn) error {
-	q, h := o.queue(), o.handle(c)
+func (o *queueClaims[T]) ReturnClaim(item T, token ClaimToken, how ClaimReturn) error {
+	q := o.queue()
+	h := q.handle(token)
 	if how.Reason == ReturnRelease && how.Refused == nil {
-		return claimError(q.shards.Release(h, c.Priority))
+		return claimError(q.shards.Release(h, how.Priority))
 	}
 	// The limiter must not be asked for a claim that has ended, nor under the lock: it
 	// counts, and it is the user's. So one lock more keeps all others from ending it.
@@ -198,15 +217,17 @@ func (o *queueClaims[T]) ReturnClaim(c Claim[T], how ClaimReturn) error {
 	if !ok {
 		return ErrClaimEnded
 	}
-	r := queueReturn[T]{q, c.Item, c.Priority, only, how}
+	r := queueReturn[T]{q, item, only, how}
 	return r.carryOut()
 }
 
 // ClaimValid is [Claim.Valid].
-func (o *queueClaims[T]) ClaimValid(c Claim[T]) bool { return o.shards.Valid(o.handle(c)) }
+func (o *queueClaims[T]) ClaimValid(token ClaimToken) bool {
+	return o.shards.Valid(o.queue().handle(token))
+}
 
 // ClaimFailures is [Claim.Failures].
-func (o *queueClaims[T]) ClaimFailures(c Claim[T]) int { return o.limiter.NumRequeues(c.Item) }
+func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
 // ReportFailure logs an attempt that failed.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError) {
@@ -233,11 +254,10 @@ func (q *Queue[T]) reportDiscard(ctx context.Context, item T, attempt int, err e
 
 // A queueReturn is the return of an item whose claim nobody else can end any more.
 type queueReturn[T comparable] struct {
-	queue    *Queue[T]
-	item     T
-	priority int
-	only     shard.Handle
-	how      ClaimReturn
+	queue *Queue[T]
+	item  T
+	only  shard.Handle
+	how   ClaimReturn
 }
 
 // carryOut has the item come again, or gives it up.
@@ -274,14 +294,14 @@ func (q *Queue[T]) returnDelay(item T, how ClaimReturn) time.Duration {
 // comeAtOnce is for an item whose delay the limiter could not tell.
 func (r *queueReturn[T]) comeAtOnce() {
 	if r.how.Refused == nil {
-		r.queue.shards.Release(r.only, r.priority)
+		r.queue.shards.Release(r.only, r.how.Priority)
 	} else {
 		_ = r.come(0)
 	}
 }
 
 func (r *queueReturn[T]) come(after time.Duration) error {
-	d := shard.Delay{Duration: after, Priority: r.priority, Retry: true}
+	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true}
 	switch r.queue.shards.Retry(r.only, d) {
 	case shard.TakenBack:
 		return nil

@@ -19,20 +19,28 @@ import (
 //
 // So a consumer that comes too late cannot end the turn of another, nor give a value
 // back twice. The Priority of the claim is 0.
-func (c *Coalescer[K, V]) Claim(ctx context.Context) (Claim[Pending[K, V]], error) {
+func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim Claim[Pending[K, V]], err error) {
 	key, value, at, err := c.take(ctx)
-	if err != nil {
-		return Claim[Pending[K, V]]{}, err
+	if err == nil {
+		c.make(&claim, key, value, at)
 	}
-	return c.claimAt(key, value, at), nil
+	return claim, err
 }
 
 // ClaimBatch is [Coalescer.Claim] for as many keys as dst has room for: it waits until
 // there is one, claims what is ready then, and returns how many that was. With an error n
 // is 0. If dst has no room it returns 0 at once. It costs less than as many calls.
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []Claim[Pending[K, V]]) (n int, err error) {
+	if len(dst) == 1 {
+		key, value, at, err := c.take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.make(&dst[0], key, value, at)
+		return 1, nil
+	}
 	return c.takeBatch(ctx, len(dst), func(i int, key K, value V, at shard.Handle) {
-		dst[i] = c.claimAt(key, value, at)
+		c.make(&dst[i], key, value, at)
 	})
 }
 
@@ -48,8 +56,9 @@ func (c *Coalescer[K, V]) DoneClaims(claims []Claim[Pending[K, V]]) error {
 	keys := b.claims[:len(claims)]
 	defer clear(keys)
 	for i := range claims {
-		if claims[i].owner == ClaimOwner[Pending[K, V]](c.claims()) {
-			keys[i] = c.keyClaim(&claims[i])
+		it := &claims[i]
+		if owner, is := it.owner.(*coalescerClaims[K, V]); is && owner == c.claims() {
+			keys[i] = NewClaim(it.Item.Key, 0, ClaimOwner[K](c.queue.claims()), it.token)
 		}
 	}
 	return c.queue.DoneClaims(keys)
@@ -63,31 +72,28 @@ func (c *Coalescer[K, V]) claims() *coalescerClaims[K, V] { return (*coalescerCl
 
 func (o *coalescerClaims[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o) }
 
-func (c *Coalescer[K, V]) claimAt(key K, value V, at shard.Handle) Claim[Pending[K, V]] {
-	return NewClaim(Pending[K, V]{key, value}, 0, ClaimOwner[Pending[K, V]](c.claims()), c.queue.token(at))
-}
-
-// keyClaim returns the claim to the key.
-func (c *Coalescer[K, V]) keyClaim(claim *Claim[Pending[K, V]]) Claim[K] {
-	return NewClaim(claim.Item.Key, claim.Priority, ClaimOwner[K](c.queue.claims()), claim.token)
+// make makes a claim where it belongs.
+func (c *Coalescer[K, V]) make(claim *Claim[Pending[K, V]], key K, value V, at shard.Handle) {
+	claim.Item.Key, claim.Item.Value = key, value
+	claim.owner, claim.token = c.claims(), c.queue.token(at)
 }
 
 // Name is that of the queue of keys.
 func (o *coalescerClaims[K, V]) Name() string { return o.queue.name }
 
 // DoneClaim is [Claim.Done].
-func (o *coalescerClaims[K, V]) DoneClaim(claim Claim[Pending[K, V]]) error {
-	return o.coalescer().keyClaim(&claim).Done()
+func (o *coalescerClaims[K, V]) DoneClaim(taken Pending[K, V], token ClaimToken) error {
+	return o.queue.claims().DoneClaim(taken.Key, token)
 }
 
 // ClaimValid is [Claim.Valid].
-func (o *coalescerClaims[K, V]) ClaimValid(claim Claim[Pending[K, V]]) bool {
-	return o.coalescer().keyClaim(&claim).Valid()
+func (o *coalescerClaims[K, V]) ClaimValid(token ClaimToken) bool {
+	return o.queue.claims().ClaimValid(token)
 }
 
 // ClaimFailures is [Claim.Failures].
-func (o *coalescerClaims[K, V]) ClaimFailures(claim Claim[Pending[K, V]]) int {
-	return o.queue.limiter.NumRequeues(claim.Item.Key)
+func (o *coalescerClaims[K, V]) ClaimFailures(taken Pending[K, V]) int {
+	return o.queue.claims().ClaimFailures(taken.Key)
 }
 
 // ReportFailure logs an attempt that failed, with the key alone.
@@ -101,14 +107,14 @@ func (o *coalescerClaims[K, V]) ReportDiscard(ctx context.Context, f Failure[Pen
 }
 
 // ReturnClaim is [Claim.Return].
-func (o *coalescerClaims[K, V]) ReturnClaim(claim Claim[Pending[K, V]], how ClaimReturn) error {
+func (o *coalescerClaims[K, V]) ReturnClaim(taken Pending[K, V], token ClaimToken, how ClaimReturn) error {
 	c := o.coalescer()
-	only, ok := c.queue.shards.Seal(c.queue.handle(claim.token))
+	only, ok := c.queue.shards.Seal(c.queue.handle(token))
 	if !ok {
 		return ErrClaimEnded // so that no value goes back twice
 	}
 	r := coalescerReturn[K, V]{how: how, giver: giver[K, V]{
-		c: c, stripe: c.stripeOf(claim.Item.Key), key: claim.Item.Key, value: claim.Item.Value, weight: 1, at: only,
+		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only,
 		always: how.Reason == ReturnRelease && how.Refused == nil,
 	}}
 	return r.carryOut()

@@ -6,14 +6,15 @@ import (
 )
 
 // A Source hands out items for [Workers] to process, as claims. A [Queue] is a Source, a
-// [Coalescer] is one, and so is any other type that has these two methods: one that
-// takes from several queues in turn, say, or from a table of a database.
+// [Coalescer] is one, and so is any other type that has this method: one that takes
+// from several queues in turn, say, or from a table of a database. It is to claims what
+// an [io.Reader] is to bytes.
 //
 // A source that passes on the claims of a Queue needs nothing else. One that has items
 // of its own makes claims by [NewClaim], and is or has a [ClaimOwner]. Workers end each
 // claim that they are given, once, whatever the handler does.
 //
-// All methods are safe for concurrent use: each worker calls them.
+// All methods are safe for concurrent use, because each worker calls them.
 //
 // A source may have more methods, which Workers look for. Those of a Queue are found in
 // a struct that embeds one, too.
@@ -30,14 +31,13 @@ import (
 //   - A [Drainer] can be drained. Without it [WorkerOptions].Drain is a fault.
 //   - A [Workplace] shows which worker has which item.
 type Source[T any] interface {
-	// Claim returns a claim to the next item. It blocks until there is one, and returns
-	// an error that wraps [ErrShutDown] if there is none and will be none, or ctx.Err()
-	// once ctx has ended. After any other error all workers leave, and Run returns it.
-	Claim(ctx context.Context) (Claim[T], error)
-
-	// ClaimBatch is Claim for as many items as dst has room for. It blocks until there
-	// is one, fills dst with what there is then, and returns how many that was: at least
-	// 1 without an error, and 0 with one. Only WorkerOptions.HandleBatch needs it.
+	// ClaimBatch fills dst with claims to the items that there are, and returns how many
+	// that was: at least 1 without an error, and 0 with one. It blocks until there is an
+	// item, and then does not wait for more. It returns an error that wraps
+	// [ErrShutDown] if there is no item and will be none, and ctx.Err() once ctx has
+	// ended. After any other error all workers leave, and Run returns it.
+	//
+	// Dst has room for 1 with WorkerOptions.Handle, and for BatchSize with HandleBatch.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
 }
 

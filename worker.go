@@ -20,7 +20,10 @@ type worker[T any] struct {
 	// showing shows what is in hand, if it is not nil.
 	showing   func(items []T)
 	leaveDesk func()
-	one       [1]T
+	shown     [1]T
+	// claim is that of Handle. It is here because sources write to it, and because to
+	// copy a claim costs some nanoseconds.
+	claim [1]Claim[T]
 }
 
 func newWorker[T any](all *Workers[T]) *worker[T] {
@@ -99,29 +102,30 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	claim, err := w.source.Claim(ctx)
-	if err == nil {
-		w.process(claim)
+	n, err := w.source.ClaimBatch(ctx, w.claim[:])
+	if err == nil && n > 0 {
+		w.process(&w.claim[0])
 	}
 	return err
 }
 
 // process gives the item to the handler, and settles what came of it, also if the handler
 // ends the goroutine.
-func (w *worker[T]) process(claim Claim[T]) {
+func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
 	if w.showing != nil {
-		w.one[0] = claim.Item
-		w.showing(w.one[:])
+		w.shown[0] = claim.Item
+		w.showing(w.shown[:])
 	}
 	defer func() {
 		w.showNothing()
+		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its Done
 		if result.err == nil {
 			_ = claim.Done() // there is nothing to do if somebody else has ended it
 			return
 		}
-		w.finish(claim, result)
+		w.finish(*claim, result)
 	}()
 	result = w.try(claim.Item)
 }
@@ -129,7 +133,7 @@ func (w *worker[T]) process(claim Claim[T]) {
 // showNothing is called before claims end: somebody else may have what was in hand then.
 func (w *worker[T]) showNothing() {
 	if w.showing != nil {
-		clear(w.one[:])
+		clear(w.shown[:])
 		w.showing(nil)
 	}
 }

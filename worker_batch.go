@@ -16,8 +16,11 @@ type batch[T any] struct {
 	open int
 }
 
-func (b *batch[T]) keepOpen(claim Claim[T]) {
-	b.claims[b.open] = claim
+// keepOpen keeps the claim i open, which no later one has the place of.
+func (b *batch[T]) keepOpen(i int) {
+	if b.open < i {
+		b.claims[b.open] = b.claims[i]
+	}
 	b.open++
 }
 
@@ -60,15 +63,14 @@ func (w *worker[T]) processBatch(n int) {
 // settleInBatch settles an item of the batch, and leaves its claim open unless it comes
 // again.
 func (w *worker[T]) settleInBatch(i int) {
-	claim, result := w.batch.claims[i], w.batch.outcomes[i]
-	if result.err == nil {
-		w.batch.keepOpen(claim)
+	if w.batch.outcomes[i].err == nil {
+		w.batch.keepOpen(i)
 		return
 	}
-	a := &attempt[T]{claim: claim, outcome: result}
+	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i]}
 	defer func() {
 		if !a.settled {
-			w.batch.keepOpen(claim)
+			w.batch.keepOpen(i)
 		}
 	}()
 	w.settle(a)
