@@ -80,7 +80,8 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []Claim[T], wait bool) (n 
 
 // DoneClaims is [Claim.Done] of each of the claims, which need not have come from one
 // ClaimBatch, with the cost of [Queue.DoneBatch]. It returns [ErrClaimEnded] if some of
-// them had ended or are of another queue. The others are done.
+// them had ended or are of another queue. The others are done, also if the limiter panics
+// for one.
 func (q *Queue[T]) DoneClaims(claims []Claim[T]) error {
 	allEnded := true
 	for len(claims) > 0 {
@@ -92,16 +93,14 @@ func (q *Queue[T]) DoneClaims(claims []Claim[T]) error {
 }
 
 // doneSome is DoneClaims of some claims, which end in their order. If the limiter panics,
-// the rest ends, too.
+// it does the rest as well.
 func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
 	var b claimBatch
 	complete := false
 	defer func() {
 		if !complete {
-			defer q.endClaims(rest)
-		}
-		for i := b.length; i < len(claims); i++ {
-			b.add(q.handleIn(&claims[i]))
+			defer q.doneEach(rest)
+			defer q.doneEach(claims[b.length:])
 		}
 		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0
 	}()
@@ -120,17 +119,14 @@ func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
 	return allEnded
 }
 
-// endClaims ends claims, and leaves their histories.
-func (q *Queue[T]) endClaims(claims []Claim[T]) {
-	for len(claims) > 0 {
-		var b claimBatch
-		n := min(len(claims), claimsAtOnce)
-		for i := range n {
-			b.add(q.handleIn(&claims[i]))
+// doneEach is DoneClaims beside a panic, which goes on: others are swallowed.
+func (q *Queue[T]) doneEach(claims []Claim[T]) {
+	defer func() { _ = recover() }()
+	forEach(len(claims), func(i int) {
+		if q.handleIn(&claims[i]) != (shard.Handle{}) {
+			_ = claims[i].Done()
 		}
-		q.shards.EndBatch(b.handles[:n])
-		claims = claims[n:]
-	}
+	})
 }
 
 // A claimBatch has the handles of some claims.
