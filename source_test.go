@@ -75,7 +75,7 @@ func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, err error, changed 
 		s.ready = s.ready[1:]
 		s.hands++
 		s.taken[s.hands] = item
-		dst[n] = shardq.NewClaim(item, 7, shardq.ClaimOwner[string](s), shardq.ClaimToken{ID: s.hands, Fence: 100 + s.hands})
+		dst[n] = shardq.NewClaim(item, 7, s, shardq.ClaimToken{ID: s.hands, Fence: 100 + s.hands})
 		n++
 	}
 	if n == 0 && s.closed && len(s.taken) == 0 {
@@ -203,7 +203,7 @@ func TestC51SourceBesidePanics(t *testing.T) {
 		})
 	}
 	for _, closed := range []bool{false, true} {
-		forEachForm(t, failing[string](9, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
 			shelf := newShelf("a", "b", "c")
 			o.Workers, o.MaxAttempts = 1, 2
 			told := 0
