@@ -32,10 +32,12 @@ import (
 //   - A [Workplace] shows which worker has which item.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to the items that there are, and returns how many
-	// that was: at least 1 without an error, and 0 with one. It blocks until there is an
-	// item, and then does not wait for more. It returns an error that wraps
-	// [ErrShutDown] if there is no item and will be none, and ctx.Err() once ctx has
-	// ended. After any other error all workers leave, and Run returns it.
+	// that was. It blocks until there is an item, and then does not wait for more. If it
+	// returns 0 without an error, the worker calls again, unless ctx has ended.
+	//
+	// It returns an error that wraps [ErrShutDown] if there is no item and will be none,
+	// and ctx.Err() once ctx has ended. After any other error all workers leave, and Run
+	// returns it. With an error it has claimed nothing.
 	//
 	// Dst has room for 1 with WorkerOptions.Handle, and for BatchSize with HandleBatch.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)

@@ -307,6 +307,25 @@ func TestC49SourceThatFails(t *testing.T) {
 	})
 }
 
+// A source may come back with nothing, however often: its workers ask again until they are to
+// leave, also if the source does not look at the context.
+func TestC49SourceThatHasNothing(t *testing.T) {
+	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+		calls := 0
+		source := sourceFunc(func(_ context.Context, dst []shardq.Claim[string]) (int, error) {
+			calls++
+			time.Sleep(time.Second)
+			return 0, nil
+		})
+		s := employSource(t, source, o)
+		time.Sleep(10*time.Second + time.Millisecond)
+		require.Equal(t, 11, calls)
+		s.stop()
+		time.Sleep(time.Second)
+		s.requireEnds(t)
+	})
+}
+
 // NewSourceWorkers lists what a source lacks.
 func TestC49FaultsOfASource(t *testing.T) {
 	o := shardq.WorkerOptions[string]{Workers: 1, Handle: succeed[string], Drain: &shardq.DrainOptions{}}

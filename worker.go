@@ -103,10 +103,14 @@ func (w *worker[T]) turn(ctx context.Context) error {
 		return w.turnOfBatch(ctx)
 	}
 	n, err := w.source.ClaimBatch(ctx, w.claim[:])
-	if err == nil && n > 0 {
-		w.process(&w.claim[0])
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return ctx.Err()
 	}
-	return err
+	w.process(&w.claim[0])
+	return nil
 }
 
 // process gives the item to the handler, and settles what came of it, also if the handler

@@ -31,10 +31,14 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
 	}
 	n, err := w.source.ClaimBatch(ctx, b.claims)
-	if err == nil && n > 0 {
-		w.processBatch(n)
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return ctx.Err()
 	}
-	return err
+	w.processBatch(n)
+	return nil
 }
 
 // processBatch gives the first n items to the handler, and settles what came of each.

@@ -124,6 +124,9 @@ func newWorkers[T any](source Source[T], options WorkerOptions[T], fault error) 
 // [Queue.Get] says it, and Run returns nil when the last one has left. Without workers
 // nobody sees it: Run goes on until ctx ends, or Resize brings a worker.
 //
+// An error of a [Source] that is neither ErrShutDown nor that of the context ends the
+// handlers' contexts and all workers, and Run returns it.
+//
 // A handler that does not return when its context ends keeps Run from returning.
 //
 // A panic of a hook, or of what the queue was given (its limiter, clock or
