@@ -81,7 +81,7 @@ func (w *Workers[T]) failed(f Failure[T], a *attempt[T]) {
 	if w.options.OnError != nil {
 		defer w.options.OnError(f)
 	}
-	if reporter, is := a.claim.owner.(FailureReporter[T]); is {
+	if reporter, is := a.claim.Owner().(FailureReporter[T]); is {
 		reporter.ReportFailure(w.context, f, a.panicked)
 	}
 }
@@ -97,7 +97,7 @@ func (w *Workers[T]) decide(f Failure[T], a *attempt[T]) {
 // failure says how often the item was tried. If the limiter panics, the item comes again: it
 // must not be lost beside the panic.
 func (w *Workers[T]) failure(a *attempt[T]) Failure[T] {
-	f := Failure[T]{Queue: nameOf(a.claim.owner, w.name), Item: a.claim.Item, Err: a.err}
+	f := Failure[T]{Queue: nameOf(a.claim.Owner(), w.name), Item: a.claim.Item, Err: a.err}
 	counted := false
 	defer func() {
 		if !counted {
@@ -131,7 +131,7 @@ func (w *Workers[T]) comeBack(a *attempt[T], how ClaimReturn, failure func() Fai
 // discard gives an item up that will not be tried again on account of its failures.
 func (w *Workers[T]) discard(f Failure[T], a *attempt[T]) {
 	defer w.giveUp(f) // also if the logger panics
-	if reporter, is := a.claim.owner.(FailureReporter[T]); is {
+	if reporter, is := a.claim.Owner().(FailureReporter[T]); is {
 		reporter.ReportDiscard(w.context, f, a.panicked)
 	}
 }
