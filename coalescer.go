@@ -212,7 +212,9 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 // is one, takes what is ready then, and returns how many that was. With an error n is 0. If
 // dst has no room it returns 0 at once. It costs less than as many calls.
 func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Pending[K, V]) (n int, err error) {
-	return c.takeBatch(ctx, dst, nil)
+	return c.takeBatch(ctx, len(dst), func(i int, key K, value V, _ shard.Handle) {
+		dst[i] = Pending[K, V]{key, value}
+	})
 }
 
 // Done says that the value of a key that was taken is dealt with, for good or ill: it ends the

@@ -20,6 +20,9 @@ type giver[K comparable, V any] struct {
 	// counted says that the end of the coalescer waits for the call. It need not once
 	// a drain takes retries in: then the queue takes the key in any case.
 	counted bool
+	// always says that the value is laid back also once a shutdown has begun: the
+	// processing goes on, and drains wait for its end.
+	always bool
 }
 
 // putBack lays a value back, and ends the processing. The user code that this needs
@@ -51,7 +54,7 @@ func (g *giver[K, V]) layBack() bool {
 	c, s, weight := g.c, g.stripe, g.weight
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !c.takesBackLocked(s) {
+	if !g.always && !c.takesBackLocked(s) {
 		return false
 	}
 	e := s.entries[g.key]

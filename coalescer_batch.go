@@ -6,14 +6,14 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// takeBatch takes the next keys that have values, by the rule of claim: what has
-// to be merged is merged, and the keys without a value are given up, before
-// anything is taken. It fills in the handles of the keys, unless handles is nil.
-func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], handles []shard.Handle) (n int, err error) {
-	if len(dst) == 0 {
+// takeBatch takes the next keys that have values, room at most, by the rule of claim:
+// what has to be merged is merged, and the keys without a value are given up, before
+// anything is taken. It calls taken with each, and its index.
+func (c *Coalescer[K, V]) takeBatch(ctx context.Context, room int, taken func(i int, key K, value V, at shard.Handle)) (n int, err error) {
+	if room == 0 {
 		return 0, nil
 	}
-	b := c.buffer(len(dst))
+	b := c.buffer(room)
 	defer c.release(b)
 	for n == 0 {
 		m, err := c.queue.shards.TakeBatch(ctx, b.keys, nil, b.handles)
@@ -24,10 +24,7 @@ func (c *Coalescer[K, V]) takeBatch(ctx context.Context, dst []Pending[K, V], ha
 		m = c.pinBatch(b.keys[:m], b.handles[:m])
 		for i, key := range b.keys[:m] {
 			if value, ok := c.claimPinned(key, b.handles[i]); ok {
-				dst[n] = Pending[K, V]{key, value}
-				if handles != nil {
-					handles[n] = b.handles[i]
-				}
+				taken(n, key, value, b.handles[i])
 				n++
 			}
 		}
@@ -99,31 +96,27 @@ func (c *Coalescer[K, V]) handBackBatch(keys []K, handles []shard.Handle) {
 
 // doneBatch ends the processing of keys, and their histories.
 func (c *Coalescer[K, V]) doneBatch(taken []Pending[K, V]) {
-	defer c.endBatch(taken, nil) // also if the limiter panics
+	defer c.endBatch(taken) // also if the limiter panics
 	for i := range taken {
 		c.queue.Forget(taken[i].Key)
 	}
 }
 
-// endBatch ends the processing of keys, at their handles unless these are nil.
-func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V], handles []shard.Handle) {
+func (c *Coalescer[K, V]) endBatch(taken []Pending[K, V]) {
 	b := c.buffer(len(taken))
 	defer c.release(b)
 	b.used = len(taken)
 	for i := range taken {
 		b.keys[i] = taken[i].Key
 	}
-	if handles == nil {
-		c.queue.DoneBatch(b.keys)
-	} else {
-		c.queue.shards.DoneBatchAt(b.keys, handles)
-	}
+	c.queue.DoneBatch(b.keys)
 }
 
-// A keyBuffer is space for the keys of a batch, and their handles.
+// A keyBuffer is space for the keys of a batch, and their handles, or their claims.
 type keyBuffer[K comparable] struct {
 	keys    []K
 	handles []shard.Handle
+	claims  []Claim[K]
 	used    int // how many of the keys are to be cleared
 }
 

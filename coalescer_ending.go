@@ -168,43 +168,49 @@ func (c *Coalescer[K, V]) ShuttingDown() bool {
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options DrainOptions) (dropped []Pending[K, V], err error) {
 	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	var keys []K
-	cause := c.drainUntil(ctx, options, &keys)
-	dropped = c.takeDropped(keys, cause)
-	if cause != nil {
-		return dropped, c.gaveUp(ctx, cause)
-	}
-	c.queue.logEnd()
-	return dropped, nil
-}
-
-// drainUntil is Drain that returns why it gave up. It appends the keys that the queue
-// drops to keys, also if a hook or the clock panics. Their values stay where they are.
-func (c *Coalescer[K, V]) drainUntil(ctx context.Context, options DrainOptions, keys *[]K) (cause error) {
 	before := c.ending.calls()
 	c.ending.retries.Decide(options.Retries == TakeRetries)
 	c.close()
-	select {
-	case <-c.ending.passed:
-	default:
-		select {
-		case <-c.ending.passed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if cause := c.ending.awaitPassed(ctx); cause != nil {
+		return nil, c.gaveUp(ctx, cause)
 	}
 	released := c.queue.shards.Released() // before the look at calls, lest one come in between
 	if c.ending.calls() != before {
 		released = alreadyReleased
 	}
-	return c.queue.shards.DrainUntil(ctx, options.draining(), released, keys)
+	// Values stay where they are until all code of the user's has returned.
+	keys, err := c.queue.drainUntil(ctx, options, released, c.drained)
+	return c.takeDropped(keys, err), err
+}
+
+// awaitPassed waits for passed, or returns the error of ctx.
+func (e *coalescerEnding) awaitPassed(ctx context.Context) error {
+	select {
+	case <-e.passed:
+		return nil
+	default:
+	}
+	select {
+	case <-e.passed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drained logs the end of a drain, and returns its error if it gave up.
+func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
+	if cause != nil {
+		return c.gaveUp(ctx, cause)
+	}
+	c.queue.logEnd()
+	return nil
 }
 
 // takeDropped takes the values of the keys that a drain has dropped. If it came to its
-// end, that is all that there is, with the keys that the queue has dropped in a drain
-// that a panic has ended.
-func (c *Coalescer[K, V]) takeDropped(keys []K, cause error) (dropped []Pending[K, V]) {
-	if cause != nil {
+// end, without an error, that is all that there is.
+func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Pending[K, V]) {
+	if err != nil {
 		return c.collect(keys)
 	}
 	c.ending.retries.Decide(false) // there is nobody left who could give a value back

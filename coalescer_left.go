@@ -36,6 +36,12 @@ func (e *CoalescerDrainError[K, V]) Left() []Pending[K, V] {
 // Unwrap returns the DrainError.
 func (e *CoalescerDrainError[K, V]) Unwrap() error { return e.DrainError }
 
+// Refresh returns the error as it is now: see [DrainError.Refresh]. Its Left takes out
+// what is pending, unless this one's has.
+func (e *CoalescerDrainError[K, V]) Refresh() error {
+	return &CoalescerDrainError[K, V]{DrainError: e.DrainError.refresh(), coalescer: e.coalescer}
+}
+
 // gaveUp looks at what is left.
 func (c *Coalescer[K, V]) gaveUp(ctx context.Context, cause error) error {
 	return &CoalescerDrainError[K, V]{DrainError: c.queue.gaveUp(ctx, cause), coalescer: c}

@@ -82,6 +82,8 @@ type DrainError[T comparable] struct {
 	Ready, Processing, Waiting int
 
 	left []ItemInfo[T]
+	// look looks at what is left.
+	look func() []ItemInfo[T]
 }
 
 // Left returns the items that were left, each once: first those in processing, the
@@ -89,6 +91,12 @@ type DrainError[T comparable] struct {
 // still in the queue, and workers may go on with them. The slice is the caller's to
 // read, and the same at each call.
 func (e *DrainError[T]) Left() []ItemInfo[T] { return e.left }
+
+// Refresh returns the error as it is now: with what is left of the queue by the time of
+// the call. [Workers.Run] calls it when the last worker has left.
+func (e *DrainError[T]) Refresh() error { return e.refresh() }
+
+func (e *DrainError[T]) refresh() *DrainError[T] { return newDrainError(e.Queue, e.Cause, e.look) }
 
 // Error names the numbers, and no items: they may be private, and many.
 func (e *DrainError[T]) Error() string {
@@ -125,31 +133,36 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBePossible()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	cause := q.drainUntil(ctx, options, &dropped)
-	if cause != nil {
-		return dropped, q.gaveUp(ctx, cause)
-	}
-	q.logEnd()
-	return dropped, nil
+	return q.drainUntil(ctx, options, q.shards.Released(), q.drained)
 }
 
-// drainUntil is Drain that returns why it gave up. If a hook or the clock panics, the next
-// Drain returns what this one has dropped.
-func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, dropped *[]T) (cause error) {
+// drainUntil is Drain, whose end finish logs. If user code panics, the next Drain returns
+// what this one has dropped.
+func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{},
+	finish func(ctx context.Context, cause error) error) (dropped []T, err error) {
 	returned := false
 	defer func() {
 		if !returned {
-			q.shards.ReturnLater(*dropped)
+			q.shards.ReturnLater(dropped)
 		}
 	}()
-	cause = q.shards.DrainUntil(ctx, options.draining(), q.shards.Released(), dropped)
+	err = finish(ctx, q.shards.DrainUntil(ctx, options.draining(), released, &dropped))
 	returned = true
-	return cause
+	return dropped, err
+}
+
+// drained logs the end of a drain, and returns its error if it gave up.
+func (q *Queue[T]) drained(ctx context.Context, cause error) error {
+	if cause != nil {
+		return q.gaveUp(ctx, cause)
+	}
+	q.logEnd()
+	return nil
 }
 
 // gaveUp looks at what is left, and logs how much that is.
 func (q *Queue[T]) gaveUp(ctx context.Context, cause error) *DrainError[T] {
-	e := newDrainError(q.name, cause, q.withAttempts(q.shards.Left()))
+	e := newDrainError(q.name, cause, func() []ItemInfo[T] { return q.withAttempts(q.shards.Left()) })
 	if q.log != nil {
 		q.log.drainGaveUp(ctx, e.Processing, e.Ready, e.Waiting, cause)
 	}
@@ -158,7 +171,8 @@ func (q *Queue[T]) gaveUp(ctx context.Context, cause error) *DrainError[T] {
 
 // newDrainError counts the rows, and puts them in order. It moves each once: they may
 // be a million.
-func newDrainError[T comparable](queue string, cause error, rows []ItemInfo[T]) *DrainError[T] {
+func newDrainError[T comparable](queue string, cause error, look func() []ItemInfo[T]) *DrainError[T] {
+	rows := look()
 	var counts [Waiting + 1]int
 	for i := range rows {
 		counts[rows[i].State]++
@@ -166,7 +180,7 @@ func newDrainError[T comparable](queue string, cause error, rows []ItemInfo[T]) 
 	e := &DrainError[T]{
 		Queue: queue, Cause: cause,
 		Processing: counts[Processing], Ready: counts[Ready], Waiting: counts[Waiting],
-		left: make([]ItemInfo[T], len(rows)),
+		left: make([]ItemInfo[T], len(rows)), look: look,
 	}
 	next := [Waiting + 1]int{Ready: e.Processing, Waiting: e.Processing + e.Ready}
 	for _, row := range rows {

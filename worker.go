@@ -2,6 +2,7 @@ package shardq
 
 import (
 	"context"
+	"errors"
 	"runtime/pprof"
 	"strconv"
 )
@@ -16,17 +17,24 @@ type worker[T any] struct {
 	stays context.Context
 	leave context.CancelFunc
 	batch batch[T] // of HandleBatch
-	// desk shows what is in hand, if showing.
-	desk    workerDesk[T]
-	showing bool
-	one     [1]T
+	// showing shows what is in hand, if it is not nil.
+	showing   func(items []T)
+	leaveDesk func()
+	shown     [1]T
+	// claim is that of Handle. It is here because sources write to it, and because to
+	// copy a claim costs some nanoseconds.
+	claim [1]Claim[T]
 }
 
 func newWorker[T any](all *Workers[T]) *worker[T] {
-	w := &worker[T]{Workers: all, desk: all.source.newDesk(), showing: all.source.showing()}
+	w := &worker[T]{Workers: all, leaveDesk: func() {}}
 	w.labeled = all.context
+	number := all.hired
+	if place, is := all.source.(Workplace[T]); is {
+		number, w.showing, w.leaveDesk = place.Hire()
+	}
 	if all.options.Labels {
-		w.labeled = pprof.WithLabels(all.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.desk.label())))
+		w.labeled = pprof.WithLabels(all.context, pprof.Labels(workerLabelKey, strconv.Itoa(number)))
 	}
 	w.stays, w.leave = context.WithCancel(all.context)
 	return w
@@ -44,7 +52,7 @@ func (w *worker[T]) live() {
 			return
 		}
 		w.leave()
-		w.desk.clear()
+		w.leaveDesk()
 		w.hasLeft(w, told)
 	}()
 	w.setLabels()
@@ -59,17 +67,25 @@ func (w *worker[T]) setLabels() {
 	}
 }
 
-// work goes on until the worker is to leave. It returns whether that is because the queue
+// work goes on until the worker is to leave. It returns whether that is because the source
 // is shut down and nothing is ready.
 func (w *worker[T]) work() (told bool) {
-	err := error(nil)
-	for err == nil {
-		err = w.turn(w.stays)
+	for {
+		err := w.turn(w.stays)
 		if err != nil && w.hasToStay(err) {
 			err = w.turn(w.context)
 		}
+		switch {
+		case err == nil:
+		case errors.Is(err, ErrShutDown):
+			return true
+		case w.stays.Err() != nil:
+			return false
+		default:
+			w.sourceFailed(err)
+			return false
+		}
 	}
-	return err == ErrShutDown
 }
 
 // hasToStay reports whether a worker that was asked to leave has to stay. Once a shutdown
@@ -77,7 +93,8 @@ func (w *worker[T]) work() (told bool) {
 // one had an item that was to become ready again at its Done: a drain would wait for it for
 // ever. If none has begun, whoever stays comes by after that Done.
 func (w *worker[T]) hasToStay(err error) bool {
-	return err != ErrShutDown && w.source.shuttingDown()
+	source, is := w.source.(endingSource)
+	return is && w.stays.Err() != nil && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
 }
 
 // turn takes what is ready, processes it, and settles it; or returns why there is nothing.
@@ -85,39 +102,44 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	item, from, err := w.source.take(ctx)
-	if err == nil {
-		w.process(item, from)
+	n, err := w.source.ClaimBatch(ctx, w.claim[:])
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return ctx.Err()
 	}
-	return err
+	w.process(&w.claim[0])
+	return nil
 }
 
 // process gives the item to the handler, and settles what came of it, also if the handler
 // ends the goroutine.
-func (w *worker[T]) process(item T, from origin) {
+func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
-	if w.showing {
-		w.one[0] = item
-		w.desk.show(w.one[:])
+	if w.showing != nil {
+		w.shown[0] = claim.Item
+		w.showing(w.shown[:])
 	}
 	defer func() {
-		if w.showing {
-			w.showNothing()
-		}
+		w.showNothing()
+		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its Done
 		if result.err == nil {
-			w.source.succeeded(item, from)
+			_ = claim.Done() // there is nothing to do if somebody else has ended it
 			return
 		}
-		w.finish(attempt[T]{item, from, result})
+		w.finish(*claim, result)
 	}()
-	result = w.try(item)
+	result = w.try(claim.Item)
 }
 
-// showNothing is called before what was in hand is Done: somebody else may have it then.
+// showNothing is called before claims end: somebody else may have what was in hand then.
 func (w *worker[T]) showNothing() {
-	clear(w.one[:])
-	w.desk.show(nil)
+	if w.showing != nil {
+		clear(w.shown[:])
+		w.showing(nil)
+	}
 }
 
 // try calls the handler.
@@ -142,8 +164,9 @@ func (w *worker[T]) handle(item T) error {
 	return w.options.Handle(ctx, item)
 }
 
-// finish settles an item that did not succeed, and says its Done, whatever happens.
-func (w *worker[T]) finish(a attempt[T]) {
-	defer w.source.done(a.item, a.from)
+// finish settles an item that did not succeed, and ends its claim, whatever happens.
+func (w *worker[T]) finish(claim Claim[T], result outcome) {
+	a := &attempt[T]{claim: claim, outcome: result}
+	defer a.end()
 	w.settle(a)
 }

@@ -7,58 +7,98 @@ import (
 
 // A batch is what a worker with a HandleBatch works on, kept from turn to turn.
 type batch[T any] struct {
-	items []T
-	from  origins
-	// lent is what the handler is given: it may write to that, and the items that are to
-	// be Done must stay those that were taken.
+	claims []Claim[T]
+	// lent is what the handler is given.
 	lent     []T
 	outcomes []outcome
+	// open counts the claims that are to be ended together. They come first, in place
+	// of those that were looked at.
+	open int
+}
+
+// keepOpen keeps the claim i open, which no later one has the place of.
+func (b *batch[T]) keepOpen(i int) {
+	if b.open < i {
+		b.claims[b.open] = b.claims[i]
+	}
+	b.open++
 }
 
 func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 	b := &w.batch
-	if b.items == nil {
+	if b.claims == nil {
 		size := w.options.BatchSize
-		b.items, b.lent, b.outcomes = make([]T, size), make([]T, size), make([]outcome, size)
-		b.from = newOrigins(size)
+		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
 	}
-	n, err := w.source.takeBatch(ctx, b.items, b.from)
-	if err == nil {
-		w.processBatch(n)
+	n, err := w.source.ClaimBatch(ctx, b.claims)
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return ctx.Err()
 	}
-	return err
+	w.processBatch(n)
+	return nil
 }
 
 // processBatch gives the first n items to the handler, and settles what came of each.
 func (w *worker[T]) processBatch(n int) {
 	w.setLabels()
-	items, from, outcomes := w.batch.items[:n], w.batch.from.first(n), w.batch.outcomes[:n]
+	claims, outcomes := w.batch.claims[:n], w.batch.outcomes[:n]
+	items := w.batch.lent[:n]
+	for i := range claims {
+		items[i] = claims[i].Item
+	}
+	w.batch.open = 0
 	defer func() {
-		clear(items) // nothing of the queue's refers to an item after its Done
+		clear(claims) // nothing of the source's refers to an item after its Done
 		clear(outcomes)
 	}()
-	defer w.source.doneBatch(items, from)
-	if w.showing {
-		w.desk.show(items)
+	defer func() { w.endBatch(claims[:w.batch.open]) }()
+	defer forEach(n, w.settleInBatch)
+	if w.showing != nil {
+		w.showing(items)
 		defer w.showNothing()
 	}
-	defer forEach(n, func(i int) { w.settle(attempt[T]{items[i], from.of(i), outcomes[i]}) })
 	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
 	w.tryBatch(items, outcomes)
 }
 
+// settleInBatch settles an item of the batch, and leaves its claim open unless it comes
+// again.
+func (w *worker[T]) settleInBatch(i int) {
+	if w.batch.outcomes[i].err == nil {
+		w.batch.keepOpen(i)
+		return
+	}
+	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i]}
+	defer func() {
+		if !a.settled {
+			w.batch.keepOpen(i)
+		}
+	}()
+	w.settle(a)
+}
+
+// endBatch ends claims whose items are through, or given up.
+func (w *worker[T]) endBatch(claims []Claim[T]) {
+	if source, is := w.source.(batchSource[T]); is {
+		_ = source.DoneClaims(claims)
+		return
+	}
+	forEach(len(claims), func(i int) { _ = claims[i].Done() })
+}
+
 // tryBatch calls the handler.
 func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
-	lent := w.batch.lent[:len(items)]
-	copy(lent, items)
 	returned := false
 	defer func() {
-		clear(lent)
+		clear(items)
 		if !returned {
 			setAll(outcomes, outcomeOfPanic(recover()))
 		}
 	}()
-	readAnswer(w.handleBatch(lent), outcomes)
+	readAnswer(w.handleBatch(items), outcomes)
 	returned = true
 }
 

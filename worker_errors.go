@@ -86,11 +86,12 @@ type passedOn struct{ fault *PanicError }
 // runtime.Goexit.
 var ErrGoexit = errors.New("shardq: runtime.Goexit was called")
 
-// tooLate is the failure of an item that cannot come again, for the queue is shut down.
-type tooLate struct{ cause error }
+// tooLate is the failure of an item that cannot come again, because its source is shut
+// down, or for another reason.
+type tooLate struct{ reason, cause error }
 
-func (e *tooLate) Error() string   { return ErrShutDown.Error() + ": " + e.cause.Error() }
-func (e *tooLate) Unwrap() []error { return []error{ErrShutDown, e.cause} }
+func (e *tooLate) Error() string   { return e.reason.Error() + ": " + e.cause.Error() }
+func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
 
 // errWaited is the failure of an item that a drain dropped.
-var errWaited = &tooLate{errors.New("dropped while it waited for its delay")}
+var errWaited = &tooLate{ErrShutDown, errors.New("dropped while it waited for its delay")}

@@ -11,7 +11,8 @@ import (
 // MaxBatchSize is the greatest [WorkerOptions].BatchSize.
 const MaxBatchSize = 1 << 20
 
-// WorkerOptions say how [Workers] process items. [NewWorkers] reads them once.
+// WorkerOptions say how [Workers] process items. [NewWorkers] reads them once. What is said
+// of a queue here holds for another [Source] as far as that has what it takes.
 //
 // Attempts are counted by the queue's limiter alone: an attempt is the one after as many
 // as [Queue.NumRequeues] says. So the count includes the AddRateLimited of others, it goes
@@ -34,8 +35,8 @@ type WorkerOptions[T any] struct {
 	// them: all that is ready, never waiting for more. It returns one error per item, in
 	// their order, each with the meaning that it has for Handle; or nil, if all succeeded.
 	// An answer of another length, a panic and a Goexit count as a failure of each item.
-	// The slice is valid until HandleBatch returns. All items are Done together, once the
-	// last is settled.
+	// The slice is valid until HandleBatch returns. Items that come again do so one by one;
+	// all others are Done together, once the last is settled.
 	HandleBatch func(ctx context.Context, items []T) []error
 
 	// BatchSize is how many items HandleBatch is given at most: 1 to [MaxBatchSize]. Each
@@ -61,8 +62,9 @@ type WorkerOptions[T any] struct {
 	// OnGiveUp is told of each item that will not be tried again: what failed by
 	// [Permanent], or for the MaxAttempts-th time; what failed or was to be requeued when
 	// the queue was shutting down, with an error that wraps both [ErrShutDown] and what
-	// the handler returned; and what waited when Drain dropped it. The item is then
-	// forgotten by the limiter. If it was added meanwhile it runs anew.
+	// the handler returned; what its [ClaimOwner] could not take back for another reason,
+	// with an error that wraps that one; and what waited when Drain dropped it. The item
+	// is then forgotten by the limiter. If it was added meanwhile it runs again.
 	//
 	// Items that wait when somebody else shuts the queue down are not told of: whoever
 	// calls [Queue.Drain] has them returned. Default: nobody is told.

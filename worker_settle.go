@@ -42,120 +42,127 @@ func outcomeOfPanic(recovered any) outcome {
 	return outcome{err: fault, panicked: fault}
 }
 
-// An attempt is what a worker has to settle: an item, where it came from, and what came of
-// it.
+// An attempt is what a worker has to settle: a claim, and what came of it.
 type attempt[T any] struct {
-	item T
-	from origin
+	claim Claim[T]
 	outcome
+	// refused says that the item cannot come again, and is told of.
+	refused bool
+	// settled says that the claim has ended.
+	settled bool
 }
 
-// settle sees to everything but the item's Done.
-func (w *Workers[T]) settle(a attempt[T]) {
-	switch {
-	case a.err == nil:
-		w.source.forget(a.item)
-	case a.requeue:
-		w.requeue(a)
-	default:
+// end ends the claim, unless that was done.
+func (a *attempt[T]) end() {
+	if !a.settled {
+		_ = a.claim.Done()
+	}
+}
+
+// settle sees to an item that did not succeed. It ends the claim if the item comes again.
+func (w *Workers[T]) settle(a *attempt[T]) {
+	if !a.requeue {
 		w.failed(w.failure(a), a)
+		return
 	}
-}
-
-// requeue has an item again that is through for now.
-func (w *Workers[T]) requeue(a attempt[T]) {
-	after := func() time.Duration {
-		w.source.forget(a.item)
-		return a.delay
-	}
-	w.giveBack(a, after, func() {
+	w.comeBack(a, ClaimReturn{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
 		f := w.failure(a)
 		f.Requeued = true
-		w.tooLate(f)
+		return f
 	})
 }
 
 // failed tells of a failure, and then decides what becomes of the item, also if OnError or the
 // logger panics or ends the goroutine.
-func (w *Workers[T]) failed(f Failure[T], a attempt[T]) {
+func (w *Workers[T]) failed(f Failure[T], a *attempt[T]) {
 	exhausted := w.options.MaxAttempts > 0 && f.Attempt >= w.options.MaxAttempts
 	f.Final = a.permanent || exhausted
 	defer w.decide(f, a)
 	if w.options.OnError != nil {
 		defer w.options.OnError(f)
 	}
-	if log := w.source.log(); log != nil {
-		log.failure(w.context, w.source.key(f.Item), f.Attempt, f.Err, a.panicked)
+	if reporter, is := a.claim.Owner().(FailureReporter[T]); is {
+		reporter.ReportFailure(w.context, f, a.panicked)
 	}
 }
 
-func (w *Workers[T]) decide(f Failure[T], a attempt[T]) {
+func (w *Workers[T]) decide(f Failure[T], a *attempt[T]) {
 	if f.Final {
-		w.discard(f, a.panicked)
+		w.discard(f, a)
 		return
 	}
-	backOff := func() time.Duration { return w.source.backOff(f.Item) }
-	w.giveBack(a, backOff, func() { w.tooLate(f) })
+	w.comeBack(a, ClaimReturn{Reason: ReturnRetry}, func() Failure[T] { return f })
 }
 
 // failure says how often the item was tried. If the limiter panics, the item comes again: it
 // must not be lost beside the panic.
-func (w *Workers[T]) failure(a attempt[T]) Failure[T] {
-	f := Failure[T]{Queue: w.source.name(), Item: a.item, Err: a.err}
+func (w *Workers[T]) failure(a *attempt[T]) Failure[T] {
+	f := Failure[T]{Queue: nameOf(a.claim.Owner(), w.name), Item: a.claim.Item, Err: a.err}
 	counted := false
 	defer func() {
 		if !counted {
-			w.source.giveBack(a.item, a.from, 0, func() { w.tooLate(f) })
+			w.comeBack(a, ClaimReturn{Reason: ReturnRelease}, func() Failure[T] { return f })
 		}
 	}()
-	f.Attempt = w.source.failures(a.item) + 1
+	f.Attempt = a.claim.Failures() + 1
 	counted = true
 	return f
 }
 
-// giveBack has an item come again after a delay, or calls refused. If the delay cannot be told,
-// because user code panics, the item comes at once.
-func (w *Workers[T]) giveBack(a attempt[T], after func() time.Duration, refused func()) {
-	if !w.source.takesBack(a.item) {
-		refused() // before the limiter counts a failure
+// comeBack ends the claim and has the item come again, or else gives it up, with what failure
+// returns then.
+func (w *Workers[T]) comeBack(a *attempt[T], how ClaimReturn, failure func() Failure[T]) {
+	tooLate := func(reason error) {
+		a.refused = true
+		w.tooLate(failure(), reason)
+	}
+	if a.refused { // the limiter has panicked in failure
+		tooLate(ErrShutDown)
 		return
 	}
-	delay := time.Duration(0)
-	defer func() { w.source.giveBack(a.item, a.from, delay, refused) }()
-	delay = after()
+	how.Refused = func() { tooLate(ErrShutDown) }
+	err := a.claim.Return(how)
+	a.settled = true
+	if err != nil && !a.refused {
+		tooLate(err)
+	}
 }
 
 // discard gives an item up that will not be tried again on account of its failures.
-func (w *Workers[T]) discard(f Failure[T], panicked *PanicError) {
+func (w *Workers[T]) discard(f Failure[T], a *attempt[T]) {
 	defer w.giveUp(f) // also if the logger panics
-	w.source.gaveUp()
-	if log := w.source.log(); log != nil {
-		log.givenUp(w.context, w.source.key(f.Item), f.Attempt, f.Err, panicked)
+	if reporter, is := a.claim.Owner().(FailureReporter[T]); is {
+		reporter.ReportDiscard(w.context, f, a.panicked)
 	}
 }
 
-// tooLate gives an item up that cannot come again because the queue is shut down. It is no
-// discard: what the end of the queue leaves undone is counted as dropped, if it is.
-func (w *Workers[T]) tooLate(f Failure[T]) {
-	f.Err = &tooLate{f.Err}
+// tooLate gives an item up that cannot come again, as a rule because the source is shut down. It
+// is no discard: what the end of a queue leaves undone is counted as dropped, if it is.
+func (w *Workers[T]) tooLate(f Failure[T], reason error) {
+	f.Err = &tooLate{reason, f.Err}
 	w.giveUp(f)
 }
 
-// giveUp tells of an item that is given up, and forgets it.
+// giveUp tells of an item that is given up.
 func (w *Workers[T]) giveUp(f Failure[T]) {
-	defer w.source.forget(f.Item)
 	f.Final = true
 	if w.options.OnGiveUp != nil {
 		w.options.OnGiveUp(f)
 	}
 }
 
-// reportDropped tells of what a drain dropped.
+// reportDropped tells of what a drain dropped, and has it forgotten.
 func (w *Workers[T]) reportDropped(items []T) {
+	history, has := w.source.(historySource[T])
 	forEach(len(items), func(i int) {
-		f := Failure[T]{Queue: w.source.name(), Item: items[i], Err: errWaited}
+		f := Failure[T]{Queue: w.name, Item: items[i], Err: errWaited}
+		if has {
+			defer history.Forget(f.Item)
+		}
 		defer func() { w.giveUp(f) }() // also if the limiter panics
-		f.Attempt = w.source.failures(items[i])
+		if has {
+			f.Attempt = history.NumRequeues(f.Item)
+		}
 	})
 }
 

@@ -37,20 +37,24 @@ func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context
 	return w.Run(ctx)
 }
 
-// Workers process the items of a queue, or the values of a [Coalescer]. They are made by
-// [NewWorkers] or [NewCoalescerWorkers], and run once, by [Workers.Run]. A queue may have
-// several Workers, beside others who call Get. All methods are safe for concurrent use, and
+// Workers process the items of a queue, the values of a [Coalescer], or what another
+// [Source] hands out. They are made by [NewWorkers], [NewCoalescerWorkers] or
+// [NewSourceWorkers], and run once, by [Workers.Run]. A queue may have several Workers,
+// beside others who call Get. All methods are safe for concurrent use, and
 // may be called by the handler and the hooks, but for Run.
 type Workers[T any] struct {
-	source  workerSource[T]
+	source  Source[T]
+	name    string
 	options WorkerOptions[T]
 
 	mu      sync.Mutex
 	state   workersState
 	wanted  int          // how many workers there are to be
 	staying []*worker[T] // those who were not asked to leave
+	hired   int          // how many there ever were
 	present int          // all who have not left
 	fault   *PanicError  // what Run is to panic with
+	broken  error        // of the source, which Run is to return
 
 	// Set when Run begins.
 	context context.Context // the handlers' context; its end is the end for all
@@ -79,7 +83,10 @@ func NewWorkers[T comparable](q *Queue[T], options WorkerOptions[T]) (*Workers[T
 
 // newWorkers returns workers, or an error that has the faults of the options, and the one that
 // is given.
-func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault error) (*Workers[T], error) {
+func newWorkers[T any](source Source[T], options WorkerOptions[T], fault error) (*Workers[T], error) {
+	if _, can := source.(Drainer[T]); fault == nil && options.Drain != nil && !can {
+		fault = errors.New("shardq: WorkerOptions.Drain is set: want a Source that is a Drainer")
+	}
 	if err := errors.Join(options.validate(), fault); err != nil {
 		return nil, err
 	}
@@ -90,7 +97,10 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 		}
 		options.Drain = &drain
 	}
-	return &Workers[T]{source: source, options: options, wanted: options.Workers, left: make(chan struct{})}, nil
+	return &Workers[T]{
+		source: source, name: nameOf(source, ""), options: options,
+		wanted: options.Workers, left: make(chan struct{}),
+	}, nil
 }
 
 // Run starts the workers and blocks until all of them have left. It can be called once:
@@ -114,6 +124,9 @@ func newWorkers[T any](source workerSource[T], options WorkerOptions[T], fault e
 // [Queue.Get] says it, and Run returns nil when the last one has left. Without workers
 // nobody sees it: Run goes on until ctx ends, or Resize brings a worker.
 //
+// An error of a [Source] that is neither ErrShutDown nor that of the context ends the
+// handlers' contexts and all workers, and Run returns it.
+//
 // A handler that does not return when its context ends keeps Run from returning.
 //
 // A panic of a hook, or of what the queue was given (its limiter, clock or
@@ -126,13 +139,15 @@ func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	var drained func()
 	defer func() {
 		w.end()
-		if drained != nil {
-			w.apart(drained) // now, for workers go on after a drain that gave up
+		if err != nil {
+			w.apart(func() { err = refreshed(err) }) // now, for workers go on after a drain that gave up
 		}
 		w.passFaultOn()
+		if w.broken != nil {
+			err = errors.Join(w.broken, err)
+		}
 	}()
 	select {
 	case <-w.left:
@@ -142,10 +157,17 @@ func (w *Workers[T]) Run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 	}
 	if w.options.Drain != nil {
-		cause := w.drain()
-		drained = func() { err = w.source.drained(w.context, cause) }
+		return w.drain()
 	}
 	return nil
+}
+
+// refreshed returns an error of a drain as it is now.
+func refreshed(err error) error {
+	if older, is := err.(interface{ Refresh() error }); is {
+		return older.Refresh()
+	}
+	return err
 }
 
 // begin hires the first workers.
@@ -154,7 +176,7 @@ func (w *Workers[T]) begin(ctx context.Context) error {
 	if w.options.Drain != nil {
 		inner = context.WithoutCancel(ctx) // a drain goes on after the end of ctx
 	}
-	inner, stop := context.WithCancel(w.options.labeled(inner, w.source.name()))
+	inner, stop := context.WithCancel(w.options.labeled(inner, w.name))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch w.state {
@@ -171,12 +193,13 @@ func (w *Workers[T]) begin(ctx context.Context) error {
 	}
 }
 
-// drain drains the queue while the workers go on. It returns why it gave up.
-func (w *Workers[T]) drain() (cause error) {
+// drain drains the source while the workers go on. It returns its error if it gave up.
+func (w *Workers[T]) drain() (err error) {
 	ctx := w.context
 	if w.options.DrainTimeout > 0 {
 		limited, release := context.WithTimeout(ctx, w.options.DrainTimeout)
 		defer release()
+		defer context.AfterFunc(limited, w.stop)() // Drain may look at what is left for long
 		ctx = limited
 	}
 	var dropped []T
@@ -184,8 +207,19 @@ func (w *Workers[T]) drain() (cause error) {
 		w.stop() // whoever still has an item has it beyond the drain
 		w.apart(func() { w.reportDropped(dropped) })
 	}()
-	w.apart(func() { cause = w.source.drain(ctx, *w.options.Drain, &dropped) })
-	return cause
+	returned := false
+	w.apart(func() {
+		dropped, err = w.drainSource(ctx)
+		returned = true
+	})
+	if !returned { // it has a hook that panicked or ended its goroutine
+		w.apart(func() { dropped, _ = w.drainSource(endedContext) })
+	}
+	return err
+}
+
+func (w *Workers[T]) drainSource(ctx context.Context) (dropped []T, err error) {
+	return w.source.(Drainer[T]).Drain(ctx, *w.options.Drain)
 }
 
 // apart runs what calls hooks outside of a worker in a goroutine of its own, so that it ends that
@@ -264,6 +298,16 @@ func (w *Workers[T]) fail(fault *PanicError) {
 	w.stop()
 }
 
+// sourceFailed ends everything on account of an error of the source.
+func (w *Workers[T]) sourceFailed(err error) {
+	w.mu.Lock()
+	if w.broken == nil {
+		w.broken = err
+	}
+	w.mu.Unlock()
+	w.stop()
+}
+
 // Len returns how many workers there are: those that Run has started and that have not
 // left. It counts those who finish an item before they leave after a Resize. Before Run,
 // and after its end, it is 0.
@@ -311,6 +355,7 @@ func (w *Workers[T]) resize(n int) (leaving []*worker[T]) {
 // hire starts workers until there are as many as wanted. The caller has the lock.
 func (w *Workers[T]) hire() {
 	for len(w.staying) < w.wanted {
+		w.hired++
 		one := newWorker(w)
 		w.staying = append(w.staying, one)
 		w.present++

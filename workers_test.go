@@ -31,7 +31,16 @@ type staff[T comparable] struct {
 // employ runs workers, of which the options say what is not the same for all tests.
 func employ[T comparable](t *testing.T, q *shardq.Queue[T], o shardq.WorkerOptions[T]) *staff[T] {
 	t.Helper()
-	s := &staff[T]{queue: q}
+	s := employFor(t, o, func(o shardq.WorkerOptions[T]) (*shardq.Workers[T], error) { return shardq.NewWorkers(q, o) })
+	s.queue = q
+	return s
+}
+
+// employFor is employ for the workers that make returns.
+func employFor[T comparable](t *testing.T, o shardq.WorkerOptions[T],
+	make func(shardq.WorkerOptions[T]) (*shardq.Workers[T], error)) *staff[T] {
+	t.Helper()
+	s := &staff[T]{}
 	o.Workers = max(1, o.Workers)
 	if o.OnError == nil {
 		o.OnError = func(f shardq.Failure[T]) { s.note(&s.failed, f) }
@@ -39,7 +48,7 @@ func employ[T comparable](t *testing.T, q *shardq.Queue[T], o shardq.WorkerOptio
 	if o.OnGiveUp == nil {
 		o.OnGiveUp = func(f shardq.Failure[T]) { s.note(&s.givenUp, f) }
 	}
-	w, err := shardq.NewWorkers(q, o)
+	w, err := make(o)
 	require.NoError(t, err)
 	s.Workers = w
 	ctx, cancel := context.WithCancel(t.Context())

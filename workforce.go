@@ -40,8 +40,6 @@ func (d *desk[T]) clear() {
 	f.desks = slices.DeleteFunc(f.desks, func(other *desk[T]) bool { return other == d })
 }
 
-func (d *desk[T]) label() int { return d.number }
-
 func (f *workforce[T]) size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

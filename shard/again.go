@@ -26,20 +26,32 @@ const (
 	// TakenBack: the item comes again.
 	TakenBack
 	// Refused: a shutdown has begun, and the item does not come again. It is counted as
-	// dropped.
+	// dropped, and its processing goes on.
 	Refused
 )
 
-// GiveBack has an item whose processing goes on come again after a delay, or at its
-// Done if there is none. It is an AddAfter: once a shutdown has begun, only a Drain that
-// takes retries in lets it.
+// Retry ends a processing, and has the item come again after a delay, or at once if
+// there is none. It is an AddAfter and [Set.End] in one: once a shutdown has begun, only
+// a Drain that takes retries in lets it. If the item is Refused, its processing goes on,
+// so that the caller can tell of that before it ends.
 //
 // It calls no user code but the clock. If that panics, the item comes again
-// nevertheless, at its Done.
-func (s *Set[T]) GiveBack(h Handle, d Delay) Comeback { return s.comeBack(h, d, false) }
-
-// Retry is GiveBack and [Set.End] in one.
-func (s *Set[T]) Retry(h Handle, d Delay) Comeback { return s.comeBack(h, d, true) }
+// nevertheless, at once.
+func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
+	read := false
+	defer func() {
+		if !read {
+			s.releaseNow(h, d.Priority)
+		}
+	}()
+	s.refreshForWork()
+	deadline := Deadline{}
+	if d.Duration > 0 {
+		deadline = s.deadline(d)
+	}
+	read = true
+	return s.retryAt(h, deadline, d.Priority)
+}
 
 // Release ends a processing and makes the item ready, with a priority at least: last in
 // its shard. It is [Set.Again] and [Set.End] in one, and works after a shutdown, too.
@@ -62,35 +74,17 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	return fx&took != 0
 }
 
-func (s *Set[T]) comeBack(h Handle, d Delay, ends bool) (came Comeback) {
-	read := false
-	defer func() {
-		if !read {
-			s.comeAnyway(h, d.Priority, ends)
-		}
-	}()
-	s.refreshForWork()
-	deadline := Deadline{}
-	if d.Duration > 0 {
-		deadline = s.deadline(d)
-	}
-	read = true
-	return s.comeBackAt(h, deadline, d.Priority, ends)
-}
-
-// comeBackAt is comeBack by a clock that was read.
-func (s *Set[T]) comeBackAt(h Handle, d Deadline, priority int, ends bool) (came Comeback) {
+// retryAt is Retry by a clock that was read.
+func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	sh := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
 	if e := sh.claimed(h); e != nil {
 		came = Refused
 		if s.TakesBack() {
 			came, filed = TakenBack, sh.addAgain(h.id, e, d, priority)
+			fx = sh.finish(h.id, e, position{})
 		} else {
 			sh.rare.dropped++
-		}
-		if ends {
-			fx = sh.finish(h.id, e, position{})
 		}
 	}
 	sh.mu.Unlock()
@@ -111,19 +105,4 @@ func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (
 	}
 	sh.add(id, e, request{priority: priority, endsDelay: sh.set.cancelDelayOnAdd})
 	return never
-}
-
-// comeAnyway has an item in processing come again after a panic.
-func (s *Set[T]) comeAnyway(h Handle, priority int, ends bool) {
-	sh := s.shard(int(h.shard))
-	sh.mu.Lock()
-	fx := effects(0)
-	if e := sh.claimed(h); e != nil {
-		sh.add(h.id, e, request{priority: priority})
-		if ends {
-			fx = sh.finish(h.id, e, position{})
-		}
-	}
-	sh.mu.Unlock()
-	s.after(fx)
 }

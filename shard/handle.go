@@ -23,6 +23,15 @@ type Handle struct {
 // Fence returns a number that is greater for each later hand-out of the same item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
+// Place returns a number that names the processing among those that go on. Place and
+// Fence are all that there is to a Handle that is not sealed: see [HandleAt].
+func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
+
+// HandleAt returns the Handle that has this Place and this Fence.
+func HandleAt(place, fence uint64) Handle {
+	return Handle{fence: fence << 1, id: uint32(place), shard: uint16(place >> 32)}
+}
+
 // sealed marks a fence. See Seal.
 const sealed = 1
 

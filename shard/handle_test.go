@@ -115,6 +115,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 					_, _, h, ok := s.TryTake()
 					require.True(t, ok)
 					require.True(t, s.Valid(h))
+					require.Equal(t, h, HandleAt(h.Place(), h.Fence()))
 					return h
 				}
 				requireEnded := func(h Handle) {
@@ -127,7 +128,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 					require.False(t, s.Again(h))
 					require.False(t, s.Release(h, 3))
 					require.Equal(t, TooLate, s.Retry(h, Delay{}))
-					require.Equal(t, TooLate, s.GiveBack(h, Delay{Duration: time.Second}))
+					require.Equal(t, TooLate, s.Retry(h, Delay{Duration: time.Second}))
 					require.False(t, s.Postpone(h, s.DeadlineIn(time.Second), false))
 					require.Equal(t, []int{0, 1}, s.EndBatch([]Handle{h, h}))
 					after := s.Stats()
@@ -221,6 +222,8 @@ func TestRetry(t *testing.T) {
 		s.ShutDown()
 		require.Equal(t, Refused, s.Retry(h, Delay{Duration: time.Second}))
 		require.EqualValues(t, 1, s.Stats().Dropped)
+		require.True(t, s.Valid(h), "the caller tells of it first")
+		require.True(t, s.End(h))
 		_, _, h, _ = s.TryTake()
 		require.True(t, s.Release(h, 0), "it is owed, and comes again")
 		require.Equal(t, 1, s.Len())
