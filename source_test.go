@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,7 @@ func (s *shelf) close() { s.change(func() { s.closed = true }) }
 
 func (s *shelf) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
 	for {
-		n, err, changed := s.claimNow(dst)
+		n, changed, err := s.claimNow(dst)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -67,7 +68,7 @@ func (s *shelf) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n i
 	}
 }
 
-func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, err error, changed <-chan struct{}) {
+func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, changed <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n < len(dst) && len(s.ready) > 0 {
@@ -79,9 +80,9 @@ func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, err error, changed 
 		n++
 	}
 	if n == 0 && s.closed && len(s.taken) == 0 {
-		return 0, fmt.Errorf("the shelf is empty: %w", shardq.ErrShutDown), nil
+		return 0, nil, fmt.Errorf("the shelf is empty: %w", shardq.ErrShutDown)
 	}
-	return n, nil, s.changed
+	return n, s.changed, nil
 }
 
 // end ends a claim, and then does what is to come of the item.
@@ -311,15 +312,15 @@ func TestC49SourceThatFails(t *testing.T) {
 // leave, also if the source does not look at the context.
 func TestC49SourceThatHasNothing(t *testing.T) {
 	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
-		calls := 0
+		var calls atomic.Int32
 		source := sourceFunc(func(_ context.Context, dst []shardq.Claim[string]) (int, error) {
-			calls++
+			calls.Add(1)
 			time.Sleep(time.Second)
 			return 0, nil
 		})
 		s := employSource(t, source, o)
 		time.Sleep(10*time.Second + time.Millisecond)
-		require.Equal(t, 11, calls)
+		require.EqualValues(t, 11, calls.Load())
 		s.stop()
 		time.Sleep(time.Second)
 		s.requireEnds(t)
