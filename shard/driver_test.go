@@ -332,6 +332,31 @@ func TestClockPanicsAgain(t *testing.T) {
 	}
 }
 
+// TestLaterDeadlineAfterTwoPanics: the clock panics twice in one AddAfter, which leaves
+// the timer unset. The next AddAfter asks for a later deadline. It sets the timer for the
+// item of the first, which becomes ready in time.
+func TestLaterDeadlineAfterTwoPanics(t *testing.T) {
+	for _, p := range []point{beforeAfterFunc, beforeReset} {
+		t.Run(string(p), func(t *testing.T) {
+			s, c := newMeddled(t)
+			if p == beforeReset {
+				s.AddAfter(3, 10*time.Hour)
+			}
+			panics := 0
+			c.each(p, func() { panics++; panic("clock") })
+			if panicOf(func() { s.AddAfter(1, time.Minute) }) == nil || panics != 2 {
+				t.Fatalf("the clock panicked %d times", panics)
+			}
+			c.leave(p)
+			s.AddAfter(2, time.Hour)
+			c.Step(time.Minute + time.Millisecond)
+			if ready := allReady(t, s); !slices.Equal(ready, []int{1}) {
+				t.Errorf("after a minute %v are ready: %+v", ready, s.Stats())
+			}
+		})
+	}
+}
+
 // expectWorks checks that a queue, shut down or not, does what it should.
 func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 	t.Helper()
