@@ -2,6 +2,7 @@ package shardq
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -144,8 +145,11 @@ func (c Claim[T]) Release() error { return c.Return(ClaimReturn{Reason: ReturnRe
 
 // Return is Retry, RequeueAfter or Release, by its Reason. With a Refused, the item is
 // given up if it cannot come again: the claim ends after the call of Refused, and the
-// limiter forgets the item's failures.
+// limiter forgets the item's failures. An unknown Reason panics.
 func (c Claim[T]) Return(how ClaimReturn) error {
+	if how.Reason > ReturnRelease {
+		panic(fmt.Sprintf("shardq: ClaimReturn.Reason is %d: want ReturnRetry, ReturnRequeue or ReturnRelease", how.Reason))
+	}
 	if c.owner == nil {
 		return ErrClaimEnded
 	}

@@ -3,6 +3,7 @@ package shardq
 import (
 	"context"
 	"time"
+	"unsafe"
 
 	"github.com/shardq/shardq/shard"
 )
@@ -52,25 +53,36 @@ func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err e
 		return 1, nil
 	}
 	for n < len(dst) {
-		got, err := q.claimSome(ctx, dst[n:min(n+claimsAtOnce, len(dst))], n == 0)
+		got, most := 0, 1
+		if unsafe.Sizeof(dst[0].Item) > largeItem {
+			got, err = q.claimLarge(ctx, &dst[n], n == 0)
+		} else {
+			most = min(claimsAtOnce, len(dst)-n)
+			got, err = q.claimSome(ctx, dst[n:n+most], n == 0)
+		}
 		if err != nil {
 			return 0, err
 		}
-		if n += got; got < claimsAtOnce {
+		if n += got; got < most {
 			break
 		}
 	}
 	return n, nil
 }
 
-func (q *Queue[T]) claimSome(ctx context.Context, dst []Claim[T], wait bool) (n int, err error) {
+// largeItem is the size beyond which items do not pass through a buffer on the stack.
+const largeItem = 256
+
+// claimSome claims what is ready. It waits for that, and looks at the clock, which may
+// panic, only if it is the first: what was claimed before would be lost.
+func (q *Queue[T]) claimSome(ctx context.Context, dst []Claim[T], first bool) (n int, err error) {
 	var items [claimsAtOnce]T
 	var priorities [claimsAtOnce]int
 	var handles [claimsAtOnce]shard.Handle
-	if wait {
+	if first {
 		n, err = q.shards.TakeBatch(ctx, items[:len(dst)], priorities[:], handles[:])
 	} else {
-		n = q.shards.TryTakeBatch(items[:len(dst)], priorities[:], handles[:])
+		n = q.shards.TakeMore(items[:len(dst)], priorities[:], handles[:])
 	}
 	for i := range n {
 		q.make(&dst[i], items[i], priorities[i], handles[i])
@@ -78,28 +90,44 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []Claim[T], wait bool) (n 
 	return n, err
 }
 
+// claimLarge is claimSome for one item, which it takes into the claim itself.
+func (q *Queue[T]) claimLarge(ctx context.Context, dst *Claim[T], first bool) (n int, err error) {
+	var priority [1]int
+	var handle [1]shard.Handle
+	item := unsafe.Slice(&dst.Item, 1)
+	if first {
+		n, err = q.shards.TakeBatch(ctx, item, priority[:], handle[:])
+	} else {
+		n = q.shards.TakeMore(item, priority[:], handle[:])
+	}
+	if n > 0 {
+		dst.Priority, dst.owner, dst.token = priority[0], q.claims(), q.token(handle[0])
+	}
+	return n, err
+}
+
 // DoneClaims is [Claim.Done] of each of the claims, which need not have come from one
 // ClaimBatch, with the cost of [Queue.DoneBatch]. It returns [ErrClaimEnded] if some of
-// them had ended or are of another queue. The others are done, also if the limiter panics
-// for one.
+// them had ended or are of another queue. The others are done, also if the limiter, the
+// clock or a hook panics.
 func (q *Queue[T]) DoneClaims(claims []Claim[T]) error {
 	allEnded := true
+	defer func() { q.doneEach(claims) }() // beside a panic; otherwise none are left
 	for len(claims) > 0 {
-		n := min(len(claims), claimsAtOnce)
-		allEnded = q.doneSome(claims[:n], claims[n:]) && allEnded
-		claims = claims[n:]
+		some := claims[:min(claimsAtOnce, len(claims))]
+		claims = claims[len(some):]
+		allEnded = q.doneSome(some) && allEnded
 	}
 	return claimError(allEnded)
 }
 
 // doneSome is DoneClaims of some claims, which end in their order. If the limiter panics,
 // it does the rest as well.
-func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
+func (q *Queue[T]) doneSome(claims []Claim[T]) (allEnded bool) {
 	var b claimBatch
 	complete := false
 	defer func() {
 		if !complete {
-			defer q.doneEach(rest)
 			defer q.doneEach(claims[b.length:])
 		}
 		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0
@@ -121,6 +149,9 @@ func (q *Queue[T]) doneSome(claims, rest []Claim[T]) (allEnded bool) {
 
 // doneEach is DoneClaims beside a panic, which goes on: others are swallowed.
 func (q *Queue[T]) doneEach(claims []Claim[T]) {
+	if len(claims) == 0 {
+		return
+	}
 	defer func() { _ = recover() }()
 	forEach(len(claims), func(i int) {
 		if q.handleIn(&claims[i]) != (shard.Handle{}) {
@@ -160,8 +191,16 @@ func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
 func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
 func (o *queueClaims[T]) Name() string      { return o.name }
 
-func (q *Queue[T]) token(h shard.Handle) ClaimToken      { return tokenOf(h, q.firstFence) }
-func (q *Queue[T]) handle(token ClaimToken) shard.Handle { return handleOf(token, q.firstFence) }
+func (q *Queue[T]) token(h shard.Handle) ClaimToken { return tokenOf(h, q.firstFence) }
+
+// handle returns the handle of a token, or one that names nothing if the queue has not
+// made the token.
+func (q *Queue[T]) handle(token ClaimToken) shard.Handle {
+	if token.ID>>32 >= uint64(q.configuration.Shards) {
+		return shard.Handle{}
+	}
+	return handleOf(token, q.firstFence)
+}
 
 // tokenOf and handleOf are no methods, because calls of another package's functions are
 // not inlined in what is generic.

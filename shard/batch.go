@@ -189,6 +189,11 @@ func (h hand[T]) part(n, m int) hand[T] {
 func (s *Set[T]) takeSome(h hand[T]) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
+	return s.takeHere(h)
+}
+
+// takeHere is takeSome without a look at the clock.
+func (s *Set[T]) takeHere(h hand[T]) (n int) {
 	if s.urgency.Load() != nil || s.group != nil {
 		return s.takeOneByOne(h)
 	}

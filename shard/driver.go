@@ -200,18 +200,23 @@ func (d *driver[T]) arm() (ok bool) {
 // armAt sets the timer for a deadline, by a reading of the clock, unless the deadline has
 // passed.
 func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
-	for left := d.set.time.left(now, deadline); left > 0; {
+	left := d.set.time.left(now, deadline)
+	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
 		d.setTimer(delay)
 		// If the clock was stepped between its reading and our setting the timer,
 		// the timer is late by that step.
 		left = d.set.time.until(deadline)
 		if delay-left <= time.Duration(d.set.time.tick) {
-			return left > 0
+			break
 		}
 	}
-	return false
+	return left > 0
 }
+
+// mostSettings is how often armAt sets the timer at most. A clock that takes longer than
+// a tick for that seems to be stepped each time: then the timer is late by so much.
+const mostSettings = 4
 
 func (d *driver[T]) setTimer(delay time.Duration) {
 	if d.timer == nil {

@@ -116,9 +116,11 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 	return s.getSome(ctx, hand[T]{dst, priorities, handles})
 }
 
-// TryTakeBatch is [Set.TakeBatch] that does not wait.
-func (s *Set[T]) TryTakeBatch(dst []T, priorities []int, handles []Handle) (n int) {
-	return s.takeSome(hand[T]{dst, priorities, handles})
+// TakeMore is [Set.TakeBatch] that does not wait, and does not look at the clock: it is to
+// follow another take. So it calls no user code, and what was taken before is not lost
+// beside a panic.
+func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
+	return s.takeHere(hand[T]{dst, priorities, handles})
 }
 
 // Valid reports whether the processing that h names goes on.

@@ -37,7 +37,7 @@ func TestShardsAreMadeWhenUsed(t *testing.T) {
 // TestShardIsMadeOnce: of many who need a shard at once, all get the same. Each adds an
 // item: none is lost.
 func TestShardIsMadeOnce(t *testing.T) {
-	const rounds, adders = 300, 4
+	const rounds, adders = 5000, 4
 	for range rounds {
 		s := newTestSet(t, Config[int]{Shards: 2})
 		var begin, all sync.WaitGroup
