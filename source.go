@@ -85,11 +85,16 @@ type FailureReporter[T any] interface {
 // claims whose owner does not count failures, each attempt is the first, so that
 // MaxAttempts has no effect unless it is 1.
 func NewSourceWorkers[T any](source Source[T], options WorkerOptions[T]) (*Workers[T], error) {
-	if source == nil {
-		return newWorkers(source, options, errors.New("shardq: NewSourceWorkers was called without a source"))
+	var fault error
+	if ours, is := source.(interface{ missing() bool }); source == nil || is && ours.missing() {
+		fault = errors.New("shardq: NewSourceWorkers was called without a source")
 	}
-	return newWorkers(source, options, nil)
+	return newWorkers(source, options, fault)
 }
+
+// missing is found in a struct that embeds a queue as well.
+func (q *Queue[T]) missing() bool        { return q == nil }
+func (c *Coalescer[K, V]) missing() bool { return c == nil }
 
 // What a Source may have beside its methods: see there.
 type (

@@ -228,14 +228,17 @@ func (w *Workers[T]) apart(do func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		defer func() {
-			if r := recover(); r != nil {
-				w.fail(panicError(r))
-			}
-		}()
+		defer w.catch()
 		do()
 	}()
 	<-over
+}
+
+// catch is to be deferred around user code that no handler is to blame for.
+func (w *Workers[T]) catch() {
+	if r := recover(); r != nil {
+		w.fail(panicError(r))
+	}
 }
 
 // end lets all workers leave, and waits for them.
