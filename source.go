@@ -14,7 +14,9 @@ import (
 // of its own makes claims by [NewClaim], and is or has a [ClaimOwner]. Workers end each
 // claim that they are given, once, whatever the handler does.
 //
-// All methods are safe for concurrent use, because each worker calls them.
+// All methods are safe for concurrent use, because each worker calls them. They are
+// called with no lock held. If one panics, all workers leave, and [Workers.Run] panics
+// with a [*PanicError]; claims that ClaimBatch has returned end nevertheless.
 //
 // A source may have more methods, which Workers look for. Those of a Queue are found in
 // a struct that embeds one, too.
@@ -22,7 +24,8 @@ import (
 //   - Name() string is what [Failure].Queue and the label "queue" say. Without it they
 //     are empty, but for claims whose owner has a name.
 //   - DoneClaims([]Claim[T]) error ends the claims of a batch together, as that of
-//     [Queue]. Without it they are Done one by one.
+//     [Queue]. Without it they are Done one by one, and so they are if it returns an
+//     error or panics.
 //   - ShuttingDown() bool reports whether some worker may have been told that the source
 //     is shut down. From then on [Workers.Resize] sends nobody away. A source needs it
 //     if an item can become ready at the end of its own claim.
@@ -33,11 +36,17 @@ import (
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to the items that there are, and returns how many
 	// that was. It blocks until there is an item, and then does not wait for more. If it
-	// returns 0 without an error, the worker calls again, unless ctx has ended.
+	// returns 0 without an error, the worker calls again at once, unless ctx has ended.
+	// So a source that does not block makes the worker a busy loop.
 	//
 	// It returns an error that wraps [ErrShutDown] if there is no item and will be none,
 	// and ctx.Err() once ctx has ended. After any other error all workers leave, and Run
-	// returns it. With an error it has claimed nothing.
+	// returns it. The same holds for an error of the end of a claim other than
+	// [ErrClaimEnded]. Claims that come with an error are processed first. If it panics,
+	// it has claimed nothing.
+	//
+	// A count below 0 or above len(dst), or a zero Claim, is an error that Run returns.
+	// The worker releases the other claims of that call.
 	//
 	// Dst has room for 1 with WorkerOptions.Handle, and for BatchSize with HandleBatch.
 	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
@@ -63,7 +72,11 @@ type Workplace[T any] interface {
 	// Hire is called for each worker that begins. It returns the number of the worker,
 	// for the label "worker", and two functions. The worker calls show with the items
 	// that it is about to process, and with none when the handler has returned; show is
-	// nil if nobody looks. It calls leave when it ends.
+	// nil if nobody looks. It calls leave when it ends, unless leave is nil.
+	//
+	// Hire, show and leave are called in the worker's goroutine. If show panics or ends
+	// the goroutine before the handler is called, the attempt has failed, as if the
+	// handler had done that.
 	Hire() (number int, show func(items []T), leave func())
 }
 
@@ -85,11 +98,16 @@ type FailureReporter[T any] interface {
 // claims whose owner does not count failures, each attempt is the first, so that
 // MaxAttempts has no effect unless it is 1.
 func NewSourceWorkers[T any](source Source[T], options WorkerOptions[T]) (*Workers[T], error) {
-	if source == nil {
-		return newWorkers(source, options, errors.New("shardq: NewSourceWorkers was called without a source"))
+	var fault error
+	if ours, is := source.(interface{ missing() bool }); source == nil || is && ours.missing() {
+		fault = errors.New("shardq: NewSourceWorkers was called without a source")
 	}
-	return newWorkers(source, options, nil)
+	return newWorkers(source, options, fault)
 }
+
+// missing is found in a struct that embeds a queue as well.
+func (q *Queue[T]) missing() bool        { return q == nil }
+func (c *Coalescer[K, V]) missing() bool { return c == nil }
 
 // What a Source may have beside its methods: see there.
 type (

@@ -17,27 +17,42 @@ type worker[T any] struct {
 	stays context.Context
 	leave context.CancelFunc
 	batch batch[T] // of HandleBatch
+	// number is that of the label "worker".
+	number int
+	placed bool // was the source's Hire called?
 	// showing shows what is in hand, if it is not nil.
 	showing   func(items []T)
-	leaveDesk func()
+	leaveDesk func() // or nil
 	shown     [1]T
+	// due is the error that Run is to return: what the source returned beside claims, which
+	// are to be processed first, or what is wrong with them.
+	due error
 	// claim is that of Handle. It is here because sources write to it, and because to
 	// copy a claim costs some nanoseconds.
 	claim [1]Claim[T]
 }
 
 func newWorker[T any](all *Workers[T]) *worker[T] {
-	w := &worker[T]{Workers: all, leaveDesk: func() {}}
-	w.labeled = all.context
-	number := all.hired
-	if place, is := all.source.(Workplace[T]); is {
-		number, w.showing, w.leaveDesk = place.Hire()
-	}
-	if all.options.Labels {
-		w.labeled = pprof.WithLabels(all.context, pprof.Labels(workerLabelKey, strconv.Itoa(number)))
-	}
+	w := &worker[T]{Workers: all, labeled: all.context, number: all.hired}
 	w.stays, w.leave = context.WithCancel(all.context)
 	return w
+}
+
+// takePlace has a Workplace hire the worker. The worker itself calls it, so that no lock is
+// held, and a panic is one of a worker. A Hire that does not return is not called again.
+func (w *worker[T]) takePlace() {
+	if w.placed {
+		return
+	}
+	w.placed = true
+	defer func() {
+		if w.options.Labels {
+			w.labeled = pprof.WithLabels(w.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.number)))
+		}
+	}()
+	if place, is := w.source.(Workplace[T]); is {
+		w.number, w.showing, w.leaveDesk = place.Hire()
+	}
 }
 
 // live is the life of the goroutine.
@@ -52,9 +67,13 @@ func (w *worker[T]) live() {
 			return
 		}
 		w.leave()
-		w.leaveDesk()
-		w.hasLeft(w, told)
+		defer w.hasLeft(w, told) // whatever leaveDesk does
+		defer w.catch()
+		if w.leaveDesk != nil {
+			w.leaveDesk()
+		}
 	}()
+	w.takePlace()
 	w.setLabels()
 	told = w.work()
 	through = true
@@ -77,9 +96,12 @@ func (w *worker[T]) work() (told bool) {
 		}
 		switch {
 		case err == nil:
+		case w.due != nil:
+			w.sourceFailed(w.due)
+			return false
 		case errors.Is(err, ErrShutDown):
 			return true
-		case w.stays.Err() != nil:
+		case w.isEnd(err):
 			return false
 		default:
 			w.sourceFailed(err)
@@ -94,7 +116,17 @@ func (w *worker[T]) work() (told bool) {
 // ever. If none has begun, whoever stays comes by after that Done.
 func (w *worker[T]) hasToStay(err error) bool {
 	source, is := w.source.(endingSource)
-	return is && w.stays.Err() != nil && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
+	return is && w.isEnd(err) && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
+}
+
+// isEnd reports whether an error of the source says that the worker is to leave. Beside the
+// end of a context a source may fail as well.
+func (w *worker[T]) isEnd(err error) bool {
+	return isEndOf(w.stays, err) || isEndOf(w.context, err)
+}
+
+func isEndOf(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 // turn takes what is ready, processes it, and settles it; or returns why there is nothing.
@@ -102,15 +134,11 @@ func (w *worker[T]) turn(ctx context.Context) error {
 	if w.options.HandleBatch != nil {
 		return w.turnOfBatch(ctx)
 	}
-	n, err := w.source.ClaimBatch(ctx, w.claim[:])
-	switch {
-	case err != nil:
-		return err
-	case n == 0:
-		return ctx.Err()
+	n, err := w.take(ctx, w.claim[:])
+	if n > 0 {
+		w.process(&w.claim[0])
 	}
-	w.process(&w.claim[0])
-	return nil
+	return err
 }
 
 // process gives the item to the handler, and settles what came of it, also if the handler
@@ -118,19 +146,15 @@ func (w *worker[T]) turn(ctx context.Context) error {
 func (w *worker[T]) process(claim *Claim[T]) {
 	w.setLabels()
 	result := outcome{err: ErrGoexit} // unless try returns
-	if w.showing != nil {
-		w.shown[0] = claim.Item
-		w.showing(w.shown[:])
-	}
 	defer func() {
-		w.showNothing()
 		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its Done
 		if result.err == nil {
-			_ = claim.Done() // there is nothing to do if somebody else has ended it
+			w.ended(claim.Done())
 			return
 		}
 		w.finish(*claim, result)
 	}()
+	defer w.showNothing()
 	result = w.try(claim.Item)
 }
 
@@ -142,7 +166,7 @@ func (w *worker[T]) showNothing() {
 	}
 }
 
-// try calls the handler.
+// try shows the item, and calls the handler.
 func (w *worker[T]) try(item T) (result outcome) {
 	returned := false
 	defer func() {
@@ -150,6 +174,10 @@ func (w *worker[T]) try(item T) (result outcome) {
 			result = outcomeOfPanic(recover())
 		}
 	}()
+	if w.showing != nil {
+		w.shown[0] = item
+		w.showing(w.shown[:])
+	}
 	result = outcomeOf(w.handle(item))
 	returned = true
 	return result
@@ -167,6 +195,6 @@ func (w *worker[T]) handle(item T) error {
 // finish settles an item that did not succeed, and ends its claim, whatever happens.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {
 	a := &attempt[T]{claim: claim, outcome: result}
-	defer a.end()
+	defer w.endAttempt(a)
 	w.settle(a)
 }

@@ -30,15 +30,11 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 		size := w.options.BatchSize
 		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
 	}
-	n, err := w.source.ClaimBatch(ctx, b.claims)
-	switch {
-	case err != nil:
-		return err
-	case n == 0:
-		return ctx.Err()
+	n, err := w.take(ctx, b.claims)
+	if n > 0 {
+		w.processBatch(n)
 	}
-	w.processBatch(n)
-	return nil
+	return err
 }
 
 // processBatch gives the first n items to the handler, and settles what came of each.
@@ -50,17 +46,14 @@ func (w *worker[T]) processBatch(n int) {
 		items[i] = claims[i].Item
 	}
 	w.batch.open = 0
+	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
 	defer func() {
 		clear(claims) // nothing of the source's refers to an item after its Done
 		clear(outcomes)
 	}()
 	defer func() { w.endBatch(claims[:w.batch.open]) }()
 	defer forEach(n, w.settleInBatch)
-	if w.showing != nil {
-		w.showing(items)
-		defer w.showNothing()
-	}
-	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
+	defer w.showNothing()
 	w.tryBatch(items, outcomes)
 }
 
@@ -80,16 +73,23 @@ func (w *worker[T]) settleInBatch(i int) {
 	w.settle(a)
 }
 
-// endBatch ends claims whose items are through, or given up.
+// endBatch ends claims whose items are through, or given up. Not all of them need be the
+// source's: it may embed a queue, whose DoneClaims leaves those of others open.
 func (w *worker[T]) endBatch(claims []Claim[T]) {
+	all := false
+	defer func() { // also if DoneClaims does not return
+		if !all {
+			forEach(len(claims), func(i int) { w.ended(claims[i].Done()) })
+		}
+	}()
 	if source, is := w.source.(batchSource[T]); is {
-		_ = source.DoneClaims(claims)
-		return
+		err := source.DoneClaims(claims)
+		all = err == nil
+		w.ended(err)
 	}
-	forEach(len(claims), func(i int) { _ = claims[i].Done() })
 }
 
-// tryBatch calls the handler.
+// tryBatch shows the items, and calls the handler.
 func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	returned := false
 	defer func() {
@@ -98,6 +98,9 @@ func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 			setAll(outcomes, outcomeOfPanic(recover()))
 		}
 	}()
+	if w.showing != nil {
+		w.showing(items)
+	}
 	readAnswer(w.handleBatch(items), outcomes)
 	returned = true
 }

@@ -52,10 +52,18 @@ type attempt[T any] struct {
 	settled bool
 }
 
-// end ends the claim, unless that was done.
-func (a *attempt[T]) end() {
+// endAttempt ends the claim, unless that was done.
+func (w *Workers[T]) endAttempt(a *attempt[T]) {
 	if !a.settled {
-		_ = a.claim.Done()
+		w.ended(a.claim.Done())
+	}
+}
+
+// ended takes what the end of a claim has returned. That somebody else has ended it is no
+// fault.
+func (w *Workers[T]) ended(err error) {
+	if err != nil && !errors.Is(err, ErrClaimEnded) {
+		w.sourceFailed(err)
 	}
 }
 
@@ -94,16 +102,17 @@ func (w *Workers[T]) decide(f Failure[T], a *attempt[T]) {
 	w.comeBack(a, ClaimReturn{Reason: ReturnRetry}, func() Failure[T] { return f })
 }
 
-// failure says how often the item was tried. If the limiter panics, the item comes again: it
-// must not be lost beside the panic.
+// failure says how often the item was tried. If the limiter panics, or another method of the
+// owner, the item comes again: it must not be lost beside the panic.
 func (w *Workers[T]) failure(a *attempt[T]) Failure[T] {
-	f := Failure[T]{Queue: nameOf(a.claim.Owner(), w.name), Item: a.claim.Item, Err: a.err}
+	f := Failure[T]{Queue: w.name, Item: a.claim.Item, Err: a.err}
 	counted := false
 	defer func() {
 		if !counted {
 			w.comeBack(a, ClaimReturn{Reason: ReturnRelease}, func() Failure[T] { return f })
 		}
 	}()
+	f.Queue = nameOf(a.claim.Owner(), w.name)
 	f.Attempt = a.claim.Failures() + 1
 	counted = true
 	return f

@@ -125,7 +125,8 @@ func newWorkers[T any](source Source[T], options WorkerOptions[T], fault error) 
 // nobody sees it: Run goes on until ctx ends, or Resize brings a worker.
 //
 // An error of a [Source] that is neither ErrShutDown nor that of the context ends the
-// handlers' contexts and all workers, and Run returns it.
+// handlers' contexts and all workers, and Run returns it. So does an error of the end of a
+// claim, unless it wraps ErrClaimEnded. Of several errors Run returns the first.
 //
 // A handler that does not return when its context ends keeps Run from returning.
 //
@@ -228,14 +229,17 @@ func (w *Workers[T]) apart(do func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		defer func() {
-			if r := recover(); r != nil {
-				w.fail(panicError(r))
-			}
-		}()
+		defer w.catch()
 		do()
 	}()
 	<-over
+}
+
+// catch is to be deferred around user code that no handler is to blame for.
+func (w *Workers[T]) catch() {
+	if r := recover(); r != nil {
+		w.fail(panicError(r))
+	}
 }
 
 // end lets all workers leave, and waits for them.
