@@ -29,7 +29,7 @@ func (d *desk) Hire() (number int, show func([]string), leave func()) {
 
 // runSource runs workers until all is at rest, and then ends their context. It returns how
 // Run has ended.
-func runSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOptions[string]) (err error, panicked *shardq.PanicError) {
+func runSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOptions[string]) (panicked *shardq.PanicError, err error) {
 	t.Helper()
 	o.Workers = max(o.Workers, 1)
 	w, fault := shardq.NewSourceWorkers(source, o)
@@ -42,7 +42,7 @@ func runSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOption
 	synctest.Wait()
 	require.True(t, ended())
 	require.Zero(t, w.Len())
-	return err, panicked
+	return panicked, err
 }
 
 // forEachEnd runs a test with a panic and with the end of the goroutine, in both forms.
@@ -67,7 +67,7 @@ func TestC51ShowThatDoesNotReturn(t *testing.T) {
 		var failed, givenUp []shardq.Failure[string]
 		o.OnError = func(f shardq.Failure[string]) { failed = append(failed, f) }
 		o.OnGiveUp = func(f shardq.Failure[string]) { givenUp = append(givenUp, f) }
-		err, panicked := runSource(t, &desk{Source: shelf, show: func(items []string) {
+		panicked, err := runSource(t, &desk{Source: shelf, show: func(items []string) {
 			if len(items) > 0 {
 				fault()
 			}
@@ -91,7 +91,7 @@ func TestC51ShowThatDoesNotReturn(t *testing.T) {
 func TestC51ShowOfNothingThatDoesNotReturn(t *testing.T) {
 	forEachEnd(t, func(t *testing.T, o shardq.WorkerOptions[string], isPanic bool, fault func()) {
 		shelf := newShelf("a")
-		err, panicked := runSource(t, &desk{Source: shelf, show: func(items []string) {
+		panicked, err := runSource(t, &desk{Source: shelf, show: func(items []string) {
 			if len(items) == 0 {
 				fault()
 			}
@@ -121,7 +121,7 @@ func TestC51WorkplaceThatDoesNotReturn(t *testing.T) {
 			if at == "leave" {
 				place.leave = fault
 			}
-			err, panicked := runSource(t, place, o)
+			panicked, err := runSource(t, place, o)
 			require.NoError(t, err)
 			require.Equal(t, isPanic, panicked != nil)
 			if isPanic {
@@ -190,7 +190,7 @@ func TestC49ClaimsThatDoneClaimsLeavesOpen(t *testing.T) {
 		one, two := newQueue[string](1), newQueue[string](1)
 		one.AddBatch([]string{"a", "b"})
 		two.AddBatch([]string{"c", "d"})
-		err, panicked := runSource(t, borrower{one, two}, o)
+		panicked, err := runSource(t, borrower{one, two}, o)
 		require.NoError(t, err)
 		require.Nil(t, panicked)
 		require.Zero(t, one.Stats().Held+two.Stats().Held)
@@ -226,14 +226,14 @@ func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
 		forEachForm(t, failing[string](1000, outcome), func(t *testing.T, o shardq.WorkerOptions[string]) {
 			lost := errors.New("no connection")
 			shelf := newShelf("a")
-			err, panicked := runSource(t, strict{shelf, func() error { return lost }}, o)
+			panicked, err := runSource(t, strict{shelf, func() error { return lost }}, o)
 			require.ErrorIs(t, err, lost)
 			require.Nil(t, panicked)
 			shelf.requireEmpty(t)
 		})
 	}
 	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
-		err, _ := runSource(t, strict{newShelf("a"), func() error { return shardq.ErrClaimEnded }}, o)
+		_, err := runSource(t, strict{newShelf("a"), func() error { return shardq.ErrClaimEnded }}, o)
 		require.NoError(t, err)
 	})
 }
@@ -254,7 +254,7 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 					}
 					return nil
 				}}}
-				err, panicked := runSource(t, source, shardq.WorkerOptions[string]{
+				panicked, err := runSource(t, source, shardq.WorkerOptions[string]{
 					BatchSize: 3, HandleBatch: func(context.Context, []string) []error { return nil },
 				})
 				require.Equal(t, name == "error", errors.Is(err, lost))
@@ -279,7 +279,7 @@ func TestC49SourceThatFailsAtTheEnd(t *testing.T) {
 			if failure(t.Context()) == nil || !errors.Is(failure(t.Context()), fire) {
 				want = nil
 			}
-			err, panicked := runSource(t, source, o)
+			panicked, err := runSource(t, source, o)
 			require.Nil(t, panicked)
 			require.ErrorIs(t, err, want)
 
@@ -326,7 +326,7 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 						require.NoError(t, err)
 						return miscount(n, dst), ending
 					})
-					err, panicked := runSource(t, source, o)
+					panicked, err := runSource(t, source, o)
 					require.Nil(t, panicked)
 					require.ErrorContains(t, err, "shardq: Source.ClaimBatch returned")
 					require.Empty(t, shelf.taken)
@@ -368,7 +368,7 @@ func TestC49ClaimsBesideAnError(t *testing.T) {
 					}
 					return n, err
 				})
-				err, panicked := runSource(t, source, o)
+				panicked, err := runSource(t, source, o)
 				require.Nil(t, panicked)
 				require.Empty(t, shelf.taken)
 				require.GreaterOrEqual(t, handled, 1)
@@ -399,7 +399,7 @@ func TestC51NameThatPanics(t *testing.T) {
 			}
 			return n, err
 		})
-		_, panicked := runSource(t, source, o)
+		panicked, _ := runSource(t, source, o)
 		require.ErrorIs(t, panicked, errOnPurpose)
 		require.Empty(t, shelf.taken)
 		require.Equal(t, []string{"a"}, shelf.ready)
