@@ -82,7 +82,11 @@ func (r *round) checkLimiter(a *account) {
 	if asked := b.asked.Load(); asked < a.limited || asked > a.limited+a.perhapsLimited {
 		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter asked %d times", a.limited, asked)
 	}
-	if forgotten := b.forgotten.Load(); forgotten < a.forgets || forgotten > a.forgets+a.perhapsForgets {
+	late := uint64(0)
+	if s, ok := r.queue.stats(); ok {
+		late = r.lateEnds(a, s)
+	}
+	if forgotten := b.forgotten.Load(); forgotten+late < a.forgets || forgotten > a.forgets+a.perhapsForgets {
 		r.violated.report("C28", -1, "Forget was called %d times, and the limiter's %d times", a.forgets, forgotten)
 	}
 	if n := b.spoilt.Load(); n > 0 {

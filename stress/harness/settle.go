@@ -60,6 +60,18 @@ func (r *round) checkRest() {
 	}
 }
 
+// lateEnds returns how many claims of workers a Done too many had ended before their
+// worker did. The queue does not count such an end, nor does it forget the item then:
+// checkLimiter holds the one against the other.
+func (r *round) lateEnds(a *account, s shardq.Stats) uint64 {
+	if tooMany := a.dones - a.gets; r.mayEndWorkersTurns() && s.Misused < tooMany {
+		return tooMany - s.Misused
+	}
+	return 0
+}
+
+func (r *round) mayEndWorkersTurns() bool { return r.plan.Mix.Has(Workers | Misuse) }
+
 // checkCounts compares the queue's counters with the books.
 func (r *round) checkCounts(a *account) {
 	s, ok := r.queue.stats()
@@ -79,7 +91,7 @@ func (r *round) checkCounts(a *account) {
 	if s.Canceled != a.cancels {
 		r.violated.report("C39", -1, "%d Cancels said that they took something back, and %d are counted", a.cancels, s.Canceled)
 	}
-	if s.Misused != a.dones-a.gets {
+	if s.Misused+r.lateEnds(a, s) != a.dones-a.gets {
 		r.violated.report("C15", -1, "%d Dones for %d runs, and %d counted as misuse", a.dones, a.gets, s.Misused)
 	}
 	if s.Rejected != r.spoilt.Load() {
