@@ -247,9 +247,9 @@ func TestC58GivenUpWithTheValue(t *testing.T) {
 					told = append(told, fmt.Sprintf("%s=%s %d", f.Item.Key, f.Item.Value, f.Attempt))
 				}
 				c = newTexts()
-				s := employForTexts(t, c, o)
-				require.NoError(t, c.Put("a", "1"))
+				require.NoError(t, c.Put("a", "1")) // before there are workers, who might take it alone
 				require.NoError(t, c.Put("a", "2"))
+				s := employForTexts(t, c, o)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				attempt := map[string]int{"MaxAttempts": 2, "Permanent": 1}[name]
