@@ -30,9 +30,10 @@ func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits 
 
 // readyWord returns the ready bits of wordBits shards.
 func (s *Set[T]) readyWord(word int) (ready uint64) {
-	const rows = wordBits / rowBits
-	for i := word * rows; i < min((word+1)*rows, len(s.readyRows)); i++ {
-		ready |= s.readyRows[i].bits.Load() << (i % rows * rowBits)
+	const most = wordBits / rowBits
+	rows := s.readyRows[word*most:]
+	for i := range rows[:min(most, len(rows))] {
+		ready |= rows[i].bits.Load() << (i * rowBits)
 	}
 	return ready
 }
