@@ -6,20 +6,26 @@
 //
 // # The way of an item
 //
-//	Add      → address.go, route.go → table.go finds or makes the entry → state.go → ready.go, runqueue.go → park.go wakes a consumer
-//	Get      → turn.go picks a shard → take.go, runqueue.go → state.go → the caller     (park.go while nothing is ready)
+//	Add      → route.go finds the shard (shards.go makes it) → add.go → table.go finds
+//	           or makes the entry → state.go → ready.go, runqueue.go → readybits.go →
+//	           park.go wakes a consumer
+//	Get      → turn.go picks a shard by readybits.go (park.go while nothing is ready) →
+//	           take.go, runqueue.go → state.go → the caller
 //	Done     → table.go → state.go → forgotten, or back to ready.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd   → admit.go → internal/room → as Add
-//	Group    → address.go → groups.go has a run queue for it → ring.go and fair.go say whose turn it is
-//	Priority → priority.go → wishes.go notes it → levels.go and heap.go within runqueue.go, and urgency.go beside turn.go
+//	Group    → address.go → groups.go has a run queue for it → ring.go and fair.go say
+//	           whose turn it is
+//	Priority → priority.go → wishes.go notes it → levels.go and heap.go within
+//	           runqueue.go, and urgency.go beside turn.go
 //	Cancel   → cancel.go → state.go → out of runqueue.go and timerwheel
 //	Again    → again.go → as an Add of what is in processing, also after a shutdown began
 //	End      → handle.go finds the entry of a claim → as Done, but nothing is hashed or looked up
 //	Retry    → again.go → as AddAfter and End in one; Postpone → postpone.go
 //	AddTo    → addto.go → as Add, but Hash and Group are not called
-//	All of these leave what is to do without the lock to effects.go
+//	All of these leave what is to do without the lock to effects.go, and tell times.go
+//	of each step if the queue keeps times
 //	Looks    → hold.go → look.go, list.go, left.go, info.go, group_info.go, timeleft.go; stats.go
 //	Ends     → shutdown.go, drain.go, retries.go; and idle.go, which ends nothing
 //
@@ -35,10 +41,11 @@
 // lock, block, or run a user's code. The line of those who wait for room
 // (internal/room), the list of what the watchdog found, and that of what a ShutDown
 // took from a Drain have mutexes of their own, leaves as well. Between shards there
-// are only atomics: the words of ready bits (turn.go), the parking lot (park.go),
-// the driver's baton (driver.go), the closing flags (shutdown.go), the count of
-// what is held (internal/room), that of the groups held back (ring.go), the pulse
-// (ages.go) and the board of priorities (urgency.go).
+// are only atomics: the pointers to shards (shards.go), the words of ready bits
+// (readybits.go), the parking lot (park.go), the driver's baton (driver.go), the
+// closing flags (shutdown.go), the count of what is held (internal/room), that of
+// the groups held back (ring.go), the pulse (ages.go) and the board of priorities
+// (urgency.go).
 //
 // If you are after a lost wake-up, go straight to park.go; after a timer that does
 // not fire, to driver.go; after one that fires early, to reading.go; after a shutdown

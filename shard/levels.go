@@ -88,7 +88,7 @@ func (sh *shard[T]) needLevels(id uint32) {
 	lowerEvery := sh.set.lowerEvery
 	ranked := lowerEvery > 0
 	if sh.groups == nil && len(sh.set.shards) > 1 {
-		lowerEvery = 0 // consumers count for all shards: see takeByPriority
+		lowerEvery = 0 // consumers count for all shards: see lockByPriority
 		sh.set.needUrgency()
 	}
 	sh.queueOf(id).needLevels(ranked, lowerEvery)

@@ -40,16 +40,7 @@ func TestShardIsMadeOnce(t *testing.T) {
 	const rounds, adders = 5000, 4
 	for range rounds {
 		s := newTestSet(t, Config[int]{Shards: 2})
-		var begin, all sync.WaitGroup
-		begin.Add(1)
-		for item := range adders {
-			all.Go(func() {
-				begin.Wait()
-				s.Add(item)
-			})
-		}
-		begin.Done()
-		all.Wait()
+		addAtOnce(s, adders, func() {}).Wait()
 		require.Equal(t, adders, s.Len())
 	}
 }
@@ -60,19 +51,7 @@ func TestShutDownBesideNewShards(t *testing.T) {
 	const rounds, adders = 300, 4
 	for range rounds {
 		s := newTestSet(t, Config[int]{Shards: 64})
-		var begin, all sync.WaitGroup
-		begin.Add(1)
-		for item := range adders {
-			all.Go(func() {
-				begin.Wait()
-				s.Add(item)
-			})
-		}
-		all.Go(func() {
-			begin.Wait()
-			s.ShutDown()
-		})
-		begin.Done()
+		all := addAtOnce(s, adders, s.ShutDown)
 		got := 0
 		for item, shutdown := s.Get(); !shutdown; item, shutdown = s.Get() {
 			s.Done(item)
@@ -83,6 +62,24 @@ func TestShutDownBesideNewShards(t *testing.T) {
 		require.True(t, shutdown, "after Get said that all is over, an item came")
 		require.Equal(t, adders, got+int(s.Stats().Dropped))
 	}
+}
+
+// addAtOnce adds so many items, and calls also, each in a goroutine of its own. They
+// begin together, and are waited for by what it returns.
+func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {
+	begin, all := make(chan struct{}), &sync.WaitGroup{}
+	for item := range adders {
+		all.Go(func() {
+			<-begin
+			s.Add(item)
+		})
+	}
+	all.Go(func() {
+		<-begin
+		also()
+	})
+	close(begin)
+	return all
 }
 
 func madeShards[T comparable](s *Set[T]) (all []*shard[T]) {

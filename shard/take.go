@@ -15,19 +15,22 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 		sh.mu.Unlock()
 		return item, priority, h, ok
 	}
-	lane := s.lane()
-	if u := s.urgency.Load(); u != nil {
-		return s.takeByPriority(u, lane)
-	}
+	lane, u := s.lane(), s.urgency.Load()
 	for {
-		sh := s.lockReady(lane.turn.Load())
+		var sh *shard[T]
+		passedOver := false
+		if u == nil {
+			sh = s.lockReady(lane.turn.Load())
+		} else {
+			sh, passedOver = s.lockByPriority(u, lane)
+		}
 		if sh == nil {
 			return item, 0, Handle{}, false
 		}
 		if sh.served++; sh.served%quantum == 0 {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
-		item, priority, h, ok = sh.take(&sh.ready, false)
+		item, priority, h, ok = sh.take(&sh.ready, passedOver)
 		sh.mu.Unlock()
 		if ok {
 			return item, priority, h, true

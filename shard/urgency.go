@@ -241,29 +241,13 @@ func (s *Set[T]) lockAmong(set []shared.Uint64[shared.PriorityShards], without u
 	return first
 }
 
-// takeByPriority is take for a set with a board.
-func (s *Set[T]) takeByPriority(u *urgency, lane *lane) (item T, priority int, h Handle, ok bool) {
-	for {
-		lower := s.lowerEvery > 0 && lane.gets.Add(1)%s.lowerEvery == 0
-		var sh *shard[T]
-		if lower {
-			sh = s.lockPassedOver(lane)
-		} else {
-			sh = s.lockUrgent(u, lane.turn.Load())
-		}
-		if sh == nil {
-			return item, 0, Handle{}, false
-		}
-		if sh.served++; sh.served%quantum == 0 {
-			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
-		}
-		item, priority, h, ok = sh.take(&sh.ready, lower)
-		sh.mu.Unlock()
-		if ok {
-			return item, priority, h, true
-		}
-		// Another consumer emptied the shard between our look and its lock.
+// lockByPriority is lockReady for a set with a board. It reports whether the Get is one of
+// those that pass by the higher levels.
+func (s *Set[T]) lockByPriority(u *urgency, lane *lane) (sh *shard[T], passedOver bool) {
+	if s.lowerEvery > 0 && lane.gets.Add(1)%s.lowerEvery == 0 {
+		return s.lockPassedOver(lane), true
 	}
+	return s.lockUrgent(u, lane.turn.Load()), false
 }
 
 // lockPassedOver goes round the shards that are ready, whatever they serve.
