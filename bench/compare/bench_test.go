@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue" // for inlining, as below
 
+	_ "github.com/shardq/shardq" // as users do: the compiler inlines what a direct import exports
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
 	"github.com/shardq/shardq/bench/suite"

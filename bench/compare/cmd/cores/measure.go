@@ -7,6 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	// The compiler inlines what a direct import exports. Users import these directly.
+	_ "k8s.io/client-go/util/workqueue"
+
+	_ "github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
 	"github.com/shardq/shardq/bench/workload"

@@ -1,6 +1,11 @@
 package main
 
 import (
+	// The compiler inlines what a direct import exports. Users import these directly.
+	_ "k8s.io/client-go/util/workqueue"
+	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	_ "github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/compare"
 	"github.com/shardq/shardq/bench/engine"
 	benchfloor "github.com/shardq/shardq/bench/floor"

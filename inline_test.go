@@ -1,0 +1,29 @@
+package shardq_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A function that is inlined wherever it is called is not in the program.
+func TestSmallFunctionsAreInlinedInPrograms(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	run := func(args ...string) string {
+		out, err := exec.Command("go", args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	run("build", "-o", program, "./testdata/inline")
+	symbols := run("tool", "nm", program)
+	has := func(function string) bool { return strings.Contains(symbols, "shardq/"+function+"\n") }
+	require.True(t, has("shard.(*segment).remove"), "too large to be inlined")
+	for _, small := range []string{
+		"shard.(*segment).pack", "shard.(*index).segmentOf", "internal/chunked.CellsOf", "internal/room.(*Room).Look",
+	} {
+		require.False(t, has(small), small)
+	}
+}

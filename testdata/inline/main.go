@@ -1,0 +1,16 @@
+// The program is a user's who imports nothing but the queue.
+package main
+
+import "github.com/shardq/shardq"
+
+func main() {
+	q, err := shardq.New(shardq.Options[string]{})
+	if err != nil {
+		panic(err)
+	}
+	q.Add("item")
+	item, _ := q.Get()
+	q.Done(item)
+	q.AddAfter(item, 1)
+	q.ShutDown()
+}
