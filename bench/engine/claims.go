@@ -19,13 +19,15 @@ func (q WithClaims[T]) Turn() (item T, shutdown bool) {
 	return claim.Item, false
 }
 
-// TurnBatch implements [workload.TurnQueue].
-func (q WithClaims[T]) TurnBatch(ctx context.Context, dst []T) (n int, err error) {
-	var claims [64]shardq.Claim[T]
-	n, err = q.ClaimBatch(ctx, claims[:min(len(dst), len(claims))])
-	for i := range n {
-		dst[i] = claims[i].Item
+// Batches implements [workload.TurnQueue]. The consumer keeps its buffer.
+func (q WithClaims[T]) Batches() func(ctx context.Context, dst []T) (n int, err error) {
+	claims := make([]shardq.Claim[T], 64)
+	return func(ctx context.Context, dst []T) (n int, err error) {
+		n, err = q.ClaimBatch(ctx, claims[:min(len(dst), len(claims))])
+		for i := range n {
+			dst[i] = claims[i].Item
+		}
+		_ = q.DoneClaims(claims[:n])
+		return n, err
 	}
-	_ = q.DoneClaims(claims[:n])
-	return n, err
 }

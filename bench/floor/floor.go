@@ -320,8 +320,10 @@ func (q ByClaims[T]) Turn() (item T, shutdown bool) {
 	return one[0], shutdown
 }
 
-// TurnBatch implements [workload.TurnQueue].
-func (q ByClaims[T]) TurnBatch(_ context.Context, dst []T) (n int, err error) {
+// Batches implements [workload.TurnQueue].
+func (q ByClaims[T]) Batches() func(context.Context, []T) (int, error) { return q.turnBatch }
+
+func (q ByClaims[T]) turnBatch(_ context.Context, dst []T) (n int, err error) {
 	var from [batch]int
 	v := visits(from[:0])
 	if n, err = q.getBatch(dst, &v); err == nil {

@@ -79,8 +79,9 @@ func claimEach(q *shardq.Queue[string], n int) (items []string) {
 
 func claimBatch(q *shardq.Queue[string], n int) []string {
 	items := make([]string, n)
+	turn := engine.WithClaims[string]{Queue: q}.Batches()
 	for left := items; len(left) > 0; {
-		taken, err := engine.WithClaims[string]{Queue: q}.TurnBatch(context.Background(), left)
+		taken, err := turn(context.Background(), left)
 		if err != nil {
 			break // the queue is shut down
 		}

@@ -8,8 +8,9 @@ type TurnQueue[T comparable] interface {
 	Queue[T]
 	// Turn takes an item and ends it, or reports that the queue is shut down.
 	Turn() (item T, shutdown bool)
-	// TurnBatch does so with as many items as dst has room for, and at least one.
-	TurnBatch(ctx context.Context, dst []T) (n int, err error)
+	// Batches returns a function for one consumer that does so with as many items as dst
+	// has room for, and at least one.
+	Batches() func(ctx context.Context, dst []T) (n int, err error)
 }
 
 // turnOf returns how a consumer takes an item and ends it.
@@ -28,7 +29,7 @@ func turnOf[T comparable](q Queue[T]) func() (item T, shutdown bool) {
 // turnBatchOf does so for batches.
 func turnBatchOf[T comparable](q BatchQueue[T]) func(ctx context.Context, dst []T) (n int, err error) {
 	if t, ok := q.(TurnQueue[T]); ok {
-		return t.TurnBatch
+		return t.Batches()
 	}
 	return func(ctx context.Context, dst []T) (n int, err error) {
 		if n, err = q.GetBatch(ctx, dst); err == nil {
