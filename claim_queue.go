@@ -191,7 +191,9 @@ func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
 func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
 func (o *queueClaims[T]) Name() string      { return o.name }
 
-func (q *Queue[T]) token(h shard.Handle) ClaimToken { return tokenOf(h, q.firstFence) }
+func (q *Queue[T]) token(h shard.Handle) ClaimToken {
+	return ClaimToken{ID: h.Place(), Fence: q.firstFence + h.Fence()}
+}
 
 // handle returns the handle of a token, or one that names nothing if the queue has not
 // made the token.
@@ -199,17 +201,7 @@ func (q *Queue[T]) handle(token ClaimToken) shard.Handle {
 	if token.ID>>32 >= uint64(q.configuration.Shards) {
 		return shard.Handle{}
 	}
-	return handleOf(token, q.firstFence)
-}
-
-// tokenOf and handleOf are no methods, because calls of another package's functions are
-// not inlined in what is generic.
-func tokenOf(h shard.Handle, first uint64) ClaimToken {
-	return ClaimToken{ID: h.Place(), Fence: first + h.Fence()}
-}
-
-func handleOf(token ClaimToken, first uint64) shard.Handle {
-	return shard.HandleAt(token.ID, token.Fence-first)
+	return shard.HandleAt(token.ID, token.Fence-q.firstFence)
 }
 
 // handleIn returns the handle of a claim of the queue, and otherwise one that names nothing.

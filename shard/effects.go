@@ -43,9 +43,7 @@ func (s *Set[T]) comeTrue(fx effects) {
 	if fx&(yields|reports) != 0 {
 		s.publish(fx &^ wakes)
 	}
-	if s.room != nil { // here, because the compiler does not inline Look into generic code
-		s.room.Look()
-	}
+	s.room.Look()
 }
 
 // publish is after without the hook: it calls no user code.
