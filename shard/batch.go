@@ -30,6 +30,7 @@ func (s *Set[T]) addSome(items []T) {
 	for d.next() {
 		sh := s.shard(int(d.shard))
 		sh.mu.Lock()
+		sh.touchSlots(&d, false)
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			to := d.address(i)
 			fx |= sh.addItem(items[i], &to, s.request())
@@ -101,7 +102,9 @@ func (s *Set[T]) endAll(handles []Handle) (late []int) {
 		for i, h := range some {
 			d.add(i, 0, h.shard)
 		}
-		ignored := s.finishDealt(&d, func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
+		ignored := s.finishDealt(&d,
+			func(sh *shard[T]) { sh.touchClaimed(&d, some) },
+			func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
 		for ; ignored != 0; ignored &= ignored - 1 {
 			late = append(late, first+bits.TrailingZeros64(ignored))
 		}
@@ -118,7 +121,9 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 
 // doneDealt ends the processing of items that were dealt.
 func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
-	ignored := s.finishDealt(d, func(sh *shard[T], i int) effects { return sh.endItem(items[i], d.hashes[i]) })
+	ignored := s.finishDealt(d,
+		func(sh *shard[T]) { sh.touchSlots(d, true) },
+		func(sh *shard[T], i int) effects { return sh.endItem(items[i], d.hashes[i]) })
 	for ; ignored != 0; ignored &= ignored - 1 {
 		misused = append(misused, items[bits.TrailingZeros64(ignored)])
 	}
@@ -127,12 +132,15 @@ func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
 
 // finishDealt calls finish for each place of a batch, with the lock of its shard held, and
 // returns a set of those in which there was nothing to end.
-func (s *Set[T]) finishDealt(d *deal, finish func(sh *shard[T], i int) effects) (ignored uint64) {
+func (s *Set[T]) finishDealt(
+	d *deal, touch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
+) (ignored uint64) {
 	var all effects
 	for d.next() {
 		sh := s.shard(int(d.shard))
 		var here effects
 		sh.mu.Lock()
+		touch(sh)
 		for i, ok := d.take(); ok; i, ok = d.take() {
 			fx := finish(sh, i)
 			if here |= fx; fx&took == 0 {

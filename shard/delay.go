@@ -173,6 +173,7 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 
 // wait files the item's timer and returns its deadline.
 func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
+	sh.touchTimer(to.hash)
 	id, e := sh.entryFor(item, &to)
 	return sh.waitAs(id, e, at, f)
 }

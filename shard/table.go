@@ -51,6 +51,13 @@ func (t *table[T]) find(hash uint32, item T) (id uint32, p position) {
 	}
 }
 
+// first returns the id in the slot at which a look-up begins: as a rule that of the entry,
+// if there is one. It is 0 if the slot is empty.
+func (t *table[T]) first(hash uint32) (id uint32) {
+	s := t.segmentOf(hash)
+	return s.id(s.slots[hash&uint32(len(s.slots)-1)])
+}
+
 // insert makes an entry for item, for which find returned 0 and p.
 func (t *table[T]) insert(p position, item T) (id uint32, e *entry[T]) {
 	id, e = t.allocate()

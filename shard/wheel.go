@@ -19,6 +19,8 @@ type wheel struct {
 	// each, by id; 0 is none.
 	limited int
 	limits  chunked.Array[uint64]
+	// touched keeps the result of touchTimer, which the compiler would leave out otherwise.
+	touched uint64
 }
 
 func newWheel(now uint64) *wheel {
