@@ -26,7 +26,7 @@ func TestEveryMetric(t *testing.T) {
 		require.Equal(t, want, value(t, all, name, q), name)
 	}
 	require.Equal(t, 0.0, value(t, all, "shardq.failed.readings", q))
-	for group, state := range map[string]string{"a": "processing", "b": "waiting", "d": "ready"} {
+	for group, state := range map[string]string{"a": "processing", "b": "delayed", "d": "ready"} {
 		require.Equal(t, 1.0, value(t, all, "shardq.group.items",
 			q, attribute.String("shardq.group.name", group), attribute.String("shardq.item.state", state)))
 	}
@@ -48,7 +48,7 @@ func TestEveryMetricOfACoalescer(t *testing.T) {
 func TestMissingMetrics(t *testing.T) {
 	queue, _ := seriestest.NewQueue("q")
 	all := newWatch(t, shardqotel.Options{Groups: 1}, queue).collect(t)
-	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.held_back.groups", "shardq.group.items"} {
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups", "shardq.group.items"} {
 		require.NotContains(t, all, name)
 	}
 	for name := range seriestest.PlayedValues {

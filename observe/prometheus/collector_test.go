@@ -86,7 +86,7 @@ func TestDrainIsWatched(t *testing.T) {
 	_, err := q.Drain(ended, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
 	require.Error(t, err)
 	families := gather(t, c)
-	require.Equal(t, 1.0, value(t, families, "shardq_waiting_items"))
+	require.Equal(t, 1.0, value(t, families, "shardq_delayed_items"))
 	require.Equal(t, 1.0, value(t, families, "shardq_shutting_down"))
 	fake.Step(time.Minute)
 	item, _ := q.Get()
