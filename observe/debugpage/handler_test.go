@@ -52,7 +52,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicyNamesWhatThePageHas: the hashes are those of the style and the script as they stand in the page.
+// TestPolicyNamesWhatThePageHas checks that the hashes are those of the style
+// and the script in the page.
 func TestPolicyNamesWhatThePageHas(t *testing.T) {
 	body := get(t, Handler(shardq.Must(shardq.Options[string]{})), "")
 	for _, element := range []string{"style", "script"} {
@@ -97,7 +98,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		"?refresh=3601":              "want 1 to 3600",
 		"?queue=p":                   "there is no queue p",
 		"?queue=%00%ff":              `there is no queue "\x00\xff"`,
-		"?item=x":                    "there is no item: want queue, format, shards, rows or refresh",
+		"?item=x":                    "unknown parameter item: want queue, format, shards, rows or refresh",
 		"?rows=1&rows=2":             "rows is given 2 times",
 		"?a;b":                       "the query is malformed",
 		"?%zz":                       "the query is malformed",
