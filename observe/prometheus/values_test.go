@@ -12,7 +12,7 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// names are those of all series that are one number, by what they are called where OpenTelemetry is.
+// names maps the series that are one number to their names in OpenTelemetry.
 var names = map[string]string{
 	"workqueue.depth":                     "workqueue_depth",
 	"workqueue.adds":                      "workqueue_adds_total",
@@ -35,15 +35,15 @@ var names = map[string]string{
 	"shardq.shutting_down":                "shardq_shutting_down",
 	"shardq.groups":                       "shardq_groups",
 	"shardq.throttled.groups":             "shardq_throttled_groups",
-	"shardq.deduplicated.adds":                  "shardq_deduplicated_adds_total",
+	"shardq.deduplicated.adds":            "shardq_deduplicated_adds_total",
 	"shardq.dropped.adds":                 "shardq_dropped_adds_total",
 	"shardq.rejected.adds":                "shardq_rejected_adds_total",
 	"shardq.canceled.adds":                "shardq_canceled_adds_total",
 	"shardq.exceeding.adds":               "shardq_exceeding_adds_total",
 	"shardq.misused.dones":                "shardq_misused_dones_total",
-	"shardq.expired.delays":                 "shardq_expired_delays_total",
+	"shardq.expired.delays":               "shardq_expired_delays_total",
 	"shardq.backoffs":                     "shardq_backoffs_total",
-	"shardq.discarded.items":                     "shardq_discarded_items_total",
+	"shardq.discarded.items":              "shardq_discarded_items_total",
 	"shardq.pending.keys":                 "shardq_pending_keys",
 	"shardq.pending.weight":               "shardq_pending_weight",
 	"shardq.pending.capacity":             "shardq_pending_capacity",
@@ -52,7 +52,8 @@ var names = map[string]string{
 	"shardq.pending.excesses":             "shardq_pending_excesses_total",
 }
 
-// TestEverySeries: each says its own number, and there are no others.
+// TestEverySeries checks that each series has its own number, and that there
+// are no others.
 func TestEverySeries(t *testing.T) {
 	q := seriestest.Invent("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 8}, q))
@@ -69,7 +70,8 @@ func TestEverySeries(t *testing.T) {
 	require.Len(t, families, len(seriestest.Invented)+5, "and the failed readings, the groups, and three histograms")
 }
 
-// TestEverySeriesOfACoalescer: what is pending is shown beside the queue of its keys.
+// TestEverySeriesOfACoalescer checks the series of the pending values beside
+// those of the queue of keys.
 func TestEverySeriesOfACoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("values")
 	require.NoError(t, err)
@@ -88,7 +90,8 @@ func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want ma
 	}
 }
 
-// TestMissingSeries: what a queue has not is not shown as a zero.
+// TestMissingSeries checks that a value that a queue does not have is missing,
+// not zero.
 func TestMissingSeries(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q))
@@ -100,7 +103,8 @@ func TestMissingSeries(t *testing.T) {
 	}
 }
 
-// TestCoalescerThatIsClosed: it disappears when the last of its values has been dealt with.
+// TestCoalescerThatIsClosed checks that a coalescer disappears after its last
+// value.
 func TestCoalescerThatIsClosed(t *testing.T) {
 	c := seriestest.NewCoalescer("values", 0)
 	require.NoError(t, c.Put("a", "1"))
