@@ -7,11 +7,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// mostForgotten is how many keys are forgotten at the end of a round.
+// mostForgotten limits the keys that are forgotten at the end of a round.
 const mostForgotten = 256
 
-// close checks a queue that is shut down and that everybody else has left: what is
-// added then is dropped, and counted. User code does not panic meanwhile.
+// close checks a queue that is shut down and that all actors have left: further
+// adds are dropped, and counted. User code does not panic meanwhile.
 func (r *round) close() {
 	r.soothed.Store(true)
 	defer r.soothed.Store(false)
@@ -39,17 +39,17 @@ func (r *round) close() {
 	r.forgetAll()
 }
 
-// counts returns the stats without what is looked up or measured.
+// counts returns the counters of the stats.
 func counts(stats shardq.Stats) shardq.Stats {
 	stats.PerShard, stats.Metrics, stats.NextDue = nil, nil, time.Time{}
 	stats.Limited, stats.Parked, stats.Workers = 0, 0, 0
 	return stats
 }
 
-// forgetAll: what is forgotten was never requeued.
+// forgetAll checks that a forgotten key counts as never requeued.
 func (r *round) forgetAll() {
 	if !r.features.CallersLimiter {
-		return // it may still be about to be asked
+		return // a call of the limiter may still follow
 	}
 	for key := range min(r.plan.Keys, mostForgotten) {
 		r.queue.Forget(key)

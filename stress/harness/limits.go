@@ -7,23 +7,23 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// limits is the limiter of a round's queue: one that panics at times, and that knows
-// what it was asked.
+// limits is the limiter of a round's queue. It panics now and then, and counts
+// its calls.
 type limits[T comparable] struct {
 	limiter.Limiter[T]
 	temper *temper       // nil: it never panics
-	books  *limiterBooks // nil: none are kept
+	books  *limiterBooks // nil: calls are not counted
 	decode func(T) int
-	counts bool // it says how many items it knows
+	counts bool // it reports its number of items
 }
 
-// limiterBooks count the calls that reach the limiter (C28). They are kept only beside
-// a ledger: their atomics, too, put operations in an order.
+// limiterBooks count the calls of the limiter (C28). They are kept only beside
+// a ledger, because their atomics, too, order the operations.
 type limiterBooks struct {
 	asked, forgotten atomic.Uint64
-	// spoilt counts the questions about items that are not equal to themselves.
+	// spoilt counts the calls with items that are not equal to themselves.
 	spoilt atomic.Uint64
-	// told is called with each delay, before the queue knows it.
+	// told is called with each delay, before the queue sees it.
 	told func(key int, delay time.Duration)
 }
 
@@ -53,7 +53,7 @@ func (l limits[T]) Forget(item T) {
 	l.Limiter.Forget(item)
 }
 
-// Len makes it a [limiter.Census].
+// Len implements [limiter.Census].
 func (l limits[T]) Len() int {
 	if !l.counts {
 		return -1
@@ -61,7 +61,7 @@ func (l limits[T]) Len() int {
 	return l.Limiter.(limiter.Census[T]).Len()
 }
 
-// MostFailed is that of the limiter.
+// MostFailed implements [limiter.Census].
 func (l limits[T]) MostFailed(limit int) []limiter.Failed[T] {
 	return l.Limiter.(limiter.Census[T]).MostFailed(limit)
 }
@@ -72,8 +72,8 @@ const (
 	longestLimit = 4 * time.Millisecond
 )
 
-// checkLimiter compares what the limiter was asked with the books, when all actors
-// have left.
+// checkLimiter compares the calls of the limiter with the records, after all
+// actors have left.
 func (r *round) checkLimiter(a *account) {
 	if r.limiterBooks == nil || !r.features.CallersLimiter {
 		return

@@ -8,10 +8,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Metrics, seen from outside: what Stats measures (C33), beside everything else and at the end,
-// while somebody asks for all that can be looked at, over and over, as a scraper and an open page do.
+// Metrics: the values of Stats (C33), during other operations and at the end.
+// One goroutine reads everything again and again, as a scraper and an open page
+// do.
 
-// scrape asks for the metrics, and finds that what is counted never becomes less.
+// scrape reads the metrics, and checks that no counter goes down.
 func (a *actor) scrape(until <-chan struct{}) {
 	var before shardq.Stats
 	for turn := 0; !closed(until); turn++ {
@@ -28,7 +29,7 @@ func (a *actor) scrape(until <-chan struct{}) {
 	}
 }
 
-// faultOfMetrics says what is wrong between a reading and a later one.
+// faultOfMetrics returns the fault between two readings.
 func faultOfMetrics(before, now shardq.Stats) string {
 	m := now.Metrics
 	if m == nil {
@@ -53,7 +54,7 @@ func faultOfMetrics(before, now shardq.Stats) string {
 	return ""
 }
 
-// lookAtPage asks for the page of the queue, as one that is open does.
+// lookAtPage requests the page of the queue, as an open page does.
 func (a *actor) lookAtPage() {
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/?format=json", nil)
@@ -64,7 +65,8 @@ func (a *actor) lookAtPage() {
 	}
 }
 
-// checkMetrics compares what was measured with the books, when all consumers have left.
+// checkMetrics compares the metrics with the records, after all consumers have
+// left.
 func (r *round) checkMetrics(a *account, s shardq.Stats) {
 	if !r.plan.Mix.Has(Metrics) {
 		return

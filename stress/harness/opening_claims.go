@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// claims checks on a new queue that each way to end a claim does what it says, once.
+// claims checks on a new queue that each way to end a claim works, once.
 func (o opening) claims() {
 	if _, ok := o.queue.tryClaim(); ok {
 		o.violated.report("C60", -1, "TryClaim has found an item in an empty queue")
@@ -22,8 +22,8 @@ func (o opening) claims() {
 	o.claimsTogether()
 }
 
-// endInEveryWay ends a claim in one way, and then in every way while another claim
-// holds the item.
+// endInEveryWay ends a claim in one way, and then in every way while another
+// claim holds the item.
 func (o opening) endInEveryWay(by endBy) {
 	o.add(opAdd, o.first, 0)
 	first, second := o.claimOne(), (*claim)(nil)
@@ -71,8 +71,8 @@ func (o opening) endInEveryWay(by endBy) {
 	o.stand("C60", "the end of all claims", 0, 0, 0)
 }
 
-// claimAgain returns the claim to the item that a call has given back, or that is added
-// once more.
+// claimAgain returns the claim of an item that a call has returned to the
+// queue, or that is added again.
 func (o opening) claimAgain(e *end) *claim {
 	switch {
 	case !e.by.comesBack():
@@ -116,7 +116,8 @@ func (o opening) doneClaim(held *claim) {
 	o.asked.ended(&e, o.plan.countsFailures())
 }
 
-// claimsTogether: ClaimBatch takes what is ready, and DoneClaims ends what has not ended.
+// claimsTogether checks that ClaimBatch takes the ready items, and that
+// DoneClaims ends the claims that have not ended.
 func (o opening) claimsTogether() {
 	n := 2 + o.roll(200)
 	for i := range n {
@@ -144,7 +145,7 @@ func (o opening) claimsTogether() {
 	}
 }
 
-// released: an item that is given back is the last in its shard.
+// released checks that a released item is the last in its shard.
 func (o opening) released() {
 	o.add(opAdd, o.first, 0)
 	o.add(opAdd, o.first+1, 0)
