@@ -38,7 +38,7 @@ func TestLedgerIsAtRestWhenAllIsServed(t *testing.T) {
 	l.converged(one)
 	require.False(t, l.isAtRest())
 	l.begin(two)
-	l.change(two) // while a worker has it
+	l.change(two) // during a turn
 	l.converged(two)
 	require.False(t, l.isAtRest(), "the change came after the turn began")
 	l.begin(two)
@@ -71,7 +71,7 @@ func TestLedgerMeasuresFromTheFirstChange(t *testing.T) {
 	})
 }
 
-func TestLedgerTellsCausesApart(t *testing.T) {
+func TestLedgerDistinguishesCauses(t *testing.T) {
 	l := newLedger()
 	flood := Key{floodingTenant, "x"}
 	require.Equal(t, besideNothing, l.situation(one))
