@@ -17,7 +17,7 @@ func (g gauges) list() []gauge {
 		{"Groups with items", "gauges.groups", asCount, g.Groups, ""},
 		{"Throttled groups", "gauges.heldBack", asCount, g.HeldBack, ""},
 		{"Items in the limiter", "gauges.limited", asCount, g.Limited, ""},
-		{"Adds of the busiest shard, relative to the mean", "gauges.skew", asRatio, g.Skew, " ×"},
+		{"Skew of the shards", "gauges.skew", asRatio, g.Skew, " ×"},
 	}
 }
 
