@@ -14,7 +14,7 @@ func (l *ledger) isAtRest() bool { return l.unsettled() == 0 }
 
 func (l *ledger) change(key Key) { l.changed(key, time.Now()) }
 
-func TestLedgerMergesWhatOneTurnServes(t *testing.T) {
+func TestLedgerCountsDeduplicatedChanges(t *testing.T) {
 	l := newLedger()
 	l.list(one, inInitialList)
 	l.change(one)

@@ -22,7 +22,7 @@ const (
 	refused   = refusable + " AND (tenant, name, generation) IN (SELECT tenant, name, generation FROM discarded)"
 )
 
-func TestRunBringsEveryObjectToItsEnd(t *testing.T) {
+func TestRunSettlesEveryObject(t *testing.T) {
 	for _, flags := range [][]string{
 		nil,
 		{"-no-priorities"},
@@ -85,7 +85,7 @@ func TestRunDiscardsWhatAlwaysFails(t *testing.T) {
 }
 
 // An API that is down may stay down: the drain is limited.
-func TestRunHasAnEndWhenItsPatienceIsOver(t *testing.T) {
+func TestRunEndsWithItsPatience(t *testing.T) {
 	result := runWhole(t, nil, "-objects", "20", "-duration", "1s", "-patience", "2s", "-fail", "1")
 	require.Equal(t, exitFailed, result.code)
 	require.Regexp(t, `-patience 2s: ended before \d+ objects were settled`, result.stderr)
@@ -116,7 +116,7 @@ func TestRunHasNoResyncsAfterTheChanges(t *testing.T) {
 	require.LessOrEqual(t, result.controller.ledger.tallies[floodingTenant].reconciles-times, 2*objects, "of the two lists")
 }
 
-func TestReportLeavesOutWhatDidNotHappen(t *testing.T) {
+func TestReportOmitsEmptyRows(t *testing.T) {
 	result := runWhole(t, nil, append(small, "-flood", "0")...)
 	require.Contains(t, result.stdout, "changes of others beside the initial list")
 	require.NotContains(t, result.stdout, "beside the flood")
@@ -226,7 +226,7 @@ func TestRunEndsEarlyWhenInterrupted(t *testing.T) {
 	require.Equal(t, exitProven, result.code, result.stderr)
 	took, err := time.ParseDuration(result.row(t, "time"))
 	require.NoError(t, err)
-	require.Less(t, took, resyncEvery, "nobody waits for the resyncs")
+	require.Less(t, took, resyncEvery, "the drain does not wait for resyncs")
 }
 
 func TestRunInterruptedBeforeItBegins(t *testing.T) {

@@ -149,7 +149,7 @@ func TestFormatsFindKeysAndMalformedRecords(t *testing.T) {
 	}
 }
 
-func TestKeysThatAFormatDoesNotTake(t *testing.T) {
+func TestKeysThatAFormatRejects(t *testing.T) {
 	for _, c := range []struct{ format, key, want string }{
 		{"go", "x", "-key has no meaning with -format go"},
 		{"ndjson", "", "-format ndjson needs a -key"},
@@ -264,7 +264,7 @@ func TestSplitReportsWhereAFileBreaksOff(t *testing.T) {
 	require.EqualError(t, last, "in:3: the rest cannot be read: no such luck")
 }
 
-func TestSplitYieldsWhatTricklesIn(t *testing.T) {
+func TestSplitYieldsPartialReads(t *testing.T) {
 	source, sink := io.Pipe()
 	lines := make(chan string)
 	go func() {

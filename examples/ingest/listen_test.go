@@ -38,7 +38,7 @@ func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
 	require.Error(t, err, "the server ends with the program")
 }
 
-func TestListenRefusesAnAddressThatCannotBe(t *testing.T) {
+func TestListenRefusesAnInvalidAddress(t *testing.T) {
 	o := ingest("a\n", "-input", "-", "-listen", "127.0.0.1:-1")
 	require.Equal(t, exitUnusable, o.code)
 	require.Contains(t, o.stderr, "-listen")

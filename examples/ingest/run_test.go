@@ -194,11 +194,11 @@ func TestRunReportsAHeaderWithoutTheColumn(t *testing.T) {
 	require.Contains(t, result.stderr, `standard input:1: no column is named "c"`)
 
 	result = ingest("", "-input", writeFile(t, "x.csv", "a,b\n1,2\n"), "-key", "c")
-	require.Equal(t, exitUnusable, result.code, "a file is looked at before work starts")
+	require.Equal(t, exitUnusable, result.code, "a file is checked before work starts")
 }
 
 // Text of the input reaches the terminal without control characters.
-func TestRunEscapesWhatTheInputSays(t *testing.T) {
+func TestRunEscapesTextOfTheInput(t *testing.T) {
 	result := ingest("a\x1b[2J,b\xff\u202e\n1,2\n", "-input", "-", "-format", "csv", "-key", "c")
 	require.Equal(t, exitFailed, result.code)
 	require.Contains(t, result.stderr, `there are ["a\x1b[2J" "b\xff\u202e"]`)
@@ -499,7 +499,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-func TestProgramInAProcessOfItsOwn(t *testing.T) {
+func TestProgramInItsOwnProcess(t *testing.T) {
 	input := writeFile(t, "p.go", "package p; func f() { f() }")
 	database := newDatabase(t)
 	output, err := program(t, "-input", input, "-db", database).Output()

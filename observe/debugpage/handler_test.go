@@ -52,9 +52,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicyNamesWhatThePageHas checks that the hashes are those of the style
+// TestPolicyMatchesThePage checks that the hashes are those of the style
 // and the script in the page.
-func TestPolicyNamesWhatThePageHas(t *testing.T) {
+func TestPolicyMatchesThePage(t *testing.T) {
 	body := get(t, Handler(shardq.Must(shardq.Options[string]{})), "")
 	for _, element := range []string{"style", "script"} {
 		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(body, -1)
@@ -78,7 +78,7 @@ func TestMounted(t *testing.T) {
 			w := ask(mux, r)
 			require.Equal(t, http.StatusOK, w.Code, path)
 			for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
-				require.Regexp(t, `^(\?|#|data:|$)`, link[1], "relative to whatever the path is")
+				require.Regexp(t, `^(\?|#|data:|$)`, link[1], "relative to the path")
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
 	}
 	w := ask(h, request("GET", "?format="+strings.Repeat("x", 100_000)))
-	require.Less(t, w.Body.Len(), 500, "what is refused is not repeated at length")
+	require.Less(t, w.Body.Len(), 500, "an error repeats little of the query")
 	get(t, h, "?queue=q&format=html&rows=50&shards=adds&refresh=3600")
 }
 

@@ -153,9 +153,9 @@ func TestInstances(t *testing.T) {
 	require.Equal(t, both[:1], instances(first))
 	again := instances(first, second)
 	require.Equal(t, both[0], again[0])
-	require.NotEqual(t, both[1], again[1], "it may be another, for it was gone")
+	require.NotEqual(t, both[1], again[1], "it was gone, so it may be another")
 	other := instances(queueNamed("q"))
 	require.NotContains(t, append(both, again...), other[0])
-	require.Equal(t, instances(odd), instances(odd), "which cannot be told from others")
+	require.Equal(t, instances(odd), instances(odd), "which is not comparable")
 	require.NotEqual(t, other[0], getReport(t, Handler(first), "").Queues[0].Instance, "of another handler")
 }

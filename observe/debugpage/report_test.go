@@ -21,7 +21,7 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // golden compares an answer with a golden file.
 func golden(t *testing.T, name, got string) {
@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "go test -update writes it anew")
+	require.Equal(t, string(want), got, "go test -update writes it")
 }
 
 // eventful returns a queue with something in every state.
@@ -194,7 +194,7 @@ func TestAgesWithoutMetrics(t *testing.T) {
 // A silentLimiter does not report its failures.
 type silentLimiter struct{ limiter.Limiter[string] }
 
-func TestLimiterThatDoesNotTell(t *testing.T) {
+func TestLimiterWithoutCensus(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{RateLimiter: silentLimiter{limiter.NewExponential[string](time.Second, time.Minute)}})
 	q.AddRateLimited("failing")
 	require.Nil(t, getReport(t, Handler(q), "").Queues[0].Gauges.Limited)
@@ -209,7 +209,7 @@ func TestEmptyQueues(t *testing.T) {
 	}
 	text := get(t, h, "?format=json")
 	for _, list := range []string{"processing", "ready", "waiting", "retried", "groups"} {
-		require.Contains(t, text, `"`+list+`":[]`, "a list is a list, though it is empty")
+		require.Contains(t, text, `"`+list+`":[]`, "an empty list is a list")
 	}
 	require.Contains(t, get(t, Handler(), ""), "There are no queues.")
 	require.Contains(t, get(t, Handler(), "?format=json"), `"queues":[]`)

@@ -11,11 +11,11 @@ import (
 	shardqotel "github.com/shardq/shardq/observe/otel"
 )
 
-// TestNameThatIsUsedAgain checks that counters go back, and keep the start time
+// TestReusedName checks that counters go back, and keep the start time
 // of the SDK, which an instrument cannot change. Histograms begin with the new
 // queue. The package documents this behavior. The test fails if the SDK lets
 // observers set the start time.
-func TestNameThatIsUsedAgain(t *testing.T) {
+func TestReusedName(t *testing.T) {
 	old, fresh := reads(t, sdkmetric.NewManualReader)
 	before, after := adds(t, old), adds(t, fresh)
 	require.EqualValues(t, 5, before.Value)
@@ -24,8 +24,8 @@ func TestNameThatIsUsedAgain(t *testing.T) {
 	require.True(t, delays(t, fresh).StartTime.After(delays(t, old).StartTime))
 }
 
-// TestNameThatIsUsedAgainInDeltas checks that one delta is negative.
-func TestNameThatIsUsedAgainInDeltas(t *testing.T) {
+// TestReusedNameInDeltas checks that one delta is negative.
+func TestReusedNameInDeltas(t *testing.T) {
 	old, fresh := reads(t, func(options ...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader {
 		return sdkmetric.NewManualReader(append(options, sdkmetric.WithTemporalitySelector(
 			func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))...)

@@ -123,7 +123,7 @@ func TestClosedQueueDisappears(t *testing.T) {
 	require.False(t, w.Remove("q"))
 }
 
-func TestClosedQueueIsLetGo(t *testing.T) {
+func TestClosedQueueIsReleased(t *testing.T) {
 	w := newWatch(t, shardqotel.Options{})
 	gone := addClosed(t, w)
 	w.collect(t)

@@ -110,9 +110,9 @@ func TestNameOfClosedQueueIsFree(t *testing.T) {
 	require.Equal(t, 1.0, value(t, gather(t, c), "workqueue_depth"))
 }
 
-// TestClosedQueueIsLetGo checks that a scrape drops the references to a closed
+// TestClosedQueueIsReleased checks that a scrape drops the references to a closed
 // queue.
-func TestClosedQueueIsLetGo(t *testing.T) {
+func TestClosedQueueIsReleased(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -121,9 +121,9 @@ func TestClosedQueueIsLetGo(t *testing.T) {
 	require.True(t, seriestest.Collected(gone))
 }
 
-// TestClosedQueuesAreLetGoWithoutScrapes checks that closed queues do not pile
+// TestClosedQueuesAreReleasedWithoutScrapes checks that closed queues do not pile
 // up without scrapes.
-func TestClosedQueuesAreLetGoWithoutScrapes(t *testing.T) {
+func TestClosedQueuesAreReleasedWithoutScrapes(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	first := addClosed(t, c, "first")
 	for n := range 64 {

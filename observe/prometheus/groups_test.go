@@ -42,7 +42,7 @@ func readyByGroup(t *testing.T, limit int, q shardq.Observable) map[string]float
 	return shown
 }
 
-func TestGreatestGroups(t *testing.T) {
+func TestLargestGroups(t *testing.T) {
 	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
 	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
 	require.Equal(t, map[string]float64{"c": 3, "b": 2, "d": 2, "other": 1}, readyByGroup(t, 3, q))

@@ -45,7 +45,7 @@ func TestDrawIsRepeatable(t *testing.T) {
 	require.Equal(t, map[int]bool{1: true, 2: true, 8: true}, processors)
 }
 
-func TestDrawHeedsLimitsAndFeatures(t *testing.T) {
+func TestDrawFollowsLimitsAndFeatures(t *testing.T) {
 	for seed := range uint64(300) {
 		p := Draw(seed, Limits{Adds: 100, Shards: 5, Mix: Delays | NaN, Ending: Storm}, Shardq().Features)
 		require.Equal(t, 5, p.Shards)
@@ -220,9 +220,9 @@ func TestDisagreement(t *testing.T) {
 	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 0}, true))
 }
 
-// TestFailureTellsAll checks that a failure has the clause, the history, and
+// TestFailureHasAllDetails checks that a failure has the clause, the history, and
 // the command that repeats it.
-func TestFailureTellsAll(t *testing.T) {
+func TestFailureHasAllDetails(t *testing.T) {
 	err := Run(Options{
 		Target: saboteur(handOutTwice), Command: "go run ./stress", Duration: time.Hour, Rounds: 60, Seed: 1,
 		Limits: Limits{Adds: 5000, Mix: 0, Ending: Drain}, Patience: time.Minute, Out: &bytes.Buffer{},
@@ -424,16 +424,16 @@ func TestSurveyReads(t *testing.T) {
 	require.Equal(t, "the process ended: signal: killed", message)
 }
 
-// TestSurveyTellsHowAChildDied uses this test program as the child, which does
+// TestSurveyReportsTheDeathOfAChild uses this test program as the child, which does
 // not know the flags.
-func TestSurveyTellsHowAChildDied(t *testing.T) {
+func TestSurveyReportsTheDeathOfAChild(t *testing.T) {
 	clause, message, err := Options{Target: Shardq(), Patience: time.Minute}.child(themes[0], 1)
 	require.NoError(t, err)
 	require.Equal(t, unexplained, clause)
 	require.Equal(t, "the process ended: exit status 2", message)
 }
 
-func TestSurveyHeedsFlags(t *testing.T) {
+func TestSurveyUsesFlags(t *testing.T) {
 	c := Command{Targets: []Target{Shardq()}}
 	p, err := c.parse(strings.Fields("-survey -rounds 3 -shards 5 -patience 7s -adds 99"), io.Discard, io.Discard)
 	require.NoError(t, err)

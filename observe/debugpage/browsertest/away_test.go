@@ -85,9 +85,9 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestOnlyQueueGivesWayToAnother replaces the queue by one of another name, to
+// TestOnlyQueueIsReplaced replaces the queue by one of another name, to
 // which the page links.
-func TestOnlyQueueGivesWayToAnother(t *testing.T) {
+func TestOnlyQueueIsReplaced(t *testing.T) {
 	b := newTab(t)
 	var listed atomic.Pointer[shardq.Queue[string]]
 	listed.Store(shardq.Must(shardq.Options[string]{Name: "first"}))

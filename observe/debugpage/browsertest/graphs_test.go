@@ -77,9 +77,9 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestGraphsForgetWhatIsOld checks that a graph drops readings after five
+// TestGraphsDropOldReadings checks that a graph drops readings after five
 // minutes, and all of them if another queue of the same name comes.
-func TestGraphsForgetWhatIsOld(t *testing.T) {
+func TestGraphsDropOldReadings(t *testing.T) {
 	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q"}))
 	graph := `.tile [data-graph="gauges.ready"]`
 	at := func(ready, added float64) func(map[string]any) {

@@ -75,9 +75,9 @@ func TestUpdatesWithoutReloading(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestScriptShowsWhatTheServerDoes checks that the script writes the same text
+// TestScriptShowsTheSameAsTheServer checks that the script writes the same text
 // as the server.
-func TestScriptShowsWhatTheServerDoes(t *testing.T) {
+func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	b := newTab(t)
 	fake := newFake()
 	page := serve(t, debugpage.Options{Queues: []shardq.Observable{resting(fake)}})
@@ -188,7 +188,7 @@ func TestPolicyHolds(t *testing.T) {
 	require.True(t, evaluate[bool](b, `window.refused === true`))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	require.NotEmpty(t, b.complaints, "and it is told of")
+	require.NotEmpty(t, b.complaints, "and it is announced")
 }
 
 // TestMillionItems checks that the page of a large queue loads as quickly as
@@ -525,15 +525,15 @@ func TestAccessibleNames(t *testing.T) {
 		}
 	}
 	require.Equal(t, 8, shards)
-	require.NotEmpty(t, roles["status"], "where changes are told")
+	require.NotEmpty(t, roles["status"], "where changes are announced")
 }
 
 // plain returns the text of a value of the accessibility tree.
 func plain(v *accessibility.Value) string { return strings.Trim(string(v.Value), `"`) }
 
-// TestWhatIsNotKeptHasNoGraph checks that unknown values have no graph. A line
+// TestUnknownValuesHaveNoGraph checks that unknown values have no graph. A line
 // at zero would say that nothing happens.
-func TestWhatIsNotKeptHasNoGraph(t *testing.T) {
+func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[int]{Name: "plain"})
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))

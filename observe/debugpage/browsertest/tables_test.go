@@ -163,9 +163,9 @@ func nextDirection(before string, words bool) string {
 	return "descending"
 }
 
-// TestRowsAreWhatTheAnswerSays checks each cell with its unit, also when a row
+// TestRowsShowTheAnswer checks each cell with its unit, also when a row
 // shows another item than before, and the text in place of missing rows.
-func TestRowsAreWhatTheAnswerSays(t *testing.T) {
+func TestRowsShowTheAnswer(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
 	table := sheet{s, "detail.processing"}

@@ -29,7 +29,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	require.Equal(t, "1,007", b.text(`.tile [data-value="values.weight"]`))
 	require.Equal(t, " of 5,000", b.text(`.tile b small`))
 	merged := `.tile [data-share="values.merged"]`
-	require.Equal(t, "–", b.text(merged), "nothing was put while somebody looked")
+	require.Equal(t, "–", b.text(merged), "nothing was put since the first reading")
 	require.Equal(t, "87 %", b.text(`[data-value="values.mergedShare"]`))
 
 	put(1, 10)
