@@ -65,7 +65,7 @@ func TestPolicyMatchesThePage(t *testing.T) {
 	require.NotRegexp(t, `(src|href)="(https?:)?//`, body, "nothing comes from elsewhere")
 }
 
-// TestMounted: the page works at any path, and links to nothing but itself.
+// TestMounted checks that the page works at any path, and links only to itself.
 func TestMounted(t *testing.T) {
 	page := Handler(shardq.Must(shardq.Options[string]{Name: "a"}), shardq.Must(shardq.Options[string]{Name: "b"}))
 	mux := http.NewServeMux()
@@ -144,7 +144,7 @@ func TestFaultyOptions(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestServed: a real server sends what the recorder shows.
+// TestServed checks that a real server sends the same as the recorder.
 func TestServed(t *testing.T) {
 	server := httptest.NewServer(Handler(shardq.Must(shardq.Options[string]{Name: "q"})))
 	defer server.Close()

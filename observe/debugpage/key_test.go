@@ -140,7 +140,8 @@ func TestHostileKeysInAllForms(t *testing.T) {
 	require.Less(t, len(get(t, h, "?format=json")), 50_000)
 }
 
-// TestPanickingMethods: the page goes on with a placeholder, and the key is not shown.
+// TestPanickingMethods checks that the page shows a placeholder in place of the
+// key.
 func TestPanickingMethods(t *testing.T) {
 	q := shardq.Must(shardq.Options[awkward]{})
 	q.Add(awkward{4711})

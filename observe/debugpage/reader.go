@@ -35,18 +35,18 @@ func (rd reader) whole(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
-	look := n.queue.Look(rd.rows)
-	q.readStats(look.Stats, configuration.Ages, look.Time)
-	items := itemReader{rd, n.name, look.Time, configuration}
+	snapshot := n.queue.Look(rd.rows)
+	q.readStats(snapshot.Stats, configuration.Ages, snapshot.Time)
+	items := itemReader{rd, n.name, snapshot.Time, configuration}
 	q.Detail = &detailReport{
-		Durations:     newDurations(look.Stats.Metrics),
-		Processing:    items.list(look.Processing),
-		Ready:         items.list(look.Ready),
-		Waiting:       items.list(look.Waiting),
+		Durations:     newDurations(snapshot.Stats.Metrics),
+		Processing:    items.list(snapshot.Processing),
+		Ready:         items.list(snapshot.Ready),
+		Waiting:       items.list(snapshot.Waiting),
 		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
-		Groups:        rd.groups(n, configuration.Groups, look.Stats.Ready),
-		Shards:        newShardsReport(look.Stats.PerShard, configuration.Ages),
+		Groups:        rd.groups(n, configuration.Groups, snapshot.Stats.Ready),
+		Shards:        newShardsReport(snapshot.Stats.PerShard, configuration.Ages),
 		Configuration: newConfiguration(configuration),
 	}
 	return q

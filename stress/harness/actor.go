@@ -241,7 +241,7 @@ func (a *actor) forget(key int) {
 	a.asked.forgets++
 	attempt(func() { a.queue.Forget(key) })
 	if n := a.queue.NumRequeues(key); n < 0 || n > a.mostRequeues() {
-		a.violated.report("C28", -1, "NumRequeues says %d of key %d", n, key)
+		a.violated.report("C28", -1, "NumRequeues of key %[2]d is %[1]d", n, key)
 	}
 }
 

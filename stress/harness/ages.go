@@ -21,7 +21,7 @@ const stuckAfter = 3 * time.Millisecond
 type stuck struct {
 	before atomic.Int64 // the call of the Get that last returned the key
 	since  atomic.Int64 // the start of processing in the last call
-	told   atomic.Int64 // the time of the last call
+	called atomic.Int64 // the time of the last call
 }
 
 // stuckCalls counts the calls of OnStuck for each key.
@@ -82,14 +82,14 @@ func (l *ledger) onStuck(row shardq.ItemInfo[int], stepped bool) {
 		l.violated.report("C44", row.Item, "OnStuck was called for key %d %v after the call of its Get; want %v",
 			row.Item, time.Duration(at-before), stuckAfter)
 	}
-	s.told.Store(at)
+	s.called.Store(at)
 }
 
 // dawdle keeps a key until the queue calls OnStuck for it, or no longer has to.
 func (c *consumer) dawdle(key int) {
 	s := &c.ledger.keys[key].stuck
 	deadline := time.Now().Add(stuckAfter + grace)
-	for s.told.Load() < s.before.Load() && !c.queue.ShuttingDown() && !c.violated.stopped.Load() {
+	for s.called.Load() < s.before.Load() && !c.queue.ShuttingDown() && !c.violated.stopped.Load() {
 		if c.progress.Add(1); time.Now().After(deadline) {
 			c.violated.report("C44", key, "key %d was in processing for %v, and OnStuck was not called", key, stuckAfter+grace)
 		}
@@ -153,7 +153,7 @@ func (a *actor) takeSnapshot(limit int, before reading) {
 	s := a.queue.snapshot(limit)
 	for i, rows := range [][]shardq.ItemInfo[int]{s.Ready, s.Processing, s.Waiting} {
 		if len(rows) > limit {
-			a.violated.report("C43", -1, "a Snapshot of at most %d has %d items that are %v", limit, len(rows), states[i])
+			a.violated.report("C43", -1, "a Snapshot with the limit %d has %d items that are %v", limit, len(rows), states[i])
 		}
 		a.checkRows(rows, states[i], before)
 	}
@@ -191,14 +191,14 @@ func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, b
 		case key < 0 || key >= a.plan.Keys:
 			a.violated.report("C43", -1, "an item was shown that no actor adds: %+v", row)
 		case row.State != state || row.Dirty && state != shardq.Processing || row.Deadline.IsZero() && state == shardq.Waiting:
-			a.violated.report("C43", key, "of those that are %v, this was shown: %+v", state, row)
+			a.violated.report("C43", key, "among items that are %v, this was shown: %+v", state, row)
 		case shown[key]:
 			a.violated.report("C43", key, "key %d was shown twice as %v", key, state)
 		case key >= len(before):
 		case a.ledger.unusedSince(key, before):
-			a.violated.report("C43", key, "key %d was shown as %v, and was unused all the time", key, state)
+			a.violated.report("C43", key, "key %d was shown as %v, and was idle throughout", key, state)
 		case state != shardq.Processing && a.ledger.held(key, before):
-			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it all the time", key, state)
+			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it throughout", key, state)
 		}
 		shown[key] = true
 		a.checkGroupOf(row)
@@ -244,7 +244,7 @@ func (a *actor) checkComplete(rows []shardq.ItemInfo[int], before reading) {
 	}
 	for key := range before {
 		if !shown[key] && a.ledger.held(key, before) {
-			a.violated.report("C43", key, "All did not show key %d, which a worker had all the time", key)
+			a.violated.report("C43", key, "All did not show key %d, which a worker had throughout", key)
 			return
 		}
 	}

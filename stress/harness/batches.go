@@ -71,13 +71,13 @@ func (a *actor) getSome(clause, name string, size int, ask func(context.Context,
 	e.end = now()
 	switch {
 	case err == nil && (n < 1 || n > size), err != nil && n != 0:
-		a.violated.report(clause, -1, "%s with room for %d returns %d and the error %v", name, size, n, err)
+		a.violated.report(clause, -1, "%s with room for %d returned %d and the error %v", name, size, n, err)
 		return nil, err != shardq.ErrShutDown
 	case err == shardq.ErrShutDown:
 		a.record(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
 		return nil, false
 	case lasts && err != nil:
-		a.violated.report(clause, -1, "%s says %v, and its context lasts", name, err)
+		a.violated.report(clause, -1, "%s returned %v, and its context has not ended", name, err)
 	}
 	for _, key := range into[:n] {
 		if !a.strange(key) {

@@ -70,7 +70,7 @@ func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
 // another actor adds it.
 func (c *consumer) cancelHeld(key int) {
 	if was, ok := c.cancel(key); ok && was.Ready {
-		c.violated.report("C39", key, "Cancel says that key %d was ready, while a worker had it", key)
+		c.violated.report("C39", key, "Cancel reported that key %d was ready, while a worker had it", key)
 	}
 }
 
@@ -85,7 +85,7 @@ func (p *producer) withdraw(key int) bool {
 		return false
 	}
 	if was.Dirty {
-		p.violated.report("C39", key, "Cancel says that key %d was dirty, which was added once", key)
+		p.violated.report("C39", key, "Cancel reported that key %d was dirty, and it was added once", key)
 	}
 	p.ledger.keys[key].use.Store(unused)
 	return true

@@ -204,7 +204,7 @@ func (c *consumer) askForClaim() (held *claim, ok, canceled bool) {
 	case err == shardq.ErrShutDown:
 		return nil, false, false
 	case lasts:
-		c.violated.report("C60", -1, "Claim says %v, and its context lasts", err)
+		c.violated.report("C60", -1, "Claim returned %v, and its context has not ended", err)
 	}
 	return nil, true, true
 }
@@ -275,9 +275,9 @@ func (a *actor) endAgain(stale *claim) {
 	e.try(a.queue, stale)
 	switch {
 	case valid || stale.Valid():
-		a.violated.report("C60", stale.key, "a claim of key %d that has ended is valid", stale.key)
+		a.violated.report("C60", stale.key, "an ended claim of key %d is valid", stale.key)
 	case e.won():
-		a.violated.report("C60", stale.key, "%v of a claim of key %d that has ended says %v %s", e.by, stale.key, e.err, e.panicked)
+		a.violated.report("C60", stale.key, "%v of an ended claim of key %d returned %v %s", e.by, stale.key, e.err, e.panicked)
 	}
 }
 
@@ -344,7 +344,7 @@ func (c *consumer) doneTogether(claims []*claim) {
 	e.panicked = attempt(func() { e.err = c.queue.doneClaims(all) })
 	until := now()
 	if e.panicked == calm && e.err != want {
-		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims says %v, and not %v", len(all), e.err, want)
+		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims returned %v, want %v", len(all), e.err, want)
 	}
 	for _, held := range claims {
 		c.asked.ended(&e, c.plan.countsFailures() || e.panicked != calm)
@@ -492,7 +492,7 @@ func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
 		}
 	}
 	if winner == nil && !c.mayHaveEnded(held.key) {
-		c.violated.report("C60", held.key, "%v of the claim of key %d says that it has ended, and its owner has not ended it", ends[0].by, held.key)
+		c.violated.report("C60", held.key, "%v of the claim of key %d returned that it has ended, and its owner has not ended it", ends[0].by, held.key)
 	}
 	return winner
 }
@@ -506,10 +506,10 @@ func (c *consumer) checkAnswer(held *claim, e *end, closed bool) {
 	case e.panicked != calm:
 		c.violated.report("C60", held.key, "in %v of a claim of key %d, %s", e.by, held.key, e.panicked)
 	case e.err == nil && closed && refuses:
-		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d says nothing of it", e.by, held.key)
+		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d returned nil", e.by, held.key)
 	case e.err == nil, e.err == shardq.ErrShutDown && refuses && c.queue.ShuttingDown():
 	default:
-		c.violated.report("C60", held.key, "%v of the claim of key %d says %v", e.by, held.key, e.err)
+		c.violated.report("C60", held.key, "%v of the claim of key %d returned %v", e.by, held.key, e.err)
 	}
 }
 

@@ -16,7 +16,7 @@ func (r *round) close() {
 	r.soothed.Store(true)
 	defer r.soothed.Store(false)
 	if !r.queue.ShuttingDown() {
-		r.violated.report("C10", -1, "ShuttingDown says false after the shutdown")
+		r.violated.report("C10", -1, "ShuttingDown is false after the shutdown")
 	}
 	before, _ := r.queue.stats()
 	key := r.plan.Keys + strangers
@@ -25,16 +25,16 @@ func (r *round) close() {
 	r.queue.AddAfter(key, time.Hour)
 	r.queue.AddRateLimited(key)
 	if n := r.queue.Len(); n != 0 {
-		r.violated.report("C10", -1, "of adds after the shutdown, %d are ready", n)
+		r.violated.report("C10", -1, "%d adds after the shutdown are ready", n)
 		return
 	}
 	if _, shutdown := r.queue.Get(); !shutdown {
-		r.violated.report("C10", -1, "Get of an empty queue does not say that it is shut down")
+		r.violated.report("C10", -1, "Get of an empty queue does not report the shutdown")
 	}
 	after, ok := r.queue.stats()
 	before.Dropped += 4
 	if ok && !reflect.DeepEqual(counts(after), counts(before)) {
-		r.violated.report("Stats", -1, "after 4 adds that are dropped, it says %+v, and not %+v", after, before)
+		r.violated.report("Stats", -1, "after 4 dropped adds, Stats is %+v, want %+v", after, before)
 	}
 	r.forgetAll()
 }
@@ -54,7 +54,7 @@ func (r *round) forgetAll() {
 	for key := range min(r.plan.Keys, mostForgotten) {
 		r.queue.Forget(key)
 		if n := r.queue.NumRequeues(key); n != 0 {
-			r.violated.report("C28", key, "NumRequeues says %d of key %d, which was forgotten", n, key)
+			r.violated.report("C28", key, "NumRequeues is %d for key %d, which was forgotten", n, key)
 			return
 		}
 	}

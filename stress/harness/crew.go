@@ -47,7 +47,7 @@ type crew struct {
 	owed []atomic.Bool
 
 	succeeded, failed, permanent, requeued atomic.Uint64 // by the results of handlers
-	told, exhausted                        atomic.Uint64 // by the calls of OnError
+	reported, exhausted                    atomic.Uint64 // by the calls of OnError
 	givenUp, tooLate, neverRequeued        atomic.Uint64 // by the calls of OnGiveUp
 }
 
@@ -96,11 +96,11 @@ func (c *crew) workShift() bool {
 	case err != nil:
 		c.violated.report("C49", -1, "Run without a drain returns %v", err)
 	case c.underWay.Load() != 0:
-		c.violated.report("C49", -1, "Run has returned, and handlers go on")
+		c.violated.report("C49", -1, "Run has returned while handlers run")
 	case workers.Len() != 0:
 		c.violated.report("C49", -1, "Run has returned, and there are %d workers", workers.Len())
 	case ctx.Err() == nil && !c.queue.ShuttingDown():
-		c.violated.report("C49", -1, "Run has returned, and neither its context nor the queue had come to an end")
+		c.violated.report("C49", -1, "Run has returned, and neither its context nor the queue had ended")
 	}
 	return ctx.Err() != nil || !c.queue.ShuttingDown()
 }
@@ -252,7 +252,7 @@ func (c *consumer) errorOf(does answer) error {
 
 // onError is the hook.
 func (c *crew) onError(f shardq.Failure[int]) {
-	c.told.Add(1)
+	c.reported.Add(1)
 	if f.Attempt < 1 || f.Err == nil {
 		c.violated.report("C50", f.Item, "OnError was called with %+v", f)
 	}
@@ -300,8 +300,8 @@ func (r *round) checkCrew() {
 	if c == nil {
 		return
 	}
-	if told, failed := c.told.Load(), c.failed.Load(); told != failed {
-		r.violated.report("C50", -1, "handlers failed %d times, and OnError was called %d times", failed, told)
+	if reported, failed := c.reported.Load(), c.failed.Load(); reported != failed {
+		r.violated.report("C50", -1, "handlers failed %d times, and OnError was called %d times", failed, reported)
 	}
 	if n, want := c.givenUp.Load(), c.permanent.Load()+c.exhausted.Load(); n != want {
 		r.violated.report("C50", -1, "OnGiveUp was called for %d keys, and %d had to be discarded", n, want)
@@ -311,7 +311,7 @@ func (r *round) checkCrew() {
 	}
 	for key := range c.owed {
 		if c.owed[key].Load() {
-			r.violated.report("C50", key, "key %d was to come again after a failure or a RequeueAfter, and did not", key)
+			r.violated.report("C50", key, "key %d did not come again after a failure or a RequeueAfter", key)
 		}
 	}
 }

@@ -43,12 +43,12 @@ func (r *round) drainToTheEnd(all *returned) {
 	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
 	r.enterDropped(dropped, err, all)
 	if err != nil {
-		r.violated.report("C42", -1, "Drain says %v, and neither its context ended nor was ShutDown called", err)
+		r.violated.report("C42", -1, "Drain returned %v, and neither its context ended nor was ShutDown called", err)
 		return
 	}
 	r.checkDrained("C42", "Drain")
 	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C42", -1, "Drain returned with %d items waiting", s.Waiting)
+		r.violated.report("C42", -1, "Drain returned with %d items delayed", s.Waiting)
 	}
 }
 
@@ -104,11 +104,11 @@ func (r *round) drainFor(limit time.Duration, held int, all *returned) {
 	r.enterDropped(dropped, err, all)
 	switch {
 	case err == nil && held > 0:
-		r.violated.report("C42", -1, "Drain says that all is done, and %d workers have keys", held)
+		r.violated.report("C42", -1, "Drain returned nil, and %d workers have keys", held)
 	case err == nil:
 		r.checkDrained("C42", "Drain")
 	case ctx.Err() == nil:
-		r.violated.report("C42", -1, "Drain says %v, and its context has not ended", err)
+		r.violated.report("C42", -1, "Drain returned %v, and its context has not ended", err)
 	default:
 		r.checkLeft(err, ctx.Err(), held)
 	}
@@ -126,7 +126,7 @@ func (r *round) shutDownADrain(held int, all *returned) {
 		case err != nil:
 			r.checkLeft(err, shardq.ErrShutDown, held)
 		case held > 0:
-			r.violated.report("C42", -1, "Drain says that all is done, and a worker has a key")
+			r.violated.report("C42", -1, "Drain returned nil, and a worker has a key")
 		}
 	}()
 	if !r.releases(over) {
@@ -140,17 +140,17 @@ func (r *round) shutDownADrain(held int, all *returned) {
 func (r *round) checkLeft(err, cause error, held int) {
 	var left *drainLeft
 	if !errors.As(err, &left) || !errors.Is(err, cause) || left.Error() == "" {
-		r.violated.report("C42", -1, "Drain gives up with %v, which is no DrainError with the cause %v", err, cause)
+		r.violated.report("C42", -1, "Drain returned %v, want a DrainError with the cause %v", err, cause)
 		return
 	}
 	sum := left.processing + left.ready + left.waiting
 	switch {
 	case left.processing < held:
-		r.violated.report("C42", -1, "Drain says that %d items are in processing, and %d workers have one: %v", left.processing, held, err)
+		r.violated.report("C42", -1, "Drain reported %d items in processing, and %d workers have one: %v", left.processing, held, err)
 	case left.ready < 0 || left.waiting < 0 || sum > r.plan.Keys:
-		r.violated.report("C42", -1, "Drain says what cannot be of %d keys: %v", r.plan.Keys, err)
+		r.violated.report("C42", -1, "Drain reported an impossible count for %d keys: %v", r.plan.Keys, err)
 	case len(left.items) != sum:
-		r.violated.report("C42", -1, "Drain has %d items as left: %v", len(left.items), err)
+		r.violated.report("C42", -1, "Drain reported %d items as left: %v", len(left.items), err)
 	}
 	r.checkNamed(left.items)
 }
@@ -161,7 +161,7 @@ func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
 	last := 0
 	for _, row := range rows {
 		if n := rank[row.State]; n < max(last, 1) || row.Item < 0 || row.Item >= r.plan.Keys {
-			r.violated.report("C42", -1, "among what is left, in the wrong place: %+v", row)
+			r.violated.report("C42", -1, "among the items left, in the wrong place: %+v", row)
 		} else {
 			last = n
 		}
@@ -173,7 +173,7 @@ func (r *round) enterDropped(keys []int, err error, all *returned) {
 	all.Lock()
 	defer all.Unlock()
 	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting && !errors.Is(err, shardq.ErrShutDown) {
-		r.violated.report("C42", -1, "Drain returns %d items, where none is to be dropped", len(keys))
+		r.violated.report("C42", -1, "Drain returned %d items, and none may be dropped", len(keys))
 	}
 	for _, key := range keys {
 		switch {

@@ -185,7 +185,7 @@ func (r *round) awaitDelays() {
 		breathe()
 	}
 	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C19", -1, "%d items wait still when the clock has passed all deadlines by a tick", s.Waiting)
+		r.violated.report("C19", -1, "%d items are still delayed when the clock has passed all deadlines by a tick", s.Waiting)
 	}
 }
 

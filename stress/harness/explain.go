@@ -28,7 +28,7 @@ func (r *round) explain(v *Violation) {
 	b := newBooks(r, v.Key)
 	wrong := b.wrong(v)
 	if wrong == nil {
-		v.History = fmt.Sprintf("what was done to key %d last:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
+		v.History = fmt.Sprintf("the last operations on key %d:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
 		return
 	}
 	v.History = "this part of the history is enough:\n" + list(wrong)

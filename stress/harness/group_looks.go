@@ -68,9 +68,9 @@ func (r *round) checkGroupInfo(group int, row shardq.GroupInfo) {
 		r.violated.report("C48", -1, "with a limit of %d, a group is wrongly throttled or not: %+v", limit, row)
 	case row.Ready < 0 || row.Processing < 0 || row.Held < 1 ||
 		row.Ready+row.Processing > row.Held || row.Held > r.groupSizes[group]:
-		r.violated.report("C47", -1, "of %d keys of a group, this cannot be: %+v", r.groupSizes[group], row)
+		r.violated.report("C47", -1, "with %d keys in a group, this is impossible: %+v", r.groupSizes[group], row)
 	case row.Weight != r.plan.weightOf(group):
-		r.violated.report("C47", -1, "a group weighs %d, and is said to weigh something else: %+v", r.plan.weightOf(group), row)
+		r.violated.report("C47", -1, "a group has weight %d, and another weight is shown: %+v", r.plan.weightOf(group), row)
 	}
 }
 
@@ -85,7 +85,7 @@ func (a *actor) checkGroupsComplete(processing [mostGroups]int, before reading) 
 	}
 	for group, n := range least {
 		if processing[group] < n {
-			a.violated.report("C47", -1, "workers had %d keys of group %s all the time, and Groups shows %d in processing",
+			a.violated.report("C47", -1, "workers had %d keys of group %s throughout, and Groups shows %d in processing",
 				n, groupNames[group], processing[group])
 		}
 	}

@@ -44,9 +44,9 @@ func (t groupTrial) take() (key int, ok bool) {
 	key, ok, err := t.queue.getContext(ctx)
 	switch {
 	case err != nil:
-		t.violated.report("C48", -1, "what may be handed out was not after %v", grace)
+		t.violated.report("C48", -1, "an item that may be handed out was not, after %v", grace)
 	case !ok:
-		t.violated.report("C48", -1, "Get says shutdown, and something is ready")
+		t.violated.report("C48", -1, "Get reported a shutdown, and an item is ready")
 	}
 	return key, ok && err == nil
 }
@@ -70,7 +70,7 @@ func (t groupTrial) flood() {
 			return
 		}
 		if most, others := due[key]; others && gets > most {
-			t.violated.report("C47", -1, "beside a flood of group %s, an item of group %s came with the %d. Get; the bound is %d",
+			t.violated.report("C47", -1, "during a flood of group %s, an item of group %s came with Get number %d; the bound is %d",
 				groupNames[flooding], t.plan.nameOf(key), gets, most)
 			return
 		}
@@ -170,7 +170,7 @@ func (t groupTrial) empty(held []int) {
 		return
 	}
 	if _, shutdown := t.queue.Get(); !shutdown {
-		t.violated.report("C48", -1, "Get of an empty queue does not say that it is shut down")
+		t.violated.report("C48", -1, "Get of an empty queue does not report the shutdown")
 	}
 	t.expectGroups("the last Done")
 }
@@ -187,7 +187,7 @@ func (t groupTrial) expectNothing(when string) {
 	case ok:
 		t.violated.report("C48", -1, "%s, and a throttled group, key %d of group %s was handed out", when, key, t.plan.nameOf(key))
 	default:
-		t.violated.report("C48", -1, "%s, and a throttled group, Get says shutdown", when)
+		t.violated.report("C48", -1, "%s, and a throttled group, Get reported a shutdown", when)
 	}
 }
 
@@ -208,12 +208,12 @@ func (t groupTrial) expectGroups(after string, want ...shardq.GroupInfo) {
 		expected, is := left[row.Group]
 		expected.Shard = row.Shard
 		if !is || row != expected {
-			t.violated.report("C47", -1, "after %s, Groups shows %+v, and wanted is, among others, %+v", after, row, expected)
+			t.violated.report("C47", -1, "after %s, Groups shows %+v, want %+v among others", after, row, expected)
 		}
 		delete(left, row.Group)
 	}
 	s, _ := t.queue.stats()
 	if len(left) > 0 || s.Groups != len(want) || s.HeldBack != heldBack || s.Ready != ready || t.queue.Len() != ready {
-		t.violated.report("C47", -1, "after %s, Groups does not show %+v, or Stats is wrong, where %+v are wanted: %+v", after, left, want, s)
+		t.violated.report("C47", -1, "after %s, Groups does not show %+v, or Stats is wrong; want %+v: %+v", after, left, want, s)
 	}
 }

@@ -60,7 +60,7 @@ func (l *ledger) countTurn(key int, r *record) {
 		return
 	}
 	if n := gets - r.awaited.Load(); n > l.turns.most[group] {
-		l.violated.report("C47", key, "key %d of group %s came with the %d. Get after its Add; the bound is %d",
+		l.violated.report("C47", key, "key %d of group %s came with Get number %d after its Add; the bound is %d",
 			key, groupNames[group], n, l.turns.most[group])
 	}
 }

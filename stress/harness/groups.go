@@ -92,10 +92,10 @@ func (r *round) checkGroupsGone(when string) {
 		return
 	}
 	if s, _ := r.queue.stats(); s.Groups != 0 || s.HeldBack != 0 {
-		r.violated.report("C47", -1, "%s, with nothing held, Stats says %d groups, of which %d are throttled", when, s.Groups, s.HeldBack)
+		r.violated.report("C47", -1, "%s, with no items, Stats has %d groups, of which %d are throttled", when, s.Groups, s.HeldBack)
 	}
 	for row := range r.queue.groups() {
-		r.violated.report("C47", -1, "%s, with nothing held, there is a group: %+v", when, row)
+		r.violated.report("C47", -1, "%s, with no items, there is a group: %+v", when, row)
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *round) checkGroupsGone(when string) {
 func (r *round) checkHome(group, shard int, row any) {
 	home := int32(shard + 1)
 	if !r.homes[group].CompareAndSwap(0, home) && r.homes[group].Load() != home {
-		r.violated.report("C47", -1, "group %s was in shard %d, and this is in another: %+v",
+		r.violated.report("C47", -1, "group %s was in shard %d, and is now in another: %+v",
 			groupNames[group], r.homes[group].Load()-1, row)
 	}
 }
@@ -115,7 +115,7 @@ func (r *round) checkGroupOf(row shardq.ItemInfo[int]) {
 		return
 	}
 	if row.Group != r.plan.nameOf(row.Item) {
-		r.violated.report("C47", row.Item, "key %d of group %s was shown in another: %+v", row.Item, r.plan.nameOf(row.Item), row)
+		r.violated.report("C47", row.Item, "key %d of group %s was shown in another group: %+v", row.Item, r.plan.nameOf(row.Item), row)
 		return
 	}
 	r.checkHome(int(r.plan.groupOf(row.Item)), row.Shard, row)

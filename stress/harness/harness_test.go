@@ -258,7 +258,7 @@ func TestHistoryThatBreaksNoRule(t *testing.T) {
 	r.play(Shardq())
 	v := Violation{Clause: "C1", Key: 4}
 	r.explain(&v)
-	require.Contains(t, v.History, "what was done to key 4 last:\n")
+	require.Contains(t, v.History, "the last operations on key 4:\n")
 	require.Contains(t, v.History, "Done(4)\n")
 	require.LessOrEqual(t, strings.Count(v.History, "\n"), 1+mostShown)
 	none := Violation{Clause: "C1", Key: -1}

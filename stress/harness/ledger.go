@@ -208,12 +208,12 @@ func (l *ledger) checkDue(key int, r *record) (clock int64) {
 		return clock
 	}
 	if late < 0 && r.policied.Load() {
-		l.violated.report("C38", key, "key %d came %v before the earliest deadline that can count (or twice for the one before)",
+		l.violated.report("C38", key, "key %d came %v before its earliest possible deadline (or twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}
 	if late < 0 {
-		l.violated.report("C19", key, "key %d came %v before its deadline (or, which is C21, twice for the one before)",
+		l.violated.report("C19", key, "key %d came %v before its deadline (or, by C21, twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}

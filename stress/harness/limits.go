@@ -23,8 +23,8 @@ type limiterBooks struct {
 	asked, forgotten atomic.Uint64
 	// spoilt counts the calls with items that are not equal to themselves.
 	spoilt atomic.Uint64
-	// told is called with each delay, before the queue sees it.
-	told func(key int, delay time.Duration)
+	// onDelay is called with each delay, before the queue sees it.
+	onDelay func(key int, delay time.Duration)
 }
 
 func (l limits[T]) When(item T) time.Duration {
@@ -40,7 +40,7 @@ func (l limits[T]) When(item T) time.Duration {
 	l.temper.strain()
 	delay := l.Limiter.When(item)
 	if l.books != nil {
-		l.books.told(l.decode(item), delay)
+		l.books.onDelay(l.decode(item), delay)
 	}
 	return delay
 }
@@ -80,7 +80,7 @@ func (r *round) checkLimiter(a *account) {
 	}
 	b := r.limiterBooks
 	if asked := b.asked.Load(); asked < a.limited || asked > a.limited+a.perhapsLimited {
-		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter asked %d times", a.limited, asked)
+		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter %d times", a.limited, asked)
 	}
 	late := uint64(0)
 	if s, ok := r.queue.stats(); ok {
@@ -90,6 +90,6 @@ func (r *round) checkLimiter(a *account) {
 		r.violated.report("C28", -1, "Forget was called %d times, and the limiter's %d times", a.forgets, forgotten)
 	}
 	if n := b.spoilt.Load(); n > 0 {
-		r.violated.report("C16", -1, "the limiter was asked %d times about items that are not equal to themselves", n)
+		r.violated.report("C16", -1, "the limiter was called %d times with items that are not equal to themselves", n)
 	}
 }

@@ -109,7 +109,7 @@ func (r *round) checkMemory() {
 	kept := int64(with) - int64(heap())
 	runtime.KeepAlive(r) // keeps the limiter alive, too
 	if most := r.mostKept(); kept > most {
-		r.violated.report("C8", -1, "at rest, the queue keeps %d bytes; at most %d are allowed", kept, most)
+		r.violated.report("C8", -1, "at rest, the queue keeps %d bytes; the limit is %d", kept, most)
 	}
 }
 
@@ -124,7 +124,7 @@ func leftOver(before, after uint64) *Violation {
 	if left <= mostLeft {
 		return nil
 	}
-	return &Violation{Clause: "C8", Key: -1, Message: fmt.Sprintf("%d bytes are left of queues that were dropped; at most %d are allowed", left, mostLeft)}
+	return &Violation{Clause: "C8", Key: -1, Message: fmt.Sprintf("%d bytes are left of queues that were dropped; the limit is %d", left, mostLeft)}
 }
 
 // heap returns the bytes of live objects.

@@ -19,7 +19,7 @@ func (a *actor) scrape(until <-chan struct{}) {
 		a.operations++
 		now, _ := a.queue.stats()
 		if fault := faultOfMetrics(before, now); fault != "" {
-			a.violated.report("C33", -1, "%s: Stats says %+v, and before %+v", fault, now.Metrics, before.Metrics)
+			a.violated.report("C33", -1, "%s: Stats is %+v, and was %+v", fault, now.Metrics, before.Metrics)
 		}
 		before = now
 		if turn%16 == 0 {
@@ -61,7 +61,7 @@ func (a *actor) lookAtPage() {
 	request.RemoteAddr = "127.0.0.1:40000"
 	a.page.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
-		a.violated.report("C43", -1, "the page answers %d: %.200s", answer.Code, answer.Body)
+		a.violated.report("C43", -1, "the page answered %d: %.200s", answer.Code, answer.Body)
 	}
 }
 

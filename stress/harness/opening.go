@@ -32,12 +32,12 @@ func (r *round) open() {
 func (o opening) expect(ready, waiting, processing int) {
 	o.operations++
 	if n := o.queue.Len(); n != ready {
-		o.violated.report("C6", -1, "with %d items ready, %d waiting and %d in processing, and no other actor, Len says %d",
+		o.violated.report("C6", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Len is %d",
 			ready, waiting, processing, n)
 	}
 	s, ok := o.queue.stats()
 	if ok && (s.Ready != ready || s.Waiting != waiting || s.Processing != processing) {
-		o.violated.report("Stats", -1, "with %d items ready, %d waiting and %d in processing, and no other actor, it says %+v",
+		o.violated.report("Stats", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Stats is %+v",
 			ready, waiting, processing, s)
 	}
 }
@@ -58,7 +58,7 @@ func (o opening) take() (key int) {
 	o.sign()
 	key, shutdown := o.queue.Get()
 	if shutdown {
-		o.violated.report("C10", -1, "Get says shutdown before there was any")
+		o.violated.report("C10", -1, "Get reported a shutdown before there was one")
 		return 0
 	}
 	o.gets++
@@ -77,7 +77,7 @@ func (o opening) end(key int) {
 // asNew checks that a new queue is empty and open.
 func (o opening) asNew() {
 	if o.queue.ShuttingDown() {
-		o.violated.report("C10", -1, "ShuttingDown says true of a new queue")
+		o.violated.report("C10", -1, "ShuttingDown is true for a new queue")
 	}
 	o.expect(0, 0, 0)
 }
@@ -163,10 +163,10 @@ func (o opening) delayed(op operation, delay time.Duration) {
 	}
 	o.end(o.take())
 	if early := delay - time.Since(began); o.fake == nil && early > 0 {
-		o.violated.report("C19", -1, "an item came at least %v before its delay of %v was over", early, delay)
+		o.violated.report("C19", -1, "an item came at least %v before its delay of %v expired", early, delay)
 	}
 	if s, ok := o.queue.stats(); ok && s.Fired != fired.Fired+1 {
-		o.violated.report("Stats", -1, "one delay ended, and Fired went from %d to %d", fired.Fired, s.Fired)
+		o.violated.report("Stats", -1, "one delay expired, and Fired went from %d to %d", fired.Fired, s.Fired)
 	}
 }
 
@@ -178,11 +178,11 @@ const tick = time.Millisecond
 func (o opening) pass(delay time.Duration) {
 	o.fake.Step(delay - 1)
 	if n := o.queue.Len(); n != 0 {
-		o.violated.report("C19", -1, "1 ns before its delay of %v was over, an item is ready", delay)
+		o.violated.report("C19", -1, "1 ns before its delay of %v expires, an item is ready", delay)
 	}
 	o.fake.Step(1 + tick)
 	if n := o.queue.Len(); n != 1 {
-		o.violated.report("C19", -1, "%v after its delay of %v was over, an item is not ready", tick, delay)
+		o.violated.report("C19", -1, "%v after its delay of %v expired, an item is not ready", tick, delay)
 	}
 }
 
@@ -204,7 +204,7 @@ func (o opening) limits() {
 
 func (o opening) requeued(times int) {
 	if n := o.queue.NumRequeues(o.first); n != times {
-		o.violated.report("C28", -1, "NumRequeues says %d of an item that was requeued %d times since it was forgotten", n, times)
+		o.violated.report("C28", -1, "NumRequeues is %d for an item that was requeued %d times since it was forgotten", n, times)
 	}
 }
 

@@ -29,7 +29,7 @@ func (o opening) control() {
 // stand compares the counts with the expected values, by a clause.
 func (o opening) stand(clause, after string, ready, waiting, processing int) {
 	if s, _ := o.queue.stats(); s.Ready != ready || s.Waiting != waiting || s.Processing != processing {
-		o.violated.report(clause, -1, "after %s, %d items must be ready, %d waiting, and %d in processing, but Stats says %+v",
+		o.violated.report(clause, -1, "after %s, %d items must be ready, %d delayed, and %d in processing, but Stats is %+v",
 			after, ready, waiting, processing, s)
 	}
 }
@@ -52,7 +52,7 @@ func (o opening) batches() {
 		into := make([]int, room)
 		m, err := o.queue.getBatch(ctx, into)
 		if want := min(room, n-len(got)); err != nil || m != want {
-			o.violated.report("C37", -1, "GetBatch with room for %d, with %d items ready, returns %d and the error %v", room, n-len(got), m, err)
+			o.violated.report("C37", -1, "GetBatch with room for %d, with %d items ready, returned %d and the error %v", room, n-len(got), m, err)
 			return
 		}
 		got = append(got, into[:m]...)
@@ -60,7 +60,7 @@ func (o opening) batches() {
 	o.gets += uint64(n)
 	o.stand("C37", "a GetBatch", 0, 0, n)
 	if o.plan.Shards == 1 && !slices.Equal(got, keys) {
-		o.violated.report("C37", -1, "from a batch of %v in one shard, GetBatch made %v", keys, got)
+		o.violated.report("C37", -1, "after AddBatch of %v in one shard, GetBatch returned %v", keys, got)
 	}
 	o.dones += uint64(n)
 	o.queue.doneBatch(got)
@@ -115,7 +115,7 @@ func (o opening) withdrawals() {
 		was := o.queue.cancel(o.first)
 		o.asked.canceled(was)
 		if was != want {
-			o.violated.report("C39", -1, "Cancel of an item that is %s says %+v", state, was)
+			o.violated.report("C39", -1, "Cancel of an item that is %s returned %+v", state, was)
 		}
 		o.stand("C39", "a Cancel of an item that is "+state, ready, waiting, processing)
 	}
@@ -192,7 +192,7 @@ func (o opening) takeSoon(clause string) (key int, ok bool) {
 	defer cancel()
 	key, ok, err := o.queue.getContext(ctx)
 	if !ok || err != nil {
-		o.violated.report(clause, -1, "an item was not there after %v", grace)
+		o.violated.report(clause, -1, "an item was not ready after %v", grace)
 		return 0, false
 	}
 	o.gets++
@@ -210,7 +210,7 @@ func (o opening) room() {
 			o.asked.immediate++
 		}
 		if err != want {
-			o.violated.report("C40", -1, "TryAdd beside a full queue of %d says %v, where it must say %v", n, err, want)
+			o.violated.report("C40", -1, "TryAdd with a full queue of %d returned %v, want %v", n, err, want)
 		}
 	}
 	for i := range n {
@@ -224,7 +224,7 @@ func (o opening) room() {
 	o.waitForRoom(n)
 	o.add(opAdd, o.first+n+1, 0)
 	if s, _ := o.queue.stats(); s.Exceeded != before.Exceeded+1 || s.Held != n+1 {
-		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats says %+v", n+1, s)
+		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats is %+v", n+1, s)
 	}
 	for range n + 1 {
 		if key, ok := o.takeSoon("C40"); ok {
@@ -243,16 +243,16 @@ func (o opening) waitForRoom(n int) {
 	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
 	defer cancel()
 	if err := o.queue.addContext(short, o.first+n); err != context.DeadlineExceeded {
-		o.violated.report("C40", -1, "AddContext of a full queue says %v, and not that its context has ended", err)
+		o.violated.report("C40", -1, "AddContext of a full queue returned %v, want the error of its context", err)
 		return
 	}
 	long, cancel := context.WithTimeout(o.context, grace)
 	defer cancel()
-	told := make(chan error)
-	go func() { told <- o.queue.addContext(long, o.first+n) }()
+	added := make(chan error)
+	go func() { added <- o.queue.addContext(long, o.first+n) }()
 	o.end(o.take())
-	if err := <-told; err != nil {
-		o.violated.report("C40", -1, "AddContext says %v, and there is room", err)
+	if err := <-added; err != nil {
+		o.violated.report("C40", -1, "AddContext returned %v, and there is room", err)
 		return
 	}
 	o.asked.immediate++
@@ -316,6 +316,6 @@ func (o opening) shows(state shardq.ItemState, n int) {
 	wrong := func(row shardq.ItemInfo[int]) bool { return row.State != state || row.Item < o.first }
 	if len(all) != n && !(o.fake == nil && state != shardq.Processing) || slices.ContainsFunc(append(some, all...), wrong) ||
 		o.fake != nil && len(some) != n {
-		o.violated.report("C43", -1, "of %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
+		o.violated.report("C43", -1, "with %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
 	}
 }

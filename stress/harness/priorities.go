@@ -54,7 +54,7 @@ func (a *actor) getInTurn() (key int, shutdown bool) {
 	key, priority, shutdown := a.queue.getWithPriority()
 	switch {
 	case shutdown && priority != 0:
-		a.violated.report("C45", -1, "at the shutdown, GetWithPriority says %d", priority)
+		a.violated.report("C45", -1, "at the shutdown, GetWithPriority returned priority %d", priority)
 	case !shutdown && key >= 0 && key < a.plan.Keys && a.ledger != nil && classOf(key) == ordered && priority != a.plan.priorityOf(key):
 		a.violated.report("C45", key, "key %d was handed out with priority %d, and added with %d", key, priority, a.plan.priorityOf(key))
 	}

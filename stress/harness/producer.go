@@ -113,9 +113,9 @@ func (p *producer) spoil() {
 		attempt(func() { p.queue.spoil(p.roll(3)) })
 		return
 	}
-	told := true
-	if attempt(func() { told = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !told {
-		p.violated.report("C16", -1, "an add that answers did not say that the item was rejected")
+	rejected := true
+	if attempt(func() { rejected = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !rejected {
+		p.violated.report("C16", -1, "an add with a result did not report that the item was rejected")
 	}
 }
 

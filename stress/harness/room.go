@@ -66,7 +66,7 @@ func (a *actor) waiting() admission {
 		}
 		err = a.queue.addContext(ctx, key)
 		if lasts && err != nil && err != shardq.ErrShutDown {
-			a.violated.report("C40", key, "AddContext of key %d says %v, whose context lasts", key, err)
+			a.violated.report("C40", key, "AddContext of key %d returned %v, and its context has not ended", key, err)
 		}
 		return " by AddContext", err
 	}
@@ -102,7 +102,7 @@ func (a *actor) admit(key int, ask admission) (err error) {
 	case err == shardq.ErrShutDown:
 		a.asked.perhaps++
 		if !a.queue.ShuttingDown() {
-			a.violated.report("C40", key, "an add of key %d that asks for room was told of a shutdown that there is not", key)
+			a.violated.report("C40", key, "an add of key %d returned ErrShutDown, and there is no shutdown", key)
 		}
 	case err == shardq.ErrFull:
 		a.asked.refused++
@@ -137,7 +137,7 @@ type levels struct {
 	violated *violations
 	high     atomic.Bool
 	telling  atomic.Int32
-	told     atomic.Uint64
+	calls    atomic.Uint64
 }
 
 func (l *levels) tell(high bool) {
@@ -145,9 +145,9 @@ func (l *levels) tell(high bool) {
 		l.violated.report("C41", -1, "OnWatermark was called while it was being called")
 	}
 	if l.high.Swap(high) == high {
-		l.violated.report("C41", -1, "OnWatermark was told twice in a row that high is %t", high)
+		l.violated.report("C41", -1, "OnWatermark was called twice in a row with high=%t", high)
 	}
-	l.told.Add(1)
+	l.calls.Add(1)
 	l.telling.Add(-1)
 }
 
@@ -161,10 +161,10 @@ func (r *round) checkRoom(a *actor) {
 		breathe() // the goroutine that caused it may not have checked yet
 	}
 	if r.levels.high.Load() {
-		r.violated.report("C41", -1, "at rest, with nothing held, OnWatermark was told last that the number is high")
+		r.violated.report("C41", -1, "at rest, with no items, the last call of OnWatermark was with high=true")
 	}
 	if s, ok := r.queue.stats(); ok && s.Held != 0 {
-		r.violated.report("C40", -1, "at rest, Stats says that %d items are held", s.Held)
+		r.violated.report("C40", -1, "at rest, Stats has %d items held", s.Held)
 	}
 	for n := range min(r.plan.Capacity, r.plan.Keys/4) {
 		if err := a.admit(4*n, (*actor).trying); err == shardq.ErrFull {

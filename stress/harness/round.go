@@ -64,7 +64,7 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
-		r.limiterBooks = &limiterBooks{told: r.ledger.limited}
+		r.limiterBooks = &limiterBooks{onDelay: r.ledger.limited}
 	}
 	wanted := r.request()
 	wanted.keep = func(limiter any) { r.limiter = limiter }
@@ -265,11 +265,11 @@ func (a *actor) look(until <-chan struct{}) {
 	for !closed(until) {
 		a.operations += 2
 		if n := a.queue.Len(); n < 0 || n > a.plan.Keys {
-			a.violated.report("C6", -1, "Len says %d, with %d keys in use", n, a.plan.Keys)
+			a.violated.report("C6", -1, "Len is %d, with %d keys in use", n, a.plan.Keys)
 		}
 		if s, ok := a.queue.stats(); ok && (s.Ready < 0 || s.Waiting < 0 || s.Processing < 0 ||
 			s.Ready+s.Processing > a.plan.Keys || s.Waiting > a.plan.Keys) {
-			a.violated.report("C6", -1, "Stats says %+v, with %d keys in use", s, a.plan.Keys)
+			a.violated.report("C6", -1, "Stats is %+v, with %d keys in use", s, a.plan.Keys)
 		}
 		breathe()
 	}

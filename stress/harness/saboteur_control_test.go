@@ -245,7 +245,7 @@ func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 
 // sabotage changes the settings of a queue.
 func (f fault) sabotage(s *Settings[int]) {
-	told, calls := 0, atomic.Int32{}
+	reported, calls := 0, atomic.Int32{}
 	stuck, level := s.OnStuck, s.OnWatermark
 	if stuck == nil && level == nil {
 		return
@@ -253,15 +253,15 @@ func (f fault) sabotage(s *Settings[int]) {
 	switch f {
 	case reportsLevelsTwice:
 		s.OnWatermark = func(high bool) {
-			if told++; told%5 == 0 {
+			if reported++; reported%5 == 0 {
 				level(high)
 			}
 			level(high)
 		}
 	case reportsNoLow:
 		s.OnWatermark = func(high bool) {
-			if high && told == 0 {
-				told++
+			if high && reported == 0 {
+				reported++
 				level(high)
 			}
 		}

@@ -136,24 +136,24 @@ func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 	}{
 		{"one more than the limit", exceedsLimit, Groups, "C48", "was handed out"},
 		{"there is no limit under load", ignoresLimitUnderLoad, Groups | Batches, "C48", "workers have"},
-		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not after"},
-		{"Get leaves throttled items", leavesThrottled, Groups, "C48", "a throttled group, Get says shutdown"},
-		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not say that it is shut down"},
-		{"groups take no turns", takesNoTurns, Groups, "C47", "beside a flood"},
+		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not, after"},
+		{"Get leaves throttled items", leavesThrottled, Groups, "C48", "a throttled group, Get reported a shutdown"},
+		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not report the shutdown"},
+		{"groups take no turns", takesNoTurns, Groups, "C47", "during a flood"},
 		{"weights are ignored", weighsAlike, Groups, "C47", "Groups shows"},
-		{"weights are ignored under load", weighsAlikeUnderLoad, Groups, "C47", "said to weigh something else"},
+		{"weights are ignored under load", weighsAlikeUnderLoad, Groups, "C47", "another weight is shown"},
 		{"a group is shown twice", showsGroupTwice, Groups, "C47", "was shown twice"},
 		{"a group changes its shard", showsGroupElsewhere, Groups, "C47", "was in shard"},
 		{"an item changes its shard", showsItemElsewhere, Groups | Ages, "C47", "was in shard"},
-		{"an item is shown in another group", showsOtherGroup, Groups | Ages, "C47", "was shown in another"},
-		{"a group has more ready than there is", showsMoreReady, Groups, "C47", "this cannot be"},
+		{"an item is shown in another group", showsOtherGroup, Groups | Ages, "C47", "was shown in another group"},
+		{"a group has more ready than there is", showsMoreReady, Groups, "C47", "this is impossible"},
 		{"a throttled group is not shown as such", showsNotThrottled, Groups, "C48", "wrongly throttled"},
 		{"a group has too many in processing", showsTooManyInProcessing, Groups, "C48", "than the limit"},
 		{"a group is hidden", hidesGroup, Groups, "C47", "Groups does not show"},
-		{"a group is hidden at times", hidesGroupAtTimes, Groups, "C47", "all the time"},
-		{"a group without items is kept", keepsEmptyGroup, Groups, "C47", "with nothing held, there is a group"},
+		{"a group is hidden at times", hidesGroupAtTimes, Groups, "C47", "throughout"},
+		{"a group without items is kept", keepsEmptyGroup, Groups, "C47", "with no items, there is a group"},
 		{"a group without items is counted", countsEmptyGroup, Groups, "C47", "Stats is wrong"},
-		{"a throttled group is counted where there is none", countsThrottled, Groups, "C47", "with nothing held, Stats says"},
+		{"a throttled group is counted where there is none", countsThrottled, Groups, "C47", "with no items, Stats has"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			convict(t, test.fault, test.mix, Drain, func(v Violation) bool {
@@ -166,7 +166,7 @@ func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 // TestStarvedGroupIsFound checks a fault under load, where one consumer alone
 // takes keys.
 func TestStarvedGroupIsFound(t *testing.T) {
-	convictInGroups(t, starvesAGroup, 1, "C47", "of group b came with the")
+	convictInGroups(t, starvesAGroup, 1, "C47", "of group b came with Get")
 }
 
 // TestOrderWithinAGroup checks that the order is visible if all groups are in

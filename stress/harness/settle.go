@@ -53,7 +53,7 @@ func (r *round) sum() *account {
 func (r *round) checkRest() {
 	s, ok := r.queue.stats()
 	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Waiting+s.Processing != 0 {
-		r.violated.report("C6", -1, "at rest, Len says %d, and Stats %+v", n, s)
+		r.violated.report("C6", -1, "at rest, Len is %d, and Stats is %+v", n, s)
 	}
 	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && !r.plan.Mix.Has(Ages) {
 		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
@@ -83,7 +83,7 @@ func (r *round) checkCounts(a *account) {
 	}
 	a.merged, a.fired = s.Merged, s.Fired
 	if s.Ready != 0 || s.Processing != 0 || s.Waiting != 0 {
-		r.violated.report("C12", -1, "when all consumers have left, Stats says %+v", s)
+		r.violated.report("C12", -1, "when all consumers have left, Stats is %+v", s)
 	}
 	if s.Added != a.gets+a.withdrawn {
 		r.violated.report("C3", -1, "%d adds asked for a run, %d of them were canceled, and there were %d runs", s.Added, a.withdrawn, a.gets)
@@ -101,7 +101,7 @@ func (r *round) checkCounts(a *account) {
 	r.checkMetrics(a, s)
 	r.checkGroupsGone("when all consumers have left")
 	if fault := a.disagreement(s, r.plan.dropsDelays()); fault != "" {
-		r.violated.report("Stats", -1, "%s: it says %+v, and asked for were %+v", fault, s, a.asked)
+		r.violated.report("Stats", -1, "%s: Stats is %+v, and the calls were %+v", fault, s, a.asked)
 	}
 }
 
