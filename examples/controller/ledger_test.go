@@ -24,7 +24,7 @@ func TestLedgerCountsDeduplicatedChanges(t *testing.T) {
 	end()
 	asked, _ = l.begin(two)
 	require.False(t, asked)
-	require.Equal(t, 2, l.tallies["tenant-1"].merged)
+	require.Equal(t, 2, l.tallies["tenant-1"].deduplicated)
 	require.Equal(t, 2, l.tallies["tenant-1"].changes)
 	require.Equal(t, 2, l.tallies["tenant-1"].reconciles)
 }

@@ -47,7 +47,7 @@ func (p proof) verdict() error {
 		return fmt.Errorf("%d events were read, but the database has %d and %d failed for good",
 			p.read.events, p.stored.events, p.lost.events)
 	case accounted.checksum != p.read.checksum:
-		return fmt.Errorf("all %d events are in the database, but not with the same keys: checksum %016x, not %016x",
+		return fmt.Errorf("the database has all %d events, but not with the same keys: checksum %016x, not %016x",
 			p.read.events, accounted.checksum, p.read.checksum)
 	case p.lost.events > 0:
 		return fmt.Errorf("%d of the %d events failed for good; the others are in the database", p.lost.events, p.read.events)

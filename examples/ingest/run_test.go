@@ -380,8 +380,8 @@ func TestRunReportsADatabaseThatStaysFull(t *testing.T) {
 // agree.
 func TestRunProvesTheDatabaseItself(t *testing.T) {
 	for change, want := range map[string]string{
-		"UPDATE ingest_counts SET count = 3 - count":                    "not under the same keys",
-		"UPDATE ingest_counts SET key = 'c' WHERE key = 'a'":            "not under the same keys",
+		"UPDATE ingest_counts SET count = 3 - count":                    "not with the same keys",
+		"UPDATE ingest_counts SET key = 'c' WHERE key = 'a'":            "not with the same keys",
 		"DELETE FROM ingest_counts WHERE key = 'a'":                     "3 events were read, but the database has 2",
 		"UPDATE ingest_counts SET count = count + 1 WHERE key = 'a'":    "3 events were read, but the database has 4",
 		"DROP VIEW ingest_totals; DROP TABLE ingest_counts":             "the database cannot be read back",

@@ -89,7 +89,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 	for query, want := range map[string]string{
 		"?format=xml":                "format is xml: want html, json, text",
 		"?format=":                   `format is "": want html`,
-		"?shards=heat":               "shards is heat: want depth, inflight, waiting, adds",
+		"?shards=heat":               "shards is heat: want depth, inflight, delayed, adds",
 		"?rows=0":                    "rows is 0: want 1 to 50",
 		"?rows=51":                   "want 1 to 50",
 		"?rows=many":                 "want 1 to 50",

@@ -204,7 +204,7 @@ func TestLimiterWithoutCensus(t *testing.T) {
 func TestEmptyQueues(t *testing.T) {
 	h := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
 	body := get(t, h, "")
-	for _, want := range []string{"Nothing is in processing.", "Nothing is ready.", "Nothing waits.", "Nothing has failed.", "No group has items.", "unnamed"} {
+	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed.", "No group has items.", "unnamed"} {
 		require.Contains(t, body, want)
 	}
 	text := get(t, h, "?format=json")

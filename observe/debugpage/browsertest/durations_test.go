@@ -51,12 +51,12 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
-	sinceMade := s.texts(workChart + "td.all")
+	sinceCreation := s.texts(workChart + "td.all")
 	require.Equal(t, "At work: 100 durations, half of them at most 1.0 ms", label())
 
 	s.step(90*time.Second, alike)
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
-	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
+	require.Equal(t, sinceCreation, s.texts(workChart+"td.all"))
 	require.Empty(t, s.texts(workChart+"g.recent rect"))
 	require.Equal(t, "At work, last 1 m 30 s: nothing; since creation: 100 durations, half of them at most 1.0 ms", label())
 	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
