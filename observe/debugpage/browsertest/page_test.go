@@ -540,6 +540,6 @@ func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	b.waitFor(`document.querySelector("[data-graph='counters.added'] svg")`)
 	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
 	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))
-	require.Contains(t, b.text("main"), "Options.Metrics switches them on.")
+	require.Contains(t, b.text("main"), "Options.Metrics turns them on.")
 	b.requireNoComplaints()
 }
