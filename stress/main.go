@@ -4,8 +4,8 @@
 //	go run -race ./stress -duration 60s -seed 1
 //
 // The seed of a round determines its number of shards, producers, consumers,
-// processors and keys, its mix of adds, delays, batches, claims, misuse,
-// panics, cancellations and more, and its ending.
+// processors and keys. It also determines the mix of adds, delays, batches,
+// claims, misuse, panics, cancellations and more, and the ending.
 //
 // If a promise is broken, stress names the clause of docs/semantics.md, prints
 // the history of the key and the command that repeats the round, and exits with

@@ -3,12 +3,12 @@
 //
 //	mux.Handle("/debug/queues", debugpage.Handler(invoices, mails))
 //
-// The page shows the state and counters of each queue, its durations, its
-// shards and groups, the items in flight with the longest first, the next
-// items, the items with most failures, and the configuration. In a browser the
-// page updates itself. Without JavaScript it is a plain page. The same content
-// comes as JSON with ?format=json, and as text with ?format=text or for curl:
-// see docs/debugpage.md.
+// The page shows the state, the counters, the durations and the configuration
+// of each queue, its shards and its groups. It lists the items in flight with
+// the longest first, the next items, and the items with most failures. In a
+// browser the page updates itself. Without JavaScript it is a plain page. The
+// same content comes as JSON with ?format=json, and as text with ?format=text
+// or for curl: see docs/debugpage.md.
 //
 // The page is read-only. The handler starts no goroutine and keeps no history,
 // so that nothing runs between requests. A request locks one shard after the
