@@ -6,7 +6,7 @@
 // It runs round after round, each with a number of shards, producers, consumers,
 // processors and keys of its own, a mix of adds, delays, batches, claims, misuse,
 // panics, cancellations and more, and an ending, all drawn from the seed. On a
-// violation it names the clause of docs/semantics.md, shows what was done to the key,
+// violation it names the clause of docs/reference/semantics.md, shows what was done to the key,
 // says how to run that round again, and exits with 1. A data race that the detector
 // reports is a violation, too. The exit status is 0 if nothing was broken, and 2 if the flags make no sense.
 // Package harness has the details.

@@ -7,7 +7,7 @@
 // processing with the longest first, what is next, what fails most, groups, and how each queue
 // was made. In a browser it updates itself; without JavaScript it is a plain page. The same
 // comes as JSON with ?format=json, and as text with ?format=text or for curl: see
-// docs/debugpage.md.
+// docs/guide/debugpage.md.
 //
 // It only reads. Nothing runs while nobody looks: there is no goroutine, and no history is
 // kept. Each look locks one shard after the other, each for a moment; see [Handler] for the

@@ -51,7 +51,7 @@ type Options struct {
 
 	// RedactKey returns what to show in place of an item, which is a T of the queue that
 	// has the name. If it panics, the page says so in place of the item. What it returns
-	// is escaped and cut as a key is. Default: the item itself, see docs/debugpage.md.
+	// is escaped and cut as a key is. Default: the item itself, see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
 
 	// RedactGroup likewise returns what to show in place of the name of a group.

@@ -16,7 +16,7 @@
 // not count, in the namespace shardq; of a [shardq.Coalescer], whose Coalescer.Queue is to be added,
 // also what it has pending. Names and units follow the semantic conventions: units are not part of
 // names, durations are in s, and counts have their annotation, such as {item}. The attribute
-// workqueue.name is the name under which a queue was added. docs/metrics.md of the repository says
+// workqueue.name is the name under which a queue was added. docs/reference/metrics.md of the repository says
 // what each means, under the names that they have for Prometheus; a test keeps the two alike.
 //
 // Counters and gauges come by one callback, which reads each queue once. A queue counts its

@@ -19,7 +19,7 @@
 // What client-go does not count has names that begin with shardq_: what waits for delays, merged
 // adds, true retries, give-ups, ages, capacity, consumers, shards, if [Options].Groups says so,
 // groups, and of a [shardq.Coalescer], whose Coalescer.Queue is to be added, what it has pending.
-// docs/metrics.md of the repository says what each means, and docs/operations.md what to do when it
+// docs/reference/metrics.md of the repository says what each means, and docs/reference/operations.md what to do when it
 // rises. There are a dashboard in docs/grafana and alert rules in docs/alerts.
 //
 // # Names

@@ -8,7 +8,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Controlled queue is one with what section I of docs/semantics.md promises beyond
+// A Controlled queue is one with what section I of docs/reference/semantics.md promises beyond
 // client-go's method set. A target whose queues are says so: see [Features].
 type Controlled[T comparable] interface {
 	AddBatch([]T)

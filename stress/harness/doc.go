@@ -19,7 +19,7 @@
 //   - the process: data races that the detector reports, and memory that is left when a
 //     round is over (round.go, memory.go).
 //
-// What section I of docs/semantics.md promises is put to the test in the same rounds, where
+// What section I of docs/reference/semantics.md promises is put to the test in the same rounds, where
 // the target has it (control.go): batches (batches.go), loops (loops.go), delay policies
 // (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain (draining.go),
 // and looks inside (ages.go); on a new queue in opening_control.go. In some rounds workers

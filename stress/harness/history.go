@@ -10,7 +10,7 @@ import (
 
 // The history of one key, checked for linearizability: there must be an order of the
 // calls, each at some moment between its beginning and its end, that the model below
-// allows. The model has the four states of docs/semantics.md, without waiting: an
+// allows. The model has the four states of docs/reference/semantics.md, without waiting: an
 // AddAfter is an Add that may come at any moment from its deadline on, or not at all,
 // since another one's earlier deadline may stand for it, or a Cancel take it back.
 

@@ -10,7 +10,7 @@ import (
 
 // A Violation is a promise that was not kept.
 type Violation struct {
-	// Clause is the promise's number in docs/semantics.md, or a name where it has none:
+	// Clause is the promise's number in docs/reference/semantics.md, or a name where it has none:
 	// "Stats" (section G), and "data race".
 	Clause  string
 	Message string
