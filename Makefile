@@ -1,47 +1,60 @@
-# Longer checks than the gate's (.ci/run), which takes minutes. A machine of its own
-# and a night suit them better than a shared one.
+# The gate is .ci/run. This file has what one runs while working, and longer
+# checks, for which a machine of its own and a night suit better than a shared one.
 
-.PHONY: soak stress fuzz mutants gremlins models survey adversaries
+.DEFAULT_GOAL := help
+.PHONY: help check gate soak stress fuzz mutants gremlins models survey adversaries
 
-# soak is everything that the gate has only a share of, or nothing. make -k soak goes on after
-# a failure.
-soak: stress fuzz mutants gremlins models adversaries survey
+help: ## list what make can do
+	@echo 'make TARGET, where TARGET is one of:'
+	@awk -F ':[^#]*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# stress: SOAK=8h make stress goes on for longer; the seed is that of the day.
+# The packages of the root module with files that differ from HEAD.
+changed = $(shell { git diff --name-only --diff-filter=d HEAD -- '*.go'; git ls-files --others --exclude-standard '*.go'; } | \
+	xargs -r dirname | sort -u | sed 's|^|./|' | xargs -r go list -e -f '{{if not .DepOnly}}{{.Dir}}{{end}}' 2>/dev/null)
+
+check: ## before a commit: format, vet, tests of the packages that changed, documents
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
+	@packages='$(changed)'; if [ -n "$$packages" ]; then go vet $$packages && go test -short $$packages; fi
+	@go test ./docs
+
+gate: ## what must pass before a change lands: half an hour on two cores
+	bash .ci/run
+
+# make -k soak goes on after a failure.
+soak: stress fuzz mutants gremlins models adversaries survey ## all of the below: a night
+
 SOAK ?= 1h
 SEED ?= $(shell date +%Y%m%d)000000
-stress:
+stress: ## random workloads under the race detector; SOAK=8h for longer
 	go run -race ./stress -duration $(SOAK) -seed $(SEED)
 	go run -race ./stress/values -duration $(SOAK) -seed $(SEED)
 
-# fuzz: FUZZ is how long each target goes on. Before Go 1.27 the end of that time fails a run
-# now and then, having found nothing (https://go.dev/issue/75804).
+# Before Go 1.27 the end of FUZZ fails a run now and then, having found nothing
+# (https://go.dev/issue/75804).
 FUZZ ?= 15m
-fuzz:
+fuzz: ## every fuzz target; FUZZ=1h for longer
 	go test -run '^$$' -fuzz '^FuzzQueue$$' -fuzztime $(FUZZ) .
 	go test -run '^$$' -fuzz '^FuzzSet$$' -fuzztime $(FUZZ) ./shard
 	go test -run '^$$' -fuzz '^FuzzTable$$' -fuzztime $(FUZZ) ./shard
 	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
 	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter
 
-mutants:
+mutants: ## plant every mistake, and see which test finds it
 	go run ./mutants
 
-# gremlins: those that are made by rule. mutants/README.md tells which may live.
-gremlins:
+# mutants/README.md tells which may live.
+gremlins: ## mistakes that a tool makes by rule
 	@if command -v gremlins >/dev/null; then bash mutants/gremlins.sh; \
 	else echo 'gremlins is not installed: its mutants are not tried'; fi
 
-# models: the protocols in their larger bounds, which needs Spin, and long model runs.
-models:
+models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./proof/...
 	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 .
 
-adversaries:
+adversaries: ## inputs that break queues, on this one and others
 	go run -C bench/compare ./cmd/adversary
 
-# survey: which clauses shardq and the other queues break, under the same checks.
-survey:
+survey: ## which clauses this and other queues break under the same checks
 	go run ./stress -survey -adds 20000
 	go run ./stress -target baseline -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000

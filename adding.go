@@ -35,7 +35,7 @@ type AddOptions struct {
 	// priority that was asked for with it.
 	//
 	// That is exact within a shard. Across shards, a Get prefers the shard that has the
-	// highest: see docs/semantics.md. The number of priorities in use matters little.
+	// highest: see docs/reference/semantics.md. The number of priorities in use matters little.
 	Priority int
 }
 

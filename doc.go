@@ -40,7 +40,7 @@
 //     first counts.
 //
 // They hold with any number of shards, producers and consumers, through shutdown,
-// misuse, and panics of the user's code. docs/semantics.md in the repository states
+// misuse, and panics of the user's code. docs/reference/semantics.md in the repository states
 // them clause by clause, beside client-go's and controller-runtime's queues, each
 // with the tests that check it.
 //
@@ -72,7 +72,7 @@
 // With [Options].Shards at 1, items come in the order in which they became ready,
 // as in client-go. With more, each shard is first-in, first-out on its own, and
 // consumers go round the shards, a few items from each: no item is overtaken for
-// ever, and docs/semantics.md has the exact bound. The number of shards changes
+// ever, and docs/reference/semantics.md has the exact bound. The number of shards changes
 // nothing else.
 //
 // # Concurrency, blocking and cost
@@ -163,7 +163,7 @@
 // drain waits for what is ready, too; a second Done is harmless; items that are not
 // equal to themselves are rejected; unhashable items panic in their caller; AddAfter
 // never blocks; delays end on ticks ([Options].Tick); metrics are not pushed to a
-// provider, but read by [Queue.Stats]. docs/semantics.md has all of them, with the
+// provider, but read by [Queue.Stats]. docs/reference/semantics.md has all of them, with the
 // reasons.
 //
 // # Other packages

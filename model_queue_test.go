@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A modelQueue is what a queue has to do, put down from docs/semantics.md with slices
+// A modelQueue is what a queue has to do, put down from docs/reference/semantics.md with slices
 // and maps: no lock, no hash, no link, no wheel. It is meant to be checked by eye.
 //
 // It does not know the order between shards, and need not: items are in lines, those of

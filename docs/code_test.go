@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clauses and cases are how many there are in docs/semantics.md, without those that promise
+// clauses and cases are how many there are in docs/reference/semantics.md, without those that promise
 // what does not exist yet.
 const (
 	clauses = 60
@@ -26,9 +26,9 @@ var (
 )
 
 // TestClausesNameTheirTests: each clause, and each case, has a row in
-// docs/semantics.md that names a test.
+// docs/reference/semantics.md that names a test.
 func TestClausesNameTheirTests(t *testing.T) {
-	semantics := find(t, "docs/semantics.md")
+	semantics := find(t, "docs/reference/semantics.md")
 	for _, group := range []struct {
 		letter string
 		count  int
@@ -55,9 +55,9 @@ func TestNamedTestsExist(t *testing.T) {
 }
 
 // TestTestsAreOfKnownClauses: a test that bears the number of a clause or a case bears
-// one that docs/semantics.md has.
+// one that docs/reference/semantics.md has.
 func TestTestsAreOfKnownClauses(t *testing.T) {
-	semantics := find(t, "docs/semantics.md")
+	semantics := find(t, "docs/reference/semantics.md")
 	numbered := regexp.MustCompile(`^Test((?:[CH]\d+)+)`)
 	for name := range declared(t, testFunction, func(path string) bool { return strings.HasSuffix(path, "_test.go") }) {
 		match := numbered.FindStringSubmatch(name)
@@ -76,10 +76,10 @@ func TestNamedFunctionsExist(t *testing.T) {
 	call := regexp.MustCompile(`^[a-z]\w*\(\)$`)
 	function := regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?([a-z]\w*)[[(]`)
 	exists := declared(t, function, isLibrary)
-	named := find(t, "docs/design.md").spans(call)
+	named := find(t, "docs/internals/design.md").spans(call)
 	require.NotEmpty(t, named)
 	for _, name := range named {
-		assert.True(t, exists[strings.TrimSuffix(name, "()")], "docs/design.md names %s", name)
+		assert.True(t, exists[strings.TrimSuffix(name, "()")], "docs/internals/design.md names %s", name)
 	}
 }
 

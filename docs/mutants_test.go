@@ -34,7 +34,7 @@ func mutants(t *testing.T) map[string][]string {
 	return killers
 }
 
-// TestBugsOfOthersArePlanted: each bug in docs/reliability.md names mutants that exist, and
+// TestBugsOfOthersArePlanted: each bug in docs/internals/reliability.md names mutants that exist, and
 // of the tests that kill each of them, one or more.
 func TestBugsOfOthersArePlanted(t *testing.T) {
 	killers := mutants(t)
@@ -51,10 +51,10 @@ func TestBugsOfOthersArePlanted(t *testing.T) {
 	}
 }
 
-// TestMutantsNamedExist: docs/reliability.md names no mutant that is not there.
+// TestMutantsNamedExist: docs/internals/reliability.md names no mutant that is not there.
 func TestMutantsNamedExist(t *testing.T) {
 	killers := mutants(t)
-	for _, name := range find(t, "docs/reliability.md").spans(mutantName) {
+	for _, name := range find(t, "docs/internals/reliability.md").spans(mutantName) {
 		assert.NotEmpty(t, killers[name], "there is no mutant %s", name)
 	}
 }
@@ -63,7 +63,7 @@ func TestMutantsNamedExist(t *testing.T) {
 // mutants that there are.
 func TestEveryMutantHasItsResult(t *testing.T) {
 	rows := tableRows(between(t, "<!-- mutants -->", "<!-- /mutants -->"))
-	require.NotEmpty(t, rows, "the block is empty: go run ./mutants -update docs/reliability.md")
+	require.NotEmpty(t, rows, "the block is empty: go run ./mutants -update docs/internals/reliability.md")
 	shown := map[string]bool{}
 	for _, row := range rows {
 		name := strings.TrimSpace(strings.Split(row, "|")[2])
@@ -79,12 +79,12 @@ func TestEveryMutantHasItsResult(t *testing.T) {
 	}
 }
 
-// between returns what stands in docs/reliability.md between two texts.
+// between returns what stands in docs/internals/reliability.md between two texts.
 func between(t *testing.T, begin, end string) string {
 	t.Helper()
-	_, rest, begins := strings.Cut(find(t, "docs/reliability.md").text, begin)
+	_, rest, begins := strings.Cut(find(t, "docs/internals/reliability.md").text, begin)
 	text, _, ends := strings.Cut(rest, end)
-	require.True(t, begins && ends, "docs/reliability.md does not have %q, or %q behind it", begin, end)
+	require.True(t, begins && ends, "docs/internals/reliability.md does not have %q, or %q behind it", begin, end)
 	return text
 }
 

@@ -56,5 +56,5 @@ func TestREADMEHasItsHeadline(t *testing.T) {
 	between := regexp.MustCompile(`(?s)<!-- headline:begin -->\n(.+)\n<!-- headline:end -->`)
 	headline := between.FindStringSubmatch(find(t, "README.md").text)
 	require.NotNil(t, headline)
-	require.Contains(t, headline[1], "docs/benchmarks.md", "the figures say where they come from")
+	require.Contains(t, headline[1], "docs/reference/benchmarks.md", "the figures say where they come from")
 }

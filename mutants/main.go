@@ -9,7 +9,7 @@
 //	                                    -run, the rows of those that it chooses
 //
 // A mutant is a file in mutants/patches: a patch, and above it what the mistake is,
-// which clauses of docs/semantics.md it breaks, and which test should find it. That
+// which clauses of docs/reference/semantics.md it breaks, and which test should find it. That
 // test runs first; a mutant that survives it meets all tests of its package, then
 // those of the queue, then both under the race detector, and last the stress program.
 // Before any of this, the tests run on an unchanged copy: one that always fails would

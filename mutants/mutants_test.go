@@ -71,14 +71,14 @@ func testsOf(t *testing.T, pkg string) string {
 	return all.String()
 }
 
-// TestMutantsBreakKnownClauses: docs/semantics.md has a row for each clause.
+// TestMutantsBreakKnownClauses: docs/reference/semantics.md has a row for each clause.
 func TestMutantsBreakKnownClauses(t *testing.T) {
-	semantics, err := os.ReadFile(filepath.Join(root, "docs", "semantics.md"))
+	semantics, err := os.ReadFile(filepath.Join(root, "docs", "reference", "semantics.md"))
 	require.NoError(t, err)
 	for _, m := range allMutants(t) {
 		for _, clause := range m.clauses {
 			there := strings.Contains(string(semantics), "\n| "+clause+" ")
-			assert.True(t, there, "%s: docs/semantics.md has no %s", m.name, clause)
+			assert.True(t, there, "%s: docs/reference/semantics.md has no %s", m.name, clause)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const MaxShards = 4096
 
 // DefaultShards returns the number of shards that suits the machine: sixteen for each
 // processor that Go may use, up to 32, and beyond that four for each processor, up to
-// 256; a power of two. So a new queue stays within 8 KiB. docs/decisions has the
+// 256; a power of two. So a new queue stays within 8 KiB. docs/internals/decisions has the
 // measurements.
 func DefaultShards() int { return defaultShards(runtime.GOMAXPROCS(0)) }
 

@@ -7,11 +7,11 @@
 // processors and keys. It also determines the mix of adds, delays, batches,
 // claims, misuse, panics, cancellations and more, and the ending.
 //
-// If a promise is broken, stress names the clause of docs/semantics.md, prints
-// the history of the key and the command that repeats the round, and exits with
-// 1. A data race that the detector reports counts as a broken promise. The exit
-// status is 0 if nothing was broken, and 2 if the flags are invalid. Package
-// harness has the details.
+// If a promise is broken, stress names the clause of
+// docs/reference/semantics.md, prints the history of the key and the command
+// that repeats the round, and exits with 1. A data race that the detector
+// reports counts as a broken promise. The exit status is 0 if nothing was
+// broken, and 2 if the flags are invalid. Package harness has the details.
 //
 // With -target baseline, stress tests the heap design of bench/heapqueue. It
 // leaves out rounds of small queues that are dropped without a ShutDown,

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryPromiseIsShown: whatever docs/semantics.md promises is shown by a scenario
+// TestEveryPromiseIsShown: whatever docs/reference/semantics.md promises is shown by a scenario
 // that is tagged with it, or stands in README.md with the reason why none can show it.
 func TestEveryPromiseIsShown(t *testing.T) {
 	shown, excused := shownPromises(t), excuses(t)
@@ -22,7 +22,7 @@ func TestEveryPromiseIsShown(t *testing.T) {
 	}
 }
 
-// TestTagsAreOfPromises: no scenario, and no excuse, is for what docs/semantics.md does
+// TestTagsAreOfPromises: no scenario, and no excuse, is for what docs/reference/semantics.md does
 // not have.
 func TestTagsAreOfPromises(t *testing.T) {
 	known := promises(t)
@@ -85,7 +85,7 @@ func excuses(t *testing.T) map[string]string {
 	return rows
 }
 
-// Where the promises stand in docs/semantics.md, section by section.
+// Where the promises stand in docs/reference/semantics.md, section by section.
 var (
 	row        = regexp.MustCompile(`^\| (.*?) \|`)
 	clause     = regexp.MustCompile(`^[CH]\d+`)
@@ -99,7 +99,7 @@ var (
 // order.
 func promises(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "semantics.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "reference", "semantics.md"))
 	require.NoError(t, err)
 	var all []string
 	section := ""

@@ -1,5 +1,5 @@
 // Package candidates holds the designs that shardq did not take, as far as it takes
-// to measure them beside the one that it did. docs/decisions has the figures, and
+// to measure them beside the one that it did. docs/internals/decisions has the figures, and
 // for each of them the command that gives it.
 //
 //	go test -short -bench . ./bench/candidates

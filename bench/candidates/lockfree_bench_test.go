@@ -43,7 +43,7 @@ func BenchmarkLockFree(b *testing.B) {
 
 // BenchmarkMerge bounds what an answer to "already ready" that takes no lock could
 // gain: the Add of an item that is ready, against what such an answer consists of
-// at the least. A look is not enough (docs/decisions says why); an exchange is.
+// at the least. A look is not enough (docs/internals/decisions says why); an exchange is.
 func BenchmarkMerge(b *testing.B) {
 	const hot = "namespace-0000/object-00000000"
 	q := engine.Shardq[string](engine.DefaultShards()).New()

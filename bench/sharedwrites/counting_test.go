@@ -276,7 +276,7 @@ func nameOf(c sharedwrites.Count) string {
 
 // meetsGoals holds a count to the goals: what all shards share is written by no item,
 // but to wake a consumer; and no other line is written more than once for an item,
-// however empty the queue is. A feature may cost more, and docs/cores.md says what.
+// however empty the queue is. A feature may cost more, and docs/reference/cores.md says what.
 func meetsGoals(t *testing.T, c sharedwrites.Count) {
 	none, name := 0.001, nameOf(c)
 	if c.Traffic == sharedwrites.Steady {
@@ -307,7 +307,7 @@ func atOnce(c sharedwrites.Count) int {
 	panic("no such way")
 }
 
-// TestWritesByTraffic holds counts.json, from which docs/cores.md is made, to what is
+// TestWritesByTraffic holds counts.json, from which docs/reference/cores.md is made, to what is
 // counted, and what is counted to the goals.
 func TestWritesByTraffic(t *testing.T) {
 	counts := countAll(t)

@@ -4,7 +4,7 @@
 //	go test -tags countwrites ./bench/sharedwrites           checks counts.json, and the goals
 //	go test -tags countwrites ./bench/sharedwrites -update   writes counts.json
 //
-// The command cores of bench/compare makes the tables and the model of docs/cores.md
+// The command cores of bench/compare makes the tables and the model of docs/reference/cores.md
 // from the counts.
 package sharedwrites
 

@@ -182,8 +182,8 @@ func TestRedaction(t *testing.T) {
 	require.Equal(t, 3, len(getReport(t, h, "").Queues[0].Detail.Retried))
 }
 
-// TestLongGroups checks that the length of a cut name is outside the name, whose
-// text may have another direction.
+// TestLongGroups checks that the length of a cut name is outside the name,
+// whose text may have another direction.
 func TestLongGroups(t *testing.T) {
 	long := strings.Repeat("ש", 500)
 	q := shardq.Must(shardq.Options[string]{Name: "q", Shards: 1, Group: func(string) string { return long }})

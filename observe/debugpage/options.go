@@ -65,7 +65,7 @@ type Options struct {
 	// of the queue with the name. The text is escaped and cut in the same way
 	// as a key. If RedactKey panics, the page says so in place of the item.
 	//
-	// If nil, the page shows the item itself: see docs/debugpage.md.
+	// If nil, the page shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
 
 	// RedactGroup returns the text to show in place of the name of a group, as

@@ -17,9 +17,9 @@
 // Coalescer.Queue: its metrics include the pending values. Names and units
 // follow the semantic conventions: units are not part of names, durations are
 // in s, and counts have an annotation such as {item}. The attribute
-// workqueue.name is the name under which a queue was added. docs/metrics.md in
-// the repository describes each metric by its Prometheus name. A test keeps the
-// two in agreement.
+// workqueue.name is the name under which a queue was added.
+// docs/reference/metrics.md in the repository describes each metric by its
+// Prometheus name. A test keeps the two in agreement.
 //
 // One callback observes counters and gauges, and reads each queue once. A queue
 // counts its durations itself, so that histograms cannot be instruments. The
@@ -45,8 +45,8 @@
 // time, and their data points keep the one of the SDK. A receiver must treat
 // the decrease as a restart, as Prometheus does. A reader of delta temporality
 // gets one negative delta, unless it has collected between the two queues.
-// Histograms begin when the new queue was created. If a receiver cannot handle a
-// decrease, export the new queue under another name.
+// Histograms begin when the new queue was created. If a receiver cannot handle
+// a decrease, export the new queue under another name.
 //
 // # Groups
 //

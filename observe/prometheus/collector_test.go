@@ -110,8 +110,8 @@ func TestNameOfClosedQueueIsFree(t *testing.T) {
 	require.Equal(t, 1.0, value(t, gather(t, c), "workqueue_depth"))
 }
 
-// TestClosedQueueIsReleased checks that a scrape drops the references to a closed
-// queue.
+// TestClosedQueueIsReleased checks that a scrape drops the references to a
+// closed queue.
 func TestClosedQueueIsReleased(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	registry := prometheus.NewRegistry()
@@ -121,8 +121,8 @@ func TestClosedQueueIsReleased(t *testing.T) {
 	require.True(t, seriestest.Collected(gone))
 }
 
-// TestClosedQueuesAreReleasedWithoutScrapes checks that closed queues do not pile
-// up without scrapes.
+// TestClosedQueuesAreReleasedWithoutScrapes checks that closed queues do not
+// pile up without scrapes.
 func TestClosedQueuesAreReleasedWithoutScrapes(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	first := addClosed(t, c, "first")

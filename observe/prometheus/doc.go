@@ -21,9 +21,9 @@
 // deduplicated adds, true retries, discarded items, ages, capacity, consumers
 // and shards, and groups if [Options].Groups is set. For a [shardq.Coalescer],
 // add its Coalescer.Queue: its series include the pending values.
-// docs/metrics.md in the repository describes each series. docs/operations.md
-// says what to do about it. There are a dashboard in docs/grafana and alert
-// rules in docs/alerts.
+// docs/reference/metrics.md in the repository describes each series.
+// docs/reference/operations.md says what to do about it. There are a dashboard
+// in docs/grafana and alert rules in docs/alerts.
 //
 // # Names
 //
@@ -62,5 +62,5 @@
 //
 // Between scrapes, the only cost is that of [shardq.Options].Metrics. A scrape
 // reads each queue once, and locks its shards one after the other.
-// docs/metrics.md has the figures.
+// docs/reference/metrics.md has the figures.
 package shardqprom

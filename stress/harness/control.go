@@ -8,9 +8,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Controlled queue has the methods of section I of docs/semantics.md, beyond
-// the method set of client-go. [Features] says whether the queues of a target
-// are Controlled.
+// A Controlled queue has the methods of section I of
+// docs/reference/semantics.md, beyond the method set of client-go. [Features]
+// says whether the queues of a target are Controlled.
 type Controlled[T comparable] interface {
 	AddBatch([]T)
 	GetBatch(context.Context, []T) (int, error)

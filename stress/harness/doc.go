@@ -23,7 +23,7 @@
 //   - the process: data races that the detector reports, and memory that is
 //     left after a round (round.go, memory.go)
 //
-// The same rounds test section I of docs/semantics.md, if the target has it
+// The same rounds test section I of docs/reference/semantics.md, if the target has it
 // (control.go): batches (batches.go), loops (loops.go), delay policies
 // (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain
 // (draining.go), and Snapshot and All (ages.go). opening_control.go tests it on

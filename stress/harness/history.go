@@ -10,10 +10,10 @@ import (
 
 // The history of one key, checked for linearizability: there must be an order
 // of the calls, each at some moment between its beginning and its end, that the
-// model below allows. The model has the states of docs/semantics.md without
-// delayed. An AddAfter is an Add that may take effect at any moment from its
-// deadline on, or never, because another one's earlier deadline may replace it,
-// or a Cancel may remove it.
+// model below allows. The model has the states of docs/reference/semantics.md
+// without delayed. An AddAfter is an Add that may take effect at any moment
+// from its deadline on, or never, because another one's earlier deadline may
+// replace it, or a Cancel may remove it.
 
 type state uint8
 

@@ -10,8 +10,8 @@ import (
 
 // A Violation is a broken promise.
 type Violation struct {
-	// Clause is the number of the promise in docs/semantics.md, or a name if it
-	// has none: "Stats" (section G), or "data race".
+	// Clause is the number of the promise in docs/reference/semantics.md, or a
+	// name if it has none: "Stats" (section G), or "data race".
 	Clause  string
 	Message string
 	Key     int    // -1: no particular key

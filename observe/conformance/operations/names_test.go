@@ -51,7 +51,7 @@ var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
 // TestTableNamesWhatIsExported: each series has one row, with its type.
 func TestTableNamesWhatIsExported(t *testing.T) {
 	documented := map[string]string{}
-	for _, match := range row.FindAllStringSubmatch(readDocument(t, "metrics.md"), -1) {
+	for _, match := range row.FindAllStringSubmatch(readDocument(t, "reference", "metrics.md"), -1) {
 		require.NotContains(t, documented, match[1], "a second row")
 		documented[match[1]] = match[2]
 	}
@@ -68,7 +68,7 @@ var seriesName = regexp.MustCompile(`\b(?:workqueue|shardq)_[a-z_]+\b`)
 func TestDocumentsNameWhatIsExported(t *testing.T) {
 	known := exported(t)
 	for _, document := range []string{"metrics.md", "operations.md"} {
-		names := seriesName.FindAllString(readDocument(t, document), -1)
+		names := seriesName.FindAllString(readDocument(t, "reference", document), -1)
 		require.NotEmpty(t, names)
 		for _, name := range names {
 			require.Contains(t, known, base(known, name), document)
@@ -90,7 +90,7 @@ var blocks = regexp.MustCompile("(?s)```promql\n(.*?)```")
 
 // TestExpressionsInDocumentsParse: those in blocks of their own.
 func TestExpressionsInDocumentsParse(t *testing.T) {
-	found := blocks.FindAllStringSubmatch(readDocument(t, "operations.md"), -1)
+	found := blocks.FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
 	require.NotEmpty(t, found)
 	for _, match := range found {
 		parse(t, match[1])

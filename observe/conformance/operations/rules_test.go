@@ -37,7 +37,7 @@ func readRules(t *testing.T) map[string]rulefmt.Rule {
 
 // TestRulesAreComplete: each alert has all that an operator needs, and names series that there are.
 func TestRulesAreComplete(t *testing.T) {
-	page := readDocument(t, "operations.md")
+	page := readDocument(t, "reference", "operations.md")
 	for name, rule := range readRules(t) {
 		parse(t, rule.Expr)
 		require.NotZero(t, rule.For, name)
@@ -51,7 +51,7 @@ func TestRulesAreComplete(t *testing.T) {
 // requireSection checks that the runbook's address leads to a section that is about the alert.
 func requireSection(t *testing.T, page, alert, address string) {
 	t.Helper()
-	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/operations.md#")
+	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/reference/operations.md#")
 	require.True(t, ok, address)
 	for section := range strings.SplitSeq(page, "\n## ") {
 		title, text, _ := strings.Cut(section, "\n")
@@ -66,7 +66,7 @@ func requireSection(t *testing.T, page, alert, address string) {
 // TestAlertsOfThePageExist: those that operations.md names.
 func TestAlertsOfThePageExist(t *testing.T) {
 	rules := readRules(t)
-	named := regexp.MustCompile("`(Shardq\\w+)`").FindAllStringSubmatch(readDocument(t, "operations.md"), -1)
+	named := regexp.MustCompile("`(Shardq\\w+)`").FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
 	require.GreaterOrEqual(t, len(named), len(rules))
 	for _, match := range named {
 		require.Contains(t, rules, match[1])

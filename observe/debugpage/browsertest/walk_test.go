@@ -8,10 +8,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/watching.md")
+var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/guide/watching.md")
 
-// TestWalk makes the pictures of docs/watching.md: of a stuck item, and of the
-// flood at half time.
+// TestWalk makes the pictures of docs/guide/watching.md: of a stuck item, and
+// of the flood at half time.
 func TestWalk(t *testing.T) {
 	if *walk == "" || *screenshots == "" {
 		t.Skip("-walk does not say what to picture, or -screenshots not where to")

@@ -27,7 +27,7 @@ const (
 	steps
 )
 
-// A promise is a bound that a clause of docs/semantics.md sets to something that was
+// A promise is a bound that a clause of docs/reference/semantics.md sets to something that was
 // measured.
 type promise struct {
 	clause, what    string

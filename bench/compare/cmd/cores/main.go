@@ -1,7 +1,7 @@
 // Command cores says how often an item moves a cache line between cores, and what
-// that means on machines with up to 128 of them, and writes docs/cores.md.
+// that means on machines with up to 128 of them, and writes docs/reference/cores.md.
 //
-//	go run ./cmd/cores                    measures, and writes ../../docs/cores.md: half a minute
+//	go run ./cmd/cores                    measures, and writes ../../docs/reference/cores.md: half a minute
 //	go run ./cmd/cores -quick             the same for a look, into a temporary directory
 //	go run ./cmd/cores -own 300,160,290,400,190 takes the own work as given: see -help
 //	go run ./cmd/cores -out FILE          the plots go to the directory images beside FILE
@@ -22,7 +22,7 @@ import (
 )
 
 // Run in bench/compare, the command finds the documents here.
-const usualOut = "../../docs/cores.md"
+const usualOut = "../../docs/reference/cores.md"
 
 func main() {
 	quick := flag.Bool("quick", false, "short measurements: shows that it works")

@@ -1,7 +1,7 @@
 // Command report measures shardq beside the queues that people use, and writes
 // what came of it as a document with tables and plots.
 //
-//	go run ./cmd/report              the whole report, into docs/benchmarks.md: most of an hour
+//	go run ./cmd/report              the whole report, into docs/reference/benchmarks.md: most of an hour
 //	go run ./cmd/report -quick       small sizes and few rounds, into a temporary directory
 //	go run ./cmd/report -only LIST   some parts, into a temporary directory
 //	go run ./cmd/report -cpu LIST    throughput against cores, into a temporary directory
@@ -23,7 +23,7 @@ import (
 )
 
 // Run in bench/compare, the command finds the documents here.
-const usualOut = "../../docs/benchmarks.md"
+const usualOut = "../../docs/reference/benchmarks.md"
 
 func main() {
 	quick := flag.Bool("quick", false, "small sizes and few rounds: shows that it works, not how fast")
