@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/guide/watching.md")
+var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/guide/observing.md")
 
-// TestWalk makes the pictures of docs/guide/watching.md: of what is stuck, and of the flood at half the time.
+// TestWalk makes the pictures of docs/guide/observing.md: of what is stuck, and of the flood at half the time.
 func TestWalk(t *testing.T) {
 	if *walk == "" || *screenshots == "" {
 		t.Skip("-walk does not say what to picture, or -screenshots not where to")
