@@ -8,17 +8,17 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A test of code that uses a queue steps through its delays: no sleep, no tolerance.
+// A test steps through the delays of a queue, without sleeping.
 func Example_fakeClock() {
 	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	q := shardq.Must(shardq.Options[string]{Clock: fake})
+	queue := shardq.Must(shardq.Options[string]{Clock: fake})
 
-	q.AddAfter("renew", 24*time.Hour)
+	queue.AddAfter("renew", 24*time.Hour)
 	fake.Step(23 * time.Hour)
-	fmt.Println("after 23 hours, ready:", q.Len(), "waiting:", q.Stats().Waiting)
+	fmt.Println("after 23 hours, ready:", queue.Len(), "delayed:", queue.Stats().Waiting)
 	fake.Step(time.Hour)
-	fmt.Println("after 24 hours, ready:", q.Len(), "waiting:", q.Stats().Waiting)
+	fmt.Println("after 24 hours, ready:", queue.Len(), "delayed:", queue.Stats().Waiting)
 	// Output:
-	// after 23 hours, ready: 0 waiting: 1
-	// after 24 hours, ready: 1 waiting: 0
+	// after 23 hours, ready: 0 delayed: 1
+	// after 24 hours, ready: 1 delayed: 0
 }

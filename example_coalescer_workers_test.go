@@ -4,37 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/shardq/shardq"
 )
 
-// The simple form: what fails goes back, and comes again with what was put meanwhile.
+// Three views of a page become one value. A write that fails comes again,
+// together with the view that came meanwhile.
 func ExampleCoalescer_Run() {
-	counts := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
-		Merge: func(pending, next int) int { return pending + next },
+	ctx := context.Background()
+	views := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		Merge:    func(pending, next int) int { return pending + next },
+		Capacity: 10_000, // keys with a pending value
 	})
-	for _, page := range []string{"home", "home", "home"} {
-		if err := counts.Put(page, 1); err != nil {
-			fmt.Println(err)
+	for range 3 {
+		if err := views.PutContext(ctx, "home", 1); err != nil {
+			log.Fatal(err)
 		}
 	}
-	ctx, stop := context.WithCancel(context.Background())
+
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	failures := 1
-	err := counts.Run(ctx, 1, func(ctx context.Context, page string, views int) error {
+	err := views.Run(ctx, 1, func(ctx context.Context, page string, count int) error {
 		if failures > 0 {
 			failures--
-			_ = counts.Put(page, 1) // somebody looks at it just now
+			_ = views.Put(page, 1) // another view comes just now
 			return errors.New("the database is busy")
 		}
-		fmt.Println(page, views)
-		stop()
+		fmt.Println(page, "has", count, "more")
+		stop() // for this example: a signal does the same
 		return nil
 	})
-	fmt.Println(err)
-	// Output:
-	// home 4
-	// <nil>
+	if err != nil {
+		log.Fatal(err) // the arguments make no sense
+	}
+	// Output: home has 4 more
 }
 
 // The full form: batches, an end of all attempts, and a drain. OnGiveUp has the values that were

@@ -8,13 +8,13 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A file is saved again and again. It is read when it has been left alone for a second,
-// and after five seconds at the latest.
+// An editor saves a file again and again. The program reads it after a second
+// without a change, and after five seconds at the latest.
 func ExampleQueue_AddWith_debounce() {
-	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it shows when
-	q := shardq.Must(shardq.Options[string]{Clock: fake})
+	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it moves on command
+	queue := shardq.Must(shardq.Options[string]{Clock: fake})
 	saved := func(file string) {
-		q.AddWith(file, shardq.AddOptions{
+		queue.AddWith(file, shardq.AddOptions{
 			After:   time.Second,
 			Policy:  shardq.KeepLatest,
 			MaxWait: 5 * time.Second,
@@ -22,8 +22,8 @@ func ExampleQueue_AddWith_debounce() {
 	}
 	for _, pause := range []time.Duration{0, 500, 500, 500, 5000} {
 		fake.Step(pause * time.Millisecond)
-		fmt.Printf("at %v: %d to read\n", fake.Now().Sub(time.Unix(0, 0)), q.Len())
-		if q.Len() == 0 {
+		fmt.Printf("at %v: %d to read\n", fake.Now().Sub(time.Unix(0, 0)), queue.Len())
+		if queue.Len() == 0 {
 			saved("notes.txt")
 		}
 	}

@@ -6,23 +6,24 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A controller starts: it has all objects to look at, and meanwhile somebody changes one.
-// The live change goes first, and a key that is in both is looked at once.
+// A controller starts and adds all objects. Meanwhile a user changes one of
+// them: that object goes first, and runs once.
 func ExampleQueue_GetWithPriority() {
 	const initial, live = -100, 0
-	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	queue := shardq.Must(shardq.Options[string]{Shards: 1})
 	for _, key := range []string{"a", "b", "c", "d"} {
-		q.AddWith(key, shardq.AddOptions{Priority: initial})
+		queue.AddWith(key, shardq.AddOptions{Priority: initial})
 	}
-	q.AddWith("c", shardq.AddOptions{Priority: live}) // it changes
-	q.ShutDown()
+	queue.AddWith("c", shardq.AddOptions{Priority: live}) // a user changes it
+
+	queue.ShutDown() // for this example: ready keys are still handed out
 	for {
-		key, priority, shutdown := q.GetWithPriority()
+		key, priority, shutdown := queue.GetWithPriority()
 		if shutdown {
 			break
 		}
 		fmt.Println(key, priority)
-		q.Done(key)
+		queue.Done(key)
 	}
 	// Output:
 	// c 0

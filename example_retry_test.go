@@ -1,8 +1,14 @@
 package shardq_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/shardq/shardq"
 )
@@ -36,4 +42,53 @@ func Example_retryWithBackOff() {
 	// attempt 2: not yet, requeues: 2
 	// attempt 3: not yet, requeues: 3
 	// attempt 4: done, requeues: 0
+}
+
+// Workers try a webhook again after a backoff, and discard one that cannot
+// succeed.
+func Example_retries() {
+	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
+	queue := shardq.Must(shardq.Options[string]{Shards: 1})
+	refusals := 2
+	deliver := func(ctx context.Context, hook string) error {
+		switch {
+		case hook == "hook/old":
+			return shardq.Permanent(errors.New("no such endpoint"))
+		case refusals > 0:
+			refusals--
+			return errors.New("connection refused")
+		}
+		fmt.Println(hook, "is delivered")
+		stop() // for this example: a signal does the same
+		return nil
+	}
+	workers, err := shardq.NewWorkers(queue, shardq.WorkerOptions[string]{
+		Workers:     1,
+		Handle:      deliver,
+		Timeout:     30 * time.Second, // of each attempt
+		MaxAttempts: 10,
+		OnError: func(f shardq.Failure[string]) {
+			fmt.Printf("%s: attempt %d: %v\n", f.Item, f.Attempt, f.Err)
+		},
+		OnGiveUp: func(f shardq.Failure[string]) {
+			fmt.Printf("%s is discarded: %v\n", f.Item, f.Err)
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	queue.AddBatch([]string{"hook/old", "hook/new"})
+	if err := workers.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// hook/old: attempt 1: no such endpoint
+	// hook/old is discarded: no such endpoint
+	// hook/new: attempt 1: connection refused
+	// hook/new: attempt 2: connection refused
+	// hook/new is delivered
 }

@@ -13,7 +13,10 @@ import (
 )
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// shared is a link whose target stands below, and target that.
+	shared  = regexp.MustCompile(`\]\[([^\]\s]+)\]`)
+	target  = regexp.MustCompile(`(?m)^\[([^\]]+)\]: (\S+)$`)
 	scheme  = regexp.MustCompile(`^[a-z]+:`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
@@ -23,15 +26,33 @@ var (
 func TestLinksLead(t *testing.T) {
 	followed := 0
 	for _, d := range documents(t) {
-		for _, match := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(d.prose(), ""), -1) {
-			if scheme.MatchString(match[1]) {
+		for _, to := range d.targets(t) {
+			if scheme.MatchString(to) {
 				continue
 			}
 			followed++
-			follow(t, d, match[1])
+			follow(t, d, to)
 		}
 	}
 	require.NotZero(t, followed)
+}
+
+// targets returns what the links of the prose lead to.
+func (d document) targets(t *testing.T) (all []string) {
+	t.Helper()
+	prose := codeSpan.ReplaceAllString(d.prose(), "")
+	for _, match := range link.FindAllStringSubmatch(prose, -1) {
+		all = append(all, match[1])
+	}
+	named := map[string]bool{}
+	for _, match := range target.FindAllStringSubmatch(prose, -1) {
+		named[match[1]] = true
+		all = append(all, match[2])
+	}
+	for _, match := range shared.FindAllStringSubmatch(prose, -1) {
+		assert.True(t, named[match[1]], "%s links to [%s], which has no target", d.path, match[1])
+	}
+	return all
 }
 
 func follow(t *testing.T, from document, target string) {

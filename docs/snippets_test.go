@@ -3,6 +3,8 @@ package docs_test
 import (
 	"encoding/json"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,36 +42,41 @@ func TestGoBlocksCompile(t *testing.T) {
 	require.NoError(t, err, "%s", output)
 }
 
-var (
-	declaration = regexp.MustCompile(`(?m)^(func|type|var|const|import) `)
-	qualifier   = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
-)
+var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
 // importable is what a block may use without importing it.
 var importable = []string{
-	"context", "errors", "fmt", "log", "os", "os/signal", "sync", "syscall", "testing", "testing/synctest", "time",
+	"context", "errors", "fmt", "log", "net/http", "os", "os/signal", "strings", "sync", "syscall",
+	"testing", "testing/synctest", "time",
+	"golang.org/x/time/rate",
 	"github.com/shardq/shardq",
 	"github.com/shardq/shardq/clock",
 	"github.com/shardq/shardq/limiter",
+	"github.com/shardq/shardq/observe/debugpage",
 	"github.com/shardq/shardq/timerwheel",
 }
 
-// source makes a file of a block: of a whole file, of declarations, or of statements,
-// which may use a context, a queue and a function process that the reader has to imagine.
+// source makes a file of a block: of a whole file, of declarations, or of
+// statements. Statements may use a context, a queue and a function process that
+// the reader has to imagine. They have a scope of their own, in which they may
+// declare these again.
 func source(block string) string {
 	switch {
 	case strings.HasPrefix(block, "package "):
 		return block
-	case declaration.MatchString(block):
+	case declares(block):
 		return "package snippet\n" + imports(block) + block
 	default:
 		const parameters = "ctx context.Context, queue *shardq.Queue[string], process func(string) error"
-		if strings.Contains(block, "queue := ") {
-			block = "{\n" + block + "}\n"
-		}
-		body := fmt.Sprintf("func _(%s) {\n%s}\n", parameters, block)
+		body := fmt.Sprintf("func _(%s) {\n{\n%s}\n}\n", parameters, block)
 		return "package snippet\n" + imports(body) + body
 	}
+}
+
+// declares reports whether a block has declarations alone.
+func declares(block string) bool {
+	_, err := parser.ParseFile(token.NewFileSet(), "", "package snippet\n"+block, parser.SkipObjectResolution)
+	return err == nil
 }
 
 func imports(code string) string {

@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/guide/watching.md")
+var walk = flag.String("walk", "", "with -screenshots: the `address` of the page of a controller that has just begun, as in docs/guide/observing.md")
 
-// TestWalk makes the pictures of docs/guide/watching.md: of a stuck item, and
+// TestWalk makes the pictures of docs/guide/observing.md: of a stuck item, and
 // of the flood at half time.
 func TestWalk(t *testing.T) {
 	if *walk == "" || *screenshots == "" {

@@ -1,0 +1,62 @@
+package shardq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// On SIGTERM the workers send the mails that are ready, and the program keeps
+// the delayed ones for its next start.
+func Example_shutdown() {
+	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
+	queue := shardq.Must(shardq.Options[string]{Name: "mails"})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if queue.ShuttingDown() {
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+		}
+	})
+	keep := func(mail string, why error) { fmt.Println("kept:", mail) } // in a file, say
+	workers, err := shardq.NewWorkers(queue, shardq.WorkerOptions[string]{
+		Workers: 8,
+		Handle: func(ctx context.Context, mail string) error {
+			fmt.Println("sent:", mail)
+			stop() // for this example: SIGTERM does the same
+			return nil
+		},
+		OnGiveUp:     func(f shardq.Failure[string]) { keep(f.Item, f.Err) },
+		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
+		DrainTimeout: 20 * time.Second, // below terminationGracePeriodSeconds
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	queue.AddAfter("reminder", 24*time.Hour)
+	queue.Add("welcome")
+
+	err = workers.Run(ctx)
+	var left *shardq.DrainError[string]
+	if errors.As(err, &left) { // the 20 seconds were not enough
+		for _, mail := range left.Left() {
+			keep(mail.Item, err)
+		}
+	}
+	fmt.Println("left:", queue.Stats().Held, err)
+	// Output:
+	// sent: welcome
+	// kept: reminder
+	// left: 0 <nil>
+}
