@@ -113,7 +113,7 @@ func (c Command) parse(arguments []string, out, errs io.Writer) (p parsed, err e
 	target := flags.String("target", c.Targets[0].Name, "the queue to test: "+c.names())
 	flags.DurationVar(&p.Duration, "duration", defaultDuration, "the time during which new rounds start; there is always one round (with -rounds alone: no limit)")
 	flags.IntVar(&p.Rounds, "rounds", 0, "the number of rounds (0: until the duration is over; 1: repeat one round; in a survey: rounds of each theme)")
-	flags.Uint64Var(&p.Seed, "seed", 1, "seed of the first round; each round adds one")
+	flags.Uint64Var(&p.Seed, "seed", 1, "the seed of the first round; each round adds one")
 	flags.IntVar(&p.Limits.Adds, "adds", 50_000, "the approximate number of adds in a round")
 	flags.IntVar(&p.Limits.Shards, "shards", 0, "the number of shards (0: drawn by each round)")
 	mix := flags.String("mix", "all", "the ingredients that rounds may have: all, none, or a list of "+strings.Join(ingredientNames[:], ","))
