@@ -5,7 +5,7 @@ import (
 	"github.com/shardq/shardq/stress/harness"
 )
 
-// baseline is the heap design: client-go's, written anew.
+// baseline is the heap design: a reimplementation of client-go's queue.
 func baseline() harness.Target {
 	return harness.Target{
 		Name:     "baseline",

@@ -1,22 +1,27 @@
-// Stress hammers a queue with seeded workloads and checks its promises while it runs
-// and afterwards. It is meant for the race detector:
+// Stress runs seeded random workloads against a queue, and checks the promises
+// of the queue during and after each round. Run it with the race detector:
 //
 //	go run -race ./stress -duration 60s -seed 1
 //
-// It runs round after round, each with a number of shards, producers, consumers,
-// processors and keys of its own, a mix of adds, delays, batches, claims, misuse,
-// panics, cancellations and more, and an ending, all drawn from the seed. On a
-// violation it names the clause of docs/reference/semantics.md, shows what was done to the key,
-// says how to run that round again, and exits with 1. A data race that the detector
-// reports is a violation, too. The exit status is 0 if nothing was broken, and 2 if the flags make no sense.
-// Package harness has the details.
+// The seed of a round determines its number of shards, producers, consumers,
+// processors and keys. It also determines the mix of adds, delays, batches,
+// claims, misuse, panics, cancellations and more, and the ending.
 //
-// With -target baseline it does the same to the heap design of bench/heapqueue, but for
-// rounds of small queues that are dropped without a ShutDown: those it leaves out unless
-// -ending small asks for them, for the goroutines of such queues always stay. With
-// -survey it goes on after violations and prints which clauses are broken; then the exit
-// status is 0, whatever was found. For
-// client-go and controller-runtime, there is go run -C bench/compare ./cmd/stress.
+// If a promise is broken, stress names the clause of
+// docs/reference/semantics.md, prints the history of the key and the command
+// that repeats the round, and exits with 1. A data race that the detector
+// reports counts as a broken promise. The exit status is 0 if nothing was
+// broken, and 2 if the flags are invalid. Package harness has the details.
+//
+// With -target baseline, stress tests the heap design of bench/heapqueue. It
+// leaves out rounds of small queues that are dropped without a ShutDown,
+// because the goroutines of such queues stay. -ending small includes them.
+//
+// With -survey, stress continues after violations, and prints which clauses are
+// broken. The exit status is 0 then, whatever it finds.
+//
+// The command go run -C bench/compare ./cmd/stress tests client-go and
+// controller-runtime.
 package main
 
 import (

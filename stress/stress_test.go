@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRegressions runs the rounds that found something once, and a few more.
+// TestRegressions runs the rounds that once found a fault, and a few more.
 func TestRegressions(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := command().Main([]string{"-rounds", "10", "-adds", "1000"}, &out, &errs)
 	require.Zero(t, code, "%s%s", &out, &errs)
 }
 
-// TestBaselineBreaksTheDrain: what the heap design is known for, a drain that returns
-// with items ready, is found.
+// TestBaselineBreaksTheDrain checks that stress finds the known fault of the
+// heap design: a drain returns while items are ready.
 func TestBaselineBreaksTheDrain(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := command().Main([]string{

@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// latency is how long a call of the API takes on average: from half as long to half
-	// as long again.
+	// latency is the mean time of an API call. A call takes between half and
+	// one and a half times as long.
 	latency = 4 * time.Millisecond
 
-	// retryAfter is what it tells those to whom it has no time.
+	// retryAfter is the delay in the answer of a throttled call.
 	retryAfter = 50 * time.Millisecond
 
-	// quota is the largest number of replicas that it grants.
+	// quota is the largest number of replicas that the API accepts.
 	quota = 98
 )
 
-// newSpec returns what somebody may wish for: 0 to 99 replicas.
+// newSpec returns a random spec: 0 to 99 replicas.
 func newSpec(random *rand.Rand) string { return fmt.Sprintf("replicas=%d", random.IntN(100)) }
 
-// An api is the simulated world: the only way to change what is observed. It is safe for
-// concurrent use. What becomes of the n-th call for an object is decided by the seed.
+// An api simulates the outside world, and is the only way to change the
+// observed state. It is safe for concurrent use. The seed determines the result
+// of the n-th call for each object.
 type api struct {
 	observe func(Key, version) error
 	fail    float64
@@ -39,11 +40,11 @@ type api struct {
 	calls map[Key]uint64
 }
 
-// The ways to say no.
+// The errors of the API.
 type (
-	// throttled asks to come again later.
+	// throttled says that the call may be repeated after a delay.
 	throttled struct{ retryAfter time.Duration }
-	// A refusal is for good.
+	// A refusal is permanent.
 	refusal struct {
 		generation int64
 		reason     string
@@ -57,7 +58,7 @@ func (r *refusal) Error() string { return "the API refuses: " + r.reason }
 
 var errUnavailable = errors.New("the API is not available")
 
-// apply makes the object as wanted, or says why not.
+// apply changes the object to the wanted version, or returns an error.
 func (a *api) apply(ctx context.Context, key Key, wanted version) error {
 	luck := a.luck(key)
 	a.getStuck(key)
@@ -74,11 +75,11 @@ func (a *api) apply(ctx context.Context, key Key, wanted version) error {
 	return a.observe(key, wanted)
 }
 
-// stuckObject is the one whose first call takes as long as -stuck says.
+// stuckObject is the object whose first call takes as long as -stuck says.
 var stuckObject = objectOf("tenant-1", 7)
 
-// getStuck is what no timeout helps against: code that does not heed its context, such as a
-// client without a deadline of its own.
+// getStuck stands for code that no timeout ends, because it ignores its
+// context, such as a client without a deadline of its own.
 func (a *api) getStuck(key Key) {
 	if a.stuck > 0 && key == stuckObject && a.isFirstCall(key) {
 		time.Sleep(a.stuck)
@@ -91,7 +92,7 @@ func (a *api) isFirstCall(key Key) bool {
 	return a.calls[key] == 1
 }
 
-// misbehave does one of the things that happen.
+// misbehave fails in one of several ways, or not at all.
 func (a *api) misbehave(ctx context.Context, share float64) error {
 	switch {
 	case share < 0.04:
@@ -99,7 +100,7 @@ func (a *api) misbehave(ctx context.Context, share float64) error {
 	case share < 0.08: // hangs
 		<-ctx.Done()
 		return ctx.Err()
-	case share < 0.12 && !a.honest.Load(): // acknowledged, and lost
+	case share < 0.12 && !a.honest.Load(): // acknowledges, and loses the write
 		return nil
 	case share < 0.45:
 		return throttled{retryAfter}
@@ -108,8 +109,8 @@ func (a *api) misbehave(ctx context.Context, share float64) error {
 	}
 }
 
-// luck returns what decides over the next call for the object: the same in each run with
-// that seed, whichever worker calls when.
+// luck returns the random source for the next call for the object. It is the
+// same in each run with the same seed, whatever the order of the workers.
 func (a *api) luck(key Key) *rand.Rand {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +120,7 @@ func (a *api) luck(key Key) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, hash.Sum64()))
 }
 
-// wait waits for as long. It returns ctx's error if that ends before.
+// wait waits for a duration. It returns ctx's error if ctx ends before.
 func wait(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

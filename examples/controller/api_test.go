@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answers are what an API of that seed makes of calls for an object.
+// answers returns the results of calls for an object with a seed.
 func answers(t *testing.T, seed uint64, key Key) (all []string) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &api{observe: func(Key, version) error { return nil }, fail: 0.5, seed: seed, calls: map[Key]uint64{}}
@@ -52,7 +52,8 @@ func TestAPIRefusesBadSpecsForGood(t *testing.T) {
 	})
 }
 
-// What the API loses it loses until it is told to be honest, as it is for the last list.
+// The API loses writes until the test sets honest, as the program does for the
+// last list.
 func TestAPILosesWritesUntilItIsHonest(t *testing.T) {
 	lost := func(honest bool) (n int) {
 		observed := 0

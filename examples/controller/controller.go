@@ -26,7 +26,7 @@ type controller struct {
 	monitor    *monitor.Monitor // nil without -listen
 }
 
-// newController opens the database, and sees to it that it has the objects. After an error
+// newController opens the database and prepares its objects. After an error
 // nothing is left open.
 func newController(config config, log *log.Logger) (*controller, error) {
 	state, err := openState(config.database)
@@ -50,7 +50,7 @@ func newController(config config, log *log.Logger) (*controller, error) {
 	return c, nil
 }
 
-// watch serves what there is to see, if that is asked for.
+// watch starts the monitor, if there is an address.
 func (c *controller) watch() (err error) {
 	if c.config.listen == "" {
 		return nil
@@ -58,24 +58,24 @@ func (c *controller) watch() (err error) {
 	if c.monitor, err = monitor.Start(c.config.listen, "controller", c.queue); err != nil {
 		return fmt.Errorf("-listen: %w", err)
 	}
-	c.log.Printf("to be seen at %s", c.monitor.URL())
+	c.log.Printf("live page at %s", c.monitor.URL())
 	return nil
 }
 
-// prepare makes the objects, and tells how they are.
+// prepare creates the objects, and logs their state.
 func (c *controller) prepare() error {
 	if err := c.createObjects(); err != nil {
 		return err
 	}
 	now, err := prove(c.config.database)
 	if err == nil {
-		c.log.Printf("%d objects, %d of them not as they are desired", now.objects, now.astray)
+		c.log.Printf("%d objects, %d of them not in their desired state", now.objects, now.astray)
 	}
 	return err
 }
 
-// run does the work until the duration or ctx is over, brings it to its end, proves it, and
-// reports. It returns the exit code.
+// run works until the duration or ctx ends, drains the queue, proves the
+// result, and reports. It returns the exit code.
 func (c *controller) run(ctx context.Context, stdout io.Writer) int {
 	defer c.monitor.Close()
 	start := time.Now()
@@ -86,9 +86,9 @@ func (c *controller) run(ctx context.Context, stdout io.Writer) int {
 	return report.conclude(stdout)
 }
 
-// work begins with a list of all there is, and comes to an end with another.
+// work begins and ends with a list of all objects.
 func (c *controller) work(ctx context.Context) error {
-	working, stopWorking := context.WithCancel(context.Background()) // ctx ends the changes alone
+	working, stopWorking := context.WithCancel(context.Background()) // ctx ends only the changes
 	var others sync.WaitGroup
 	others.Go(func() { c.showProgress(working) })
 	var left error
@@ -96,27 +96,27 @@ func (c *controller) work(ctx context.Context) error {
 
 	err := c.list(inInitialList)
 	if err == nil {
-		c.log.Printf("all of them are queued, and %d tenants change theirs", c.config.tenants+1)
+		c.log.Printf("all objects are queued, and %d tenants change theirs", c.config.tenants+1)
 		err = c.letTenantsWork(ctx)
 	}
-	// The API may have lost a write since the last resync: a last look at everything, which
-	// stands for all further resyncs. They would go before it, for ever if they are more
-	// than the workers can do.
+	// The API may have lost a write since the last resync. The last list checks
+	// all objects, and replaces all further resyncs. They would go before it,
+	// forever if they are more than the workers can process.
 	c.reconciler.ending.Store(true)
 	c.api.honest.Store(true)
 	err = errors.Join(err, c.list(inLastList))
-	c.log.Printf("no more changes: a last look at %d objects, for %v at most", c.ledger.unsettled(), c.config.patience)
+	c.log.Printf("no more changes: checking %d objects for the last time, for at most %v", c.ledger.unsettled(), c.config.patience)
 	stopWorking()
 	others.Wait()
 	if left != nil {
-		left = fmt.Errorf("-patience %v: was over before %d objects came to rest: %w", c.config.patience, c.ledger.unsettled(), left)
+		left = fmt.Errorf("-patience %v: ended before %d objects were settled: %w", c.config.patience, c.ledger.unsettled(), left)
 	}
 	return errors.Join(err, left)
 }
 
-// list queues all objects that there are, because nobody knows what happened before the
-// start, and again before the end. They come in the background: an object that somebody
-// changes meanwhile has the priority of the change, is moved forward, and comes once.
+// list adds all objects to the queue, at the start and before the end, because
+// earlier events are unknown. They have a low priority. An object that changes
+// meanwhile gets the priority of the change, moves forward, and runs once.
 func (c *controller) list(cause cause) error {
 	keys, err := c.state.keys()
 	for _, key := range keys {
@@ -126,7 +126,7 @@ func (c *controller) list(cause cause) error {
 	return err
 }
 
-// showProgress tells every second how it is going, until ctx ends.
+// showProgress logs the progress every second until ctx ends.
 func (c *controller) showProgress(ctx context.Context) {
 	for wait(ctx, time.Second) == nil {
 		now := c.queue.Snapshot(1)
@@ -134,7 +134,7 @@ func (c *controller) showProgress(ctx context.Context) {
 		for _, i := range now.Processing {
 			longest = fmt.Sprintf("%v for %v", i.Item, now.Time.Sub(i.Since).Round(time.Millisecond))
 		}
-		c.log.Printf("%d ready, %d waiting, %d in processing, the longest is %s",
+		c.log.Printf("%d ready, %d delayed, %d in flight, the longest is %s",
 			now.Stats.Ready, now.Stats.Waiting, now.Stats.Processing, longest)
 	}
 }

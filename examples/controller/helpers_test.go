@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whole runs are in bubbles of testing/synctest: nobody waits for the seconds of a run, and
-// delays do not depend on the machine.
+// Whole runs are in bubbles of testing/synctest, so that tests do not take the
+// seconds of a run, and delays do not depend on the machine.
 
-// small are flags for a run of few objects.
+// small has flags for a run of few objects.
 var small = []string{"-objects", "10", "-tenants", "2", "-flood", "200", "-workers", "4", "-duration", "1s"}
 
-// outcome is what a run of the program left behind.
+// outcome is the result of a run.
 type outcome struct {
 	code           int
 	stdout, stderr string
-	controller     *controller // nil after a run of the program as a whole
+	controller     *controller // nil after a run of the whole program
 }
 
 // row returns the value of the report's row of that name.
@@ -39,7 +39,7 @@ func (o outcome) row(t *testing.T, name string) string {
 	return ""
 }
 
-// runWhole runs the program, and calls during beside it.
+// runWhole runs the program, and calls during concurrently.
 func runWhole(t *testing.T, during func(interrupt func()), arguments ...string) (o outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,13 +49,13 @@ func runWhole(t *testing.T, during func(interrupt func()), arguments ...string) 
 		}
 		var stdout, stderr bytes.Buffer
 		o.code = run(arguments, signals, &stdout, &stderr)
-		synctest.Wait() // the queue tells of what hangs in a goroutine that no run waits for
+		synctest.Wait() // the queue calls OnStuck in a goroutine for which no run waits
 		o.stdout, o.stderr = stdout.String(), stderr.String()
 	})
 	return o
 }
 
-// runWith runs a controller that prepare may change before.
+// runWith runs a controller that prepare may change first.
 func runWith(t *testing.T, prepare func(*controller), arguments ...string) (o outcome) {
 	t.Helper()
 	path := newDatabase(t)
@@ -67,7 +67,7 @@ func runWith(t *testing.T, prepare func(*controller), arguments ...string) (o ou
 		require.NoError(t, err)
 		prepare(o.controller)
 		o.code = o.controller.run(t.Context(), &stdout)
-		synctest.Wait() // the queue tells of what hangs in a goroutine that no run waits for
+		synctest.Wait() // the queue calls OnStuck in a goroutine for which no run waits
 		o.stdout, o.stderr = stdout.String(), stderr.String()
 	})
 	return o
@@ -83,7 +83,7 @@ func reopen(t *testing.T, path string) *sql.DB {
 	return state.database
 }
 
-// number returns the one number that a query finds.
+// number returns the single number of a query.
 func number(t *testing.T, database *sql.DB, query string) (n int) {
 	t.Helper()
 	require.NoError(t, database.QueryRow(query).Scan(&n))

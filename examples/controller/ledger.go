@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// A cause is why an object is to be reconciled.
+// A cause is the reason why an object must be reconciled.
 type cause int
 
 const (
 	inInitialList cause = iota
 	inLastList
-	flooding      // a change by the tenant that floods
-	besideList    // a change by another, while others of the initial list are under way
-	besideFlood   // while something that the flood changed is under way
+	flooding      // a change of the tenant that floods
+	besideList    // a change of another, while others of the initial list are unsettled
+	besideFlood   // while changes of the flood are unsettled
 	besideNothing // otherwise
 	numberOfCauses
 )
 
-// A demand asks for an object to be reconciled. The zero demand does not.
+// A demand requests that an object is reconciled. The zero demand requests
+// nothing.
 type demand struct {
 	cause cause
 	since time.Time
@@ -27,7 +28,7 @@ type demand struct {
 func (d demand) open() bool   { return !d.since.IsZero() }
 func (d demand) change() bool { return d.open() && d.cause > inLastList }
 
-// and returns the older of two demands, but a change in preference to a list.
+// and returns the older of two demands. A change takes precedence over a list.
 func (d demand) and(later demand) demand {
 	if !d.open() || later.change() && !d.change() {
 		return later
@@ -35,30 +36,30 @@ func (d demand) and(later demand) demand {
 	return d
 }
 
-// An entry is what the ledger knows of an object.
+// An entry is what the ledger knows about an object.
 type entry struct {
-	fresh   demand // what has been asked since the last turn began
-	asked   int    // how often
-	begun   demand // what the turn under way serves, or those that failed have not served
-	working bool   // a worker has it
+	fresh   demand // the requests since the last turn began
+	asked   int    // their number
+	begun   demand // the requests that the current turn serves, or that failed turns have not served
+	working bool   // a worker has the object
 }
 
-// A tally counts what happened to the objects of a tenant.
+// A tally counts the events of the objects of a tenant.
 type tally struct {
-	changes, reconciles, merged, retries, refused, exhausted int
-	delays                                                   *delays
+	changes, reconciles, deduplicated, retries, refused, exhausted int
+	delays                                                         *delays
 }
 
-// A ledger knows which objects are not as they are desired, and since when, for the report
-// and for the end of the work. Nothing is decided by it: the reconciler has the database for
-// that. It is safe for concurrent use.
+// A ledger knows the objects that are not in their desired state, and since
+// when, for the report and for the end of the run. It decides nothing: the
+// reconciler reads the database. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
 	entries  map[Key]*entry
 	tallies  map[string]*tally
 	delays   [numberOfCauses]*delays
-	open     [numberOfCauses]int // objects with such a demand
-	overlaps int                 // turns that began beside another of the same object
+	open     [numberOfCauses]int // the number of objects with such a demand
+	overlaps int                 // turns that began during another of the same object
 }
 
 func newLedger() *ledger {
@@ -69,7 +70,7 @@ func newLedger() *ledger {
 	return l
 }
 
-// update changes the entry of an object, and what depends on it.
+// update changes the entry of an object and the counts.
 func (l *ledger) update(key Key, change func(*entry, *tally)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +92,8 @@ func (l *ledger) count(e *entry, by int) {
 	}
 }
 
-// unsettled returns how many objects have a demand that is neither served nor given up.
+// unsettled returns the number of objects with a demand that is neither served
+// nor discarded.
 func (l *ledger) unsettled() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +103,7 @@ func (l *ledger) unsettled() (n int) {
 	return n
 }
 
-// list notes that an object is in a list.
+// list records that an object is in a list.
 func (l *ledger) list(key Key, cause cause) {
 	l.update(key, func(e *entry, _ *tally) {
 		e.asked++
@@ -109,8 +111,8 @@ func (l *ledger) list(key Key, cause cause) {
 	})
 }
 
-// changed notes that somebody began to change an object at that time. It is to be called
-// when the change can be seen, and before its key is queued.
+// changed records a change of an object that began at a time. The caller calls
+// it after the change is visible, and before it adds the key.
 func (l *ledger) changed(key Key, since time.Time) {
 	l.update(key, func(e *entry, t *tally) {
 		t.changes++
@@ -132,22 +134,23 @@ func (l *ledger) situation(key Key) cause {
 	}
 }
 
-// begin notes the begin of a turn. It returns whether anybody asked for it, and what notes
-// its end.
+// begin records the start of a turn. It reports whether the turn was requested,
+// and returns a function that records its end.
 func (l *ledger) begin(key Key) (asked bool, end func()) {
 	l.update(key, func(e *entry, t *tally) {
 		if e.working {
 			l.overlaps++
 		}
 		t.reconciles++
-		t.merged += max(0, e.asked-1)
+		t.deduplicated += max(0, e.asked-1)
 		*e = entry{begun: e.begun.and(e.fresh), working: true}
 		asked = e.begun.open()
 	})
 	return asked, func() { l.update(key, func(e *entry, _ *tally) { e.working = false }) }
 }
 
-// converged notes that the object is as it was desired when the turn began, or later.
+// converged records that the object is in the state that was desired when the
+// turn began, or a later one.
 func (l *ledger) converged(key Key) {
 	l.update(key, func(e *entry, t *tally) {
 		if e.begun.open() {
@@ -160,13 +163,12 @@ func (l *ledger) converged(key Key) {
 	})
 }
 
-// retried notes that an attempt failed, and another one follows.
+// retried records that an attempt failed and another follows.
 func (l *ledger) retried(key Key) {
 	l.update(key, func(_ *entry, t *tally) { t.retries++ })
 }
 
-// givenUp notes that the object will not be tried again for what was asked before the turn
-// began.
+// givenUp records that the requests before the turn are discarded.
 func (l *ledger) givenUp(key Key, refused bool) {
 	l.update(key, func(e *entry, t *tally) {
 		if refused {

@@ -14,7 +14,7 @@ func (l *ledger) isAtRest() bool { return l.unsettled() == 0 }
 
 func (l *ledger) change(key Key) { l.changed(key, time.Now()) }
 
-func TestLedgerMergesWhatOneTurnServes(t *testing.T) {
+func TestLedgerCountsDeduplicatedChanges(t *testing.T) {
 	l := newLedger()
 	l.list(one, inInitialList)
 	l.change(one)
@@ -24,7 +24,7 @@ func TestLedgerMergesWhatOneTurnServes(t *testing.T) {
 	end()
 	asked, _ = l.begin(two)
 	require.False(t, asked)
-	require.Equal(t, 2, l.tallies["tenant-1"].merged)
+	require.Equal(t, 2, l.tallies["tenant-1"].deduplicated)
 	require.Equal(t, 2, l.tallies["tenant-1"].changes)
 	require.Equal(t, 2, l.tallies["tenant-1"].reconciles)
 }
@@ -38,7 +38,7 @@ func TestLedgerIsAtRestWhenAllIsServed(t *testing.T) {
 	l.converged(one)
 	require.False(t, l.isAtRest())
 	l.begin(two)
-	l.change(two) // while a worker has it
+	l.change(two) // during a turn
 	l.converged(two)
 	require.False(t, l.isAtRest(), "the change came after the turn began")
 	l.begin(two)
@@ -71,7 +71,7 @@ func TestLedgerMeasuresFromTheFirstChange(t *testing.T) {
 	})
 }
 
-func TestLedgerTellsCausesApart(t *testing.T) {
+func TestLedgerDistinguishesCauses(t *testing.T) {
 	l := newLedger()
 	flood := Key{floodingTenant, "x"}
 	require.Equal(t, besideNothing, l.situation(one))

@@ -12,16 +12,16 @@ import (
 	"github.com/shardq/shardq/examples/internal/monitor/monitortest"
 )
 
-// TestListenShowsWhatIsStuck: the page names the object whose call heeds no timeout, with the
-// worker that has it, and the metrics say how long that has been.
+// TestListenShowsWhatIsStuck checks that the page names the object whose call
+// ignores its timeout, and its worker, and that the metrics have the time.
 func TestListenShowsWhatIsStuck(t *testing.T) {
 	command, lines := program(t, io.Discard, "-objects", "10", "-tenants", "1", "-flood", "100", "-fail", "0",
 		"-duration", "1h", "-stuck", "1h", "-listen", "127.0.0.1:0")
 	url := ""
 	for url == "" && lines.Scan() {
-		_, url, _ = strings.Cut(lines.Text(), "to be seen at ")
+		_, url, _ = strings.Cut(lines.Text(), "live page at ")
 	}
-	await(t, lines, stuckObject.String()) // the hook has told of it
+	await(t, lines, stuckObject.String()) // the hook has logged it
 	page := monitortest.Get(t, url+"?format=text")
 	require.Regexp(t, `stuck: `+stuckObject.String()+` +[\d.]+ m?s +0 +[1-9]`, page)
 	require.Regexp(t, `shardq_oldest_processing_seconds\{name="controller"\} 0?[.1-9]`, monitortest.Get(t, url+"metrics"))

@@ -1,16 +1,19 @@
-// Command controller keeps the observed state of some thousand objects as it is desired,
-// by way of an API that is slow and fails. It is a reconciler such as those of Kubernetes,
-// small enough to be read at one sitting, and shows what each feature of the queue is for.
+// Command controller keeps the observed state of some thousand objects equal to
+// the desired state, through an API that is slow and fails. It is a reconciler
+// as in Kubernetes, short enough to read in one go, and shows the use of each
+// feature of the queue.
 //
 //	tenants --change--> desired (SQLite) --key--> queue --> workers --reconcile--> API --> observed (SQLite)
 //
-// It is level-triggered: what is queued is the key of an object, not what happened to it.
-// Whoever gets a key reads what is desired and what is observed at that moment, and makes
-// the one like the other. So any number of changes of an object, while it waits, are one
-// call of the API, and nothing is lost with the queue: a list of all objects brings it back.
+// The controller is level-triggered: the queue has the keys of objects, not
+// events. A worker reads the desired and the observed state of its object, and
+// makes them equal. Any number of changes of a waiting object therefore become
+// one API call. Nothing is lost with the queue, because a list of all objects
+// restores it.
 //
-// Read queue.go first, then reconcile.go and controller.go. At the end the program proves
-// that every object is as it is desired, or was refused for good. Run it with -h for its flags.
+// Read queue.go first, then reconcile.go and controller.go. At the end the
+// program proves that every object is in its desired state, or was refused for
+// good. Run it with -h for its flags.
 package main
 
 import (
@@ -27,9 +30,9 @@ import (
 
 // The exit codes.
 const (
-	exitProven   = 0   // all is as desired, or was refused, also after an interrupt
-	exitFailed   = 1   // something is not, or the patience was over before
-	exitUnusable = 2   // a flag or the database: nothing was done
+	exitProven   = 0   // every object is in its desired state or refused, also after an interrupt
+	exitFailed   = 1   // an object is not, or the patience ended
+	exitUnusable = 2   // a flag or the database is unusable: nothing was done
 	exitAborted  = 130 // a second interrupt
 )
 
@@ -39,8 +42,8 @@ func main() {
 	os.Exit(run(os.Args[1:], signals, os.Stdout, os.Stderr))
 }
 
-// run is the whole program: the report goes to stdout, all else to stderr. It returns the
-// exit code.
+// run is the whole program. The report goes to stdout, everything else to
+// stderr. It returns the exit code.
 func run(arguments []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
 	notices := log.New(stderr, "controller: ", 0)
 	config, err := parseFlags(arguments, stderr)
@@ -67,8 +70,9 @@ func run(arguments []string, signals <-chan os.Signal, stdout, stderr io.Writer)
 	return supervise(c, signals, stdout)
 }
 
-// supervise runs the controller. The first signal ends the changes, the second everything:
-// it leaves the controller's goroutines to the end of the process.
+// supervise runs the controller. The first signal ends the changes. The second
+// ends everything, and leaves the controller's goroutines to the end of the
+// process.
 func supervise(c *controller, signals <-chan os.Signal, stdout io.Writer) int {
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
@@ -78,7 +82,7 @@ func supervise(c *controller, signals <-chan os.Signal, stdout io.Writer) int {
 	case code := <-finished:
 		return code
 	case received := <-signals:
-		c.log.Printf("%v: no more changes; %d objects are waited for, for %v at most; once more stops at once",
+		c.log.Printf("%v: no more changes; waiting for %d objects, for at most %v; another signal stops at once",
 			received, c.ledger.unsettled(), c.config.patience)
 		interrupt()
 	}

@@ -14,7 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be the program, for tests that need a process of their own.
+// TestMain lets the test binary act as the program, for tests that need a child
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONTROLLER_RUN_MAIN") != "" {
 		main()
@@ -22,8 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program starts the program in a process of its own, and returns the lines of its stderr.
-// Interrupts are ignored when it begins, as in what a script starts in the background.
+// program starts the program in a child process, and returns the lines of its
+// stderr. It starts with interrupts ignored, as a background job of a script
+// does.
 func program(t *testing.T, stdout io.Writer, arguments ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
@@ -56,7 +58,7 @@ func TestSignalEndsTheChangesAndDrains(t *testing.T) {
 			command, lines := program(t, &stdout, "-objects", "10", "-duration", "1h", "-fail", "0")
 			await(t, lines, "tenants change theirs")
 			require.NoError(t, command.Process.Signal(signal))
-			await(t, lines, "once more stops at once")
+			await(t, lines, "another signal stops at once")
 			for lines.Scan() {
 			}
 			require.NoError(t, command.Wait(), "exit code 0")
@@ -65,14 +67,14 @@ func TestSignalEndsTheChangesAndDrains(t *testing.T) {
 	}
 }
 
-// stopAtOnce runs the program, interrupts it twice, and sees how it ends.
+// stopAtOnce runs the program, interrupts it twice, and checks how it ends.
 func stopAtOnce(t *testing.T, arguments ...string) {
 	t.Helper()
 	var stdout bytes.Buffer
 	command, lines := program(t, &stdout, append(arguments, "-objects", "10", "-duration", "1h", "-patience", "1h", "-fail", "1")...)
 	await(t, lines, "tenants change theirs")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
-	await(t, lines, "objects are waited for, for 1h0m0s at most; once more stops at once")
+	await(t, lines, "objects, for at most 1h0m0s; another signal stops at once")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
 	await(t, lines, "again: stopped at once")
 	for lines.Scan() {
@@ -92,7 +94,7 @@ func TestSecondSignalLeavesNoTemporaryFiles(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// What a run that was cut off leaves is taken up by the next one.
+// The next run continues a run that was cut off.
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	path := newDatabase(t)
 	stopAtOnce(t, "-workers", "1", "-db", path)

@@ -2,16 +2,15 @@ package main
 
 import "fmt"
 
-// A proof compares what is observed with what is desired.
+// A proof compares the observed state with the desired state.
 type proof struct {
 	objects int
-	refused int    // are not as desired: the API refused what is desired for good
-	astray  int    // are not as desired, and nobody said why
-	example string // of those
+	refused int    // the number of objects whose desired state the API refused for good
+	astray  int    // the number of other objects not in their desired state
+	example string // one of those
 }
 
-// prove reads everything through a new connection, as any program that opens the database
-// would find it.
+// prove reads everything through a new connection, as another program would.
 func prove(path string) (p proof, err error) {
 	state, err := openState(path)
 	if err != nil {
@@ -24,7 +23,7 @@ func prove(path string) (p proof, err error) {
 			format('is %s, generation %d, and not %s, generation %d', o.spec, o.generation, d.spec, d.generation)
 		FROM desired d
 		FULL JOIN observed o ON o.tenant = d.tenant AND o.name = d.name
-		LEFT JOIN given_up g ON g.tenant = d.tenant AND g.name = d.name AND g.generation = d.generation`)
+		LEFT JOIN discarded g ON g.tenant = d.tenant AND g.name = d.name AND g.generation = d.generation`)
 	if err != nil {
 		return p, err
 	}
@@ -50,14 +49,14 @@ func prove(path string) (p proof, err error) {
 	return p, rows.Err()
 }
 
-// verdict returns nil if all the objects that were ever listed are as they are desired, or
-// refused.
+// verdict returns nil if all objects that were ever listed are in their desired
+// state, or refused.
 func (p proof) verdict(listed int) error {
 	if p.objects < listed {
 		return fmt.Errorf("%d objects were listed, and the database has %d", listed, p.objects)
 	}
 	if p.astray > 0 {
-		return fmt.Errorf("%d of %d objects are not as they are desired, such as: %s", p.astray, p.objects, p.example)
+		return fmt.Errorf("%d of %d objects are not in their desired state, such as: %s", p.astray, p.objects, p.example)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An API that acknowledges what it does not do is found out.
+// The proof finds an API that acknowledges writes without making them.
 func TestProofFindsAnAPIThatLies(t *testing.T) {
 	victim := Key{"tenant-1", "object-7"}
 	for name, lie := range map[string]func(c *controller, now version) error{
@@ -35,12 +35,13 @@ func TestProofFindsAnAPIThatLies(t *testing.T) {
 			}, append(small, "-fail", "0")...)
 			require.Equal(t, exitFailed, result.code)
 			require.Equal(t, "NOT PROVEN", result.row(t, "proof"))
-			require.Regexp(t, "of 12[01] objects are not as they are desired, such as: (tenant-1/object-7|nobody/x) is", result.stderr)
+			require.Regexp(t, "of 12[01] objects are not in their desired state, such as: (tenant-1/object-7|nobody/x) is", result.stderr)
 		})
 	}
 }
 
-// A write that was acknowledged and lost is found by a resync, long before the last list.
+// A resync finds a write that was acknowledged and lost, long before the last
+// list.
 func TestResyncFindsALostWrite(t *testing.T) {
 	var repaired atomic.Int64
 	victim := Key{"flood", "object-7"}
@@ -65,14 +66,14 @@ func TestProofReadsTheDatabaseItself(t *testing.T) {
 	path := newDatabase(t)
 	require.Equal(t, exitProven, runWhole(t, nil, append(small, "-seed", "2", "-db", path)...).code)
 	for change, want := range map[string]string{
-		"UPDATE observed SET spec = 'x' WHERE tenant = 'tenant-1' AND name = 'object-1'":                 "1 of 120 objects are not as they are desired, such as: tenant-1/object-1 is x,",
+		"UPDATE observed SET spec = 'x' WHERE tenant = 'tenant-1' AND name = 'object-1'":                 "1 of 120 objects are not in their desired state, such as: tenant-1/object-1 is x,",
 		"UPDATE desired SET generation = generation + 1 WHERE tenant = 'tenant-1' AND name = 'object-1'": "1 of 120 objects",
 		"DELETE FROM observed WHERE tenant = 'flood' AND name = 'object-1'":                              "1 of 120 objects",
 		"INSERT INTO observed VALUES ('nobody', 'x', '', 1)":                                             "1 of 121 objects",
-		"UPDATE given_up SET generation = generation - 1":                                                "of 120 objects",
+		"UPDATE discarded SET generation = generation - 1":                                               "of 120 objects",
 		"DELETE FROM desired; DELETE FROM observed":                                                      "120 objects were listed, and the database has 0",
-		"INSERT INTO given_up VALUES ('nobody', 'x', 1, '')":                                             "",
-		"UPDATE given_up SET reason = 'another'":                                                         "",
+		"INSERT INTO discarded VALUES ('nobody', 'x', 1, '')":                                            "",
+		"UPDATE discarded SET reason = 'another'":                                                        "",
 	} {
 		t.Run(change, func(t *testing.T) {
 			changed := newDatabase(t)

@@ -8,55 +8,60 @@ import (
 )
 
 const (
-	// An attempt that failed is followed by another after firstRetry, then after twice
-	// that, and so on up to lastRetry.
+	// A failed attempt is followed by another after firstRetry, then after
+	// twice that, and so on up to lastRetry.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
 
-	// maxAttempts is how often an object is tried before it is given up until its next
-	// change. With one failure in twenty that happens to nobody.
+	// maxAttempts is the number of attempts after which an object is discarded
+	// until its next change. With one failure in twenty that never happens.
 	maxAttempts = 8
 
-	// attemptTimeout ends a call that hangs, which would cost a worker for ever.
+	// attemptTimeout ends a call that hangs, which would otherwise occupy a
+	// worker forever.
 	attemptTimeout = 250 * time.Millisecond
 
-	// stuckAfter is when somebody is told of it: long before the timeout, and long after
-	// any call that is only slow.
+	// stuckAfter is the time after which the queue calls OnStuck: long before
+	// the timeout, and long after any slow call.
 	stuckAfter = 100 * time.Millisecond
 )
 
-// background is the priority of what nobody waits for: the list of all objects. A live
-// change, which somebody looks at just now, has the priority 0.
+// background is the priority of the list of all objects, which is not urgent. A
+// live change has priority 0.
 const background = -100
 
-// queueOptions is where each feature of the queue is chosen.
+// queueOptions configures each feature of the queue.
 func (c *controller) queueOptions() shardq.Options[Key] {
 	options := shardq.Options[Key]{
 		Name:        "controller",
 		RateLimiter: limiter.NewExponential[Key](firstRetry, lastRetry),
-		// Priorities are strict, and changes that never end would keep the list waiting
-		// for ever. So one in 16 Gets goes to what has waited longest below.
+		// Priorities are strict, so that endless changes would keep the list
+		// waiting forever. One in 16 Gets therefore serves the lower priority
+		// that has waited longest.
 		LowerLevelEvery: 16,
-		// Which object hangs, and in which call? Without a name all one sees is a worker
-		// less. OnStuck implies ages, by which the progress names the slowest, too.
+		// OnStuck names the object that hangs. Without it, there is only one
+		// worker less. OnStuck implies ages, which the progress uses to name
+		// the slowest.
 		StuckAfter: stuckAfter,
 		OnStuck:    c.reconciler.stuck,
-		// What is counted and measured is for those who look: see -listen.
+		// Metrics are only read with -listen.
 		Metrics: c.config.listen != "",
 	}
 	if !c.config.noGroups {
-		// Each tenant has its turn, however much another has in the queue, and always
-		// finds some workers that are not busy with, or stuck in, another's objects.
+		// Each tenant has its turn, however many items another has in the
+		// queue. It always finds some workers that are not busy with, or stuck
+		// in, the objects of another.
 		options.Group = func(key Key) string { return key.Tenant }
 		options.GroupLimit = c.config.tenantLimit()
 	}
 	return options
 }
 
-// tenantLimit is how many workers one tenant may have at once: three of four.
+// tenantLimit returns the number of workers that one tenant may have at once:
+// three of four.
 func (c config) tenantLimit() int { return max(1, c.workers*3/4) }
 
-// workerOptions is the loop around the reconciler.
+// workerOptions configures the workers that call the reconciler.
 func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
 	return shardq.WorkerOptions[Key]{
 		Workers:     c.config.workers,
@@ -65,17 +70,18 @@ func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
 		MaxAttempts: maxAttempts,
 		OnError:     c.reconciler.failed,
 		OnGiveUp:    c.reconciler.giveUp,
-		// What is ready when the work ends is looked at, and what waits, at once: a resync,
-		// or what has failed. What fails from then on is retried until the patience is over:
-		// an API that is down may stay so, and the list of the next start stands for the rest.
+		// At the end of the work, the drain processes ready and delayed items
+		// at once: resyncs and retries. Later failures are retried until the
+		// patience ends, because an API that is down may stay down. The list of
+		// the next start restores the rest.
 		Drain:        &shardq.DrainOptions{Waiting: shardq.RunWaiting},
-		DrainTimeout: max(c.config.patience, 1), // 0 would be without end
-		// A goroutine profile tells then which worker is where.
+		DrainTimeout: max(c.config.patience, 1), // 0 would mean no timeout
+		// A goroutine profile then names the workers.
 		Labels: c.config.listen != "",
 	}
 }
 
-// listPriority is the priority of the list of all objects.
+// listPriority returns the priority of the list of all objects.
 func (c config) listPriority() int {
 	if c.noPriorities {
 		return 0

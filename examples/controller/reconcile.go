@@ -10,11 +10,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// resyncEvery is how long a settled object goes unobserved. Nobody tells the controller of
-// a write that the API has lost, so it looks for itself.
+// resyncEvery is the interval at which a settled object is checked. The
+// controller is not notified of a write that the API has lost.
 const resyncEvery = 3 * time.Second
 
-// A reconciler makes single objects as they are desired.
+// A reconciler reconciles single objects.
 type reconciler struct {
 	state  *state
 	api    *api
@@ -26,10 +26,10 @@ type reconciler struct {
 	throttlings, repairs, panics, hangs, exhausted atomic.Int64
 }
 
-// reconcile looks at one object and does what is needed: no more than that, however many
-// changes there were, and nothing at all if there is no difference. Any number of turns are
-// as good as one. The queue never gives a key to two workers at once, so the read, the
-// comparison and the call need no lock and no transaction around them; the ledger checks it.
+// reconcile reads one object, and makes one API call if its states differ,
+// however many changes there were. It is idempotent. The queue never gives a
+// key to two workers at once, so that reading, comparing and calling need no
+// lock and no transaction. The ledger checks that.
 func (r *reconciler) reconcile(ctx context.Context, key Key) error {
 	asked, end := r.ledger.begin(key)
 	defer end() // also if the API panics
@@ -42,7 +42,7 @@ func (r *reconciler) reconcile(ctx context.Context, key Key) error {
 			return r.verdict(err)
 		}
 		if !asked {
-			r.repairs.Add(1) // only a resync comes unasked
+			r.repairs.Add(1) // only a resync comes without a request
 		}
 	}
 	r.ledger.converged(key)
@@ -52,49 +52,51 @@ func (r *reconciler) reconcile(ctx context.Context, key Key) error {
 	return shardq.RequeueAfter(resyncEvery)
 }
 
-// verdict says what an error of the API's means for the object.
+// verdict converts an error of the API into the result of the handler.
 func (r *reconciler) verdict(err error) error {
 	if throttled, ok := errors.AsType[throttled](err); ok {
-		// The object is not to blame: that is no failed attempt, and the API knows
-		// better than a back-off when there will be room.
+		// The object is not to blame. This is no failed attempt, and the API
+		// knows better than a backoff when there will be room.
 		r.throttlings.Add(1)
 		return shardq.RequeueAfter(throttled.retryAfter)
 	}
 	if _, ok := errors.AsType[*refusal](err); ok {
-		return shardq.Permanent(err) // the same spec would be refused for ever
+		return shardq.Permanent(err) // the same spec would always be refused
 	}
 	return err
 }
 
-// failed is told of each failed attempt. A panic is one of them: it has cost neither the
-// program nor the worker.
+// failed is the OnError hook. A panic is a failed attempt, too: it ends neither
+// the program nor the worker.
 func (r *reconciler) failed(f shardq.Failure[Key]) {
 	if !f.Final {
 		r.ledger.retried(f.Item)
 	}
 	if panicked, ok := errors.AsType[*shardq.PanicError](f.Err); ok {
-		r.tellOnce(&r.panics, "%v: attempt %d panicked: %v", f.Item, f.Attempt, panicked.Value) // its Stack says where
+		r.logFirst(&r.panics, "%v: attempt %d panicked: %v", f.Item, f.Attempt, panicked.Value) // its Stack says where
 	}
 }
 
-// giveUp is told of what will not be tried again until it is changed: the dead letters.
+// giveUp is the OnGiveUp hook: objects that are discarded until their next
+// change.
 func (r *reconciler) giveUp(f shardq.Failure[Key]) {
 	refusal, refused := errors.AsType[*refusal](f.Err)
 	if !refused {
-		r.tellOnce(&r.exhausted, "%v: given up after %d attempts: %.100v", f.Item, f.Attempt, f.Err)
+		r.logFirst(&r.exhausted, "%v: discarded after %d attempts: %.100v", f.Item, f.Attempt, f.Err)
 	} else if err := r.state.giveUp(f.Item, refusal); err != nil {
-		r.log.Printf("%v: was refused, and that cannot be noted: %v", f.Item, err)
+		r.log.Printf("%v: was refused, and that cannot be recorded: %v", f.Item, err)
 	}
 	r.ledger.givenUp(f.Item, refused)
 }
 
-// stuck is told of each object that has been at work for too long.
+// stuck is the OnStuck hook.
 func (r *reconciler) stuck(i shardq.ItemInfo[Key]) {
-	r.tellOnce(&r.hangs, "%v: attempt %d hangs for %v by now", i.Item, i.Attempts+1, stuckAfter)
+	r.logFirst(&r.hangs, "%v: attempt %d hangs for %v by now", i.Item, i.Attempts+1, stuckAfter)
 }
 
-// tellOnce counts incidents of a kind, and tells of the first: there can be thousands.
-func (r *reconciler) tellOnce(incidents *atomic.Int64, format string, arguments ...any) {
+// logFirst counts incidents of a kind, and logs the first, because there may be
+// thousands.
+func (r *reconciler) logFirst(incidents *atomic.Int64, format string, arguments ...any) {
 	if incidents.Add(1) == 1 {
 		r.log.Printf(format, arguments...)
 	}

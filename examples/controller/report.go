@@ -13,12 +13,12 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A report is what a run has come to.
+// A report is the result of a run.
 type report struct {
 	controller *controller
 	elapsed    time.Duration
 	proof      proof
-	failure    error // of the database, or of the drain
+	failure    error // of the database or of the drain
 }
 
 // conclude prints the report and the verdict, and returns the exit code.
@@ -53,16 +53,16 @@ func (r report) print(stdout io.Writer, verdict error) error {
 
 func (r report) printTenants(table io.Writer) {
 	tallies := r.controller.ledger.tallies
-	fmt.Fprintln(table, "tenant\tchanges\treconciles\tmerged\tretries\trefused\tgiven up\tdelay p50\tp99\tmax\t")
+	fmt.Fprintln(table, "tenant\tchanges\treconciles\tdeduplicated\tretries\trefused\tdiscarded\tdelay p50\tp99\tmax\t")
 	for _, name := range slices.Sorted(maps.Keys(tallies)) {
 		t := tallies[name]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, count(t.changes), count(t.reconciles),
-			count(t.merged), count(t.retries), count(t.refused), count(t.exhausted), t.delays)
+			count(t.deduplicated), count(t.retries), count(t.refused), count(t.exhausted), t.delays)
 	}
 	fmt.Fprintln(table)
 }
 
-// printCauses shows what priorities and groups are for.
+// printCauses prints the delays that priorities and groups affect.
 func (r report) printCauses(table io.Writer) {
 	fmt.Fprintln(table, "delay until converged\tof\tp50\tp99\tmax\t")
 	for cause, name := range [numberOfCauses]string{
@@ -82,14 +82,14 @@ func (r report) printCauses(table io.Writer) {
 
 func (r report) printFacts(table io.Writer, verdict error) {
 	reconciler, queue := r.controller.reconciler, r.controller.queue.Stats()
-	proven := "every object is as it is desired, or was refused"
+	proven := "every object is in its desired state, or was refused"
 	if verdict != nil {
 		proven = "NOT PROVEN"
 	}
 	for _, row := range [][2]string{
 		{"adds", count(queue.Added + queue.Merged)},
-		{"merged in the queue", count(queue.Merged)},
-		{"told to come later", count(reconciler.throttlings.Load())},
+		{"deduplicated adds", count(queue.Merged)},
+		{"asked to come later", count(reconciler.throttlings.Load())},
 		{"panics", count(reconciler.panics.Load())},
 		{"hung for " + stuckAfter.String(), count(reconciler.hangs.Load())},
 		{"lost and found", count(reconciler.repairs.Load())},
@@ -104,13 +104,14 @@ func (r report) printFacts(table io.Writer, verdict error) {
 
 func count[N int | int64 | uint64](n N) string { return humanize.Comma(int64(n)) }
 
-// delays are a distribution of times. They are the ledger's, and not safe for concurrent use.
+// delays are a distribution of times. They belong to the ledger, and are not
+// safe for concurrent use.
 type delays struct {
 	histogram *hdrhistogram.Histogram
 	longest   time.Duration
 }
 
-// maxDelay is the longest delay that is told from longer ones.
+// maxDelay is the longest delay that the histogram distinguishes.
 const maxDelay = time.Hour
 
 func newDelays() *delays {
@@ -119,10 +120,11 @@ func newDelays() *delays {
 
 func (d *delays) record(delay time.Duration) {
 	d.longest = max(d.longest, delay)
-	_ = d.histogram.RecordValue(min(delay, maxDelay).Microseconds()) // within its range
+	_ = d.histogram.RecordValue(min(delay, maxDelay).Microseconds()) // cannot fail: it is in range
 }
 
-// String has three cells of a table: the median, the 99th percentile, and the longest.
+// String returns three cells of a table: the median, the 99th percentile, and
+// the longest.
 func (d *delays) String() string {
 	if d.histogram.TotalCount() == 0 {
 		return "–\t–\t–"
@@ -130,7 +132,8 @@ func (d *delays) String() string {
 	return d.at(50) + "\t" + d.at(99) + "\t" + milliseconds(d.longest)
 }
 
-// at is a percentile. The histogram rounds up, but not beyond the longest.
+// at returns a percentile. The histogram rounds up, but at does not exceed the
+// longest.
 func (d *delays) at(percentile float64) string {
 	return milliseconds(min(d.longest, time.Duration(d.histogram.ValueAtPercentile(percentile))*time.Microsecond))
 }

@@ -19,10 +19,10 @@ const (
 	asDesired = `SELECT count(*) FROM desired d JOIN observed o
 		ON d.tenant = o.tenant AND d.name = o.name AND d.spec = o.spec AND d.generation = o.generation`
 	refusable = "SELECT count(*) FROM desired WHERE spec = 'replicas=99'"
-	refused   = refusable + " AND (tenant, name, generation) IN (SELECT tenant, name, generation FROM given_up)"
+	refused   = refusable + " AND (tenant, name, generation) IN (SELECT tenant, name, generation FROM discarded)"
 )
 
-func TestRunBringsEveryObjectToItsEnd(t *testing.T) {
+func TestRunSettlesEveryObject(t *testing.T) {
 	for _, flags := range [][]string{
 		nil,
 		{"-no-priorities"},
@@ -39,8 +39,8 @@ func TestRunBringsEveryObjectToItsEnd(t *testing.T) {
 			path := newDatabase(t)
 			result := runWhole(t, nil, append(append(small[:len(small):len(small)], flags...), "-db", path)...)
 			require.Equal(t, exitProven, result.code, result.stderr)
-			require.Equal(t, "every object is as it is desired, or was refused", result.row(t, "proof"))
-			require.NotContains(t, result.stderr, "given up", "what a drain drops was settled before")
+			require.Equal(t, "every object is in its desired state, or was refused", result.row(t, "proof"))
+			require.NotContains(t, result.stderr, "discarded after", "what a drain drops was settled before")
 			database := reopen(t, path)
 			objects := number(t, database, "SELECT count(*) FROM desired")
 			require.NotZero(t, objects)
@@ -68,7 +68,7 @@ func TestRunRefusesWhatTheAPIRefuses(t *testing.T) {
 func TestRunMeetsEachKindOfFailure(t *testing.T) {
 	result := runWhole(t, nil, append(small, "-fail", "0.3")...)
 	require.Equal(t, exitProven, result.code, result.stderr)
-	for _, kind := range []string{"told to come later", "panics", "hung for 100ms", "merged in the queue"} {
+	for _, kind := range []string{"asked to come later", "panics", "hung for 100ms", "deduplicated adds"} {
 		require.NotEqual(t, "0", result.row(t, kind), kind)
 	}
 	require.Equal(t, "0", result.row(t, "two workers at once"))
@@ -76,27 +76,28 @@ func TestRunMeetsEachKindOfFailure(t *testing.T) {
 	require.Regexp(t, `/object-\d+: attempt \d hangs for 100ms by now`, result.stderr)
 }
 
-func TestRunGivesUpWhatFailsForEver(t *testing.T) {
+func TestRunDiscardsWhatAlwaysFails(t *testing.T) {
 	result := runWhole(t, nil, append(small, "-objects", "2", "-flood", "0", "-duration", "100ms", "-fail", "1")...)
 	require.Equal(t, exitFailed, result.code)
 	require.Equal(t, "NOT PROVEN", result.row(t, "proof"))
-	require.Contains(t, result.stderr, "given up after 8 attempts")
-	require.Contains(t, result.stderr, "objects are not as they are desired")
+	require.Contains(t, result.stderr, "discarded after 8 attempts")
+	require.Contains(t, result.stderr, "objects are not in their desired state")
 }
 
-// An API that is down may stay so: the end has a bound.
-func TestRunHasAnEndWhenItsPatienceIsOver(t *testing.T) {
+// An API that is down may stay down: the drain is limited.
+func TestRunEndsWithItsPatience(t *testing.T) {
 	result := runWhole(t, nil, "-objects", "20", "-duration", "1s", "-patience", "2s", "-fail", "1")
 	require.Equal(t, exitFailed, result.code)
-	require.Regexp(t, `-patience 2s: was over before \d+ objects came to rest`, result.stderr)
-	require.Regexp(t, `\d+ of 280 objects are not as they are desired`, result.stderr)
+	require.Regexp(t, `-patience 2s: ended before \d+ objects were settled`, result.stderr)
+	require.Regexp(t, `\d+ of 280 objects are not in their desired state`, result.stderr)
 	took, err := time.ParseDuration(result.row(t, "time"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, took, 3*time.Second)
 	require.LessOrEqual(t, took, 4*time.Second+attemptTimeout)
 }
 
-// The end does not have to wait for resyncs that come faster than they can be done.
+// The end does not wait for resyncs that come faster than they can be
+// processed.
 func TestRunHasNoResyncsAfterTheChanges(t *testing.T) {
 	const objects, times = 10, int(3 * resyncEvery / retryAfter)
 	calls := 0
@@ -115,15 +116,14 @@ func TestRunHasNoResyncsAfterTheChanges(t *testing.T) {
 	require.LessOrEqual(t, result.controller.ledger.tallies[floodingTenant].reconciles-times, 2*objects, "of the two lists")
 }
 
-func TestReportLeavesOutWhatDidNotHappen(t *testing.T) {
+func TestReportOmitsEmptyRows(t *testing.T) {
 	result := runWhole(t, nil, append(small, "-flood", "0")...)
 	require.Contains(t, result.stdout, "changes of others beside the initial list")
 	require.NotContains(t, result.stdout, "beside the flood")
 	require.NotContains(t, result.stdout, "tenant that floods")
 }
 
-// What somebody wants now goes before what is only looked at: without priorities it waits
-// for the list.
+// A change goes before the list: without priorities it waits for the list.
 func TestRunPrefersChangesToTheList(t *testing.T) {
 	median := func(flags ...string) time.Duration {
 		result := runWith(t, func(*controller) {}, append(flags, "-objects", "50", "-workers", "4", "-fail", "0", "-flood", "0", "-duration", "1s")...)
@@ -137,8 +137,8 @@ func TestRunPrefersChangesToTheList(t *testing.T) {
 	require.Greater(t, without, 25*latency)
 }
 
-// What a tenant changes while another floods takes as long as at other times: without groups
-// it waits for the flood.
+// The changes of a tenant take as long during a flood as at other times:
+// without groups they wait for the flood.
 func TestRunKeepsTheFloodFromTheOthers(t *testing.T) {
 	median := func(flags ...string) time.Duration {
 		result := runWith(t, func(*controller) {}, append(flags, "-objects", "50", "-workers", "4", "-fail", "0", "-flood", "2000", "-duration", "4s")...)
@@ -152,7 +152,8 @@ func TestRunKeepsTheFloodFromTheOthers(t *testing.T) {
 	require.Greater(t, without, 25*latency)
 }
 
-// However many objects of a tenant are ready, some workers are left to the others.
+// However many objects of a tenant are ready, some workers remain for the
+// others.
 func TestRunLimitsTheWorkersOfATenant(t *testing.T) {
 	var mu sync.Mutex
 	at, most := 0, 0
@@ -177,8 +178,8 @@ func TestRunLimitsTheWorkersOfATenant(t *testing.T) {
 	require.Equal(t, result.controller.config.tenantLimit(), most)
 }
 
-// More changes than there is time for do not keep the list waiting until they end. Without
-// groups, in which the list of each tenant has its turn anyway.
+// Endless changes do not keep the list waiting. The test has no groups, because
+// with them the list of each tenant has its turn anyway.
 func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 	const duration = time.Second
 	listed := 0
@@ -197,8 +198,8 @@ func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 	require.Less(t, listed, share*2, "without priorities it is nearly all of them")
 }
 
-// To be told to come later is no failure, however often.
-func TestRunComesLaterWhenItIsTold(t *testing.T) {
+// A call that is asked to come later has not failed, however often.
+func TestRunComesLaterWhenAsked(t *testing.T) {
 	const times = 2 * maxAttempts
 	victim, calls := Key{"flood", "object-7"}, []time.Time{}
 	result := runWith(t, func(c *controller) {
@@ -214,7 +215,7 @@ func TestRunComesLaterWhenItIsTold(t *testing.T) {
 		}
 	}, "-objects", "1", "-tenants", "0", "-flood", "0", "-fail", "0")
 	require.Equal(t, exitProven, result.code, result.stderr)
-	require.Equal(t, strconv.Itoa(times), result.row(t, "told to come later"))
+	require.Equal(t, strconv.Itoa(times), result.row(t, "asked to come later"))
 	for i, call := range calls[1:] {
 		require.InDelta(t, retryAfter, call.Sub(calls[i]), float64(2*latency))
 	}
@@ -225,7 +226,7 @@ func TestRunEndsEarlyWhenInterrupted(t *testing.T) {
 	require.Equal(t, exitProven, result.code, result.stderr)
 	took, err := time.ParseDuration(result.row(t, "time"))
 	require.NoError(t, err)
-	require.Less(t, took, resyncEvery, "nobody waits for the resyncs")
+	require.Less(t, took, resyncEvery, "the drain does not wait for resyncs")
 }
 
 func TestRunInterruptedBeforeItBegins(t *testing.T) {
@@ -238,8 +239,8 @@ func TestRunInterruptedBeforeItBegins(t *testing.T) {
 	require.Equal(t, 14, number(t, database, asDesired)+number(t, database, refused))
 }
 
-// A controller remembers nothing but the database: what a run leaves undone, the list of the
-// next one finds.
+// A controller keeps nothing but the database: the list of the next run finds
+// what a run leaves.
 func TestRunGoesOnWithADatabase(t *testing.T) {
 	path := newDatabase(t)
 	first := runWhole(t, nil, append(small, "-objects", "2", "-flood", "0", "-duration", "0", "-fail", "1", "-db", path)...)
@@ -250,7 +251,7 @@ func TestRunGoesOnWithADatabase(t *testing.T) {
 	require.Contains(t, second.row(t, "objects"), "26,", "one more tenant than in the first run")
 }
 
-func TestRunTellsWhenTheDatabaseFails(t *testing.T) {
+func TestRunReportsAFailingDatabase(t *testing.T) {
 	for _, change := range []string{
 		"DROP TABLE observed",
 		"DROP TABLE desired",
@@ -278,7 +279,7 @@ func TestRunRefusesBadFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	require.NoError(t, os.WriteFile(file, []byte("no database"), 0o600))
 	foreign := map[string]string{}
-	for _, table := range []string{"desired", "observed", "given_up"} {
+	for _, table := range []string{"desired", "observed", "discarded"} {
 		foreign[table] = newDatabase(t)
 		_, err := reopen(t, foreign[table]).Exec(fmt.Sprintf("DROP TABLE %[1]s; CREATE TABLE %[1]s (something)", table))
 		require.NoError(t, err)
@@ -298,7 +299,7 @@ func TestRunRefusesBadFlags(t *testing.T) {
 		{[]string{"-db", file}, []string{"file is not a database"}},
 		{[]string{"-db", foreign["desired"]}, []string{"has 1 columns"}},
 		{[]string{"-db", foreign["observed"]}, []string{"no such column: o.tenant"}},
-		{[]string{"-db", foreign["given_up"]}, []string{"no such column: g.reason"}},
+		{[]string{"-db", foreign["discarded"]}, []string{"no such column: g.reason"}},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			result := runWhole(t, nil, c.flags...)

@@ -14,16 +14,17 @@ const (
 	// floodingTenant is the one that floods.
 	floodingTenant = "flood"
 
-	// changeEvery is how often each of the others changes an object.
+	// changeEvery is the interval at which each of the others changes an
+	// object.
 	changeEvery = 10 * time.Millisecond
 
-	// floodBatch is how many changes of the flood are one transaction.
+	// floodBatch is the number of changes of the flood in one transaction.
 	floodBatch = 100
 )
 
 func objectOf(tenant string, n int) Key { return Key{tenant, fmt.Sprintf("object-%d", n)} }
 
-// A tenant is a number: 0 is the one that floods.
+// tenant returns the n-th tenant. Number 0 is the one that floods.
 func (c config) tenant(n int) (name string, objects int, random *rand.Rand) {
 	random = rand.New(rand.NewPCG(c.seed, uint64(n)))
 	if n == 0 {
@@ -32,7 +33,7 @@ func (c config) tenant(n int) (name string, objects int, random *rand.Rand) {
 	return fmt.Sprintf("tenant-%d", n), c.objects, random
 }
 
-// createObjects makes all objects be desired, or those that the database does not have.
+// createObjects adds all objects that the database does not have.
 func (c *controller) createObjects() error {
 	for n := range c.config.tenants + 1 {
 		tenant, objects, random := c.config.tenant(n)
@@ -47,15 +48,15 @@ func (c *controller) createObjects() error {
 	return nil
 }
 
-// letTenantsWork has the tenants change their objects, side by side, for the duration, or
-// until ctx ends or the database fails.
+// letTenantsWork has the tenants change their objects concurrently for the
+// duration, or until ctx ends or the database fails.
 func (c *controller) letTenantsWork(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, c.config.duration)
 	defer stop()
 	all := c.config.tenants + 1
 	err := shardq.Parallelize(ctx, all, all, c.letTenantWork)
 	if err == ctx.Err() {
-		return nil // that is how it is to end
+		return nil // the normal end
 	}
 	return err
 }
@@ -82,9 +83,10 @@ func (c *controller) letTenantWork(ctx context.Context, n int) error {
 	return nil
 }
 
-// change makes the objects be desired otherwise, and then tells the queue. In this order:
-// whoever gets the key later sees the change. If the object is in the queue already, that
-// is all it takes; if a worker has it, it comes once more afterwards.
+// change changes the desired state of objects, and then adds their keys. In
+// this order, a worker that gets the key later sees the change. If the object
+// is in the queue already, that is enough. If a worker has it, it runs once
+// more afterwards.
 func (c *controller) change(keys []Key, random *rand.Rand) error {
 	since := time.Now()
 	if err := c.state.change(keys, func() string { return newSpec(random) }); err != nil {

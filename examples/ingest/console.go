@@ -14,14 +14,14 @@ import (
 	"golang.org/x/term"
 )
 
-// A console is where the program talks to its user while it works: a bar on a
-// terminal, lines otherwise. It is safe for concurrent use.
+// A console shows messages and progress to the user: a bar on a terminal, and
+// lines otherwise. It is safe for concurrent use.
 type console struct {
 	mu       sync.Mutex
 	writer   io.Writer
 	terminal bool
-	bar      *progressbar.ProgressBar // nil: none is shown
-	draining bool                     // the bar is that of the drain
+	bar      *progressbar.ProgressBar // nil: no bar
+	draining bool                     // the bar shows the drain
 }
 
 func newConsole(writer io.Writer) *console {
@@ -37,8 +37,8 @@ func (c *console) notice(format string, arguments ...any) {
 	fmt.Fprintf(c.writer, "ingest: %s\n", harmless(fmt.Sprintf(format, arguments...)))
 }
 
-// harmless returns a text without what controls a terminal: names of files, keys
-// and headers are whatever the input says.
+// harmless returns a text without control characters for a terminal. Names of
+// files, keys and headers come from the input.
 func harmless(text string) string {
 	var out strings.Builder
 	for len(text) > 0 {
@@ -54,20 +54,20 @@ func harmless(text string) string {
 	return out.String()
 }
 
-// unusable tells of an error before any work and returns the exit code.
+// unusable reports an error before any work, and returns the exit code.
 func (c *console) unusable(err error) int {
 	c.notice("%v", err)
 	return exitUnusable
 }
 
-// How often progress is shown.
+// The intervals of the progress.
 const (
 	barInterval  = 100 * time.Millisecond
 	lineInterval = time.Second
 )
 
-// show shows the progress from time to time, until the returned function is
-// called.
+// show shows the progress regularly, until the caller calls the returned
+// function.
 func (c *console) show(p *progress) (end func()) {
 	interval := lineInterval
 	if c.terminal {
@@ -97,7 +97,7 @@ func (c *console) show(p *progress) (end func()) {
 	}
 }
 
-// update shows the progress as it is now.
+// update shows the current progress.
 func (c *console) update(p *progress) {
 	if !c.terminal {
 		c.notice("%s", p.line())
@@ -112,19 +112,19 @@ func (c *console) update(p *progress) {
 	}
 	c.bar.Describe(p.brief())
 	if total > 0 {
-		done = min(done, total-1) // at its end a bar is shown no more
+		done = min(done, total-1) // a complete bar is hidden
 	}
 	_ = c.bar.Set64(done)
 }
 
 func (c *console) clearLocked() {
 	if c.bar != nil {
-		_ = c.bar.Clear() // a terminal that cannot be written to: nobody looks
+		_ = c.bar.Clear() // fails only if the terminal is gone
 	}
 }
 
-// newBar returns a bar that ends at total, or one without end if that is not
-// positive.
+// newBar returns a bar that ends at total, or one without an end if total is
+// not positive.
 func newBar(writer io.Writer, total int64) *progressbar.ProgressBar {
 	if total <= 0 {
 		total = -1
@@ -134,6 +134,6 @@ func newBar(writer io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionSetWidth(16),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine that draws on its own
+		progressbar.OptionSetSpinnerChangeInterval(0), // no drawing goroutine
 	)
 }

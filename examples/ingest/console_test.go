@@ -13,7 +13,7 @@ func newTestProgress(size int64) *progress {
 	return &progress{start: start, size: size, pending: func() int { return 0 }}
 }
 
-// keys returns a number of pending keys.
+// keys returns a function that returns a number of pending keys.
 func keys(n int) func() int { return func() int { return n } }
 
 func TestConsolePrintsLinesWhenPiped(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// config is what the flags say, checked.
+// config has the values of the flags.
 type config struct {
 	input      string // empty: the source of the Go installation
 	format     string // empty: chosen by the names of the input
@@ -30,14 +30,15 @@ type config struct {
 	duration   time.Duration
 	patience   time.Duration
 	strict     bool
-	listen     string // empty: nothing is served
+	listen     string // empty: no server
 }
 
 const usageHead = `Usage: ingest [flags]
 
-Counts the keys of a stream into a SQLite database, through a work queue that
-coalesces the writes per key, and proves that every event arrived. With no flags:
-the identifiers in the source of the Go installation, into a temporary database.
+Counts the keys of a stream in a SQLite database, through a work queue that
+merges the writes of each key, and proves that every event arrived. Without flags
+it counts the identifiers in the source of the Go installation, in a temporary
+database.
 
 `
 
@@ -58,38 +59,39 @@ any other file and for standard input. A directory is read with all its
 subdirectories: the files whose extension belongs to the format; with -format
 lines all files but hidden ones. No record may be longer than 16 MiB, nor a Go file.
 
-A malformed record is named, counted and skipped. The counts of a run are kept
-under a number of its own, in the tables ingest_runs and ingest_counts; the view
-ingest_totals adds the runs up. Nothing else in the database is touched.
+A malformed record is reported, counted and skipped. The counts of a run are stored
+under its own number, in the tables ingest_runs and ingest_counts. The view
+ingest_totals adds the runs up. The program does not touch anything else in the
+database.
 
-Exit codes: 0 everything that was read is in the database, also after an
-interrupt; 1 it is not, or the -patience was over before, or a file could not be
+Exit codes: 0 every event that was read is in the database, also after an
+interrupt; 1 an event is not, or -patience ended before, or a file could not be
 read to its end, or all records were malformed, or -strict stopped; 2 a flag, the
-input or the database is unusable and nothing was done; 130 a second interrupt
+input or the database is unusable, and nothing was done; 130 a second interrupt
 stopped the program at once.
 `
 
-// parseFlags returns the configuration, [flag.ErrHelp], or an error that names
+// parseFlags returns the configuration, [flag.ErrHelp], or an error that lists
 // every fault.
 func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	var c config
 	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&c.input, "input", "", "`file`, directory, or - for standard input (default the Go installation's src)")
-	flags.StringVar(&c.format, "format", "", "`format` of the input: "+strings.Join(formatNames(), ", ")+" (default by the file's name)")
-	flags.StringVar(&c.key, "key", "", "which `part` of a record is its key; see below")
-	flags.StringVar(&c.database, "db", "", "SQLite database `file` to add to or create (default a temporary one, removed at the end)")
-	flags.IntVar(&c.readers, "readers", runtime.GOMAXPROCS(0), "goroutines that read")
-	flags.IntVar(&c.workers, "workers", 4, "goroutines that take keys and write them")
-	flags.IntVar(&c.shards, "shards", 0, "shards of the queue (default by the number of processors)")
-	flags.IntVar(&c.maxPending, "max-pending", 1_000_000, "keys that may wait to be written before reading pauses")
-	flags.Float64Var(&c.fail, "fail", 0, "`share` of the writes to make fail, 0 to 1")
-	flags.IntVar(&c.attempts, "attempts", 50, "failures of a key in a row after which its value is given up, 0 for never")
-	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choice that -fail makes")
+	flags.StringVar(&c.input, "input", "", "the `file` or directory to read, or - for standard input (default the Go installation's src)")
+	flags.StringVar(&c.format, "format", "", "the `format` of the input: "+strings.Join(formatNames(), ", ")+" (default by the file's name)")
+	flags.StringVar(&c.key, "key", "", "the `part` of a record that is its key; see below")
+	flags.StringVar(&c.database, "db", "", "the SQLite database `file` to add to or create (default a temporary one, removed at the end)")
+	flags.IntVar(&c.readers, "readers", runtime.GOMAXPROCS(0), "the number of readers")
+	flags.IntVar(&c.workers, "workers", 4, "the number of workers")
+	flags.IntVar(&c.shards, "shards", 0, "the number of shards of the queue (default by the number of processors)")
+	flags.IntVar(&c.maxPending, "max-pending", 1_000_000, "the number of pending keys at which reading pauses")
+	flags.Float64Var(&c.fail, "fail", 0, "the `share` of writes that fail, 0 to 1")
+	flags.IntVar(&c.attempts, "attempts", 50, "the failures of a key in a row after which its value is discarded, 0 for never")
+	flags.Uint64Var(&c.seed, "seed", 1, "the seed of -fail")
 	flags.DurationVar(&c.duration, "duration", 0, "stop reading after this long (default at the end of the input)")
-	flags.DurationVar(&c.patience, "patience", 15*time.Second, "after a signal or the -duration, how long what was read may take to be written, with its retries")
+	flags.DurationVar(&c.patience, "patience", 15*time.Second, "the longest time to write the events that were read, with retries, after a signal or -duration")
 	flags.BoolVar(&c.strict, "strict", false, "stop at the first malformed record")
-	flags.StringVar(&c.listen, "listen", "", "`address` on which to serve a live page and /metrics meanwhile, such as 127.0.0.1:6060")
+	flags.StringVar(&c.listen, "listen", "", "the `address` of a live page and /metrics during the run, such as 127.0.0.1:6060")
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usageHead)
 		flags.PrintDefaults()
@@ -104,8 +106,8 @@ func parseFlags(arguments []string, stderr io.Writer) (config, error) {
 	return c, c.validate()
 }
 
-// parseQuietly parses without printing: package flag follows an error with the
-// whole usage, which drives the error off the screen.
+// parseQuietly parses without printing. Package flag prints the whole usage
+// after an error, which hides the error.
 func parseQuietly(flags *flag.FlagSet, arguments []string) error {
 	output, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)
@@ -118,7 +120,7 @@ func parseQuietly(flags *flag.FlagSet, arguments []string) error {
 	return err
 }
 
-// validate returns one error that names every fault, or nil.
+// validate returns one error that lists every fault, or nil.
 func (c config) validate() error {
 	var faults []error
 	require := func(ok bool, format string, arguments ...any) {

@@ -24,7 +24,7 @@ func (r *recording) malformed(bad malformed) bool {
 	return true
 }
 
-// read sends all of source through the format.
+// read parses all of source with the format.
 func (r *recording) read(t *testing.T, format format, source io.Reader) {
 	t.Helper()
 	var parser parser
@@ -149,7 +149,7 @@ func TestFormatsFindKeysAndMalformedRecords(t *testing.T) {
 	}
 }
 
-func TestKeysThatAFormatDoesNotTake(t *testing.T) {
+func TestKeysThatAFormatRejects(t *testing.T) {
 	for _, c := range []struct{ format, key, want string }{
 		{"go", "x", "-key has no meaning with -format go"},
 		{"ndjson", "", "-format ndjson needs a -key"},
@@ -177,7 +177,7 @@ func TestCSVWithoutTheColumn(t *testing.T) {
 	}
 }
 
-// FuzzCSVIsCutAsItIsRead holds csvFormat.cut against the standard library's
+// FuzzCSVIsCutAsItIsRead compares csvFormat.cut with the standard library's
 // reader: wherever a file is cut into pieces, it has the same records.
 func FuzzCSVIsCutAsItIsRead(f *testing.F) {
 	for _, text := range []string{
@@ -189,7 +189,7 @@ func FuzzCSVIsCutAsItIsRead(f *testing.F) {
 		var whole, pieces recording
 		csvParser{fields: -1}.parse(piece{file: "in", line: 1, data: bytes.Clone(text)}, &whole)
 		pieces.read(t, csvFormat{}, &oneRecordReader{rest: bytes.Clone(text)})
-		// The mark is dropped by split, and only there.
+		// Only split drops the mark.
 		if !bytes.HasPrefix(text, byteOrderMark) {
 			require.Equal(t, whole, pieces)
 		}
@@ -219,7 +219,7 @@ func TestCSVRecordLength(t *testing.T) {
 func TestRecordThatIsTooLong(t *testing.T) {
 	for format, around := range map[string][2]string{
 		formatLines: {"", ""},
-		formatCSV:   {"\"", "\n\",\"\n"}, // goes on behind the first newline, inside the quotes
+		formatCSV:   {"\"", "\n\",\"\n"}, // goes on after the first newline, inside the quotes
 	} {
 		t.Run(format, func(t *testing.T) {
 			parts := []io.Reader{
@@ -253,7 +253,7 @@ func (letters) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestSplitTellsWhereAFileBreaksOff(t *testing.T) {
+func TestSplitReportsWhereAFileBreaksOff(t *testing.T) {
 	source := io.MultiReader(strings.NewReader("one\ntwo\nthr"), iotest.ErrReader(errors.New("no such luck")))
 	var kept []string
 	var last error
@@ -264,7 +264,7 @@ func TestSplitTellsWhereAFileBreaksOff(t *testing.T) {
 	require.EqualError(t, last, "in:3: the rest cannot be read: no such luck")
 }
 
-func TestSplitYieldsWhatTricklesIn(t *testing.T) {
+func TestSplitYieldsPartialReads(t *testing.T) {
 	source, sink := io.Pipe()
 	lines := make(chan string)
 	go func() {

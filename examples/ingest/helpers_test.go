@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outcome is what a run of the program left behind.
+// outcome is the result of a run.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -38,8 +38,8 @@ func ingest(stdin string, arguments ...string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// watcher is a writer that can call a function the first time it is written a
-// text.
+// watcher is a writer that calls a function the first time that a text is
+// written.
 type watcher struct {
 	mu   sync.Mutex
 	all  bytes.Buffer
@@ -64,7 +64,7 @@ func (w *watcher) String() string {
 	return w.all.String()
 }
 
-// totals returns what all runs together have put into the database.
+// totals returns the counts of all runs in the database.
 func totals(t *testing.T, path string) map[string]int {
 	t.Helper()
 	database := reopen(t, path)
@@ -90,7 +90,7 @@ func reopen(t *testing.T, path string) *sql.DB {
 	return database
 }
 
-// write makes a file of the test's own and returns its path.
+// writeFile creates a file for the test and returns its path.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

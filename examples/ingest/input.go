@@ -17,12 +17,12 @@ import (
 
 // A file is one file of the input, or standard input.
 type file struct {
-	name  string      // as messages name it; its path, unless it is standard input
+	name  string      // for messages; its path, unless it is standard input
 	info  fs.FileInfo // nil for standard input
 	stdin io.Reader
 }
 
-// size returns the size in bytes, or 0 if it is not known.
+// size returns the size in bytes, or 0 if it is unknown.
 func (f file) size() int64 {
 	if f.info == nil {
 		return 0
@@ -37,16 +37,16 @@ func (f file) open() (io.ReadCloser, error) {
 	return os.Open(f.name)
 }
 
-// An input is what the program reads.
+// An input is everything that the program reads.
 type input struct {
 	name   string
 	files  []file
-	size   int64  // in bytes, 0 if that is not known
+	size   int64  // in bytes, 0 if it is unknown
 	kind   string // the name of the format
 	format format
 }
 
-// describe names the input and tells how much it is.
+// describe names the input with its size.
 func (i input) describe() string {
 	if i.size == 0 {
 		return i.name
@@ -58,8 +58,8 @@ func (i input) describe() string {
 	return fmt.Sprintf("%s (%s files, %s)", i.name, humanize.Comma(int64(len(i.files))), size)
 }
 
-// openInput finds the files of the input and their format, and checks that every
-// file can be opened and has the key that is asked for.
+// openInput finds the files of the input and their format. It checks that every
+// file can be opened and has the requested key.
 func openInput(config config, stdin io.Reader) (input, error) {
 	found, err := findInput(config, stdin)
 	if err != nil {
@@ -78,7 +78,8 @@ func openInput(config config, stdin io.Reader) (input, error) {
 	return found, nil
 }
 
-// findInput returns the input without its format, of which it knows the name.
+// findInput returns the input with the name of its format, but without the
+// format.
 func findInput(config config, stdin io.Reader) (input, error) {
 	switch config.input {
 	case "-":
@@ -94,8 +95,8 @@ func findInput(config config, stdin io.Reader) (input, error) {
 	return findFiles(config.input, config.format)
 }
 
-// goSource returns the directory of the Go installation's source. The go command
-// knows it; a program that was built with -trimpath does not.
+// goSource returns the source directory of the Go installation. The go command
+// knows it, but a program that was built with -trimpath does not.
 func goSource() (string, error) {
 	output, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -108,8 +109,8 @@ func goSource() (string, error) {
 	return source, nil
 }
 
-// findFiles lists the file or the files of the directory, whose format is given
-// or, where it is empty, told by the names.
+// findFiles lists a file, or the files of a directory. If kind is empty, their
+// names imply the format.
 func findFiles(path, kind string) (input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -126,7 +127,7 @@ func findFiles(path, kind string) (input, error) {
 	if kind == "" {
 		kind, err = commonFormat(files)
 	} else if len(files) == 0 {
-		err = fmt.Errorf("no file in there is read as %s", kind)
+		err = fmt.Errorf("no file in it is read as %s", kind)
 	}
 	if err != nil {
 		return input{}, fmt.Errorf("-input %s: %w", path, err)
@@ -134,11 +135,11 @@ func findFiles(path, kind string) (input, error) {
 	return input{name: path, files: files, kind: kind}, nil
 }
 
-// walk lists the files under directory that belong to the format, or to any
-// format of which names tell if kind is empty.
+// walk lists the files under a directory that belong to the format. If kind is
+// empty, it lists files of all formats that names imply.
 func walk(directory, kind string) ([]file, error) {
-	// Some systems install Go's src as a symbolic link, which WalkDir alone
-	// would not follow.
+	// Some systems install Go's src as a symbolic link, which WalkDir does not
+	// follow.
 	root, err := filepath.EvalSymlinks(directory)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,8 @@ func walk(directory, kind string) ([]file, error) {
 	return files, err
 }
 
-// belongs reports whether a directory's file of that name is read as the format.
+// belongs reports whether a file of that name in a directory is read with the
+// format.
 func belongs(path, kind string) bool {
 	if kind == formatLines {
 		return !strings.HasPrefix(filepath.Base(path), ".")
@@ -169,7 +171,7 @@ func belongs(path, kind string) bool {
 	return known != "" && (kind == "" || known == kind)
 }
 
-// commonFormat returns the one format that the names of all the files tell.
+// commonFormat returns the format that the names of all files imply.
 func commonFormat(files []file) (string, error) {
 	var kinds []string
 	for _, file := range files {
@@ -180,16 +182,15 @@ func commonFormat(files []file) (string, error) {
 	slices.Sort(kinds)
 	switch len(kinds) {
 	case 0:
-		return "", errors.New("no file in there tells its format by its name: choose one with -format")
+		return "", errors.New("no file in it has a name that implies a format: choose one with -format")
 	case 1:
 		return kinds[0], nil
 	}
-	return "", fmt.Errorf("there are files of several formats in there: choose one with -format %s", strings.Join(kinds, " or "))
+	return "", fmt.Errorf("it has files of several formats: choose one with -format %s", strings.Join(kinds, " or "))
 }
 
-// checkFile opens the file, and reads as much as it takes to see that the format
-// can find its keys. Standard input and pipes are left alone: what is read from
-// them is gone.
+// checkFile opens a file, and reads enough to check that the format finds its
+// keys. It skips standard input and pipes, which can be read only once.
 func checkFile(file file, format format) error {
 	if file.info == nil || !file.info.Mode().IsRegular() {
 		return nil
@@ -209,18 +210,18 @@ func checkFile(file file, format format) error {
 		_, err = format.start(&first)
 		return err
 	}
-	return nil // an empty file has no records, so it lacks no key
+	return nil // an empty file has no records, and so lacks no key
 }
 
-// keepApart returns an error if the database is one of the files of the input.
+// keepApart returns an error if the database is a file of the input.
 func keepApart(input input, database string) error {
 	info, err := os.Stat(database)
 	if err != nil {
-		return nil // it is not there yet
+		return nil // it does not exist yet
 	}
 	for _, file := range input.files {
 		if file.info != nil && os.SameFile(info, file.info) {
-			return fmt.Errorf("-db %s: it is a file of the input, too", database)
+			return fmt.Errorf("-db %s: it is also a file of the input", database)
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/shardq/shardq/examples/internal/monitor/monitortest"
 )
 
-// TestListenShowsTheQueueWhileItWorks: what is read from a pipe that stays open is written
-// meanwhile, and both the page and the metrics say so.
+// TestListenShowsTheQueueWhileItWorks checks that events from an open pipe are
+// written, and that the page and the metrics show it.
 func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
 	input, output := io.Pipe()
 	shown := make(chan string, 1)
@@ -23,7 +23,7 @@ func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
 	go func() {
 		over <- run([]string{"-input", "-", "-listen", "127.0.0.1:0"}, process{input, io.Discard, stderr, nil})
 	}()
-	_, url, _ := strings.Cut(<-shown, "to be seen at ")
+	_, url, _ := strings.Cut(<-shown, "live page at ")
 	url, _, _ = strings.Cut(url, " ")
 	_, err := io.WriteString(output, "a\nb\na\n")
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestListenShowsTheQueueWhileItWorks(t *testing.T) {
 	require.Error(t, err, "the server ends with the program")
 }
 
-func TestListenRefusesAnAddressThatCannotBe(t *testing.T) {
+func TestListenRefusesAnInvalidAddress(t *testing.T) {
 	o := ingest("a\n", "-input", "-", "-listen", "127.0.0.1:-1")
 	require.Equal(t, exitUnusable, o.code)
 	require.Contains(t, o.stderr, "-listen")

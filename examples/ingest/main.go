@@ -1,18 +1,18 @@
-// Command ingest counts the keys of a stream into a SQLite database, written
-// behind and coalesced per key by a work queue.
+// Command ingest counts the keys of a stream in a SQLite database. A work queue
+// merges the writes of each key, and writes them behind the readers.
 //
 //	main -> pipeline: read -> Put -> shardq.Coalescer -> shardq.Workers -> write -> SQLite
 //
-// Every event adds one to the pending value of its key. However many events a key
-// gets before a worker reaches it, they are one write. Workers write a batch of keys
-// in one transaction; two writes of one key are never under way at once, and what
-// arrives meanwhile makes one further write. A write that fails goes back and comes
-// again, later each time.
+// Every event adds one to the pending value of its key. All events of a key
+// before a worker reaches it are one write. Workers write a batch of keys in
+// one transaction. Two writes of one key never overlap, and events that come
+// meanwhile become one further write. A failed write returns its value to the
+// queue, and is retried after a growing delay.
 //
-// At the end the program reads the database anew and compares it with what the
-// readers counted, per key and to the last event; see [tally].
+// At the end the program reopens the database and compares it with the counts
+// of the readers, for each key and to the last event: see [tally].
 //
-// Run it with -h for its flags. Without any, it counts the identifiers in the
+// Run it with -h for its flags. Without flags it counts the identifiers in the
 // source of the Go installation.
 package main
 
@@ -28,16 +28,16 @@ import (
 
 // The exit codes.
 const (
-	exitProven   = 0   // everything read is in the database, also after an interrupt
-	exitFailed   = 1   // something read is not, or -strict stopped at a malformed record
-	exitUnusable = 2   // a flag, the input or the database: nothing was done
+	exitProven   = 0   // every event that was read is in the database, also after an interrupt
+	exitFailed   = 1   // an event is not, or -strict stopped at a malformed record
+	exitUnusable = 2   // a flag, the input or the database is unusable: nothing was done
 	exitAborted  = 130 // a second interrupt
 )
 
-// Why reading stopped before the end of the input.
+// The reasons to stop reading before the end of the input.
 var (
 	errInterrupted = errors.New("interrupted")
-	errDuration    = errors.New("the -duration is over")
+	errDuration    = errors.New("-duration is over")
 	errStrict      = errors.New("-strict: stopped at a malformed record")
 )
 
@@ -47,11 +47,11 @@ func main() {
 	os.Exit(run(os.Args[1:], process{os.Stdin, os.Stdout, os.Stderr, signals}))
 }
 
-// process is what the program needs of the process that it runs in.
+// process is what the program needs of its process.
 type process struct {
 	stdin   io.Reader
-	stdout  io.Writer // the final table alone
-	stderr  io.Writer // progress, notices, complaints
+	stdout  io.Writer // only the final table
+	stderr  io.Writer // progress, notices, errors
 	signals <-chan os.Signal
 }
 
@@ -73,8 +73,9 @@ func run(arguments []string, process process) int {
 	return supervise(pipeline, process)
 }
 
-// supervise runs the pipeline. The first signal stops the reading, the second
-// everything: it leaves the pipeline's goroutines to the end of the process.
+// supervise runs the pipeline. The first signal stops the reading. The second
+// stops everything, and leaves the pipeline's goroutines to the end of the
+// process.
 func supervise(pipeline *pipeline, process process) int {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -89,7 +90,7 @@ func supervise(pipeline *pipeline, process process) int {
 				pipeline.console.notice("%v again: stopped at once, nothing is proven", received)
 				return exitAborted
 			}
-			pipeline.console.notice("%v: reading stops, what was read is written, within %v; once more stops at once",
+			pipeline.console.notice("%v: reading stops; writing what was read, within %v; another signal stops at once",
 				received, pipeline.config.patience)
 			stop(errInterrupted)
 		}

@@ -21,7 +21,7 @@ type pipeline struct {
 }
 
 // newPipeline opens the input and the database. After an error nothing is left
-// open, and no database is made for an input that cannot be read.
+// open. It creates no database if the input cannot be read.
 func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, error) {
 	input, err := openInput(config, stdin)
 	if err != nil {
@@ -47,7 +47,7 @@ func newPipeline(config config, stdin io.Reader, console *console) (*pipeline, e
 	return &pipeline{config, console, input, events, sink, progress, watching}, nil
 }
 
-// watch serves what there is to see, if that is asked for.
+// watch starts the monitor, if there is an address.
 func watch(config config, events *events) (*monitor.Monitor, error) {
 	if config.listen == "" {
 		return nil, nil
@@ -59,9 +59,9 @@ func watch(config config, events *events) (*monitor.Monitor, error) {
 	return m, nil
 }
 
-// run does the work: it reads until the end of the input or of ctx, which stop
-// ends, writes what was read, proves it, and reports to stdout. It returns the
-// exit code.
+// run reads until the end of the input or of ctx, which stop ends. It writes
+// the events, proves the result, and reports to stdout. It returns the exit
+// code.
 func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout io.Writer) int {
 	defer p.monitor.Close()
 	p.announce()
@@ -77,11 +77,11 @@ func (p *pipeline) run(ctx context.Context, stop context.CancelCauseFunc, stdout
 	return report.conclude(p.console, stdout)
 }
 
-// announce says what is about to happen.
+// announce describes the run.
 func (p *pipeline) announce() {
 	p.console.notice("reading %s as %s", p.input.describe(), p.input.kind)
 	if p.monitor != nil {
-		p.console.notice("to be seen at %s and, by Prometheus, at %smetrics", p.monitor.URL(), p.monitor.URL())
+		p.console.notice("live page at %s and metrics at %smetrics", p.monitor.URL(), p.monitor.URL())
 	}
 	if p.sink.temporary {
 		p.console.notice("writing to %s, which is removed at the end; keep one with -db", p.sink.path)
@@ -90,7 +90,7 @@ func (p *pipeline) announce() {
 	}
 }
 
-// work reads and writes side by side.
+// work reads and writes concurrently.
 func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
 	defer p.console.show(p.progress)()
 	report := report{pipeline: p}
@@ -100,7 +100,7 @@ func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
 	}
 	reading := &reading{pipeline: p, complaints: complaints}
 	report.read = reading.run(ctx)
-	report.stopped = context.Cause(ctx) // a signal from here on changes nothing
+	report.stopped = context.Cause(ctx) // a later signal changes nothing
 	report.malformed, report.broken = complaints.counts()
 	p.progress.startDrain()
 	report.written = writing.finish(ctx)
@@ -108,7 +108,7 @@ func (p *pipeline) work(ctx context.Context, complaints *complaints) report {
 	return report
 }
 
-// prove closes the database and compares it with what was read.
+// prove closes the database and compares it with the events that were read.
 func (p *pipeline) prove(read, lost tally) (proof, error) {
 	if err := p.sink.finish(read.events); err != nil {
 		return proof{}, err

@@ -9,21 +9,21 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// progress counts what has been done so far. It is safe for concurrent use.
+// progress counts the work so far. It is safe for concurrent use.
 type progress struct {
 	start   time.Time
-	size    int64        // of the input in bytes, 0 if that is not known
+	size    int64        // of the input in bytes, 0 if it is unknown
 	pending func() int   // keys
 	bytes   atomic.Int64 // read
 	events  atomic.Int64
 	writes  atomic.Int64
 	retries atomic.Int64
-	depth   atomic.Int64 // the greatest that was sampled
-	drain   atomic.Int64 // keys that were pending when reading ended; 0 before
+	depth   atomic.Int64 // the greatest sample
+	drain   atomic.Int64 // pending keys when reading ended; 0 before
 }
 
-// sampleDepth notes how many keys are ready. The readers call it after each piece
-// and the workers before each transaction, when there are most.
+// sampleDepth records the number of ready keys. The readers call it after each
+// piece, and the workers before each transaction, when the number is greatest.
 func (p *progress) sampleDepth(events *events) {
 	now := int64(events.Queue().Len())
 	for {
@@ -34,10 +34,10 @@ func (p *progress) sampleDepth(events *events) {
 	}
 }
 
-// startDrain notes that reading is over.
+// startDrain records that reading has ended.
 func (p *progress) startDrain() { p.drain.Store(max(1, int64(p.pending()))) }
 
-// share tells how much is done of how much, 0 if that is not known: bytes while
+// share returns the progress and the total, or 0 if it is unknown: bytes while
 // reading, and then keys.
 func (p *progress) share() (done, total int64, draining bool) {
 	if total := p.drain.Load(); total > 0 {
@@ -46,7 +46,7 @@ func (p *progress) share() (done, total int64, draining bool) {
 	return p.bytes.Load(), p.size, false
 }
 
-// line tells of the progress in one line.
+// line returns the progress as one line.
 func (p *progress) line() string {
 	rate := float64(p.events.Load()) / time.Since(p.start).Seconds()
 	text := fmt.Sprintf("%s events, %s/s, %s writes, %s keys pending",
@@ -58,7 +58,7 @@ func (p *progress) line() string {
 	return text
 }
 
-// brief tells of it in less, for beside a bar.
+// brief returns the progress in a short form, for beside a bar.
 func (p *progress) brief() string {
 	if p.drain.Load() > 0 {
 		return fmt.Sprintf("draining, %s keys to go", short(float64(int64(p.pending()))))
@@ -67,7 +67,7 @@ func (p *progress) brief() string {
 	return fmt.Sprintf("reading, %s events, %s/s", short(float64(p.events.Load())), short(rate))
 }
 
-// short writes a number in at most six characters.
+// short formats a number in at most six characters.
 func short(n float64) string {
 	return strings.ReplaceAll(humanize.SIWithDigits(n, 1, ""), " ", "")
 }

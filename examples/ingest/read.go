@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// reading is the first part of the pipeline: from the input to the coalescer.
+// reading is the first part of the pipeline, from the input to the coalescer.
 type reading struct {
 	*pipeline
 	complaints *complaints
 }
 
-// run reads until the end of the input or of ctx and returns the tally of all
-// events read. One goroutine fetches pieces and the readers parse them.
+// run reads until the end of the input or of ctx, and returns the tally of all
+// events. One goroutine fetches pieces, and the readers parse them.
 //
-// Where ctx ends first, whoever is blocked in a read of standard input is left
-// behind: no event comes from it any more.
+// If ctx ends first, a goroutine that is blocked in a read of standard input
+// stays. No event comes from it any more.
 func (r *reading) run(ctx context.Context) tally {
 	pieces := make(chan piece, r.config.readers)
 	go r.fetch(ctx, pieces)
@@ -48,8 +48,8 @@ func (r *reading) fetch(ctx context.Context, pieces chan<- piece) {
 	}
 }
 
-// fetchFile sends the pieces of one file. It returns an error if the file cannot
-// be read to its end.
+// fetchFile sends the pieces of one file. It returns an error if it cannot read
+// the file to its end.
 func (r *reading) fetchFile(ctx context.Context, file file, pieces chan<- piece) error {
 	opened, err := file.open()
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *reading) fetchFile(ctx context.Context, file file, pieces chan<- piece)
 	return nil
 }
 
-// parse parses pieces until there are no more, or ctx ends, and returns the tally
-// of their events. A piece that is begun is also finished.
+// parse parses pieces until there are no more, or ctx ends, and returns the
+// tally of their events. It finishes a piece that it has begun.
 func (r *reading) parse(ctx context.Context, pieces <-chan piece) tally {
 	reader := reader{complaints: r.complaints, start: r.progress.start, found: map[string]*value{}}
 	for ctx.Err() == nil {
@@ -105,18 +105,18 @@ func (r *reading) parsePiece(ctx context.Context, piece piece, reader *reader) {
 	r.progress.sampleDepth(r.events)
 }
 
-// put puts what was found in a piece. Where there is no room it waits; but what was
-// read is written, also if reading ends meanwhile.
+// put puts the values of a piece. It blocks while the coalescer is full. It
+// also puts what was read before ctx ends.
 func (r *reading) put(ctx context.Context, found map[string]*value) {
 	for key, v := range found {
 		if r.events.PutContext(ctx, key, *v) != nil {
-			_ = r.events.Put(key, *v) // nobody shuts it down before the readers have ended
+			_ = r.events.Put(key, *v) // fails only after a shutdown, which comes after the readers
 		}
 	}
 }
 
-// A reader takes up what one goroutine finds. The events of a piece are added up
-// here first: for a key that comes often, that is one Put for many.
+// A reader collects what one goroutine finds. It adds up the events of a piece
+// first, so that a frequent key needs one Put.
 type reader struct {
 	complaints *complaints
 	start      time.Time
@@ -124,8 +124,8 @@ type reader struct {
 	tally      tally
 }
 
-// event tallies the event before anything else sees it, so that the tally is
-// evidence against the whole of the pipeline.
+// event adds to the tally first, so that the tally also proves the rest of the
+// pipeline.
 func (r *reader) event(key []byte) {
 	r.tally.add(1, hashKey(key))
 	if known := r.found[string(key)]; known != nil { // does not allocate
@@ -137,20 +137,20 @@ func (r *reader) event(key []byte) {
 
 func (r *reader) malformed(bad malformed) bool { return r.complaints.malformed(bad) }
 
-// complaints names what is wrong with the input, and counts it. It is safe for
-// concurrent use.
+// complaints reports and counts faults of the input. It is safe for concurrent
+// use.
 type complaints struct {
 	console        *console
-	strict         context.CancelCauseFunc // nil: go on after a malformed record
+	strict         context.CancelCauseFunc // nil: continue after a malformed record
 	malformedCount atomic.Int64
 	brokenCount    atomic.Int64
 }
 
-// maxComplaints is how many complaints of one kind are printed; more are only
+// maxComplaints limits the printed complaints of one kind. More are only
 // counted.
 const maxComplaints = 10
 
-// malformed reports whether to go on.
+// malformed reports whether to continue.
 func (c *complaints) malformed(bad malformed) bool {
 	count := c.malformedCount.Add(1)
 	if count <= maxComplaints {
@@ -165,12 +165,12 @@ func (c *complaints) malformed(bad malformed) bool {
 	return c.strict == nil
 }
 
-// counts returns how many malformed records and broken files there were.
+// counts returns the number of malformed records and of broken files.
 func (c *complaints) counts() (malformed, broken int64) {
 	return c.malformedCount.Load(), c.brokenCount.Load()
 }
 
-// broken tells of a file that could not be read to its end.
+// broken reports a file that could not be read to its end.
 func (c *complaints) broken(err error) {
 	c.brokenCount.Add(1)
 	c.console.notice("not read to the end: %v", err)

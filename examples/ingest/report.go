@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A report is what a run has come to.
+// A report is the result of a run.
 type report struct {
 	pipeline  *pipeline
 	elapsed   time.Duration // from the start of reading to the last commit
@@ -20,7 +20,7 @@ type report struct {
 	broken    int64 // files that were not read to their end
 	written   written
 	proof     proof
-	failure   error // of the proof's making
+	failure   error // of reading back the database
 }
 
 // conclude prints the table and the verdict, and returns the exit code.
@@ -103,7 +103,7 @@ func (r report) delay(percentile float64) string {
 	return milliseconds(min(atMost, r.written.slowest)) // the histogram rounds up
 }
 
-// describeCrew tells how many goroutines there were, and shards if that was asked for.
+// describeCrew returns the number of goroutines, and of shards if it was set.
 func (p *pipeline) describeCrew() string {
 	crew := fmt.Sprintf("%d readers, %d workers", p.config.readers, p.config.workers)
 	if p.config.shards > 0 {
@@ -112,7 +112,7 @@ func (p *pipeline) describeCrew() string {
 	return crew
 }
 
-// The numbers of the report: whole ones, others, and times.
+// The formats of whole numbers, other numbers, and times.
 func count(n uint64) string               { return humanize.Comma(int64(n)) }
 func decimal(x float64) string            { return humanize.FormatFloat("#,###.##", x) }
 func milliseconds(d time.Duration) string { return decimal(d.Seconds()*1e3) + " ms" }

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be the program, for tests that need a process of
-// their own.
+// TestMain lets the test binary act as the program, for tests that need a child
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("INGEST_RUN_MAIN") != "" {
 		main()
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program returns a command that runs the program in a process of its own.
+// program returns a command that runs the program in a child process.
 func program(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,8 +39,8 @@ func program(t *testing.T, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// repeated is a text of lines "key0" to "key6", as many of each as its number
-// says, times n, and their counts.
+// repeated returns a text of lines "key0" to "key6", with as many of each as
+// its number says, times n, and their counts.
 func repeated(n int) (string, map[string]int) {
 	var text strings.Builder
 	counts := map[string]int{}
@@ -95,7 +95,7 @@ func TestRunReadsFilesOfEachFormat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			input := writeFile(t, c.name, c.text)
-			database := filepath.Join(t.TempDir(), c.name+".db") // odd names are names, too
+			database := filepath.Join(t.TempDir(), c.name+".db") // strange names are names, too
 			result := ingest("", append(c.flags, "-input", input, "-db", database)...)
 			require.Equal(t, exitProven, result.code, result.stderr)
 			require.Equal(t, c.counts, totals(t, database))
@@ -133,8 +133,8 @@ func TestRunReadsADirectory(t *testing.T) {
 	})
 }
 
-// The default input is the source of whatever Go installation there is: here one
-// that is made for the test, with its src a symbolic link as on Debian.
+// The default input is the source of the Go installation. The test creates one,
+// with its src a symbolic link as on Debian.
 func TestRunReadsTheGoInstallationByDefault(t *testing.T) {
 	root, elsewhere := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "x.go"), []byte("package x"), 0o600))
@@ -176,7 +176,7 @@ func TestRunStrictStopsAtAMalformedRecord(t *testing.T) {
 	require.Contains(t, result.row(t, "proof"), "every event")
 }
 
-func TestRunTellsOfAFileThatBreaksOff(t *testing.T) {
+func TestRunReportsAFileThatBreaksOff(t *testing.T) {
 	source := io.MultiReader(strings.NewReader("a\nb\nc"), iotest.ErrReader(errors.New("disk on fire")))
 	var stdout, stderr bytes.Buffer
 	code := run([]string{"-input", "-"}, process{source, &stdout, &stderr, nil})
@@ -188,17 +188,17 @@ func TestRunTellsOfAFileThatBreaksOff(t *testing.T) {
 	require.Contains(t, result.row(t, "proof"), "every event")
 }
 
-func TestRunTellsOfAHeaderThatLacksTheColumn(t *testing.T) {
+func TestRunReportsAHeaderWithoutTheColumn(t *testing.T) {
 	result := ingest("a,b\n1,2\n", "-input", "-", "-format", "csv", "-key", "c")
 	require.Equal(t, exitFailed, result.code)
 	require.Contains(t, result.stderr, `standard input:1: no column is named "c"`)
 
 	result = ingest("", "-input", writeFile(t, "x.csv", "a,b\n1,2\n"), "-key", "c")
-	require.Equal(t, exitUnusable, result.code, "a file is looked at before work starts")
+	require.Equal(t, exitUnusable, result.code, "a file is checked before work starts")
 }
 
-// What the input says reaches the terminal as text, and nothing else.
-func TestRunEscapesWhatTheInputSays(t *testing.T) {
+// Text of the input reaches the terminal without control characters.
+func TestRunEscapesTextOfTheInput(t *testing.T) {
 	result := ingest("a\x1b[2J,b\xff\u202e\n1,2\n", "-input", "-", "-format", "csv", "-key", "c")
 	require.Equal(t, exitFailed, result.code)
 	require.Contains(t, result.stderr, `there are ["a\x1b[2J" "b\xff\u202e"]`)
@@ -259,11 +259,11 @@ func TestRunRefusesBeforeWorkStarts(t *testing.T) {
 		{[]string{"-input", lines, "-format", "ndjson"}, []string{"-format ndjson needs a -key"}},
 		{[]string{"-input", "no/such/file"}, []string{"-input: stat no/such/file: no such file"}},
 		{[]string{"-input", t.TempDir()}, []string{"choose one with -format"}},
-		{[]string{"-input", t.TempDir(), "-format", "go"}, []string{"no file in there is read as go"}},
+		{[]string{"-input", t.TempDir(), "-format", "go"}, []string{"no file in it is read as go"}},
 		{[]string{"-input", lines, "-db", "no/such/directory/x.db"}, []string{"-db no/such/directory/x.db: unable to open database file"}},
 		{[]string{"-input", lines, "-db", t.TempDir()}, []string{"unable to open database file"}},
 		{[]string{"-input", lines, "-db", writeFile(t, "x", "no database")}, []string{"file is not a database"}},
-		{[]string{"-input", lines, "-db", lines}, []string{"it is a file of the input, too"}},
+		{[]string{"-input", lines, "-db", lines}, []string{"it is also a file of the input"}},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			result := ingest("", c.flags...)
@@ -308,15 +308,15 @@ func TestRunPrintsItsUsage(t *testing.T) {
 }
 
 func TestRunEndsReadingAfterTheDuration(t *testing.T) {
-	endless, feed := io.Pipe() // nobody writes, nobody closes
+	endless, feed := io.Pipe() // never written, never closed
 	defer feed.Close()
 	var stdout, stderr watcher
 	code := run([]string{"-input", "-", "-duration", "1ms"}, process{endless, &stdout, &stderr, nil})
 	require.Equal(t, exitProven, code)
-	require.Contains(t, stderr.String(), "the -duration is over: the rest of the input was not read")
+	require.Contains(t, stderr.String(), "-duration is over: the rest of the input was not read")
 }
 
-func TestRunGivesUpAWriteThatKeepsFailing(t *testing.T) {
+func TestRunDiscardsAWriteThatKeepsFailing(t *testing.T) {
 	result := ingest("a\na\nb\n", "-input", "-", "-fail", "1", "-attempts", "3")
 	require.Equal(t, exitFailed, result.code)
 	require.Equal(t, "3", result.row(t, "failed for good"))
@@ -326,7 +326,8 @@ func TestRunGivesUpAWriteThatKeepsFailing(t *testing.T) {
 	require.Contains(t, result.stderr, "NOT PROVEN: 3 of the 3 events failed for good")
 }
 
-// newTestPipeline returns a pipeline over the text, and what it complains of.
+// newTestPipeline returns a pipeline over the text, and a watcher of its
+// messages.
 func newTestPipeline(t *testing.T, text string, flags ...string) (*pipeline, *watcher) {
 	t.Helper()
 	stderr := &watcher{}
@@ -354,14 +355,14 @@ func TestRunSurvivesADatabaseThatIsLocked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = lock.Exec("CREATE TABLE mine (x)")
 	require.NoError(t, err)
-	stderr.text, stderr.call = "failed, they come again", func() { _ = lock.Rollback() }
+	stderr.text, stderr.call = "failed; they are retried", func() { _ = lock.Rollback() }
 
 	result := p.runForTest(t)
 	require.Equal(t, exitProven, result.code, stderr.String())
 	require.NotEqual(t, "0", result.row(t, "retries"))
 }
 
-func TestRunTellsWhenTheDatabaseStaysFull(t *testing.T) {
+func TestRunReportsADatabaseThatStaysFull(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	p, stderr := newTestPipeline(t, long+"\n"+long+"\n", "-attempts", "3")
 	var pages int
@@ -375,12 +376,12 @@ func TestRunTellsWhenTheDatabaseStaysFull(t *testing.T) {
 	require.Contains(t, stderr.String(), "NOT PROVEN: 2 of the 2 events failed for good")
 }
 
-// A database that is changed behind the program's back is found out, also when
-// the sums still agree.
+// The proof finds a change of the database by another program, also if the sums
+// agree.
 func TestRunProvesTheDatabaseItself(t *testing.T) {
 	for change, want := range map[string]string{
-		"UPDATE ingest_counts SET count = 3 - count":                    "not under the same keys",
-		"UPDATE ingest_counts SET key = 'c' WHERE key = 'a'":            "not under the same keys",
+		"UPDATE ingest_counts SET count = 3 - count":                    "not with the same keys",
+		"UPDATE ingest_counts SET key = 'c' WHERE key = 'a'":            "not with the same keys",
 		"DELETE FROM ingest_counts WHERE key = 'a'":                     "3 events were read, but the database has 2",
 		"UPDATE ingest_counts SET count = count + 1 WHERE key = 'a'":    "3 events were read, but the database has 4",
 		"DROP VIEW ingest_totals; DROP TABLE ingest_counts":             "the database cannot be read back",
@@ -442,14 +443,14 @@ func TestSignalDrainsReportsAndProves(t *testing.T) {
 	}
 }
 
-// awaitEvents waits for the line of progress that tells of the three events.
+// awaitEvents waits for the line of progress with the three events.
 func awaitEvents(t *testing.T, lines *bufio.Scanner, _ string) {
 	t.Helper()
 	await(t, lines, " 3 events")
 }
 
-// A database that takes nothing any more must not keep the program until the
-// platform kills it.
+// A database that accepts no more writes must not keep the program running
+// until the platform kills it.
 func TestSignalAndTheEndOfThePatience(t *testing.T) {
 	command := program(t, "-input", "-", "-fail", "0.9999999", "-attempts", "0", "-patience", "10ms")
 	stdin, err := command.StdinPipe()
@@ -465,8 +466,8 @@ func TestSignalAndTheEndOfThePatience(t *testing.T) {
 	require.NoError(t, err)
 	await(t, lines, " 1 events")
 	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
-	await(t, lines, "what was read is written, within 10ms; once more stops at once")
-	await(t, lines, "the -patience is over: shardq: queue ingest: left undone")
+	await(t, lines, "writing what was read, within 10ms; another signal stops at once")
+	await(t, lines, "-patience is over: shardq: queue ingest: left undone")
 	await(t, lines, "NOT PROVEN")
 	_, err = io.Copy(io.Discard, stderr)
 	require.NoError(t, err)
@@ -487,7 +488,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	lines := bufio.NewScanner(stderr)
 	await(t, lines, "writing to")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
-	await(t, lines, "once more stops at once")
+	await(t, lines, "another signal stops at once")
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
 	await(t, lines, "again: stopped at once")
 	_, err = io.Copy(io.Discard, stderr)
@@ -498,7 +499,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-func TestProgramInAProcessOfItsOwn(t *testing.T) {
+func TestProgramInItsOwnProcess(t *testing.T) {
 	input := writeFile(t, "p.go", "package p; func f() { f() }")
 	database := newDatabase(t)
 	output, err := program(t, "-input", input, "-db", database).Output()

@@ -14,9 +14,9 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// schema makes what the program keeps in a database, beside whatever is there.
-// Each run has rows of its own, so old content stays as it is and two programs
-// can write to one database at once.
+// schema creates the tables and the view, beside any others. Each run has its
+// own rows, so that earlier content stays, and two programs can write to one
+// database at once.
 const schema = `
 CREATE TABLE IF NOT EXISTS ingest_runs (
 	run      INTEGER PRIMARY KEY,
@@ -41,25 +41,25 @@ const (
 	upsertTail = " ON CONFLICT (run, key) DO UPDATE SET count = count + excluded.count"
 )
 
-// rowsPerStatement is how many rows one statement upserts. A statement costs
-// about as much as half a row.
+// rowsPerStatement is the number of rows that one statement upserts. A
+// statement costs about as much as half a row.
 const rowsPerStatement = 64
 
-// A sink is a database and the run that is written to it. It is not safe for
-// concurrent use, but for discard.
+// A sink is a database with the current run. It is not safe for concurrent use,
+// except for discard.
 type sink struct {
 	path      string
 	temporary bool
 	run       int64
 	database  *sql.DB
-	// One connection, and BEGIN and COMMIT by hand: a COMMIT that fails can
-	// leave the transaction open, and database/sql would not roll it back.
+	// One connection, and explicit BEGIN and COMMIT: a failed COMMIT can leave
+	// the transaction open, and database/sql would not roll it back.
 	connection *sql.Conn
 	one, many  *sql.Stmt // upserts of 1 and of rowsPerStatement rows
-	arguments  []any     // of a statement, used again
+	arguments  []any     // of a statement, reused
 }
 
-// openSink opens or makes the database at path, or a temporary one if path is
+// openSink opens or creates the database at path, or a temporary one if path is
 // empty, and begins a run in it.
 func openSink(path, inputName string) (*sink, error) {
 	s := &sink{path: path}
@@ -104,16 +104,16 @@ func (s *sink) begin(inputName string) (err error) {
 	return err
 }
 
-// openDatabase opens the SQLite database at path, or makes one, with a write-ahead
-// log. One that exists keeps the journal that it has. With synchronous=NORMAL a
-// commit survives the death of the process; a loss of power leaves the database
-// sound but can take the last commits with it.
+// openDatabase opens the SQLite database at path, or creates one with a
+// write-ahead log. An existing one keeps its journal mode. With
+// synchronous=NORMAL a commit survives the death of the process. After a loss
+// of power the database is intact, but may lack the last commits.
 func openDatabase(path string) (*sql.DB, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	// As a URI, in which a path may contain any character.
+	// A URI may contain any character of a path.
 	name := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")}
 	name.RawQuery = "_busy_timeout=5000&_synchronous=NORMAL&_error_rc=1" +
 		"&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16384)"
@@ -143,8 +143,8 @@ func (s *sink) commit(batch []row) error {
 		err = s.execute("COMMIT")
 	}
 	if err != nil {
-		// Some errors, such as a full disk, have rolled back already: then
-		// there is no transaction, and that ROLLBACK says so is no news.
+		// Some errors, such as a full disk, have rolled back the transaction
+		// already. Then ROLLBACK fails, too.
 		_ = s.execute("ROLLBACK")
 	}
 	return err
@@ -179,7 +179,7 @@ func (s *sink) execute(statement string) error {
 	return err
 }
 
-// finish notes the end of the run and closes the database.
+// finish records the end of the run, and closes the database.
 func (s *sink) finish(events uint64) error {
 	_, err := s.connection.ExecContext(context.Background(),
 		"UPDATE ingest_runs SET finished = ?, events = ? WHERE run = ?", timestamp(), int64(events), s.run)
@@ -206,6 +206,6 @@ func (s *sink) close() error {
 // discard removes the database if it is temporary.
 func (s *sink) discard() {
 	if s.temporary {
-		_ = os.RemoveAll(filepath.Dir(s.path)) // what stays, the system clears
+		_ = os.RemoveAll(filepath.Dir(s.path)) // the system removes the rest
 	}
 }

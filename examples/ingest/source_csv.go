@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// csvFormat reads comma-separated values as [csv.Reader] does. Each record is an
-// event, whose key is one of its fields.
+// csvFormat reads comma-separated values as [csv.Reader] does. Each record is
+// an event, whose key is one of its fields.
 type csvFormat struct {
 	byLine        // for resync: a record that is too long ends with its line
-	name   string // of the key's column; empty if column tells it and there is no header
+	name   string // of the key's column; empty if column is set and there is no header
 	column int    // of the key, from 0
 }
 
@@ -58,7 +58,7 @@ func (f csvFormat) start(first *piece) (parser, error) {
 // csvParser parses the pieces of one CSV file.
 type csvParser struct {
 	column int // of the key, from 0
-	fields int // that each record must have, or -1 for any number
+	fields int // of each record, or -1 for any number
 }
 
 func (p csvParser) parse(piece piece, out recorder) {
@@ -84,16 +84,16 @@ func (p csvParser) parse(piece piece, out recorder) {
 	}
 }
 
-// openQuote is the error of the last record of a file, if it has a quote that is not closed:
-// all that follows is in that record.
+// openQuote is the error of the last record of a file, if it has a quote that
+// is not closed. That record contains the rest of the file.
 type openQuote struct{ line int } // that the record begins with, from 0
 
 func (openQuote) Error() string {
 	return "the file ends inside a quoted field of the record that begins here"
 }
 
-// nameOpenQuote returns an openQuote if the record that begins there would go on behind a
-// newline at the end of data, and otherwise err.
+// nameOpenQuote returns an openQuote if the record at begin would continue
+// after a newline at the end of data, and otherwise err.
 func nameOpenQuote(data []byte, begin int, err error) error {
 	record := bytes.TrimLeft(data[begin:], "\r\n") // blank lines are no records
 	before := len(data) - len(record)
@@ -103,7 +103,7 @@ func nameOpenQuote(data []byte, begin int, err error) error {
 	return openQuote{bytes.Count(data[:before], newline)}
 }
 
-// complaint says what is wrong with the record, or with what stands in its place.
+// complaint returns the fault of the record, or of the text in its place.
 func (p csvParser) complaint(piece piece, records *csv.Reader, record []string, err error) malformed {
 	if open, is := err.(openQuote); is {
 		return malformed{piece.file, piece.line + open.line, open.Error()}
@@ -117,9 +117,10 @@ func (p csvParser) complaint(piece piece, records *csv.Reader, record []string, 
 	return malformed{piece.file, piece.line + line - 1, reason}
 }
 
-// cut finds the last newline that ends a record, by the grammar of [csv.Reader]:
-// a newline within quotes does not. Were it to err, records would be torn at the
-// borders of pieces, and how a file is read would depend on where those fall.
+// cut finds the last newline that ends a record, by the grammar of
+// [csv.Reader]: a newline within quotes does not. If cut were wrong, records
+// would be torn between pieces, and the result would depend on the size of
+// pieces.
 func (csvFormat) cut(data []byte) int {
 	end := 0
 	for {
@@ -131,16 +132,15 @@ func (csvFormat) cut(data []byte) int {
 	}
 }
 
-// csvRecordLength returns the length of the record or blank line that data begins
-// with, its newline included, or 0 if it does not end in data. A record with a
-// misplaced quote ends with the line of that quote, since that is where
-// [csv.Reader] goes on.
+// csvRecordLength returns the length of the first record or blank line in data,
+// with its newline, or 0 if it does not end in data. A record with a misplaced
+// quote ends with the line of that quote, because [csv.Reader] continues there.
 func csvRecordLength(data []byte) int {
 	line := csvLineLength(data, 0)
 	if line == 0 || bytes.IndexByte(data[:line], '"') < 0 {
 		return line
 	}
-	for at := 0; at < len(data); at++ { // from field to field, over the comma
+	for at := 0; at < len(data); at++ { // from field to field, past the comma
 		if data[at] == '"' {
 			at = csvQuotedEnd(data, at+1)
 		} else {
@@ -153,7 +153,7 @@ func csvRecordLength(data []byte) int {
 	return 0
 }
 
-// csvQuotedEnd returns the index behind the quote that closes the field whose
+// csvQuotedEnd returns the index after the quote that closes the field whose
 // text begins at the index, or len(data) if that is not in data.
 func csvQuotedEnd(data []byte, at int) int {
 	for {
@@ -169,7 +169,7 @@ func csvQuotedEnd(data []byte, at int) int {
 	}
 }
 
-// csvLineLength returns the index behind the first newline from the index on, or
+// csvLineLength returns the index after the first newline from the index on, or
 // 0 if there is none.
 func csvLineLength(data []byte, from int) int {
 	n := bytes.IndexByte(data[from:], '\n')

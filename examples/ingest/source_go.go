@@ -22,13 +22,14 @@ func (goFormat) resync([]byte) int              { return math.MaxInt }
 func (goFormat) hasHeader() bool                { return false }
 func (f goFormat) start(*piece) (parser, error) { return f, nil }
 
-// parse counts the identifiers also of a file with lexical errors, as some of the
-// Go compiler's test data has on purpose; each error is a malformed record.
+// parse counts the identifiers also of a file with lexical errors, which some
+// of the Go compiler's test data has on purpose. Each error is a malformed
+// record.
 func (goFormat) parse(piece piece, out recorder) {
 	source := token.NewFileSet().AddFile(piece.file, -1, len(piece.data))
 	goOn := true
 	complain := func(at token.Position, reason string) {
-		// The physical line: at.Line obeys //line comments.
+		// The physical line: at.Line follows //line comments.
 		line := source.PositionFor(source.Pos(at.Offset), false).Line
 		goOn = goOn && out.malformed(malformed{piece.file, line, reason})
 	}

@@ -35,11 +35,11 @@ func lines(piece piece) iter.Seq2[int, []byte] {
 	}
 }
 
-// linesFormat reads lines of any text. Each is an event.
+// linesFormat reads lines of text. Each line is an event.
 type linesFormat struct {
 	byLine
 	pattern *regexp.Regexp // nil: the whole line is the key
-	group   int            // of the pattern, which is the key
+	group   int            // the group of the pattern that is the key
 }
 
 func newLinesFormat(key string) (format, error) {

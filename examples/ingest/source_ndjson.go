@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ndjsonFormat reads one JSON value per line. Each is an event, whose key is the
-// string, number or boolean at the path.
+// ndjsonFormat reads one JSON value in each line. Each is an event, whose key
+// is the string, number or boolean at the path.
 type ndjsonFormat struct {
 	byLine
 	path string
@@ -40,10 +40,11 @@ func (f ndjsonFormat) parse(piece piece, out recorder) {
 	}
 }
 
-// find appends the key of the line to buffer and returns it, or says why there is
-// none. Numbers are kept as they are written: 1.0 and 1 are two keys.
+// find appends the key of the line to buffer and returns it, or returns the
+// reason why there is none. It keeps numbers as they are written: 1.0 and 1 are
+// two keys.
 func (f ndjsonFormat) find(buffer, line []byte) (key []byte, reason string) {
-	if !json.Valid(line) { // gjson takes anything for JSON
+	if !json.Valid(line) { // gjson accepts invalid JSON
 		return buffer, "not valid JSON"
 	}
 	found := gjson.GetBytes(line, f.path)

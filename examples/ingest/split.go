@@ -8,8 +8,9 @@ import (
 	"iter"
 )
 
-// A piece is a run of whole records of a file, small enough to be handed around
-// and large enough to make that cheap: pieces of one file are parsed in parallel.
+// A piece is a run of whole records of a file. It is small enough to be passed
+// around, and large enough to make that cheap. Pieces of one file are parsed in
+// parallel.
 type piece struct {
 	file   string
 	line   int // of the first record, from 1
@@ -18,21 +19,21 @@ type piece struct {
 }
 
 const (
-	// pieceSize is how much is read at once, in bytes.
+	// pieceSize is the number of bytes of one read.
 	pieceSize = 256 << 10
 
-	// minRead is the least room to read into, in bytes.
+	// minRead is the least number of bytes of free room for a read.
 	minRead = 4 << 10
 
-	// maxRecord bounds the memory that one record takes, in bytes.
+	// maxRecord limits the memory of one record, in bytes.
 	maxRecord = 16 << 20
 )
 
 // split yields the pieces of a file, without their parser, as soon as they have
-// been read: what trickles in through a pipe does not wait for a full piece. A
-// record that is longer than maxRecord comes as an error of type [malformed], and
-// splitting goes on behind it. Any other error is the last: the file cannot be
-// read further.
+// been read, so that a slow pipe need not fill a piece. A record that is longer
+// than maxRecord is yielded as an error of type [malformed], and split
+// continues after it. Any other error is the last: the file cannot be read
+// further.
 func split(file file, r io.Reader, format format) iter.Seq2[piece, error] {
 	return func(yield func(piece, error) bool) {
 		s := splitter{name: file.name, format: format, line: 1, yield: yield}
@@ -51,12 +52,12 @@ type splitter struct {
 	format   format
 	line     int    // of the first byte of data
 	data     []byte // read but not yielded
-	begun    bool   // data is past the place of a byte order mark
+	begun    bool   // data is past a byte order mark
 	skipping bool   // data begins inside a record that was too long
 	yield    func(piece, error) bool
 }
 
-// errSplitEnded says that the caller of yield wants no more.
+// errSplitEnded says that the caller has broken off the loop.
 var errSplitEnded = errors.New("split ended")
 
 func (s *splitter) run(r io.Reader) error {
@@ -76,7 +77,7 @@ func (s *splitter) run(r io.Reader) error {
 	}
 }
 
-// makeRoom moves what is left to a new buffer if the old one is full.
+// makeRoom moves the rest to a new buffer if the old one is full.
 func (s *splitter) makeRoom() {
 	if cap(s.data)-len(s.data) >= minRead {
 		return
@@ -84,8 +85,8 @@ func (s *splitter) makeRoom() {
 	s.data = append(make([]byte, 0, max(pieceSize, 2*len(s.data))), s.data...)
 }
 
-// begin drops a byte order mark, which is no part of the text. It reports whether
-// enough has been read to tell that there is one.
+// begin drops a byte order mark, which is not part of the text. It reports
+// whether enough has been read to recognize one.
 func (s *splitter) begin() bool {
 	if !s.begun && len(s.data) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, s.data) {
 		return false
@@ -97,8 +98,8 @@ func (s *splitter) begin() bool {
 	return true
 }
 
-// advance yields the whole records that have been read, the last n bytes just
-// now.
+// advance yields the whole records that have been read. The last n bytes are
+// new.
 func (s *splitter) advance(n int) error {
 	if !s.begin() || s.endsNoRecord(n) {
 		return nil
@@ -118,15 +119,15 @@ func (s *splitter) advance(n int) error {
 	return nil
 }
 
-// endsNoRecord reports whether no record can end in the last n bytes, so that all
-// the bytes before them need not be looked at again.
+// endsNoRecord reports whether no record can end in the last n bytes, so that
+// the bytes before them need not be searched again.
 func (s *splitter) endsNoRecord(n int) bool {
 	fresh := s.data[max(0, len(s.data)-n):]
 	return len(s.data) <= maxRecord && bytes.IndexByte(fresh, '\n') < 0
 }
 
-// finish yields what is left at the end of the file: the last record need not be
-// ended by a newline.
+// finish yields the rest at the end of the file. The last record may lack its
+// newline.
 func (s *splitter) finish() error {
 	s.begin()
 	if s.skipping {
@@ -138,8 +139,8 @@ func (s *splitter) finish() error {
 	return s.send(len(s.data))
 }
 
-// send yields the first n bytes. They belong to whoever gets them; the splitter
-// goes on in the rest of the buffer.
+// send yields the first n bytes, which belong to the caller of split. The
+// splitter continues in the rest of the buffer.
 func (s *splitter) send(n int) error {
 	sent := piece{file: s.name, line: s.line, data: s.data[:n:n]}
 	s.line += bytes.Count(sent.data, newline)
@@ -150,7 +151,7 @@ func (s *splitter) send(n int) error {
 	return nil
 }
 
-// tooLong gives up the record that data begins with.
+// tooLong abandons the first record of data.
 func (s *splitter) tooLong() error {
 	bad := malformed{s.name, s.line, fmt.Sprintf("a record of more than %d MiB", maxRecord>>20)}
 	s.skipping = true
@@ -161,7 +162,8 @@ func (s *splitter) tooLong() error {
 	return nil
 }
 
-// skip drops the rest of a record that was too long, as far as it has been read.
+// skip drops the rest of a record that was too long, as far as it has been
+// read.
 func (s *splitter) skip() {
 	n := s.format.resync(s.data)
 	s.skipping = n > len(s.data)

@@ -2,13 +2,13 @@ package main
 
 import "hash/maphash"
 
-// A tally sums up events so that two accounts of them can be compared: the
-// number of events, and a checksum that depends on how many there are of each
-// key, but not on their order. It is the sum over the events of a hash of the
-// key, so it can be added up one event at a time by those who read, and one row
-// at a time (count times hash) from the database. The hash is seeded anew in
-// each process: an event that is lost, doubled or counted under another key goes
-// unnoticed with a chance of about 1 in 2^64.
+// A tally is a sum over events by which two counts of them can be compared: the
+// number of events, and a checksum that depends on the count of each key, but
+// not on the order. The checksum is the sum of the hashes of the keys. The
+// readers add one event at a time, and the database adds one row at a time
+// (count times hash). The seed of the hash is new in each process. An event
+// that is lost, doubled or counted with another key goes unnoticed with a
+// probability of about 1 in 2^64.
 type tally struct {
 	events   uint64
 	checksum uint64
@@ -29,7 +29,7 @@ func (t *tally) add(count, hash uint64) {
 	t.checksum += count * hash
 }
 
-// plus returns the tally of the events of both.
+// plus returns the sum of two tallies.
 func (t tally) plus(u tally) tally {
 	return tally{t.events + u.events, t.checksum + u.checksum}
 }

@@ -7,28 +7,27 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// A value is what is to be written for one key: how many events it had, and when
-// the first of them came, since the start of the run.
+// A value is what is written for one key: its number of events, and when the
+// first of them came, since the start of the run.
 type value struct {
 	count uint64
 	first time.Duration
 }
 
-// merge returns the value of the events of both.
+// merge returns the sum of two values.
 func merge(pending, next value) value {
 	return value{pending.count + next.count, min(pending.first, next.first)}
 }
 
-// events are between the readers and the database: for each key, all that was
-// read of it and is not written yet.
+// events are between the readers and the database. They have, for each key, the
+// events that were read and are not written yet.
 type events = shardq.Coalescer[string, value]
 
 // A row is a key with its value.
 type row = shardq.Pending[string, value]
 
-// A key whose writes keep failing comes back after firstRetry, then after twice
-// that, and so on up to lastRetry. The events of the key that come meanwhile
-// wait with it.
+// A key whose write fails is retried after firstRetry, then after twice that,
+// and so on up to lastRetry. Its later events wait with it.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Second

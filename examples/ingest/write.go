@@ -12,39 +12,40 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// maxBatch bounds the rows of one transaction. A larger one makes a row cheaper and
-// an event wait longer.
+// maxBatch limits the rows of one transaction. A larger one makes a row
+// cheaper, and an event wait longer.
 const maxBatch = 4096
 
-// writing is the second part of the pipeline: from the coalescer to the database.
+// writing is the second part of the pipeline, from the coalescer to the
+// database.
 //
-// Each worker takes what is there, up to a batch, and writes it in one transaction.
-// The database has one writer, so while one worker is at it, the others have the
-// next batches ready. A row that fails goes back, and comes again with what was read
-// of its key meanwhile.
+// Each worker takes the ready values, up to a batch, and writes them in one
+// transaction. The database has one writer. While one worker writes, the others
+// have the next batches ready. A failed row returns to the coalescer, and is
+// retried with the events of its key since then.
 type writing struct {
 	*pipeline
 	ended chan error         // of the workers
-	stop  context.CancelFunc // has them drain
+	stop  context.CancelFunc // makes the workers drain
 
 	mu       sync.Mutex // guards the sink and the fields below
 	failures *rand.Rand
-	batch    []row // of the transaction, used again
+	batch    []row // of the transaction, reused
 	result   written
 	broken   int // transactions that failed
 }
 
-// written is what became of the rows.
+// written is the result of the writes.
 type written struct {
-	writes  uint64 // that succeeded
+	writes  uint64 // writes that succeeded
 	retries uint64
 	lost    tally // events whose writes failed for good
 	delays  *hdrhistogram.Histogram
 	slowest time.Duration
 }
 
-// maxDelay is the longest delay from event to commit that the histogram tells
-// from a longer one.
+// maxDelay is the longest delay from event to commit that the histogram
+// distinguishes.
 const maxDelay = time.Hour
 
 func newDelays() *hdrhistogram.Histogram {
@@ -67,8 +68,8 @@ func (w *writing) start() error {
 		OnError:     w.failed,
 		OnGiveUp:    w.gaveUp,
 		Labels:      w.config.listen != "",
-		// What fails while it drains, or waits for its retry then, comes again, but
-		// the platform kills a program that takes too long to end.
+		// Values that fail during the drain, or are delayed then, are retried.
+		// But the platform kills a program that takes too long to end.
 		Drain:        &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
 		DrainTimeout: w.config.patience,
 	})
@@ -81,13 +82,14 @@ func (w *writing) start() error {
 	return nil
 }
 
-// finish waits until all the events that were read are written or given up. Once
-// ctx has ended, that takes no longer than the patience; what is left then is lost.
+// finish waits until all events that were read are written or discarded. Once
+// ctx has ended, that takes no longer than the patience. Events that are left
+// then are lost.
 func (w *writing) finish(ctx context.Context) written {
-	_ = w.events.WaitIdle(ctx) // the end of ctx is why to drain
+	_ = w.events.WaitIdle(ctx) // if ctx ends, the workers drain
 	w.stop()
 	if err := <-w.ended; err != nil {
-		w.console.notice("the -patience is over: %v", err)
+		w.console.notice("-patience is over: %v", err)
 		w.countLeft(err)
 	}
 	return w.result
@@ -105,7 +107,8 @@ func (w *writing) countLeft(err error) {
 
 var errOnPurpose = errors.New("-fail: this write fails on purpose")
 
-// write writes the rows in one transaction, but for those that are to fail.
+// write writes the rows in one transaction, except those that are chosen to
+// fail.
 func (w *writing) write(_ context.Context, rows []row) []error {
 	w.progress.sampleDepth(w.events)
 	w.mu.Lock()
@@ -123,8 +126,8 @@ func (w *writing) write(_ context.Context, rows []row) []error {
 	return errs
 }
 
-// chooseFailures makes the batch of those rows that are not to fail, and returns the
-// errors of all, or nil if none is to fail.
+// chooseFailures makes the batch of the rows that are not chosen to fail, and
+// returns the errors of all rows, or nil if none is chosen.
 func (w *writing) chooseFailures(rows []row) []error {
 	w.batch = w.batch[:0]
 	if w.config.fail == 0 {
@@ -150,12 +153,12 @@ func all(n int, err error) []error {
 	return errs
 }
 
-// complain tells of a transaction that failed, and of the first few alone: a
-// full disk fails all of them.
+// complain reports a failed transaction. It reports only the first few, because
+// a full disk fails all of them.
 func (w *writing) complain(err error) {
 	w.broken++
 	if w.broken <= maxComplaints {
-		w.console.notice("a transaction of %d writes failed, they come again: %v", len(w.batch), err)
+		w.console.notice("a transaction of %d writes failed; they are retried: %v", len(w.batch), err)
 	}
 }
 
@@ -163,13 +166,13 @@ func (w *writing) succeeded(v value, now time.Duration) {
 	w.result.writes++
 	delay := now - v.first
 	w.result.slowest = max(w.result.slowest, delay)
-	_ = w.result.delays.RecordValue(int64(min(delay, maxDelay))) // within its range
+	_ = w.result.delays.RecordValue(int64(min(delay, maxDelay))) // cannot fail: it is in range
 }
 
-// failed is told of each write that fails.
+// failed is the OnError hook.
 func (w *writing) failed(f shardq.Failure[row]) {
 	if f.Final {
-		return // OnGiveUp is told
+		return // OnGiveUp counts it
 	}
 	w.progress.retries.Add(1)
 	w.mu.Lock()
@@ -177,7 +180,7 @@ func (w *writing) failed(f shardq.Failure[row]) {
 	w.result.retries++
 }
 
-// gaveUp is told of each value that nobody writes any more.
+// gaveUp is the OnGiveUp hook.
 func (w *writing) gaveUp(f shardq.Failure[row]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,7 +51,8 @@ func TestChooseFailuresIsDecidedByTheSeed(t *testing.T) {
 	require.NotEqual(t, failed(t, "-fail", "0.5"), failed(t, "-fail", "0.5", "-seed", "2"))
 }
 
-// What was read is written, also if reading ends while there is no room.
+// Events that were read are written, also if reading ends while the coalescer
+// is full.
 func TestReadersLeaveNothingBehind(t *testing.T) {
 	p, _ := newTestPipeline(t, "", "-max-pending", "1")
 	defer func() { require.NoError(t, p.sink.close()) }()
@@ -62,7 +63,7 @@ func TestReadersLeaveNothingBehind(t *testing.T) {
 	require.Equal(t, 2, p.events.Len())
 }
 
-// What a histogram of three digits says of one delay is a little more than that.
+// A histogram with three digits reports a little more than the delay.
 func TestPercentilesAreNotAboveTheGreatest(t *testing.T) {
 	w := written{delays: newDelays(), slowest: 1_234_567 * time.Microsecond}
 	require.NoError(t, w.delays.RecordValue(int64(w.slowest)))

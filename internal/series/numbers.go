@@ -39,7 +39,7 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) int { return s.Processing }),
 	items("shardq.dirty.items", "Items in processing that were added meanwhile, and are to be processed once more",
 		func(s *shardq.Stats) int { return s.Metrics.Dirty }),
-	items("shardq.waiting.items", "Items whose delay is running; some may be ready or in processing as well",
+	items("shardq.delayed.items", "Items whose delay is running; some may be ready or in processing as well",
 		func(s *shardq.Stats) int { return s.Waiting }),
 	items("shardq.held.items", "Different items that the queue holds, whatever their state: what a capacity bounds",
 		func(s *shardq.Stats) int { return s.Held }),
@@ -68,14 +68,14 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) int { return one(s.ShuttingDown) }),
 	level("shardq.groups", "{group}", "Groups that have items; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.Groups }).shownIf(grouped),
-	level("shardq.held_back.groups", "{group}",
+	level("shardq.throttled.groups", "{group}",
 		"Groups that have something ready, and as much in processing as the limit allows; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.HeldBack }).shownIf(grouped),
 }
 
 // counts say what has happened.
 var counts = []Number{
-	total("shardq.merged.adds", "{add}", "Adds that were served by a run to come anyway",
+	total("shardq.deduplicated.adds", "{add}", "Adds that were served by a run to come anyway",
 		func(s *shardq.Stats) uint64 { return s.Merged }),
 	total("shardq.dropped.adds", "{add}", "Adds that came after a shutdown began, and delayed adds that waited when it began",
 		func(s *shardq.Stats) uint64 { return s.Dropped }),
@@ -87,11 +87,11 @@ var counts = []Number{
 		func(s *shardq.Stats) uint64 { return s.Exceeded }),
 	total("shardq.misused.dones", "{done}", "Dones of items that were not in processing",
 		func(s *shardq.Stats) uint64 { return s.Misused }),
-	total("shardq.ended.delays", "{delay}", "Delays that ended, and made their item ready",
+	total("shardq.expired.delays", "{delay}", "Delays that ended, and made their item ready",
 		func(s *shardq.Stats) uint64 { return s.Fired }),
 	total("shardq.backoffs", "{retry}", "Adds that asked the limiter for a delay, for work that failed",
 		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
-	total("shardq.give_ups", "{item}", "Items that workers gave up, because of Permanent or MaxAttempts",
+	total("shardq.discarded.items", "{item}", "Items that workers gave up, because of Permanent or MaxAttempts",
 		func(s *shardq.Stats) uint64 { return s.GivenUp }),
 }
 

@@ -68,7 +68,7 @@ var (
 	}
 	GroupItems = Description{
 		"shardq.group.items", "{item}",
-		"Items of a group by what they are at: ready, processing or waiting",
+		"Items of a group by what they are at: ready, processing or delayed",
 		Level,
 	}
 )
@@ -86,7 +86,7 @@ func Groups(r *roster.Reading, limit int) []Group {
 		all = append(all,
 			Group{group, "ready", g.Ready},
 			Group{group, "processing", g.Processing},
-			Group{group, "waiting", g.Held - g.Ready - g.Processing})
+			Group{group, "delayed", g.Held - g.Ready - g.Processing})
 	}
 	return all
 }

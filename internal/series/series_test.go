@@ -116,7 +116,7 @@ func TestExcesses(t *testing.T) {
 func TestMissingNumbers(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	got := shown(t, q)
-	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.held_back.groups"} {
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups"} {
 		require.NotContains(t, got, name)
 	}
 	for name := range seriestest.PlayedValues {
@@ -175,7 +175,7 @@ func TestWorkersAreCounted(t *testing.T) {
 	q.Add("b")
 	finish <- struct{}{}
 	<-begun
-	require.Equal(t, 1.0, shown(t, q)["shardq.give_ups"])
+	require.Equal(t, 1.0, shown(t, q)["shardq.discarded.items"])
 	close(finish)
 	q.ShutDown()
 	require.NoError(t, <-ended)
@@ -224,9 +224,9 @@ func TestGroups(t *testing.T) {
 		got[g.Group+" "+g.State] = g.Items
 	}
 	require.Equal(t, map[string]int{
-		"a ready": 1, "a processing": 1, "a waiting": 0,
-		"b ready": 0, "b processing": 0, "b waiting": 1,
-		"other ready": 1, "other processing": 0, "other waiting": 0,
+		"a ready": 1, "a processing": 1, "a delayed": 0,
+		"b ready": 0, "b processing": 0, "b delayed": 1,
+		"other ready": 1, "other processing": 0, "other delayed": 0,
 	}, got)
 }
 

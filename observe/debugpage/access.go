@@ -8,15 +8,18 @@ import (
 	"strings"
 )
 
-// Local reports whether a request was made on this machine, to this machine: its client and
-// its Host are both loopback addresses (the Host may be "localhost"), it did not come
-// through a proxy that says so, and no browser sent it for the page of another site.
+// Local reports whether a request comes from this machine and is addressed to
+// it. Its client and its Host must be loopback addresses, or the Host
+// "localhost". It must not have the headers of a proxy, and a browser must not
+// have sent it for the page of another site.
 //
-// The Host counts because of DNS rebinding: a page of anybody's that is open in a browser on
-// this machine can have its own name resolve to 127.0.0.1, and read what is served there. A
-// tunnel, such as that of ssh -L or kubectl port-forward, makes its user local.
+// Local checks the Host because of DNS rebinding: a web page that is open in a
+// browser on this machine can have its own name resolve to 127.0.0.1, and read
+// what is served there.
 //
-// A reverse proxy on the same machine that sets none of the usual headers makes everybody local.
+// The user of a tunnel, such as ssh -L or kubectl port-forward, counts as
+// local. So does every client of a reverse proxy on this machine that sets none
+// of the usual headers.
 func Local(r *http.Request) bool {
 	return loopback(hostOf(r.RemoteAddr)) && localName(hostOf(r.Host)) && !proxied(r) &&
 		r.Header.Get("Sec-Fetch-Site") != "cross-site"
@@ -38,14 +41,15 @@ func loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// localName reports whether a host is this one: a name in letters of either case, and with the dot of the root or without.
+// localName reports whether a host is this one. It ignores case, and the dot of
+// the root.
 func localName(host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || loopback(host)
 }
 
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
 
-// proxied reports whether a proxy says that it speaks for somebody else.
+// proxied reports whether a request has a header of a proxy.
 func proxied(r *http.Request) bool {
 	for name := range r.Header {
 		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") {

@@ -60,7 +60,8 @@ func TestProxiesAreNotLocal(t *testing.T) {
 	}
 }
 
-// TestOtherSitesAreNotLocal: a page of another site has the browser on this machine ask.
+// TestOtherSitesAreNotLocal sends requests as a browser does for the page of
+// another site.
 func TestOtherSitesAreNotLocal(t *testing.T) {
 	for site, code := range map[string]int{
 		"cross-site": http.StatusForbidden, "same-origin": http.StatusOK, "same-site": http.StatusOK, "none": http.StatusOK,
@@ -71,7 +72,8 @@ func TestOtherSitesAreNotLocal(t *testing.T) {
 	}
 }
 
-// TestAllow: it replaces the default, and is asked before anything is read.
+// TestAllow checks that Allow replaces the default, and runs before any
+// reading.
 func TestAllow(t *testing.T) {
 	read := 0
 	h := must(t, Options{

@@ -8,8 +8,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// BenchmarkLook is what one answer costs, beside so many items: three quarters of them ready, the others waiting, but for
-// a thousand in processing.
+// BenchmarkLook measures an answer about a queue with n items: a thousand in
+// processing, three quarters ready, and the others delayed.
 func BenchmarkLook(b *testing.B) {
 	for _, kept := range []string{"metrics", "nothing"} {
 		for _, items := range []int{1000, 1_000_000} {
@@ -28,8 +28,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// BenchmarkLookAtWaiting is what one answer costs beside so many items that all wait, for up to a quarter of an hour
-// after an hour.
+// BenchmarkLookAtWaiting measures an answer about a queue with n delayed items,
+// whose delays end between 60 and 77 minutes from now.
 func BenchmarkLookAtWaiting(b *testing.B) {
 	for _, items := range []int{1000, 1_000_000} {
 		q := shardq.Must(shardq.Options[int]{Name: "waiting", Metrics: true})
@@ -46,7 +46,7 @@ func BenchmarkLookAtWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkOverview is what the numbers of many queues cost.
+// BenchmarkOverview measures an answer about many queues.
 func BenchmarkOverview(b *testing.B) {
 	var queues []shardq.Observable
 	for i := range 100 {

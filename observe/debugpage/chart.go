@@ -6,36 +6,37 @@ import "time"
 type chart struct {
 	// Path is where the histogram is in the report of a queue.
 	Path, Title, Meaning string
-	// Since says of which time it is.
+	// Since says which time the histogram covers.
 	Since     string
 	Histogram histogram
-	// Fleeting: there is nothing to show while nothing is counted.
+	// Fleeting reports whether the chart is hidden while its histogram is
+	// empty.
 	Fleeting bool
 }
 
-const sinceMade = "since it was made"
+const sinceCreation = "since creation"
 
-// charts returns the histograms as they are shown, or nothing if there are none.
+// charts returns the charts of the durations, or nil if there are none.
 func (d *durations) charts() []chart {
 	if d == nil {
 		return nil
 	}
 	return []chart{
-		{"detail.durations.queue", "In the queue", "from the first add to the Get", sinceMade, d.Queue, false},
-		{"detail.durations.work", "At work", "from the Get to the Done", sinceMade, d.Work, false},
-		{"detail.durations.delay", "Delays", "as they were asked for", sinceMade, d.Delay, false},
+		{"detail.durations.queue", "In the queue", "from the first add to the Get", sinceCreation, d.Queue, false},
+		{"detail.durations.work", "At work", "from the Get to the Done", sinceCreation, d.Work, false},
+		{"detail.durations.delay", "Delays", "as requested", sinceCreation, d.Delay, false},
 	}
 }
 
-// timeLeftChart returns the chart beside what waits.
+// timeLeftChart returns the chart above the delayed items.
 func (d *detailReport) timeLeftChart() *chart {
-	return &chart{"detail.timeLeft", "Time left", "of all delays that are running", "now", d.TimeLeft, true}
+	return &chart{"detail.timeLeft", "Time left", "of all running delays", "now", d.TimeLeft, true}
 }
 
 // Hidden reports whether there is nothing to show.
 func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
 
-// A bar is one of a chart that is 100 high, and 10 wide for each bar.
+// A bar stands in a chart that is 100 high, and 10 wide for each bar.
 type bar struct {
 	X, Y, Height int
 	Label        string
@@ -43,7 +44,8 @@ type bar struct {
 
 const barPitch = 10
 
-// Bars returns the bars of the buckets. A bucket that is not empty has a bar that can be seen.
+// Bars returns the bars of the buckets. The bar of a bucket that is not empty
+// is always visible.
 func (c chart) Bars() []bar {
 	highest := uint64(0)
 	for _, b := range c.Histogram.Buckets {
@@ -60,10 +62,10 @@ func (c chart) Bars() []bar {
 	return bars
 }
 
-// Width returns how wide the chart is.
+// Width returns the width of the chart.
 func (c chart) Width() int { return max(1, len(c.Histogram.Buckets)) * barPitch }
 
-// Label says in words what the chart shows.
+// Label describes the chart in words.
 func (c chart) Label() string {
 	h := c.Histogram
 	if h.Count == 0 {
@@ -76,7 +78,7 @@ func (c chart) Label() string {
 	return c.Title + ": " + formatCount(h.Count) + " durations, half of them " + half
 }
 
-// First and Last are the bounds at the two ends of the chart.
+// First returns the bound at the left end.
 func (c chart) First() string { return c.bound(0) }
 
 // Last returns the bound at the right end.
@@ -96,10 +98,10 @@ func (b bucket) label() string {
 	return "≤ " + formatDuration(b.AtMostSeconds.duration())
 }
 
-// longestBound is that of the last bucket that has one, in words.
+// longestBound is the bound of the last bounded bucket, in words.
 var longestBound = formatDuration((1 << highestPower) * time.Second)
 
-// Quantile returns a quantile in words.
+// quantile returns a formatted quantile.
 func (h histogram) quantile(q *seconds) string {
 	switch {
 	case h.Count == 0:
@@ -117,10 +119,10 @@ func (h histogram) mean() string {
 	return formatDuration(h.MeanSeconds.duration())
 }
 
-// A figure is one of those that are said of a histogram.
+// A figure is a number that describes a histogram.
 type figure struct{ Title, Part, Text string }
 
-// Figures are those that stand beside a chart.
+// Figures returns the numbers beside a chart.
 func (h histogram) Figures() []figure {
 	return []figure{
 		{"p50", "p50Seconds", h.quantile(h.P50Seconds)},

@@ -1,18 +1,20 @@
-// Package debugpage serves a live page about queues, for those who operate them: is it keeping
-// up, and what is stuck?
+// Package debugpage serves a live page about queues: is the queue keeping up,
+// and what is stuck?
 //
 //	mux.Handle("/debug/queues", debugpage.Handler(invoices, mails))
 //
-// The page shows the queues' state and counters, their durations, their shards, the items in
-// processing with the longest first, what is next, what fails most, groups, and how each queue
-// was made. In a browser it updates itself; without JavaScript it is a plain page. The same
-// comes as JSON with ?format=json, and as text with ?format=text or for curl: see
-// docs/guide/debugpage.md.
+// The page shows the state, the counters, the durations and the configuration
+// of each queue, its shards and its groups. It lists the items in flight with
+// the longest first, the next items, and the items with most failures. In a
+// browser the page updates itself. Without JavaScript it is a plain page. The
+// same content comes as JSON with ?format=json, and as text with ?format=text
+// or for curl: see docs/guide/debugpage.md.
 //
-// It only reads. Nothing runs while nobody looks: there is no goroutine, and no history is
-// kept. Each look locks one shard after the other, each for a moment; see [Handler] for the
-// cost.
+// The page is read-only. The handler starts no goroutine and keeps no history,
+// so that nothing runs between requests. A request locks one shard after the
+// other, each for a moment. [Handler] documents the cost.
 //
-// What it shows may be confidential, so by default it answers only to clients on the same
-// machine: see [Local] and [Options].Allow. Keys can be redacted: [Options].RedactKey.
+// The page may show confidential data. By default the handler answers only
+// clients on the same machine: see [Local] and [Options].Allow.
+// [Options].RedactKey redacts keys.
 package debugpage

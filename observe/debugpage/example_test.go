@@ -10,14 +10,14 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// A page beside those of net/http/pprof, for whoever is on the machine.
+// A page beside those of net/http/pprof, for users of the machine.
 func ExampleHandler() {
 	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
 	http.Handle("/debug/queues", debugpage.Handler(queue))
 	// http.ListenAndServe("localhost:6060", nil)
 }
 
-// A page whose keys are confidential, for operators, wherever they are.
+// A page whose keys are confidential, for operators on any machine.
 func ExampleNew() {
 	queue := shardq.Must(shardq.Options[string]{Name: "mails", Shards: 1})
 	queue.Add("someone@example.org")

@@ -1,42 +1,43 @@
 package debugpage
 
-// list says what is in the queue now.
+// list returns the gauges of a queue.
 func (g gauges) list() []gauge {
 	return []gauge{
 		{"Ready", "gauges.ready", asCount, g.Ready, ""},
 		{"Oldest ready", "gauges.oldestReadySeconds", asDuration, g.OldestReadySeconds, ""},
-		{"In processing", "gauges.processing", asCount, g.Processing, ""},
-		{"Longest in processing", "gauges.oldestProcessingSeconds", asDuration, g.OldestProcessingSeconds, ""},
-		{"Work under way, together", "gauges.unfinishedSeconds", asDuration, g.UnfinishedSeconds, ""},
-		{"To run again after it", "gauges.dirty", asCount, g.Dirty, ""},
-		{"Waiting", "gauges.waiting", asCount, g.Waiting, ""},
-		{"Next delay ends in", "gauges.nextDueSeconds", asDuration, g.NextDueSeconds, ""},
-		{"Held, in whatever state", "gauges.held", asCount, g.Held, ofCapacity(g.Capacity)},
-		{"Workers in a Run", "gauges.workers", asCount, g.Workers, ""},
-		{"Consumers asleep", "gauges.parked", asCount, g.Parked, ""},
+		{"In flight", "gauges.processing", asCount, g.Processing, ""},
+		{"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, g.OldestProcessingSeconds, ""},
+		{"Unfinished work", "gauges.unfinishedSeconds", asDuration, g.UnfinishedSeconds, ""},
+		{"Dirty", "gauges.dirty", asCount, g.Dirty, ""},
+		{"Delayed", "gauges.waiting", asCount, g.Waiting, ""},
+		{"Next delay expires in", "gauges.nextDueSeconds", asDuration, g.NextDueSeconds, ""},
+		{"Held, in any state", "gauges.held", asCount, g.Held, ofCapacity(g.Capacity)},
+		{"Workers in Run", "gauges.workers", asCount, g.Workers, ""},
+		{"Parked consumers", "gauges.parked", asCount, g.Parked, ""},
 		{"Groups with items", "gauges.groups", asCount, g.Groups, ""},
-		{"Groups held back", "gauges.heldBack", asCount, g.HeldBack, ""},
-		{"Histories in the limiter", "gauges.limited", asCount, g.Limited, ""},
-		{"Busiest shard's adds, by the mean", "gauges.skew", asRatio, g.Skew, " ×"},
+		{"Throttled groups", "gauges.heldBack", asCount, g.HeldBack, ""},
+		{"Items in the limiter", "gauges.limited", asCount, g.Limited, ""},
+		{"Skew of the shards", "gauges.skew", asRatio, g.Skew, " ×"},
 	}
 }
 
-// list likewise says what is pending.
+// list returns the gauges of a Coalescer's pending values.
 func (v *values) list() []gauge {
 	if v == nil {
 		return nil
 	}
 	return []gauge{
 		{"Keys with a pending value", "values.keys", asCount, v.Keys, ""},
-		{"Weight of these values", "values.weight", asCount, v.Weight, ofCapacity(v.Capacity)},
-		{"Share of all puts merged", "values.mergedShare", asShare, v.MergedShare, ""},
+		{"Weight of pending values", "values.weight", asCount, v.Weight, ofCapacity(v.Capacity)},
+		{"Share of puts merged", "values.mergedShare", asShare, v.MergedShare, ""},
 	}
 }
 
-// OfCapacity follows the weight, and BriefOfCapacity does so where there is little room.
+// OfCapacity returns the text that follows the weight.
 func (v *values) OfCapacity() string { return ofCapacity(v.Capacity) }
 
-// BriefOfCapacity is OfCapacity with less of a large number.
+// BriefOfCapacity returns OfCapacity with a large number abbreviated, for a
+// narrow field.
 func (v *values) BriefOfCapacity() string {
 	if v.Capacity <= 0 {
 		return ""
@@ -44,7 +45,7 @@ func (v *values) BriefOfCapacity() string {
 	return " of " + formatBrief(v.Capacity)
 }
 
-// ofCapacity follows what a capacity bounds.
+// ofCapacity returns the text that follows a value limited by the capacity.
 func ofCapacity(capacity int) string {
 	if capacity <= 0 {
 		return ""
@@ -52,10 +53,11 @@ func ofCapacity(capacity int) string {
 	return " of " + formatCount(capacity)
 }
 
-// facts say what there is in the queue now.
+// facts returns all gauges of a queue.
 func (q queueReport) facts() []gauge { return append(q.Gauges.list(), q.Values.list()...) }
 
-// A gauge is a fact that changes: it knows where it is in the report of a queue.
+// A gauge is a fact with a value that changes. Field is where the value is in
+// the report of a queue.
 type gauge struct {
 	Title, Field, Format string
 	Value                any
@@ -63,5 +65,5 @@ type gauge struct {
 	Suffix string
 }
 
-// Text returns the value as it is shown.
+// Text returns the formatted value.
 func (g gauge) Text() string { return formatValue(g.Format, g.Value) + g.Suffix }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The script formats as these functions do: a test in a browser compares the two.
+// The script has the same formats: a test in a browser compares the two.
 
-// formatCount writes a whole number with separators: 1,234,567.
+// formatCount formats a whole number with separators: 1,234,567.
 func formatCount[N int | int64 | uint64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	if n > 0 && int64(n) < 0 {
@@ -25,12 +25,12 @@ func formatCount[N int | int64 | uint64](n N) string {
 	return sign + digits
 }
 
-// formatDuration writes a duration for people, to two digits or more: 1.2 ms, 3 m 05 s. It
-// does not round up.
+// formatDuration formats a duration for people, with at least two digits: 1.2
+// ms, 3 m 05 s. It rounds down.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + formatDuration(-max(d, -math.MaxInt64)) // of the most negative one, too
+		return "-" + formatDuration(-max(d, -math.MaxInt64)) // also of the most negative duration
 	case d == 0:
 		return "0 s"
 	case d < time.Microsecond:
@@ -58,7 +58,7 @@ func withUnit[N time.Duration | uint64](d, unit N, name string) string {
 	return fmt.Sprintf("%d %s", d/unit, name)
 }
 
-// formatShare writes a part of the whole as a percentage.
+// formatShare formats a part of the whole as a percentage.
 func formatShare(part float64) string {
 	percent := part * 100
 	switch {
@@ -70,13 +70,14 @@ func formatShare(part float64) string {
 	return fmt.Sprintf("%d.%d %%", int(percent), int(percent*10)%10)
 }
 
-// formatRatio writes a ratio to a tenth.
+// formatRatio formats a ratio with one decimal.
 func formatRatio(ratio float64) string {
 	tenths := int(ratio * 10)
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
-// formatBrief writes a count, or from ten millions on its beginning, for a field of some characters: 1,234,567 or 10 G.
+// formatBrief formats a count for a field of a few characters: 1,234,567 or 10
+// G. From ten million on it shows only the leading digits.
 func formatBrief[N int | int64 | uint64](n N) string {
 	if n < 10_000_000 {
 		return formatCount(n)
@@ -88,8 +89,8 @@ func formatBrief[N int | int64 | uint64](n N) string {
 	return withUnit(uint64(n), unit, "MGTPE"[name:name+1])
 }
 
-// formatShort writes a count in at most four characters, for a small field: 987, 12k, 1.2M. What is more
-// than that is written as far as it goes.
+// formatShort formats a count in at most four characters, for a small field:
+// 987, 12k, 1.2M. A count that needs more gets more.
 func formatShort(n uint64) string {
 	switch {
 	case n < 1000:

@@ -32,7 +32,8 @@ func TestDurationsForPeople(t *testing.T) {
 	require.Equal(t, "-106,751 d 23 h", formatDuration(math.MinInt64))
 }
 
-// TestLongestDurations: as seconds they are rounded up, beyond what a duration can be.
+// TestLongestDurations checks durations that exceed the maximum when they are
+// rounded up as seconds.
 func TestLongestDurations(t *testing.T) {
 	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 1000} {
 		require.Equal(t, "106,751 d 23 h", formatDuration(inSeconds(d).duration()))

@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq/internal/least"
 )
 
-// groups returns the groups with most ready, at most as many as there may be rows. It looks at
-// all, and keeps no more than these.
+// groups returns the groups with the most ready items, at most as many as there
+// may be rows. It reads all groups, and keeps only these.
 func (rd reader) groups(n named, has bool, ready int) []group {
 	rows := []group{}
 	if !has {
@@ -32,12 +32,14 @@ func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
 	return top.Values()
 }
 
-// byReady orders groups with most ready first, then with most in processing, and then by their names.
+// byReady orders groups by the most ready items, then by the most items in
+// processing, and then by name.
 func byReady(a, b shardq.GroupInfo) int {
 	return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))
 }
 
-// share returns a part of the whole; of what was read at two times, a part is at most all.
+// share returns a share of the whole. The two values come from two readings, so
+// the result is limited to 1.
 func share(part, whole int) float64 {
 	if whole <= 0 {
 		return 0

@@ -11,19 +11,21 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Handler returns a page about queues, for requests of this machine: see [Local]. It is [New] with
-// nothing but Queues set, and panics if one of them is nil.
+// Handler returns a page about queues that answers requests from this machine:
+// see [Local]. It calls [New] with only Queues set, and panics if a queue is
+// nil.
 //
-// The handler may be mounted at any path of any mux. All that it serves is at that path,
-// told apart by the query. It is safe for concurrent use, starts no goroutine, and works after
-// the shutdown of a queue, too.
+// The handler may be mounted at any path of any mux. It serves everything at
+// that path, and the query selects what. It starts no goroutine, is safe for
+// concurrent use, and also works after the shutdown of a queue.
 //
-// An answer about one queue costs an [shardq.Observable].Look of so many rows, a LookAtRetries,
-// the Groups and the TimeLeft. It grows with the rows, the shards, the groups, the items that the
-// limiter has a history of, and those that wait, up to 65,536 in each shard; and with the number
-// of all items where Look has to search: see [shardq.Queue.Snapshot]. An answer about several
-// queues costs the Stats of each. Workers go on meanwhile: no lock is held for more than some
-// hundred rows.
+// An answer about one queue costs a call each of Look, LookAtRetries, Groups
+// and TimeLeft: see [shardq.Observable]. The time grows with the rows, the
+// shards, the groups, the items in the limiter, and the delayed items, up to
+// 65,536 in each shard. Where Look has to search, it also grows with the number
+// of all items: see [shardq.Queue.Snapshot]. An answer about several queues
+// costs one call of Stats for each. Workers continue meanwhile: no lock is held
+// for more than a few hundred rows.
 func Handler(queues ...shardq.Observable) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
@@ -32,7 +34,8 @@ func Handler(queues ...shardq.Observable) http.Handler {
 	return handler
 }
 
-// New returns a page as [Handler] does, or an error that lists every fault of the options.
+// New returns a page as [Handler] does, or an error that lists every fault of
+// the options.
 func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ type handler struct {
 	names   names
 }
 
-// maxQueues is how many queues the overview shows.
+// maxQueues is the number of queues that the overview shows.
 const maxQueues = 1000
 
 // ServeHTTP answers a request.
@@ -54,11 +57,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "this page only reads: want GET or HEAD", http.StatusMethodNotAllowed)
+		http.Error(w, "this page is read-only: want GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	case !h.options.Allow(r):
-		http.Error(w, "this page is not for you: by default it is for clients on the same machine, asking for a local host; "+
-			"debugpage.Options.Allow lets others in", http.StatusForbidden)
+		http.Error(w, "access denied: by default this page answers only clients on the same machine that request a local host; "+
+			"debugpage.Options.Allow changes that", http.StatusForbidden)
 		return
 	}
 	query, err := h.options.parse(r)
@@ -85,8 +88,8 @@ func secure(header http.Header) {
 	header.Set("Vary", "Accept, User-Agent")
 }
 
-// read reads the queue that is selected, or that is the only one, as a whole, or else the
-// numbers of all.
+// read returns a report about one queue, if the query selects it or it is the
+// only one, and otherwise an overview of all queues.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
 	queues := h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
@@ -111,7 +114,7 @@ func (h *handler) read(q query) (report, error) {
 	return r, nil
 }
 
-// write writes a report in the form that is asked for, all at once.
+// write writes a report in the requested format, all at once.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, q query, report report) {
 	var body bytes.Buffer
 	var err error
@@ -126,13 +129,13 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, q query, report 
 	default:
 		err = page.Execute(&body, h.view(q, report))
 	}
-	if err != nil { // there is no such case that we know of
+	if err != nil { // no such case is known
 		http.Error(w, "debugpage: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", fmt.Sprint(body.Len()))
 	if r.Method != http.MethodHead {
-		_, _ = body.WriteTo(w) // an error is the client's, who has gone
+		_, _ = body.WriteTo(w) // fails only if the client is gone
 	}
 }

@@ -52,8 +52,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicyNamesWhatThePageHas: the hashes are those of the style and the script as they stand in the page.
-func TestPolicyNamesWhatThePageHas(t *testing.T) {
+// TestPolicyMatchesThePage checks that the hashes are those of the style
+// and the script in the page.
+func TestPolicyMatchesThePage(t *testing.T) {
 	body := get(t, Handler(shardq.Must(shardq.Options[string]{})), "")
 	for _, element := range []string{"style", "script"} {
 		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(body, -1)
@@ -64,7 +65,7 @@ func TestPolicyNamesWhatThePageHas(t *testing.T) {
 	require.NotRegexp(t, `(src|href)="(https?:)?//`, body, "nothing comes from elsewhere")
 }
 
-// TestMounted: the page works at any path, and links to nothing but itself.
+// TestMounted checks that the page works at any path, and links only to itself.
 func TestMounted(t *testing.T) {
 	page := Handler(shardq.Must(shardq.Options[string]{Name: "a"}), shardq.Must(shardq.Options[string]{Name: "b"}))
 	mux := http.NewServeMux()
@@ -77,7 +78,7 @@ func TestMounted(t *testing.T) {
 			w := ask(mux, r)
 			require.Equal(t, http.StatusOK, w.Code, path)
 			for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
-				require.Regexp(t, `^(\?|#|data:|$)`, link[1], "relative to whatever the path is")
+				require.Regexp(t, `^(\?|#|data:|$)`, link[1], "relative to the path")
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 	for query, want := range map[string]string{
 		"?format=xml":                "format is xml: want html, json, text",
 		"?format=":                   `format is "": want html`,
-		"?shards=heat":               "shards is heat: want depth, inflight, waiting, adds",
+		"?shards=heat":               "shards is heat: want depth, inflight, delayed, adds",
 		"?rows=0":                    "rows is 0: want 1 to 50",
 		"?rows=51":                   "want 1 to 50",
 		"?rows=many":                 "want 1 to 50",
@@ -97,7 +98,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		"?refresh=3601":              "want 1 to 3600",
 		"?queue=p":                   "there is no queue p",
 		"?queue=%00%ff":              `there is no queue "\x00\xff"`,
-		"?item=x":                    "there is no item: want queue, format, shards, rows or refresh",
+		"?item=x":                    "unknown parameter item: want queue, format, shards, rows or refresh",
 		"?rows=1&rows=2":             "rows is given 2 times",
 		"?a;b":                       "the query is malformed",
 		"?%zz":                       "the query is malformed",
@@ -108,7 +109,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
 	}
 	w := ask(h, request("GET", "?format="+strings.Repeat("x", 100_000)))
-	require.Less(t, w.Body.Len(), 500, "what is refused is not repeated at length")
+	require.Less(t, w.Body.Len(), 500, "an error repeats little of the query")
 	get(t, h, "?queue=q&format=html&rows=50&shards=adds&refresh=3600")
 }
 
@@ -143,7 +144,7 @@ func TestFaultyOptions(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestServed: a real server sends what the recorder shows.
+// TestServed checks that a real server sends the same as the recorder.
 func TestServed(t *testing.T) {
 	server := httptest.NewServer(Handler(shardq.Must(shardq.Options[string]{Name: "q"})))
 	defer server.Close()

@@ -2,21 +2,21 @@ package debugpage
 
 import "strings"
 
-// A quantity is what the map of the shards can show of each.
+// A quantity is a value of each shard that the map of shards can show.
 type quantity struct {
-	// Name is how a request asks for it, and Title what the page calls it.
+	// Name selects the quantity in a request. Title is its name on the page.
 	Name, Title string
-	// unit follows a value in words.
+	// unit follows a value in a label.
 	unit string
-	// shared: the values are parts of the whole.
+	// shared reports whether the values are shares of the whole.
 	shared bool
 	values func(shardsReport) []uint64
 }
 
 var quantities = []quantity{
 	{"depth", "Depth", "ready", false, func(r shardsReport) []uint64 { return unsigned(r.Ready) }},
-	{"inflight", "In flight", "in processing", false, func(r shardsReport) []uint64 { return unsigned(r.Processing) }},
-	{"waiting", "Waiting", "waiting", false, func(r shardsReport) []uint64 { return unsigned(r.Waiting) }},
+	{"inflight", "In flight", "in flight", false, func(r shardsReport) []uint64 { return unsigned(r.Processing) }},
+	{"delayed", "Delayed", "delayed", false, func(r shardsReport) []uint64 { return unsigned(r.Waiting) }},
 	{"adds", "Share of adds", "of all adds", true, func(r shardsReport) []uint64 { return r.Added }},
 }
 
@@ -39,20 +39,22 @@ func unsigned(values []int) []uint64 {
 type heatMap struct {
 	Quantity quantity
 	Cells    []heatCell
-	// Summary says in words what the colours do.
+	// Summary describes the highest value in words.
 	Summary string
-	// Dense: there are so many that a cell has no room for its text.
+	// Dense reports whether there are so many cells that they have no room for
+	// text.
 	Dense bool
 }
 
-// A heatCell shows a shard: level is 0 for nothing, and 1 to 9 for something.
+// A heatCell shows a shard. Level is 0 for nothing, and 1 to 9 otherwise.
 type heatCell struct {
 	Level int
 	Text  string
 	Label string
 }
 
-// denseFrom is how many shards are too many for their values to be read in their cells.
+// denseFrom is the number of shards from which a cell has no room for its
+// value.
 const denseFrom = 257
 
 func newHeatMap(name string, shards shardsReport) heatMap {
@@ -82,8 +84,9 @@ func newHeatMap(name string, shards shardsReport) heatMap {
 	return m
 }
 
-// level returns how hot a cell is: a part of the highest, or, of what is shared, of twice the mean, so
-// that shards that are all alike are all in the middle.
+// level returns the level of a cell. It is relative to the highest value. For
+// shares it is relative to twice the mean, so that equal shards are in the
+// middle.
 func (q quantity) level(v, highest, sum uint64, n int) int {
 	if v == 0 {
 		return 0

@@ -14,21 +14,21 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// request returns a request of this machine.
+// request returns a request from this machine.
 func request(method, query string) *http.Request {
 	r := httptest.NewRequest(method, "/debug/queues"+query, nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:40000", "localhost:6060"
 	return r
 }
 
-// ask returns what a handler answers to a request.
+// ask returns the answer of a handler to a request.
 func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
 }
 
-// get returns what a handler answers to a GET that is to succeed.
+// get returns the answer of a handler to a GET, which must succeed.
 func get(t *testing.T, h http.Handler, query string) string {
 	t.Helper()
 	w := ask(h, request("GET", query))
@@ -54,7 +54,7 @@ func newFake() *clock.Fake {
 	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// take takes the next item, and fails where Get would block.
+// take takes the next item, and fails if Get would block.
 func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
 	t.Helper()
 	require.NotZero(t, q.Len(), "nothing is ready")
@@ -62,7 +62,7 @@ func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
 	return item
 }
 
-// A broken queue panics wherever it is asked for something but its name.
+// A broken queue panics in every method except Name.
 type broken struct{ shardq.Observable }
 
 func (broken) Name() string { return "broken" }
@@ -72,7 +72,7 @@ type awkward struct{ n int }
 
 func (a awkward) String() string { panic(a.n) }
 
-// A groupsOnly queue has groups, and nothing else.
+// A groupsOnly queue has groups, and no other method.
 type groupsOnly struct {
 	shardq.Observable
 	infos []shardq.GroupInfo

@@ -14,7 +14,8 @@ func newDurations(m *shardq.Metrics) *durations {
 	return &durations{newHistogram(m.QueueDuration, 0), newHistogram(m.WorkDuration, 0), newHistogram(m.Delay, 0)}
 }
 
-// newHistogram returns a histogram as it is shown, of durations that are known as finely as that.
+// newHistogram returns a histogram for the report. The durations are known
+// within fineness.
 func newHistogram(h shardq.Histogram, fineness time.Duration) histogram {
 	return histogram{
 		Count: h.Count, SumSeconds: inSeconds(h.Sum), MeanSeconds: optional(h.Mean(), h.Sum < math.MaxInt64),
@@ -32,18 +33,20 @@ func newFineBuckets(h shardq.Histogram) fineBuckets {
 	return fine
 }
 
-// quantile returns a quantile, or nil if all that is known is that it lies beyond the last bound.
+// quantile returns a quantile, or nil if it lies beyond the last bound.
 func quantile(h shardq.Histogram, q float64) *seconds {
 	d := h.Quantile(q)
 	return optional(d, d != math.MaxInt64)
 }
 
-// The bounds of the buckets that are shown are the powers of two of a second in these: they
-// are bounds of [shardq.Histogram], too, so that nothing is in two of them.
+// The bounds of the shown buckets are powers of two of a second, from
+// lowestPower to highestPower. They are also bounds of [shardq.Histogram], so
+// that no duration falls into two buckets.
 const lowestPower, highestPower = -30, 20
 
-// doublings returns a bucket for each doubling from the first that is not empty to the last. All that is shorter
-// than the fineness is in one: what is overdue does not begin a row of thirty empty ones.
+// doublings returns a bucket for each doubling, from the first that is not
+// empty to the last. All durations below the fineness are in one bucket.
+// Otherwise overdue delays would start a row of thirty empty buckets.
 func doublings(h shardq.Histogram, fineness time.Duration) []bucket {
 	buckets, before := []bucket{}, uint64(0)
 	add := func(bound *seconds, atMost uint64) {

@@ -7,25 +7,26 @@ import (
 	"github.com/shardq/shardq/internal/keytext"
 )
 
-// maxKeyBytes is how much of a key is shown.
+// maxKeyBytes limits the bytes that are shown of a key.
 const maxKeyBytes = 200
 
 // A shownKey is a key as it is shown: short, printable, and on one line.
 type shownKey struct {
 	text string
-	// length is how long the key is in bytes, if text is not all of it; otherwise 0.
+	// length is the length of the key in bytes if the text was cut, and
+	// otherwise 0.
 	length int
 }
 
-// showItem returns an item as it is shown. An item may have a String method of its user's,
-// which may panic.
+// showItem returns the text to show for an item. The item may have a String
+// method, which may panic.
 func showItem(item any) shownKey { return newShownKey(keytext.Of(item, maxKeyBytes)) }
 
-// showText returns a text as it is shown.
+// showText returns the text to show for a string.
 func showText(text string) shownKey { return showItem(text) }
 
-// newShownKey quotes a text where it would not be seen for what it is, with control characters, those that change the
-// direction of the text, or invalid UTF-8.
+// newShownKey quotes a text that would be misleading: one with control
+// characters, characters that change the direction of text, or invalid UTF-8.
 func newShownKey(t keytext.Text) shownKey {
 	shown := shownKey{text: t.Beginning}
 	if t.IsCut() {
@@ -37,7 +38,8 @@ func newShownKey(t keytext.Text) shownKey {
 	return shown
 }
 
-// redact returns what a user's function says, or that it panicked.
+// redact returns the text that a user's function returns, or says that it
+// panicked.
 func redact(with func() string) (shown shownKey) {
 	defer func() {
 		if recover() != nil {
@@ -47,8 +49,9 @@ func redact(with func() string) (shown shownKey) {
 	return showText(with())
 }
 
-// deceptive reports whether a text needs quotes: it is empty, begins with a quote or a space, ends with
-// a space, or has something in it that is not printable.
+// deceptive reports whether a text needs quotes: if it is empty, begins with a
+// quote or a space, ends with a space, or contains a character that is not
+// printable.
 func deceptive(text string) bool {
 	if text == "" || text[0] == '"' || text[0] == ' ' || text[len(text)-1] == ' ' || !utf8.ValidString(text) {
 		return true

@@ -66,7 +66,7 @@ func TestHostileKeys(t *testing.T) {
 		"\x1b[31mred":               `"\x1b[31mred"`,
 		"user\u202etxt.exe":         `"user\u202etxt.exe"`,
 		"zero\u200bwidth":           `"zero\u200bwidth"`,
-		"filler\u3164":              "filler\u3164", // a letter, to Unicode
+		"filler\u3164":              "filler\u3164", // a letter in Unicode
 		"\u2066isolated":            `"\u2066isolated"`,
 		"\ufeffmark":                `"\ufeffmark"`,
 		" blank":                    `" blank"`,
@@ -79,7 +79,8 @@ func TestHostileKeys(t *testing.T) {
 	}
 }
 
-// TestLongKeys: what is cut is cut between two runes, and its length is said.
+// TestLongKeys checks that a key is cut between two runes, and its length is
+// added.
 func TestLongKeys(t *testing.T) {
 	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), 0}, showText(strings.Repeat("x", maxKeyBytes)))
 	require.Equal(t, shownKey{strings.Repeat("x", maxKeyBytes), maxKeyBytes + 1}, showText(strings.Repeat("x", maxKeyBytes+1)))
@@ -98,7 +99,8 @@ func TestLongKeys(t *testing.T) {
 	require.Equal(t, "xxx… (1,048,576 bytes)", shownKey{"xxx", 1 << 20}.inWords())
 }
 
-// TestHugeKeysAreNotCopied: a key of a megabyte costs what a short one does.
+// TestHugeKeysAreNotCopied checks that a key of a megabyte costs as much as a
+// short one.
 func TestHugeKeysAreNotCopied(t *testing.T) {
 	var huge any = strings.Repeat("<", 1<<20)
 	result := testing.Benchmark(func(b *testing.B) {
@@ -110,7 +112,7 @@ func TestHugeKeysAreNotCopied(t *testing.T) {
 	require.Less(t, result.AllocedBytesPerOp(), int64(4096))
 }
 
-// TestHostileKeysInAllForms: none of them ends what it stands in.
+// TestHostileKeysInAllForms checks that no key breaks out of its context.
 func TestHostileKeysInAllForms(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{
 		Name: `"><img src=x onerror=alert(1)>`, Metrics: true, Group: func(item string) string { return item },
@@ -138,7 +140,8 @@ func TestHostileKeysInAllForms(t *testing.T) {
 	require.Less(t, len(get(t, h, "?format=json")), 50_000)
 }
 
-// TestPanickingMethods: the page goes on with a placeholder, and the key is not shown.
+// TestPanickingMethods checks that the page shows a placeholder in place of the
+// key.
 func TestPanickingMethods(t *testing.T) {
 	q := shardq.Must(shardq.Options[awkward]{})
 	q.Add(awkward{4711})
@@ -179,7 +182,8 @@ func TestRedaction(t *testing.T) {
 	require.Equal(t, 3, len(getReport(t, h, "").Queues[0].Detail.Retried))
 }
 
-// TestLongGroups: how long the name of a group is that is cut is no part of the name, which may be in another direction.
+// TestLongGroups checks that the length of a cut name is outside the name,
+// whose text may have another direction.
 func TestLongGroups(t *testing.T) {
 	long := strings.Repeat("ש", 500)
 	q := shardq.Must(shardq.Options[string]{Name: "q", Shards: 1, Group: func(string) string { return long }})

@@ -9,18 +9,19 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A named is a queue with how it is called and found.
+// A named is a queue with its names.
 type named struct {
 	queue shardq.Observable
-	// name is the queue's own, and shown what is shown of it.
+	// name is the queue's own name, and shown is how the page shows it.
 	name, shown string
 	// id is the name that selects the queue.
 	id string
-	// number tells the queue from others, also from one that had its id before. It is 0 if that is not known.
+	// number distinguishes the queue from others, including one that had its id
+	// before. It is 0 if that is not known.
 	number uint64
 }
 
-// A directory has all queues, in order, and where each id is.
+// A directory has all queues in order, and an index by id.
 type directory struct {
 	all  []named
 	byID map[string]int
@@ -39,27 +40,32 @@ func (d directory) find(id string) (named, error) {
 	return named{}, fmt.Errorf("there is no queue %s: it may be closed, or have another name", showText(id).inWords())
 }
 
-// names remembers which queue has which id. Of several queues of one name all but the first have a number, and if
-// that came from the order alone, the second would be the first as soon as that is gone: a page that is open would go on
-// with another queue, and a link would lead to it.
+// names remembers the id of each queue. Queues that share a name are numbered,
+// except the first. Numbers that follow from the order alone would change when
+// the first queue goes: an open page would continue with another queue, and a
+// link would lead to it.
 //
-// It knows the queues of the last list that it was given. The id of one that is not in it is free.
+// names remembers the queues of the last list. The id of any other queue is
+// free.
 type names struct {
-	// handler tells the numbers from those of other handlers, in other processes, too.
+	// handler distinguishes the numbers from those of other handlers, also in
+	// other processes.
 	handler string
 
 	mu    sync.Mutex
 	known map[identity]named
-	// last is the number that was given last.
+	// last is the last number that was assigned.
 	last uint64
 }
 
-// instance returns what tells a queue from all others, those of before included.
+// instance returns a text that distinguishes a queue from all others, including
+// earlier ones.
 func (n *names) instance(queue named) string { return fmt.Sprintf("%s-%d", n.handler, queue.number) }
 
-// An identity tells a queue from others, without keeping it alive: it is forgotten only when somebody looks again. Of
-// those whose hashes are the same, for they are the same queue or by chance, the place among them counts, from 1. The
-// zero identity is that of a queue that cannot be compared, or is nil.
+// An identity distinguishes a queue from others without keeping it alive.
+// Queues with equal hashes, whether they are the same queue or not, are
+// distinguished by their place among these, counted from 1. The zero identity
+// is that of a queue that is not comparable, or nil.
 type identity struct {
 	kind  reflect.Type
 	hash  uint64
@@ -83,8 +89,9 @@ func identify(queues []shardq.Observable) []identity {
 	return identities
 }
 
-// nameAll gives all queues names that select one each: what they had in the list before, or else their own, with a number
-// if they have none, or another queue has it.
+// nameAll returns a directory in which each id selects one queue. A queue keeps
+// the id that it had in the list before. Otherwise its id is its own name, with
+// a number if it has none or another queue has it.
 func (n *names) nameAll(queues []shardq.Observable) directory {
 	identities := identify(queues)
 	d := directory{make([]named, len(queues)), make(map[string]int, len(queues))}
@@ -105,7 +112,7 @@ func (n *names) nameAll(queues []shardq.Observable) directory {
 	return d
 }
 
-// number returns the number of a queue: that which it is known by, or the next.
+// number returns the known number of a queue, or the next.
 func (n *names) number(queue identity, known named) uint64 {
 	if queue.place > 0 && known.number == 0 {
 		n.last++
@@ -129,9 +136,9 @@ func (d directory) give(i int, id string) {
 	d.byID[id] = i
 }
 
-// giveOthers gives ids to those that have none.
+// giveOthers assigns ids to the queues that have none.
 func (d directory) giveOthers() {
-	last := map[string]int{} // the number that a name was given last
+	last := map[string]int{} // the last number of each name
 	for i := range d.all {
 		if d.all[i].id != "" {
 			continue
@@ -146,7 +153,7 @@ func (d directory) giveOthers() {
 	}
 }
 
-// remember replaces what is known by the queues of a directory.
+// remember replaces the known queues by those of a directory.
 func (n *names) remember(identities []identity, d directory) {
 	n.known = make(map[identity]named, len(identities))
 	for i, identity := range identities {
@@ -156,7 +163,8 @@ func (n *names) remember(identities []identity, d directory) {
 	}
 }
 
-// nameOf returns a queue's name, or none if it panics, for it is nil, say: then reading it does, too.
+// nameOf returns the name of a queue, or none if it panics. A nil queue panics,
+// for example. Reading it panics, too.
 func nameOf(queue shardq.Observable) (name string) {
 	defer func() { _ = recover() }()
 	return queue.Name()

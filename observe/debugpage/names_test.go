@@ -11,7 +11,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A listed handler names queues that a test lists anew for each request.
+// A listed handler names the queues that a test lists for each request.
 type listed struct {
 	names names
 }
@@ -27,8 +27,8 @@ func queueNamed(name string) *shardq.Queue[int] {
 	return shardq.Must(shardq.Options[int]{Name: name, Shards: 1})
 }
 
-// TestNamesStay: a queue keeps its name though one before it goes, or comes, or the order is another. The name of one that
-// is gone is free.
+// TestNamesStay checks that a queue keeps its name while others go, come, or
+// change places. The name of a queue that is gone is free.
 func TestNamesStay(t *testing.T) {
 	l := listed{}
 	a, b, c, d := queueNamed("q"), queueNamed("q"), queueNamed("q"), queueNamed("q")
@@ -39,7 +39,8 @@ func TestNamesStay(t *testing.T) {
 	require.Equal(t, []string{"q #3", "q #2", "q"}, l.ids(c, a, d), "one that comes back is a new one")
 }
 
-// TestNamesOfAllKinds: what cannot be compared, or is there twice, or is nil, has a name, too.
+// TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
+// or nil have names, too.
 func TestNamesOfAllKinds(t *testing.T) {
 	l := listed{}
 	q := queueNamed("q")
@@ -50,14 +51,15 @@ func TestNamesOfAllKinds(t *testing.T) {
 	require.Equal(t, []string{"q #2", "q"}, l.ids(q, q.View()))
 }
 
-// An oddQueue cannot be compared.
+// An oddQueue is not comparable.
 type oddQueue struct {
 	shardq.Observable
 	_ []int
 }
 
-// TestNamesOfThoseThatLookLikeNumbers: a name that somebody has is not given, whoever comes first.
-func TestNamesOfThoseThatLookLikeNumbers(t *testing.T) {
+// TestNamesThatLookNumbered checks that a name in use is not assigned
+// again, in any order.
+func TestNamesThatLookNumbered(t *testing.T) {
 	l := listed{}
 	a, b, odd := queueNamed("q"), queueNamed("q"), queueNamed("q #2")
 	require.Equal(t, []string{"q", "q #2"}, l.ids(a, b))
@@ -65,7 +67,7 @@ func TestNamesOfThoseThatLookLikeNumbers(t *testing.T) {
 	require.Equal(t, []string{"q #2 #2"}, l.ids(odd))
 }
 
-// A renamed queue has another name each time.
+// A renamed queue returns another name each time.
 type renamed struct {
 	shardq.Observable
 	name *string
@@ -81,7 +83,8 @@ func TestNamesThatChange(t *testing.T) {
 	require.Equal(t, []string{"second"}, l.ids(q))
 }
 
-// TestNamesKeepNoQueue: one that is gone is not kept by the page that showed it, though nobody looks again.
+// TestNamesKeepNoQueue checks that the page does not keep a queue that is gone
+// alive, even without another request.
 func TestNamesKeepNoQueue(t *testing.T) {
 	var n names
 	q := queueNamed("q")
@@ -99,7 +102,7 @@ func TestNamesKeepNoQueue(t *testing.T) {
 	require.Nil(t, gone.Value())
 }
 
-// TestNamesAmongRequests: several at once, with different lists.
+// TestNamesAmongRequests names different lists concurrently.
 func TestNamesAmongRequests(t *testing.T) {
 	var n names
 	queues := []shardq.Observable{queueNamed("q"), queueNamed("q"), queueNamed("q")}
@@ -117,7 +120,8 @@ func TestNamesAmongRequests(t *testing.T) {
 	requests.Wait()
 }
 
-// TestLinksStay: the page of a queue stays that of the queue when another of its name goes.
+// TestLinksStay checks that the page of a queue stays with it when another
+// queue of the same name goes.
 func TestLinksStay(t *testing.T) {
 	first, second := queueNamed("q"), queueNamed("q")
 	second.Add(1)
@@ -129,7 +133,8 @@ func TestLinksStay(t *testing.T) {
 	require.Equal(t, 400, ask(h, request("GET", "?queue=q")).Code)
 }
 
-// TestInstances: what a queue is told from others by stays with it, under whatever id, and is not given again.
+// TestInstances checks that the instance stays with its queue, whatever its id,
+// and is not assigned again.
 func TestInstances(t *testing.T) {
 	first, second := queueNamed("q"), queueNamed("q")
 	odd := oddQueue{queueNamed("odd"), nil}
@@ -148,9 +153,9 @@ func TestInstances(t *testing.T) {
 	require.Equal(t, both[:1], instances(first))
 	again := instances(first, second)
 	require.Equal(t, both[0], again[0])
-	require.NotEqual(t, both[1], again[1], "it may be another, for it was gone")
+	require.NotEqual(t, both[1], again[1], "it was gone, so it may be another")
 	other := instances(queueNamed("q"))
 	require.NotContains(t, append(both, again...), other[0])
-	require.Equal(t, instances(odd), instances(odd), "which cannot be told from others")
+	require.Equal(t, instances(odd), instances(odd), "which is not comparable")
 	require.NotEqual(t, other[0], getReport(t, Handler(first), "").Queues[0].Instance, "of another handler")
 }

@@ -11,62 +11,80 @@ import (
 )
 
 const (
-	// DefaultMaxRows is [Options].MaxRows where that is zero.
+	// DefaultMaxRows is the value of [Options].MaxRows if that is zero.
 	DefaultMaxRows = 25
-	// DefaultPollEvery is [Options].PollEvery where that is zero.
+	// DefaultPollEvery is the value of [Options].PollEvery if that is zero.
 	DefaultPollEvery = 2 * time.Second
 
 	defaultTitle = "Work queues"
-	// maxMaxRows bounds what a table can be asked for.
+	// maxMaxRows limits the rows that a request can ask for.
 	maxMaxRows = 10_000
-	// minPollEvery keeps a slip of the pen, such as 2 for two seconds, from being costly.
+	// minPollEvery rejects a mistake such as 2 for two seconds, which would be
+	// costly.
 	minPollEvery = 10 * time.Millisecond
 )
 
-// Options configure a page. The functions in it are called in the goroutine of the request, with
-// no lock held, and must be safe for concurrent use. They may be slow: then the answer is.
+// Options configure a page. The handler calls the functions of the options in
+// the goroutine of the request, with no lock held. They must be safe for
+// concurrent use. A slow function delays the answer.
 type Options struct {
-	// Queues are the queues to show, in this order. A [shardq.Coalescer] has its
-	// Coalescer.Queue to show.
+	// Queues are the queues to show, in this order. To show a
+	// [shardq.Coalescer], list its Coalescer.Queue.
 	Queues []shardq.Observable
 
-	// List returns further queues to show, for a program whose queues come and go. It is
-	// called once in each request that is allowed. Of several queues of one name all but the first have a
-	// number, which a queue keeps for as long as it is in each list, whatever its place (if it can be compared, as
-	// queues can). It should return the same values
-	// for the same queues each time: one that differs is another queue to the page, and its graphs begin anew.
-	// Default: none.
+	// List returns further queues to show, for a program that creates and
+	// closes queues while it runs. The handler calls it once in each request
+	// that is allowed.
+	//
+	// Queues that share a name are numbered, except the first. A queue of a
+	// comparable type keeps its number as long as every list contains it, at
+	// any position. List must return the same values for the same queues each
+	// time. A different value is a different queue to the page, whose graphs
+	// start again.
+	//
+	// If nil, there are no further queues.
 	List func() []shardq.Observable
 
-	// Title is the heading of the page. Default: "Work queues".
+	// Title is the heading of the page.
+	//
+	// Defaults to "Work queues".
 	Title string
 
-	// MaxRows is how many rows each table has at most. A request may ask for fewer with
-	// ?rows=. Default: [DefaultMaxRows].
+	// MaxRows limits the rows of each table. A request may ask for fewer with
+	// ?rows=.
+	//
+	// Defaults to [DefaultMaxRows].
 	MaxRows int
 
-	// PollEvery is how often a page that is open, and in sight, asks for news. Default:
-	// [DefaultPollEvery].
+	// PollEvery is the interval at which an open and visible page polls.
+	//
+	// Defaults to [DefaultPollEvery].
 	PollEvery time.Duration
 
-	// RedactKey returns what to show in place of an item, which is a T of the queue that
-	// has the name. If it panics, the page says so in place of the item. What it returns
-	// is escaped and cut as a key is. Default: the item itself, see docs/guide/debugpage.md.
+	// RedactKey returns the text to show in place of an item. The item is a T
+	// of the queue with the name. The text is escaped and cut in the same way
+	// as a key. If RedactKey panics, the page says so in place of the item.
+	//
+	// If nil, the page shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string
 
-	// RedactGroup likewise returns what to show in place of the name of a group.
+	// RedactGroup returns the text to show in place of the name of a group, as
+	// RedactKey does for items.
 	RedactGroup func(queue, group string) string
 
-	// Allow says who may look. It replaces the default, which is [Local]; a page that is
-	// behind an authentication already returns true:
+	// Allow reports whether a request may be answered. A page behind an
+	// authentication can return true:
 	//
 	//	Allow: func(r *http.Request) bool { return debugpage.Local(r) || isOperator(r) }
 	//
-	// Whoever is refused gets a 403. If Allow panics, nothing is shown.
+	// If Allow returns false, the handler answers with a 403. If it panics, the
+	// handler shows nothing.
+	//
+	// Defaults to [Local].
 	Allow func(*http.Request) bool
 }
 
-// withDefaults returns the options with every zero field replaced.
+// withDefaults returns the options with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	o.Queues = slices.Clone(o.Queues)
 	if o.List == nil {
@@ -87,7 +105,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate returns one error that names every fault, or nil.
+// validate returns one error that lists every fault, or nil.
 func (o Options) validate() error {
 	var faults []error
 	fault := func(format string, arguments ...any) {

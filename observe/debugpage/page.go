@@ -23,8 +23,8 @@ var (
 	script = trendScript + pageScript
 )
 
-// page is the template of the page. Style and script are part of it, so that nothing else needs a path, and
-// the policy names them by their hashes.
+// page is the template of the page. It contains the style and the script, so
+// that nothing else needs a path, and the policy allows them by their hashes.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"show": func(format string, value any) string { return formatValue(format, value) },
 }).Parse(pageText))
@@ -38,26 +38,26 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A view is a report as the template wants it.
+// A view has the data for the template.
 type view struct {
 	Report report
 	Style  template.CSS
 	Script template.JS
-	// PollMilliseconds is how often the script asks for news, and Refresh after how many
-	// seconds a browser without it loads the page again.
+	// PollMilliseconds is the interval at which the script polls. Refresh is
+	// the seconds after which a browser without JavaScript reloads the page.
 	PollMilliseconds int64
 	Refresh          int
-	// Queue is the one that is shown as a whole, or nil.
+	// Queue is the selected queue, or nil.
 	Queue *queueView
-	// Overview is the table of all queues, if none is.
+	// Overview is the table of all queues, if none is selected.
 	Overview table
-	// Several: there is an overview to go back to.
+	// Several reports whether there is an overview to go back to.
 	Several bool
-	// SlowReload leads to the same page, loaded again every few seconds.
+	// SlowReload links to the same page, reloaded every few seconds.
 	SlowReload string
 }
 
-// A queueView is a queue as the template wants it.
+// A queueView has the data of a queue for the template.
 type queueView struct {
 	queueReport
 	Notices    []string
@@ -67,7 +67,7 @@ type queueView struct {
 	Heat       heatMap
 	Quantities []link
 	Tables     []table
-	Made       []fact
+	Configured []fact
 }
 
 // A link leads to the same page with another query.
@@ -96,7 +96,7 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 	if r.Detail == nil {
 		return v
 	}
-	v.Facts, v.Counted, v.Made = r.facts(), r.counted(), r.made()
+	v.Facts, v.Counted, v.Configured = r.facts(), r.counted(), r.configured()
 	v.Charts, v.Tables = r.Detail.Durations.charts(), r.tables()
 	v.Heat = newHeatMap(q.heat, r.Detail.Shards)
 	for _, quantity := range quantities {
@@ -112,7 +112,7 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 	return v
 }
 
-// address returns the query of a page that differs from this one in something.
+// address returns the query of this page, changed by differ.
 func (h *handler) address(q query, differ func(url.Values)) string {
 	values := url.Values{}
 	if q.hasQueue {
@@ -134,13 +134,13 @@ func (h *handler) address(q query, differ func(url.Values)) string {
 // Address returns the query that selects a queue.
 func (c cell) Address() string { return "?" + url.Values{"queue": {c.Text}}.Encode() }
 
-// Live reports whether a column is of use only while a page updates itself.
+// Live reports whether a column makes sense only while the page updates itself.
 func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph }
 
-// Numeric reports whether the column is one of numbers.
+// Numeric reports whether the column has numbers.
 func (h heading) Numeric() bool {
 	return h.Format == asCount || h.Format == asDuration || h.Format == asShare || h.Format == asRate || h.Format == asWorker
 }
 
-// Clock returns the time of the report, as short as a page that is open needs it.
+// Clock returns the time of the report without the date.
 func (v view) Clock() string { return v.Report.Time.Format(time.TimeOnly) + " UTC" }

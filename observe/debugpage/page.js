@@ -1,12 +1,14 @@
-// Keeps the page up to date: asks for the page's own JSON, and puts that into the elements that name
-// where in it their values are. What it formats it formats as the server does.
+// The script keeps the page up to date. It requests the JSON of the page, and
+// writes its values into the elements, which name their fields. It formats values
+// as the server does.
 (() => {
 	"use strict";
 	const root = document.documentElement;
 	const byId = (id) => document.getElementById(id);
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 	const interval = Number(root.dataset.poll);
-	// How far back, in milliseconds, rates, the trend and the graphs look: farther if news is rare.
+	// The milliseconds that rates, the trend and the graphs cover: more if polls are
+	// rare.
 	const windows = {
 		rate: Math.max(10_000, 2.5 * interval),
 		trend: Math.max(60_000, 12 * interval),
@@ -14,7 +16,7 @@
 	};
 	const unknown = "–";
 
-	// at returns what is at a path such as "gauges.ready".
+	// at returns the value at a path such as "gauges.ready".
 	const at = (value, path) => path.split(".").reduce((inner, name) => inner?.[name], value);
 
 	// ---- Formats, as in format.go ----
@@ -56,8 +58,8 @@
 		return shortUnit(n, 1e9, "G");
 	}
 
-	// lastOf says how much of the time of the graphs there are readings of. It is all of it as soon as only a few are missing, for
-	// otherwise it would go up and down with the time between two of them.
+	// lastOf formats the time that the readings cover. If they cover nearly all of the
+	// window, it is the window: otherwise it would change with each reading.
 	const lastOf = (milliseconds) => milliseconds < 0.95 * windows.graph ? `last ${duration(milliseconds / 1000)}`
 		: `last ${duration(windows.graph / 1000).replace(/ 00 [ms]$/, "")}`;
 
@@ -85,7 +87,7 @@
 		}
 	}
 
-	// ---- Changing the page no more than is needed: a selection, or the focus, stays ----
+	// ---- Changing only what differs, so that a selection or the focus stays ----
 
 	function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
 	function setAttribute(element, name, value) {
@@ -104,11 +106,12 @@
 	}
 	function announce(text) { byId("announcer").textContent = text; }
 
-	// ---- History: the readings of the last minutes, of each queue ----
+	// ---- History: the readings of the last minutes of each queue ----
 
 	const history = new Map();
 
-	// keepEvery is how far apart, in milliseconds, the readings are whose histograms are kept: they are large.
+	// keepEvery is the milliseconds between readings whose histograms are kept. They
+	// are large.
 	const keepEvery = windows.graph / 150;
 
 	function remember(queue, time) {
@@ -124,14 +127,14 @@
 		history.set(queue.id, past);
 	}
 
-	// isAnother reports whether a queue is not the one of the readings, but has its name. Of a queue that cannot be told from others
-	// the counts say so, if they are less.
+	// isAnother reports whether a queue is not that of the readings, but has the same
+	// name. If the queues are not comparable, lower counts show it.
 	function isAnother(past, queue, time) {
 		const last = past.at(-1);
 		return queue.instance !== last.instance || time <= last.time || wentBack(past, queue);
 	}
 
-	// wentBack reports whether some count is less than it was.
+	// wentBack reports whether a count is lower than before.
 	function wentBack(past, queue) {
 		const last = past.at(-1).queue, kept = past.findLast((p) => p.durations)?.durations;
 		const less = (part, names) => names.some((name) => (at(queue, `${part}.${name}`) ?? 0) < (at(last, `${part}.${name}`) ?? 0));
@@ -139,21 +142,24 @@
 			Object.entries(kept ?? {}).some(([name, h]) => !queue.detail.durations || since(h, queue.detail.durations[name]) === null);
 	}
 
-	// forget drops the history of the queues that are gone.
+	// forget drops the history of queues that are gone.
 	function forget(present) {
 		const ids = new Set(present.map((queue) => queue.id));
 		for (const id of history.keys()) if (!ids.has(id)) history.delete(id);
 	}
 
-	// lately returns the readings at both ends of the last few seconds, or the last two if there is no more in these.
-	function lately(past) {
+	// lastSeconds returns the first and the last reading of the last few seconds, or
+	// the last two readings.
+	function lastSeconds(past) {
 		const last = past.at(-1);
 		const first = past.find((p) => p.time >= last.time - windows.rate);
 		return [first === last ? past.at(-2) ?? last : first, last];
 	}
-	// perSecond returns how fast a counter grew lately, or null if that is not known.
-	function perSecond(past, path) { return past ? slope(...lately(past), path) : null; }
-	// partOf likewise returns which part one counter grew of what another did, or null if that did not.
+	// perSecond returns the rate of a counter in the last seconds, or null if it is
+	// not known.
+	function perSecond(past, path) { return past ? slope(...lastSeconds(past), path) : null; }
+	// partOf returns the growth of one counter as a share of that of another, or null
+	// if the other did not grow.
 	function partOf([first, last], path, whole) {
 		const [part, all] = [path, whole].map((counter) => (at(last.queue, counter) ?? 0) - (at(first.queue, counter) ?? 0));
 		return all > 0 ? Math.min(Math.max(part / all, 0), 1) : null;
@@ -164,7 +170,8 @@
 		return Math.max(0, to - from) * 1000 / (last.time - first.time);
 	}
 
-	// points returns those of a graph: of what there is, of how fast a counter grows, or of its share of another.
+	// points returns the points of a graph: of a value, of the rate of a counter, or
+	// of its share of another counter.
 	function points(past, { graph: path, whole, of }) {
 		switch (of) {
 		case "rate": return past.slice(1).map((p, i) => ({ time: p.time, value: slope(past[i], p, path) ?? 0 }));
@@ -173,9 +180,10 @@
 		}
 	}
 
-	// graph draws a line of the last minutes. What it shows is said as in the data of an element.
+	// graph draws a line of the last minutes. what is the dataset of an element, or
+	// has the same fields.
 	function graph(element, past, what) {
-		if (!past || (at(past.at(-1).queue, what.graph) ?? null) === null) return; // it is not kept
+		if (!past || (at(past.at(-1).queue, what.graph) ?? null) === null) return; // the queue does not keep it
 		const line = points(past, what);
 		if (line.length < 2) return;
 		const end = line.at(-1).time, span = Math.max(end - line[0].time, 1);
@@ -196,7 +204,7 @@
 		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
-	// trendOf returns the tone and the words of the trend of a queue, or null.
+	// trendOf returns the tone and the text of the trend of a queue, or null.
 	function trendOf(past, state) {
 		if (state === "drained") return null;
 		const found = trend(past.map(({ time, queue: { gauges, counters, values } }) => ({
@@ -213,7 +221,7 @@
 		case "falling behind": return `falling behind: ${grouped(change)} more ready in ${duration(span)}`;
 		case "falling behind in age": return `falling behind: the oldest ready is ${duration(Math.floor(change))} older than ${duration(span)} ago`;
 		case "catching up": return `catching up: ${grouped(change)} fewer ready in ${duration(span)}`;
-		case "keeping up": return "keeping up: next to nothing is ready";
+		case "keeping up": return "keeping up: nothing is ready";
 		case "steady": return "depth is steady";
 		default: return "depth goes up and down";
 		}
@@ -221,7 +229,7 @@
 
 	// ---- Tables ----
 
-	const orders = new WeakMap(); // of those tables that were sorted by hand
+	const orders = new WeakMap(); // of the tables that the user sorted
 
 	function prepareTable(table) {
 		for (const head of all("thead th", table)) {
@@ -247,7 +255,7 @@
 		if (!order) return rows;
 		return [...rows].sort((a, b) => {
 			const x = at(a, order.field) ?? null, y = at(b, order.field) ?? null;
-			if (x === null || y === null) return (x === null) - (y === null); // what is unknown comes last
+			if (x === null || y === null) return (x === null) - (y === null); // unknown values come last
 			return order.sign * (typeof x === "string" ? (x < y ? -1 : x > y ? 1 : 0) : x - y);
 		});
 	}
@@ -329,8 +337,8 @@
 	const longest = duration(2 ** 20);
 	const bound = (bucket) => bucket.atMostSeconds === null ? `> ${longest}` : `≤ ${duration(bucket.atMostSeconds)}`;
 
-	// since returns what a histogram has counted since an earlier reading of the same, or null if it is not the same: then
-	// some count has gone back.
+	// since returns the difference of two readings of a histogram, or null if a count
+	// is lower than before: then they are different histograms.
 	function since(earlier, later) {
 		const before = new Map(earlier.fine.atMostSeconds.map((atMost, i) => [atMost, earlier.fine.counts[i]]));
 		const found = new Map(later.fine.atMostSeconds.map((atMost, i) => [atMost, later.fine.counts[i]]));
@@ -355,7 +363,7 @@
 	const summary = (h, none) => h.count === 0 ? none : `${grouped(h.count)} durations, half of them ${half(h)}`;
 	const highestOf = (h) => Math.max(0, ...h.buckets.map((bucket) => bucket.count));
 
-	// showChart shows a histogram, and beside it what came to it in the time of the graphs.
+	// showChart shows a histogram, and its growth in the time of the graphs.
 	function showChart(chart, queue, past) {
 		const h = at(queue, chart.dataset.chart);
 		if (!h) return;
@@ -378,13 +386,13 @@
 		}
 		setAttribute(svg, "aria-label", label);
 		setAttribute(svg, "viewBox", `0 0 ${Math.max(1, h.buckets.length) * 10} 100`);
-		// Two of the same shape are of the same height, though one has counted less.
+		// Histograms of the same shape have the same height, whatever their counts.
 		const scale = recent?.count > 0 ? h.count / recent.count : 0;
 		const highest = Math.max(highestOf(h), scale > 0 ? highestOf(recent) * scale : 0);
 		const words = (i, n) => `${bound(h.buckets[i])}: ${grouped(n)}`;
 		showBars(svg.querySelector(".all"), h.buckets.map((b) => b.count), highest, 0, 8, words);
 		showBars(svg.querySelector(".recent"), scale > 0 ? recent.buckets.map((b) => b.count) : [], highest / scale, 2, 4,
-			(i, n) => `${words(i, h.buckets[i].count)}, ${grouped(n)} of them lately`);
+			(i, n) => `${words(i, h.buckets[i].count)}, ${grouped(n)} of them recent`);
 	}
 
 	function showNumbers(chart, column, h) {
@@ -406,12 +414,12 @@
 		});
 	}
 
-	// ---- The map of the shards, as in heat.go ----
+	// ---- The map of shards, as in heat.go ----
 
 	const quantities = {
 		depth: { field: "ready", unit: "ready" },
-		inflight: { field: "processing", unit: "in processing" },
-		waiting: { field: "waiting", unit: "waiting" },
+		inflight: { field: "processing", unit: "in flight" },
+		delayed: { field: "waiting", unit: "delayed" },
 		adds: { field: "added", unit: "of all adds", shared: true },
 	};
 
@@ -449,7 +457,7 @@
 		}
 	}
 
-	// ---- Everything ----
+	// ---- The page as a whole ----
 
 	let shown = null; // the last report
 
@@ -480,7 +488,7 @@
 
 	function showState(article, queue, before) {
 		const badge = article.querySelector(".state .badge");
-		if (!badge) return; // reading it panicked from the start
+		if (!badge) return; // the first reading panicked
 		setText(badge, queue.state);
 		badge.dataset.state = queue.state;
 		if (before && before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
@@ -495,7 +503,7 @@
 		}
 		for (const element of all("[data-rate]", article)) setText(element, rate(perSecond(past, element.dataset.rate)));
 		for (const element of all("[data-share]", article)) {
-			setText(element, format("share", past && partOf(lately(past), element.dataset.share, element.dataset.whole)));
+			setText(element, format("share", past && partOf(lastSeconds(past), element.dataset.share, element.dataset.whole)));
 		}
 		for (const element of all("[data-graph]", article)) graph(element, past, element.dataset);
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
@@ -511,24 +519,25 @@
 		setText(element, verdict[1]);
 	}
 
-	// ---- Asking for news, while somebody looks ----
+	// ---- Polling, while the page is visible ----
 
 	let paused = false, asking = false, timer = 0;
-	let trouble = null; // what was wrong with the last answer, if there was something: a state, and why
-	// lateAfter is how long, in milliseconds, an answer may take before the page says that it waits for it.
+	let trouble = null; // a state and a reason, if the last poll failed
+	// lateAfter is the milliseconds after which the page says that it waits for an
+	// answer.
 	const lateAfter = Math.max(1000, 3 * interval);
 
-	// The queue that the page is about, or null if it is about all.
+	// The queue of the page, or null if the page shows all queues.
 	const single = document.querySelector("[data-queue]")?.dataset.queue ?? null;
-	let away = false; // that queue was not to be read
+	let away = false; // that queue was unavailable
 
-	// A Missing error says why there is an answer, but none to show.
+	// A Missing error says why an answer has no queue to show.
 	class Missing extends Error {}
-	// An Unclear error says that there is an answer that is not one to this page.
+	// An Unclear error says that an answer does not fit this page.
 	class Unclear extends Error {}
 
-	// look returns a report, or throws an error that says why there is none.
-	async function look() {
+	// poll returns a report, or throws an error that says why there is none.
+	async function poll() {
 		const address = new URL(location.href);
 		address.hash = "";
 		address.searchParams.set("format", "json");
@@ -538,7 +547,7 @@
 		const text = await response.text().catch(() => { throw new Error("no answer"); });
 		if (!response.ok) throw refused(response, text);
 		const report = parse(text);
-		if (report?.version > 1) throw new Error("the page is older than the program: load it again");
+		if (report?.version > 1) throw new Error("the page is older than the program: reload it");
 		if (!isReport(report)) throw new Unclear("the answer is not understood");
 		if (single !== null) requireQueue(report.queues.find((queue) => queue.id === single));
 		return report;
@@ -548,7 +557,8 @@
 		try { return JSON.parse(text); } catch { return null; }
 	}
 
-	// isReport reports whether an answer has all that the page is about to show: it shows the whole of it, or nothing.
+	// isReport reports whether an answer has everything that the page shows. The page
+	// shows all of an answer, or nothing.
 	const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
 	const isReport = (report) => isObject(report) && report.version === 1 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
@@ -561,7 +571,8 @@
 		(detail.durations === null || ["queue", "work", "delay"].every((name) => isHistogram(detail.durations?.[name])));
 	const isHistogram = (h) => isObject(h) && areObjects(h.buckets) && Array.isArray(h.fine?.atMostSeconds) && Array.isArray(h.fine.counts);
 
-	// refused returns an error with what the answer says, unless that is somebody else's page.
+	// refused returns an error with the text of the answer, unless it is an HTML page,
+	// as from a proxy.
 	function refused(response, text) {
 		const plain = /^text\/plain\s*(;|$)/i.test(response.headers.get("Content-Type") ?? "");
 		const line = plain ? text.trim().split(/[\r\n]/, 1)[0] : "";
@@ -575,7 +586,8 @@
 		if (!queue.detail) throw new Missing("the answer has no details of the queue");
 	}
 
-	// wasReplaced reports whether the queue of the page is another than before, of the same name, and made otherwise.
+	// wasReplaced reports whether a queue of the same name and another configuration
+	// has taken the place of the page's queue.
 	function wasReplaced(report) {
 		if (single === null || !shown) return false;
 		const [before, now] = [shown, report].map(({ queues: [{ detail, values }] }) => JSON.stringify([detail?.configuration, values?.capacity]));
@@ -585,17 +597,18 @@
 	function notShown(error) {
 		if (error instanceof Missing) {
 			away = true;
-			trouble = { state: "away", why: `no news of the queue (${error.message})` };
+			trouble = { state: "away", why: `the queue is unavailable (${error.message})` };
 		} else if (error instanceof Unclear) {
 			trouble = { state: "unclear", why: error.message };
 		} else {
 			trouble = { state: "lost", why: `connection lost (${error.message})` };
 		}
-		tell();
+		showConnection();
 	}
 
-	// tell says how it stands with the last answer: what was wrong with it is said also of a page that is paused.
-	function tell(state = paused ? "paused" : "live") {
+	// showConnection shows the state of the polls. A paused page also shows what was
+	// wrong with the last answer.
+	function showConnection(state = paused ? "paused" : "live") {
 		const words = { paused: "paused at", live: "live,", asking: "asking… Last seen", late: "waiting for an answer, last seen" };
 		if (!trouble) return connection(state, words[state]);
 		connection(trouble.state, paused ? `paused; ${trouble.why}. Last seen` : `${trouble.why}; trying again. Last seen`);
@@ -604,13 +617,13 @@
 	async function turn() {
 		if (asking) return;
 		asking = true;
-		const late = setTimeout(() => { if (!paused) tell("late"); }, lateAfter);
+		const late = setTimeout(() => { if (!paused) showConnection("late"); }, lateAfter);
 		try {
-			const report = await look();
-			if (away || wasReplaced(report)) return location.reload(); // another queue has other parts
+			const report = await poll();
+			if (away || wasReplaced(report)) return location.reload(); // another queue has other elements
 			showOrThrow(report);
 			trouble = null;
-			tell();
+			showConnection();
 		} catch (error) {
 			notShown(error);
 		} finally {
@@ -629,25 +642,25 @@
 		}
 	}
 
-	// resume asks at once, and says so: what is shown may be old.
+	// resume polls at once, and says so, because the values may be old.
 	function resume() {
-		tell("asking");
+		showConnection("asking");
 		turn();
 	}
 
-	// schedule arranges the next turn, or none while nobody looks.
+	// schedule arranges the next turn, unless the page is paused or hidden.
 	function schedule() {
 		clearTimeout(timer);
 		if (!paused && !document.hidden) timer = setTimeout(turn, interval);
 	}
 
-	const troubles = { lost: "connection lost", away: "no news of the queue", unclear: "the answer is not understood" };
+	const troubles = { lost: "connection lost", away: "the queue is unavailable", unclear: "the answer is not understood" };
 
 	function connection(state, text) {
 		const element = byId("connection"), before = element.dataset.connection;
 		setText(byId("connection-text"), text);
 		element.dataset.connection = state;
-		byId("elsewhere").hidden = state !== "away" || new URLSearchParams(location.search).has("queue"); // that has a link to all
+		byId("elsewhere").hidden = state !== "away" || new URLSearchParams(location.search).has("queue"); // such a page links to all queues
 		if (troubles[state] && before !== state) announce(troubles[state]);
 		if (troubles[before] && !troubles[state]) announce("connected again");
 	}
@@ -659,7 +672,7 @@
 			setText(button, paused ? "Resume" : "Pause");
 			announce(paused ? "paused" : "resumed");
 			if (!paused) return resume();
-			tell();
+			showConnection();
 			schedule();
 		});
 		byId("controls").append(button);

@@ -15,9 +15,9 @@ const (
 // A reader reads queues for a report.
 type reader struct {
 	options Options
-	// rows is how many rows each table has at most.
+	// rows limits the rows of each table.
 	rows int
-	// instance tells a queue from all others.
+	// instance distinguishes a queue from all others.
 	instance func(named) string
 }
 
@@ -30,30 +30,30 @@ func (rd reader) overview(n named) (q queueReport) {
 	return q
 }
 
-// whole reads all there is to show of a queue.
+// whole reads everything that the page shows of a queue.
 func (rd reader) whole(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
-	look := n.queue.Look(rd.rows)
-	q.readStats(look.Stats, configuration.Ages, look.Time)
-	items := itemReader{rd, n.name, look.Time, configuration}
+	snapshot := n.queue.Look(rd.rows)
+	q.readStats(snapshot.Stats, configuration.Ages, snapshot.Time)
+	items := itemReader{rd, n.name, snapshot.Time, configuration}
 	q.Detail = &detailReport{
-		Durations:     newDurations(look.Stats.Metrics),
-		Processing:    items.list(look.Processing),
-		Ready:         items.list(look.Ready),
-		Waiting:       items.list(look.Waiting),
+		Durations:     newDurations(snapshot.Stats.Metrics),
+		Processing:    items.list(snapshot.Processing),
+		Ready:         items.list(snapshot.Ready),
+		Waiting:       items.list(snapshot.Waiting),
 		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
-		Groups:        rd.groups(n, configuration.Groups, look.Stats.Ready),
-		Shards:        newShardsReport(look.Stats.PerShard, configuration.Ages),
+		Groups:        rd.groups(n, configuration.Groups, snapshot.Stats.Ready),
+		Shards:        newShardsReport(snapshot.Stats.PerShard, configuration.Ages),
 		Configuration: newConfiguration(configuration),
 	}
 	return q
 }
 
-// recoverFault notes a panic of what is read: of a queue's limiter, say, or of an
-// Observable that is somebody's own.
+// recoverFault records a panic while a queue is read. The queue's limiter may
+// panic, or an Observable that the program implements itself.
 func (q *queueReport) recoverFault() {
 	if recover() != nil {
 		*q = queueReport{ID: q.ID, Name: q.Name, Instance: q.Instance, State: "unknown", Fault: "reading this queue panicked"}
@@ -77,8 +77,8 @@ func stateOf(s shardq.Stats) string {
 	return drained
 }
 
-// newGauges returns the gauges at a time on the queue's clock, or the zero time if that is not
-// known.
+// newGauges returns the gauges at a time of the queue's clock. The time is zero
+// if it is not known.
 func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 	oldestReady, oldestProcessing := time.Duration(0), time.Duration(0)
 	for i := range s.PerShard {
@@ -174,7 +174,7 @@ func (rd itemReader) item(info shardq.ItemInfo[any]) item {
 	return i
 }
 
-// key returns an item as it is shown.
+// key returns the text to show for an item.
 func (rd reader) key(queue string, item any) shownKey {
 	if rd.options.RedactKey == nil {
 		return showItem(item)
@@ -182,7 +182,7 @@ func (rd reader) key(queue string, item any) shownKey {
 	return redact(func() string { return rd.options.RedactKey(queue, item) })
 }
 
-// group returns a group's name as it is shown.
+// group returns the text to show for the name of a group.
 func (rd reader) group(queue, group string) shownKey {
 	if rd.options.RedactGroup == nil {
 		return showText(group)

@@ -7,30 +7,32 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// schemaVersion is the version of what format=json answers. What is added does not change it;
-// what is renamed, or gets another meaning, does.
+// schemaVersion is the version of the JSON answers. A new field does not change
+// it. A renamed field, or one with a new meaning, does.
 const schemaVersion = 1
 
-// A report is all that the page shows, in whatever form.
+// A report has everything that the page shows, in any format.
 type report struct {
 	Version int       `json:"version"`
 	Title   string    `json:"title"`
 	Time    time.Time `json:"time"`
-	// TookSeconds is how long it took to look.
+	// TookSeconds is the time that it took to read the queues.
 	TookSeconds seconds `json:"tookSeconds"`
-	// NotShown is how many queues there are beyond those in Queues.
+	// NotShown is the number of queues beyond those in Queues.
 	NotShown int           `json:"notShown"`
 	Queues   []queueReport `json:"queues"`
-	// whole: there is one queue, with its detail, unless reading it panicked.
+	// whole reports whether the report is about one queue, with its detail
+	// unless reading it panicked.
 	whole bool
 }
 
-// seconds is a duration in the unit of all durations of the schema.
+// seconds is a duration in seconds, the unit of all durations in the report.
 type seconds float64
 
 func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
 
-// optional returns a pointer to the seconds of a duration, or nil if it is not known.
+// optional returns a pointer to the seconds of a duration, or nil if it is not
+// known.
 func optional(d time.Duration, known bool) *seconds {
 	if !known {
 		return nil
@@ -39,21 +41,22 @@ func optional(d time.Duration, known bool) *seconds {
 	return &s
 }
 
-// duration returns the duration that it is, or that next to it if it is more than there can be.
+// duration returns the duration, limited to those that exist.
 func (s seconds) duration() time.Duration {
 	nanoseconds := math.Round(float64(s) * float64(time.Second))
-	if nanoseconds >= math.MaxInt64 { // which a conversion does not say
+	if nanoseconds >= math.MaxInt64 { // the conversion would overflow
 		return math.MaxInt64
 	}
 	return time.Duration(max(nanoseconds, math.MinInt64))
 }
 
-// A queueReport is what is shown of a queue.
+// A queueReport has what is shown of a queue.
 type queueReport struct {
-	// ID selects the queue: its name, made unique.
+	// ID selects the queue. It is the name, made unique.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Instance tells the queue from another of the same name that came in its place.
+	// Instance distinguishes the queue from another of the same name that takes
+	// its place.
 	Instance string `json:"instance"`
 	// Fault says why the rest is missing: reading the queue panicked.
 	Fault string `json:"fault,omitempty"`
@@ -61,12 +64,12 @@ type queueReport struct {
 	State    string   `json:"state"`
 	Gauges   gauges   `json:"gauges"`
 	Counters counters `json:"counters"`
-	// Values is nil for a queue that is not that of a Coalescer.
+	// Values is nil unless the queue is that of a Coalescer.
 	Values *values       `json:"values"`
 	Detail *detailReport `json:"detail,omitempty"`
 }
 
-// gauges say what is there now. What is nil is not kept by the queue.
+// gauges describe the queue now. A nil value is not kept by the queue.
 type gauges struct {
 	Ready      int `json:"ready"`
 	Processing int `json:"processing"`
@@ -77,23 +80,24 @@ type gauges struct {
 	HeldBack   int `json:"heldBack"`
 	Parked     int `json:"parked"`
 	Workers    int `json:"workers"`
-	// Limited is how many items the limiter has a history of.
+	// Limited is the number of items with failures in the limiter.
 	Limited *int `json:"limited"`
-	// Dirty and Depth are those of the metrics.
+	// Dirty and Depth come from the metrics.
 	Dirty *int `json:"dirty"`
 	Depth *int `json:"depth"`
 
 	OldestReadySeconds      *seconds `json:"oldestReadySeconds"`
 	OldestProcessingSeconds *seconds `json:"oldestProcessingSeconds"`
 	UnfinishedSeconds       *seconds `json:"unfinishedSeconds"`
-	// NextDueSeconds is in how long the next delay ends; nil if nothing waits, or the queue
-	// is one of several.
+	// NextDueSeconds is the time until the next delay expires. It is nil if no
+	// item is delayed, or the queue is one of several.
 	NextDueSeconds *seconds `json:"nextDueSeconds"`
-	// Skew is the adds of the busiest shard, divided by the mean.
+	// Skew is the adds of the busiest shard divided by the mean.
 	Skew float64 `json:"skew"`
 }
 
-// counters count since the queue was made. What is nil is not kept by the queue.
+// counters count since the queue was created. A nil value is not kept by the
+// queue.
 type counters struct {
 	Added     uint64  `json:"added"`
 	Merged    uint64  `json:"merged"`
@@ -110,28 +114,28 @@ type counters struct {
 	Done      *uint64 `json:"done"`
 }
 
-// values say what a Coalescer has beside its queue of keys.
+// values describe the pending values of a Coalescer.
 type values struct {
-	// Keys, Weight and Capacity are of what is pending now.
+	// Keys, Weight and Capacity describe the values that are pending now.
 	Keys     int `json:"keys"`
 	Weight   int `json:"weight"`
 	Capacity int `json:"capacity"`
-	// Put, Merged and Exceeded count since it was made.
+	// Put, Merged and Exceeded count since the queue was created.
 	Put      uint64 `json:"put"`
 	Merged   uint64 `json:"merged"`
 	Exceeded uint64 `json:"exceeded"`
-	// MergedShare is the part of what was put that was merged.
+	// MergedShare is the share of puts that were merged.
 	MergedShare float64 `json:"mergedShare"`
 }
 
-// A detailReport is what is shown of a queue that was selected.
+// A detailReport has what is shown only of the selected queue.
 type detailReport struct {
 	// Durations is nil without metrics.
 	Durations  *durations `json:"durations"`
 	Processing []item     `json:"processing"`
 	Ready      []item     `json:"ready"`
 	Waiting    []item     `json:"waiting"`
-	// TimeLeft is how much is left of the delays that are running.
+	// TimeLeft is the time left of the running delays.
 	TimeLeft histogram    `json:"timeLeft"`
 	Retried  []failure    `json:"retried"`
 	Groups   []group      `json:"groups"`
@@ -147,8 +151,9 @@ type durations struct {
 	Delay histogram `json:"delay"`
 }
 
-// A histogram is the distribution of a duration. The quantiles are nil if they lie beyond the
-// last bound, and the mean is nil if the sum is more than can be counted.
+// A histogram is the distribution of a duration. A quantile is nil if it lies
+// beyond the last bound. The mean is nil if the sum exceeds what can be
+// counted.
 type histogram struct {
 	Count       uint64   `json:"count"`
 	SumSeconds  seconds  `json:"sumSeconds"`
@@ -156,22 +161,24 @@ type histogram struct {
 	P50Seconds  *seconds `json:"p50Seconds"`
 	P90Seconds  *seconds `json:"p90Seconds"`
 	P99Seconds  *seconds `json:"p99Seconds"`
-	// Buckets has a bucket for each doubling, from the first that is not empty to the last.
+	// Buckets has a bucket for each doubling, from the first that is not empty
+	// to the last.
 	Buckets []bucket `json:"buckets"`
-	// Fine has the buckets that the quantiles are from, eight for each doubling, those that are not empty: who keeps
-	// two of them has the quantiles of what was counted between.
+	// Fine has the buckets behind the quantiles, eight for each doubling,
+	// without the empty ones. The difference of two readings gives the
+	// quantiles of the durations between them.
 	Fine fineBuckets `json:"fine"`
 }
 
-// fineBuckets has a column for the bounds, of which the last is nil if there is none, and one for the counts, for which
-// see bucket.
+// fineBuckets has a column of bounds and a column of counts, as in bucket. The
+// last bound is nil if there is none.
 type fineBuckets struct {
 	AtMostSeconds []*seconds `json:"atMostSeconds"`
 	Counts        []uint64   `json:"counts"`
 }
 
-// A bucket counts the durations above the bound of the bucket before it, and at most its own,
-// which is nil if there is none.
+// A bucket counts the durations above the bound of the previous bucket, and at
+// most its own. The bound is nil if there is none.
 type bucket struct {
 	AtMostSeconds *seconds `json:"atMostSeconds"`
 	Count         uint64   `json:"count"`
@@ -180,23 +187,25 @@ type bucket struct {
 // An item is a row about an item.
 type item struct {
 	Key string `json:"key"`
-	// KeyLength is how long the key is in bytes, if it was cut.
+	// KeyLength is the length of the key in bytes, if it was cut.
 	KeyLength int `json:"keyLength,omitempty"`
-	// AgeSeconds is for how long it has been in its state; nil if the queue keeps no ages.
+	// AgeSeconds is how long the item has been in its state. It is nil if the
+	// queue keeps no ages.
 	AgeSeconds *seconds `json:"ageSeconds"`
-	// DueSeconds is in how long its delay ends; nil if it does not wait.
+	// DueSeconds is the time until the delay of the item expires. It is nil if
+	// the item is not delayed.
 	DueSeconds *seconds `json:"dueSeconds"`
 	Attempts   int      `json:"attempts"`
-	// Worker is the number of the worker that has it, or 0.
+	// Worker is the number of the worker that processes the item, or 0.
 	Worker int `json:"worker"`
-	// Dirty: it will be ready once more after its processing.
+	// Dirty reports whether the item becomes ready again at its Done.
 	Dirty bool   `json:"dirty"`
 	Group string `json:"group"`
-	// GroupLength is how long the name of the group is in bytes, if it was cut.
+	// GroupLength is the length of the group's name in bytes, if it was cut.
 	GroupLength int `json:"groupLength,omitempty"`
 	Priority    int `json:"priority"`
 	Shard       int `json:"shard"`
-	// Stuck: it has been in processing for as long as the queue calls stuck.
+	// Stuck reports whether the item has been in processing for StuckAfter.
 	Stuck bool `json:"stuck"`
 }
 
@@ -212,7 +221,7 @@ type group struct {
 	Group       string `json:"group"`
 	GroupLength int    `json:"groupLength,omitempty"`
 	Ready       int    `json:"ready"`
-	// Share is its part of all that is ready.
+	// Share is the group's share of all ready items.
 	Share      float64 `json:"share"`
 	Processing int     `json:"processing"`
 	Held       int     `json:"held"`
@@ -221,8 +230,9 @@ type group struct {
 	Shard      int     `json:"shard"`
 }
 
-// A shardsReport has a column for each quantity, with a place for each shard: a row for each
-// would be several times as long. The ages are nil if the queue keeps none.
+// A shardsReport has a column for each quantity, with one value for each shard.
+// Rows would be several times as long. The ages are nil if the queue keeps
+// none.
 type shardsReport struct {
 	Ready      []int    `json:"ready"`
 	Processing []int    `json:"processing"`
@@ -234,7 +244,7 @@ type shardsReport struct {
 	OldestProcessingSeconds []seconds `json:"oldestProcessingSeconds"`
 }
 
-// configuration says how the queue was made.
+// configuration describes the options of the queue.
 type configuration struct {
 	Item             string  `json:"item"`
 	Shards           int     `json:"shards"`

@@ -21,9 +21,9 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares what a request is answered with a file.
+// golden compares an answer with a golden file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -33,10 +33,10 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "go test -update writes it anew")
+	require.Equal(t, string(want), got, "go test -update writes it")
 }
 
-// eventful returns a queue in which something of everything is going on.
+// eventful returns a queue with something in every state.
 func eventful(t *testing.T) *shardq.Queue[string] {
 	fake := newFake()
 	q := shardq.Must(shardq.Options[string]{
@@ -54,7 +54,7 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 		q.Add(fmt.Sprintf("globex/%d", i))
 		fake.Step(1500 * time.Microsecond)
 	}
-	q.Add("globex/0") // merged
+	q.Add("globex/0") // deduplicated
 	q.AddWith("initech/\xff", shardq.AddOptions{Priority: 3})
 	take(t, q)
 	take(t, q)
@@ -69,10 +69,10 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 	return q
 }
 
-// TestGolden: the forms are what programs and people rely on. A change of a name or a meaning in
-// the JSON is another version of the schema.
+// TestGolden compares the formats that programs and people rely on. If a name
+// or a meaning in the JSON changes, the version of the schema must change.
 func TestGolden(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // where the time is known
+	synctest.Test(t, func(t *testing.T) { // where the time is fixed
 		h := reproducible(must(t, Options{Queues: []shardq.Observable{eventful(t)}}))
 		golden(t, "queue.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "queue.txt", get(t, h, "?format=text"))
@@ -85,7 +85,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// reproducible returns a handler without what is chance.
+// reproducible returns a handler whose answers do not vary.
 func reproducible(h http.Handler) http.Handler {
 	h.(*handler).names.handler = "handler"
 	return h
@@ -98,8 +98,8 @@ func indented(t *testing.T, text string) string {
 	return b.String()
 }
 
-// TestTablesAgreeWithTheReport: the script shows the field that a heading names, the server the
-// value of the column. Both are the same.
+// TestTablesAgreeWithTheReport checks that the field of each heading, which the
+// script shows, has the value of the column, which the server shows.
 func TestTablesAgreeWithTheReport(t *testing.T) {
 	h := Handler(eventful(t))
 	r := getReport(t, h, "").Queues[0]
@@ -152,7 +152,8 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 	require.Greater(t, rows, 50)
 }
 
-// TestWithoutMetrics: what is missing is said, with how to switch it on, and the rest is shown.
+// TestWithoutMetrics checks that the page says what is missing and how to turn
+// it on, and shows the rest.
 func TestWithoutMetrics(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "plain"})
 	q.Add("some item")
@@ -190,10 +191,10 @@ func TestAgesWithoutMetrics(t *testing.T) {
 	require.NotContains(t, body, agesMissing)
 }
 
-// A silentLimiter does not tell what it knows.
+// A silentLimiter does not report its failures.
 type silentLimiter struct{ limiter.Limiter[string] }
 
-func TestLimiterThatDoesNotTell(t *testing.T) {
+func TestLimiterWithoutCensus(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{RateLimiter: silentLimiter{limiter.NewExponential[string](time.Second, time.Minute)}})
 	q.AddRateLimited("failing")
 	require.Nil(t, getReport(t, Handler(q), "").Queues[0].Gauges.Limited)
@@ -203,12 +204,12 @@ func TestLimiterThatDoesNotTell(t *testing.T) {
 func TestEmptyQueues(t *testing.T) {
 	h := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
 	body := get(t, h, "")
-	for _, want := range []string{"Nothing is in processing.", "Nothing is ready.", "Nothing waits.", "Nothing has failed.", "No group has items.", "unnamed"} {
+	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed.", "No group has items.", "unnamed"} {
 		require.Contains(t, body, want)
 	}
 	text := get(t, h, "?format=json")
 	for _, list := range []string{"processing", "ready", "waiting", "retried", "groups"} {
-		require.Contains(t, text, `"`+list+`":[]`, "a list is a list, though it is empty")
+		require.Contains(t, text, `"`+list+`":[]`, "an empty list is a list")
 	}
 	require.Contains(t, get(t, Handler(), ""), "There are no queues.")
 	require.Contains(t, get(t, Handler(), "?format=json"), `"queues":[]`)
@@ -248,11 +249,12 @@ func TestRowsAreLimited(t *testing.T) {
 	require.Len(t, getReport(t, Handler(q), "").Queues[0].Detail.Groups, DefaultMaxRows)
 }
 
-// TestTopGroups: of all groups those with most ready are shown, in order.
+// TestTopGroups checks that the page shows the groups with the most ready
+// items, in order.
 func TestTopGroups(t *testing.T) {
 	queue := groupsOnly{}
 	for i := range 1000 {
-		n := i * 7919 % 1000 // each once, in no order
+		n := i * 7919 % 1000 // each number once, shuffled
 		queue.infos = append(queue.infos, shardq.GroupInfo{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
 	}
 	top := reader{options: Options{}, rows: 3}.topGroups(queue)
@@ -261,7 +263,8 @@ func TestTopGroups(t *testing.T) {
 	}, top)
 }
 
-// TestNames: each queue can be selected, also those that share a name or have none.
+// TestNames checks that each queue can be selected, also if it shares a name or
+// has none.
 func TestNames(t *testing.T) {
 	var queues []shardq.Observable
 	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
@@ -287,8 +290,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, []string{"unnamed", "unnamed #2", "a", "a #2", "a #2 #2", "<b>"}, ids[:6])
 }
 
-// TestManyOfOneName: naming them takes a few steps for each, not one for each pair. A name that looks like a
-// number given is not given again.
+// TestManyOfOneName checks that naming takes a few steps for each queue, not
+// one for each pair. A name that looks numbered is not assigned again.
 func TestManyOfOneName(t *testing.T) {
 	const n = 2000
 	var queues []shardq.Observable
@@ -308,7 +311,7 @@ func TestManyOfOneName(t *testing.T) {
 	require.ErrorContains(t, err, "there is no queue broken #2001")
 }
 
-// TestListedQueues: they come and go.
+// TestListedQueues checks queues that come and go.
 func TestListedQueues(t *testing.T) {
 	queues := []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "second"})}
 	h := must(t, Options{
@@ -331,7 +334,7 @@ func TestListedQueues(t *testing.T) {
 	require.Contains(t, get(t, h, "?format=text"), "and 6 more")
 }
 
-// TestQueueThatPanics: the others are shown.
+// TestQueueThatPanics checks that the page shows the other queues.
 func TestQueueThatPanics(t *testing.T) {
 	h := Handler(broken{}, shardq.Must(shardq.Options[int]{Name: "sound"}))
 	for _, query := range []string{"", "?format=text", "?queue=broken", "?queue=broken&format=text"} {
@@ -353,11 +356,12 @@ func TestHeat(t *testing.T) {
 	require.Equal(t, "Highest: shard 3, 100 ready, which is 2.6 times the mean.", m.Summary)
 	alike := newHeatMap("adds", shardsReport{Added: []uint64{1000, 1000, 1000, 1000}})
 	require.Equal(t, heatCell{5, "25%", "shard 0: 25 % of all adds"}, alike.Cells[0])
-	require.Equal(t, "All shards: nothing waiting.", newHeatMap("waiting", shardsReport{Waiting: []int{0}}).Summary)
+	require.Equal(t, "All shards: nothing delayed.", newHeatMap("delayed", shardsReport{Waiting: []int{0}}).Summary)
 	require.True(t, newHeatMap("depth", shardsReport{Ready: make([]int, 4096)}).Dense)
 }
 
-// TestHistograms: no duration is lost between the buckets, and what is beyond the last bound is said to be.
+// TestHistograms checks that no duration is lost between the buckets, and that
+// durations beyond the last bound are shown as such.
 func TestHistograms(t *testing.T) {
 	fake := newFake()
 	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: fake})
@@ -377,8 +381,9 @@ func TestHistograms(t *testing.T) {
 	require.Contains(t, get(t, Handler(q), ""), "&gt; 12 d 03 h")
 }
 
-// TestTimeLeft: what is left of the delays is told apart from how they were asked for, also without metrics, and not
-// shown while nothing waits. What is overdue, or due within a tick, is in one bucket.
+// TestTimeLeft checks that the time left of delays is shown separately from the
+// requested delays, also without metrics, and only while an item is delayed.
+// Delays that are overdue or due within a tick are in one bucket.
 func TestTimeLeft(t *testing.T) {
 	for _, metrics := range []bool{true, false} {
 		fake := newFake()
@@ -406,11 +411,11 @@ func TestTimeLeft(t *testing.T) {
 		}
 		require.Contains(t, get(t, h, ""), `data-chart="detail.timeLeft" data-name="Time left" data-fleeting>`)
 		require.Contains(t, get(t, h, ""), `aria-label="Time left: 4 durations, half of them at most 32 s"`)
-		require.Contains(t, get(t, h, "?format=text"), "Time left of all delays that are running: 4, mean 22 s, p50 32 s, ")
+		require.Contains(t, get(t, h, "?format=text"), "Time left of all running delays: 4, mean 22 s, p50 32 s, ")
 	}
 }
 
-// A brokenClock panics while it is asked to.
+// A brokenClock panics while its test wants that.
 type brokenClock struct {
 	clock.Clock
 	panics bool
@@ -423,12 +428,13 @@ func (c *brokenClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// A faultyTimeLeft panics only where it is asked for what is left.
+// A faultyTimeLeft panics only in TimeLeft.
 type faultyTimeLeft struct{ shardq.Observable }
 
 func (faultyTimeLeft) TimeLeft() shardq.Histogram { panic("nothing is left") }
 
-// TestClockThatPanics: the page says so in place of the queue, shows the others, and locks nothing.
+// TestClockThatPanics checks that the page says so in place of the queue, shows
+// the other queues, and leaves no lock held.
 func TestClockThatPanics(t *testing.T) {
 	broken := &brokenClock{Clock: newFake()}
 	q := shardq.Must(shardq.Options[int]{Name: "q", Clock: broken})
@@ -443,15 +449,16 @@ func TestClockThatPanics(t *testing.T) {
 	require.EqualValues(t, 1, getReport(t, Handler(q), "").Queues[0].Detail.TimeLeft.Count)
 }
 
-// TestViews: a view of a queue is as good as the queue.
+// TestViews checks that the page shows a view as it shows the queue.
 func TestViews(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "viewed"})
 	q.Add("item")
 	require.Contains(t, get(t, Handler(q.View()), ""), "item")
 }
 
-// TestLookingBesideWork: looks go beside everything else, also under the race detector.
-func TestLookingBesideWork(t *testing.T) {
+// TestPageBesideWork reads the page beside all other operations, also under
+// the race detector.
+func TestPageBesideWork(t *testing.T) {
 	q := shardq.Must(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i % 7) }})
 	h := Handler(q)
 	worked := make(chan struct{})
@@ -481,7 +488,8 @@ func TestLookingBesideWork(t *testing.T) {
 	require.Equal(t, "drained", getReport(t, h, "").Queues[0].State)
 }
 
-// TestSumBeyondCounting: the mean is not known then, and half of all are beyond the last bound.
+// TestSumBeyondCounting checks that the mean is unknown, and the median is
+// beyond the last bound.
 func TestSumBeyondCounting(t *testing.T) {
 	fake := newFake()
 	q := shardq.Must(shardq.Options[int]{Name: "q", Metrics: true, Clock: fake})

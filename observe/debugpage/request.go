@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// A query is what a request asks for.
+// A query has the parameters of a request.
 type query struct {
 	format string
-	// queue is the id of the queue that is selected, if hasQueue.
+	// queue is the id of the selected queue, if hasQueue.
 	queue    string
 	hasQueue bool
 	rows     int
-	// heat is the quantity that the map of the shards shows.
+	// heat is the quantity that the map of shards shows.
 	heat string
-	// refresh is after how many seconds a browser without JavaScript loads the page again, or 0.
+	// refresh is the seconds after which a browser without JavaScript reloads
+	// the page, or 0.
 	refresh int
 }
 
@@ -30,7 +31,8 @@ const (
 	maxRefresh = 3600
 )
 
-// parse returns what a request asks for, or an error that says what it may.
+// parse returns the parameters of a request, or an error that says what is
+// allowed.
 func (o Options) parse(r *http.Request) (query, error) {
 	q := query{format: negotiated(r), rows: o.MaxRows, heat: quantities[0].Name}
 	values, err := url.ParseQuery(r.URL.RawQuery)
@@ -61,7 +63,7 @@ func (o Options) parseValue(q *query, name, value string) (err error) {
 	case "refresh":
 		q.refresh, err = number(name, value, maxRefresh)
 	default:
-		err = fmt.Errorf("there is no %s: want queue, format, shards, rows or refresh", showText(name).inWords())
+		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows or refresh", showText(name).inWords())
 	}
 	return err
 }
@@ -81,8 +83,9 @@ func number(name, value string, greatest int) (int, error) {
 	return n, nil
 }
 
-// negotiated returns the format for a request that does not name one: what Accept names first
-// of the three, and otherwise text for curl and the like.
+// negotiated returns the format of a request that does not name one: the first
+// of the three in Accept. Without one of these, curl and similar clients get
+// text.
 func negotiated(r *http.Request) string {
 	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		media, _, _ := strings.Cut(part, ";")

@@ -1,11 +1,11 @@
 package debugpage
 
-// A table is what the page, and the text form, show in rows.
+// A table has rows, for the page and for the text.
 type table struct {
-	// Path is where the rows are in the report of a queue, or, for the table of all queues,
-	// "queues".
+	// Path is where the rows are in the report of a queue. For the table of all
+	// queues it is "queues".
 	Path, Title string
-	// Note says what is missing, and Empty what no rows mean.
+	// Note says what is missing. Empty is shown in place of rows.
 	Note, Empty string
 	// Chart stands above the rows, unless it is nil.
 	Chart   *chart
@@ -13,12 +13,13 @@ type table struct {
 	Rows    []row
 }
 
-// A heading is that of a column.
+// A heading describes a column.
 type heading struct {
 	Title string
-	// Field is where the value is in a row of the report, and Format how it is shown.
+	// Field is where the value is in a row of the report. Format is how it is
+	// shown.
 	Field, Format string
-	// Sort is "ascending" or "descending" if the rows are in that order.
+	// Sort is "ascending" or "descending" if the rows are sorted by the column.
 	Sort string
 }
 
@@ -26,22 +27,23 @@ type heading struct {
 type row struct {
 	Cells []cell
 	Stuck bool
-	// ID tells the row from others where the order may change.
+	// ID distinguishes the row from others where the order may change.
 	ID string
 }
 
 // A cell is a value as it is shown.
 type cell struct {
 	Format, Text string
-	// KeyLength is that of a key, or the name of a group, that is cut.
+	// KeyLength is the length of a key, or of the name of a group, that was
+	// cut.
 	KeyLength int
-	// Stuck: the item of this key is.
+	// Stuck reports whether the item of this key is stuck.
 	Stuck bool
-	// Percent is how long the bar of a share is.
+	// Percent is the length of the bar of a share.
 	Percent int
 }
 
-// The formats of cells. The script knows them, too.
+// The formats of cells. The script has them, too.
 const (
 	asKey      = "key"
 	asWords    = "text"
@@ -58,7 +60,7 @@ const (
 	asBrief    = "brief"
 )
 
-// A column is a heading with what is below it, in a row of type R.
+// A column is a heading with the value that a row of type R has there.
 type column[R any] struct {
 	heading
 	value func(R) any
@@ -79,14 +81,14 @@ func newTable[R any](t table, columns []column[R], rows []R) table {
 	return t
 }
 
-// newRow returns a row with what goes beyond its cells.
+// newRow returns a row with its cells, and what it has beside them.
 func newRow(of any, cells []cell) row {
 	r := row{Cells: cells}
 	switch of := of.(type) {
 	case item:
 		cells[0].KeyLength, cells[0].Stuck, r.Stuck = of.KeyLength, of.Stuck, of.Stuck
 		for i := range cells[1:] {
-			if cells[i+1].Format == asWords { // its group
+			if cells[i+1].Format == asWords { // the group of the item
 				cells[i+1].KeyLength = of.GroupLength
 			}
 		}
@@ -108,10 +110,10 @@ func newCell(format string, value any) cell {
 	return c
 }
 
-// unknown is shown in place of what is not known.
+// unknown is shown in place of an unknown value.
 const unknown = "–"
 
-// formatValue writes a value in a format.
+// formatValue formats a value.
 func formatValue(format string, value any) string {
 	switch v := value.(type) {
 	case nil:

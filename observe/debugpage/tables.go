@@ -1,23 +1,23 @@
 package debugpage
 
 const (
-	agesMissing = "Ages are off: since when items are ready or in processing is not known, and which ones are shown " +
-		"is chance. Options.Ages or Options.Metrics switches them on."
-	metricsMissing = "Metrics are off: durations, retries, and what was handed out and done are not known. " +
-		"Options.Metrics switches them on."
-	groupsMissing  = "This queue has no groups. Options.Group makes some."
-	limiterMissing = "The limiter does not tell what failed: it has no methods of limiter.Census."
+	agesMissing = "Ages are off: it is unknown how long items have been ready or in flight, and the rows are an " +
+		"arbitrary selection. Options.Ages or Options.Metrics turns them on."
+	metricsMissing = "Metrics are off: durations, retries, and the counts of items handed out and done are unknown. " +
+		"Options.Metrics turns them on."
+	groupsMissing  = "This queue has no groups. Options.Group creates them."
+	limiterMissing = "The limiter does not report failures: it lacks the methods of limiter.Census."
 )
 
 var overviewColumns = []column[queueReport]{
 	{heading{"Queue", "id", asQueue, ""}, func(q queueReport) any { return q.ID }},
 	{heading{"State", "state", asState, ""}, func(q queueReport) any { return q.State }},
 	{heading{"Ready", "gauges.ready", asCount, ""}, func(q queueReport) any { return q.Gauges.Ready }},
-	{heading{"Lately", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
+	{heading{"Recent", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
 	{heading{"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestReadySeconds }},
-	{heading{"In processing", "gauges.processing", asCount, ""}, func(q queueReport) any { return q.Gauges.Processing }},
-	{heading{"Longest", "gauges.oldestProcessingSeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestProcessingSeconds }},
-	{heading{"Waiting", "gauges.waiting", asCount, ""}, func(q queueReport) any { return q.Gauges.Waiting }},
+	{heading{"In flight", "gauges.processing", asCount, ""}, func(q queueReport) any { return q.Gauges.Processing }},
+	{heading{"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestProcessingSeconds }},
+	{heading{"Delayed", "gauges.waiting", asCount, ""}, func(q queueReport) any { return q.Gauges.Waiting }},
 	{heading{"Added", "counters.added", asCount, ""}, func(q queueReport) any { return q.Counters.Added }},
 	{heading{"Per second", "counters.added", asRate, ""}, func(queueReport) any { return nil }},
 }
@@ -29,11 +29,12 @@ var (
 	priorityColumn = column[item]{heading{"Priority", "priority", asCount, ""}, func(i item) any { return i.Priority }}
 	shardColumn    = column[item]{heading{"Shard", "shard", asCount, ""}, func(i item) any { return i.Shard }}
 	workerColumn   = column[item]{heading{"Worker", "worker", asWorker, ""}, func(i item) any { return i.Worker }}
-	dirtyColumn    = column[item]{heading{"Runs again", "dirty", asYes, ""}, func(i item) any { return i.Dirty }}
+	dirtyColumn    = column[item]{heading{"Dirty", "dirty", asYes, ""}, func(i item) any { return i.Dirty }}
 	dueColumn      = column[item]{heading{"Time left", "dueSeconds", asDuration, "ascending"}, func(i item) any { return i.DueSeconds }}
 )
 
-// ageColumn is sorted if there are ages.
+// ageColumn returns the column of ages, by which the rows are sorted if there
+// are ages.
 func ageColumn(title string, ages bool) column[item] {
 	sort := ""
 	if ages {
@@ -50,9 +51,9 @@ var retriedColumns = []column[failure]{
 var groupColumns = []column[group]{
 	{heading{"Group", "group", asKey, ""}, func(g group) any { return g.Group }},
 	{heading{"Ready", "ready", asCount, "descending"}, func(g group) any { return g.Ready }},
-	{heading{"Share of all ready", "share", asShare, ""}, func(g group) any { return g.Share }},
-	{heading{"In processing", "processing", asCount, ""}, func(g group) any { return g.Processing }},
-	{heading{"Held back", "heldBack", asYes, ""}, func(g group) any { return g.HeldBack }},
+	{heading{"Share of ready", "share", asShare, ""}, func(g group) any { return g.Share }},
+	{heading{"In flight", "processing", asCount, ""}, func(g group) any { return g.Processing }},
+	{heading{"Throttled", "heldBack", asYes, ""}, func(g group) any { return g.HeldBack }},
 	{heading{"Held", "held", asCount, ""}, func(g group) any { return g.Held }},
 	{heading{"Weight", "weight", asCount, ""}, func(g group) any { return g.Weight }},
 	{heading{"Shard", "shard", asCount, ""}, func(g group) any { return g.Shard }},
@@ -62,34 +63,34 @@ func overviewTable(queues []queueReport) table {
 	return newTable(table{Path: "queues", Title: "All queues", Empty: "There are no queues."}, overviewColumns, queues)
 }
 
-// tables returns those of a queue that is shown as a whole.
+// tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
 	return []table{
 		newTable(table{
-			Path: "detail.processing", Title: "In processing, the longest first",
-			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is in processing.",
+			Path: "detail.processing", Title: "In flight, longest first",
+			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is in flight.",
 		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn, workerColumn, dirtyColumn), d.Processing),
 		newTable(table{
-			Path: "detail.ready", Title: "Ready, the longest first",
+			Path: "detail.ready", Title: "Ready, longest first",
 			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is ready.",
 		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn), d.Ready),
 		newTable(table{
-			Path: "detail.waiting", Title: "Waiting, the next to be ready first", Empty: "Nothing waits.",
+			Path: "detail.waiting", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.",
 			Chart: d.timeLeftChart(),
 		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Waiting),
 		newTable(table{
-			Path: "detail.retried", Title: "Failed most often since they were forgotten",
+			Path: "detail.retried", Title: "Most failures",
 			Note: unless(q.Gauges.Limited != nil, limiterMissing), Empty: "Nothing has failed.",
 		}, retriedColumns, d.Retried),
 		newTable(table{
-			Path: "detail.groups", Title: "Groups, those with most ready first",
+			Path: "detail.groups", Title: "Groups, most ready first",
 			Note: unless(d.Configuration.Groups, groupsMissing), Empty: unless(!d.Configuration.Groups, "No group has items."),
 		}, groupColumns, d.Groups),
 	}
 }
 
-// itemColumns returns columns with those that every table of items has.
+// itemColumns returns columns, followed by those that every table of items has.
 func (d *detailReport) itemColumns(columns ...column[item]) []column[item] {
 	if d.Configuration.Groups {
 		columns = append(columns, groupColumn)
@@ -104,11 +105,12 @@ func unless(there bool, missing string) string {
 	return missing
 }
 
-// A fact is something that is said of a queue in a pair of words.
+// A fact is a title with a text.
 type fact struct{ Title, Text string }
 
-// made says how the queue was made. A Coalescer's queue of keys has no capacity: its values do.
-func (q queueReport) made() []fact {
+// configured returns the configuration of the queue. The queue of a Coalescer
+// has no capacity itself: its values have.
+func (q queueReport) configured() []fact {
 	c, capacity, of := q.Detail.Configuration, q.Gauges.Capacity, ""
 	if q.Values != nil {
 		capacity, of = q.Values.Capacity, ", of pending values"
@@ -117,13 +119,13 @@ func (q queueReport) made() []fact {
 		{"Items", c.Item},
 		{"Shards", formatCount(c.Shards)},
 		{"Routing", c.Routing},
-		{"Capacity", orNone(capacity > 0, formatCount(capacity)+of, "no bound")},
+		{"Capacity", orNone(capacity > 0, formatCount(capacity)+of, "no limit")},
 		{"Tick", formatDuration(c.TickSeconds.duration())},
 		{"Stuck after", orNone(c.StuckSeconds > 0, formatDuration(c.StuckSeconds.duration()), "never")},
 		{"Groups", orNone(c.Groups, "on", "off")},
-		{"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no bound")},
-		{"Lower levels", orNone(c.LowerLevelEvery > 0, "every "+formatCount(c.LowerLevelEvery)+" Gets", "strict priorities")},
-		{"An add cancels a delay", orNone(c.CancelDelayOnAdd, "yes", "no")},
+		{"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no limit")},
+		{"Low priorities", orNone(c.LowerLevelEvery > 0, "every "+formatCount(c.LowerLevelEvery)+" Gets", "strict priorities")},
+		{"Add cancels delay", orNone(c.CancelDelayOnAdd, "yes", "no")},
 		{"Ages", orNone(c.Ages, "on", "off")},
 		{"Metrics", orNone(c.Metrics, "on", "off")},
 		{"Limiter", c.Limiter},

@@ -36,7 +36,7 @@ func writeQueue(w io.Writer, q queueReport) {
 	for _, c := range q.counted() {
 		counted = append(counted, fact{c.Title, c.Text()})
 	}
-	writeFacts(w, "Since it was made", counted)
+	writeFacts(w, "Since creation", counted)
 	writeDurations(w, q.Detail.Durations)
 	for _, t := range q.tables() {
 		writeTable(w, t)
@@ -45,7 +45,7 @@ func writeQueue(w io.Writer, q queueReport) {
 	for _, quantity := range quantities {
 		fmt.Fprintf(w, "  %s: %s\n", quantity.Title, newHeatMap(quantity.Name, q.Detail.Shards).Summary)
 	}
-	writeFacts(w, "How it was made", q.made())
+	writeFacts(w, "Configuration", q.configured())
 }
 
 func writeFacts(w io.Writer, title string, facts []fact) {
@@ -54,7 +54,7 @@ func writeFacts(w io.Writer, title string, facts []fact) {
 	for _, f := range facts {
 		fmt.Fprintf(lines, "  %s\t%s\n", f.Title, f.Text)
 	}
-	_ = lines.Flush() // to a buffer
+	_ = lines.Flush() // cannot fail: w is a buffer
 }
 
 func writeDurations(w io.Writer, d *durations) {
@@ -103,8 +103,8 @@ func writeTable(w io.Writer, t table) {
 	_ = lines.Flush()
 }
 
-// texts returns the cells of a row as a terminal shows them: no key has a tab or a control
-// character in it.
+// texts returns the cells of a row for a terminal. No key has a tab or a
+// control character, because keys with these are quoted.
 func (r row) texts() (texts []string) {
 	for i, c := range r.Cells {
 		switch {

@@ -9,7 +9,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// counting returns a coalescer with two keys pending, of which one has been put three times, and one taken.
+// counting returns a coalescer with two pending keys, of which one has been put
+// three times, and one taken.
 func counting(t *testing.T) *shardq.Coalescer[string, int] {
 	t.Helper()
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
@@ -28,9 +29,10 @@ func counting(t *testing.T) *shardq.Coalescer[string, int] {
 	return c
 }
 
-// TestValues: what a Coalescer has pending is in all forms, and nothing of that for a plain queue.
+// TestValues checks that all formats have the pending values of a Coalescer,
+// and that a plain queue has none of them.
 func TestValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // where the time is known
+	synctest.Test(t, func(t *testing.T) { // where the time is fixed
 		c := counting(t)
 		h := reproducible(must(t, Options{Queues: []shardq.Observable{c.Queue()}}))
 		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
@@ -52,7 +54,8 @@ func TestValues(t *testing.T) {
 	require.NotContains(t, get(t, plain, "?format=text"), "Values")
 }
 
-// TestValuesWithoutBound: no capacity is no "of 0", and nothing put is no share.
+// TestValuesWithoutBound checks that there is no "of 0" without a capacity, and
+// no share without a put.
 func TestValuesWithoutBound(t *testing.T) {
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(pending, _ int) int { return pending }})
 	require.Equal(t, &values{}, getReport(t, Handler(c.Queue()), "").Queues[0].Values)

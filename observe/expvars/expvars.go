@@ -1,14 +1,15 @@
-// Package expvars publishes the stats of queues as variables of package expvar, beside
-// memstats, at /debug/vars. It is apart from package shardq since whoever imports expvar has
-// that page on http.DefaultServeMux.
+// Package expvars publishes the stats of queues as variables of package expvar,
+// beside memstats, at /debug/vars. It is separate from package shardq because
+// importing expvar adds that page to http.DefaultServeMux.
 //
-// A variable is an object that has a member for each queue, by its name, with what
-// [shardq.Queue.Stats] says:
+// A variable is an object with one member for each queue. The member has the
+// name of the queue, and the stats that [shardq.Queue.Stats] returns:
 //
 //	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
 //
-// Of a [shardq.Coalescer], its Coalescer.Queue is to be published: what is pending is in the member Values.
-// As in memstats, the names are those of the fields in Go, and durations are in nanoseconds.
+// For a [shardq.Coalescer], publish its Coalescer.Queue: the member Values has
+// the pending values. As in memstats, names are those of the Go fields, and
+// durations are in nanoseconds.
 package expvars
 
 import (
@@ -22,16 +23,19 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// publishing makes one step of the look whether a name is taken and of its publication.
+// publishing makes the check of a name and its publication one step.
 var publishing sync.Mutex
 
-// Publish publishes the stats of queues under a name, such as "queues", until the program ends:
-// package expvar knows no way to take a variable back, and so the queues are kept. It returns an error, and
-// publishes nothing, if the name is taken, or if two queues have the same name, or there is another fault
-// that Func has an error for. It is safe for concurrent use: of several that want a name one gets it.
-// Where others publish that name by package expvar itself at the same moment, one of the two calls panics.
+// Publish publishes the stats of queues under a name, such as "queues". The
+// variable, and with it the queues, stays until the program ends, because
+// package expvar cannot remove variables.
+//
+// Publish returns an error, and publishes nothing, if the name is taken or
+// [Func] returns an error. It is safe for concurrent use: of several calls with
+// one name, one succeeds. If other code publishes the name with package expvar
+// at the same moment, one of the two calls panics.
 func Publish(name string, queues ...shardq.Observable) error {
-	stats, err := Func(queues...) // first, since it calls the queues
+	stats, err := Func(queues...) // first, because it calls methods of the queues
 	if err != nil {
 		return err
 	}
@@ -44,9 +48,13 @@ func Publish(name string, queues ...shardq.Observable) error {
 	return nil
 }
 
-// Func returns a variable with the stats of queues, for whoever publishes it or has it within
-// an expvar.Map. Each look at it calls Stats of each queue; of one whose clock or limiter panics, it
-// has the member "error" alone. It returns an error if two queues have the same name, or a name is not valid UTF-8.
+// Func returns a variable with the stats of queues, to be published or put into
+// an expvar.Map. Each reading of the variable calls Stats of each queue. If the
+// clock or the limiter of a queue panics, the queue has only the member
+// "error".
+//
+// Func returns an error if a queue is nil, two queues have the same name, or a
+// name is not valid UTF-8.
 func Func(queues ...shardq.Observable) (expvar.Func, error) {
 	named := make(map[string]shardq.Observable, len(queues))
 	for _, queue := range queues {
@@ -70,8 +78,9 @@ func Func(queues ...shardq.Observable) (expvar.Func, error) {
 	}, nil
 }
 
-// statsOf returns the stats of a queue, or an object that says why there are none: the queue's clock
-// or limiter may panic, or its clock be beyond what JSON can say. The page has other variables to show.
+// statsOf returns the stats of a queue, or an object with an error. The queue's
+// clock or limiter may panic, or JSON may not be able to encode its time. The
+// other variables of the page must still be readable.
 func statsOf(queue shardq.Observable) (text json.RawMessage) {
 	fault := func(why any) json.RawMessage {
 		text, _ := json.Marshal(map[string]string{"error": fmt.Sprint(why)})

@@ -31,7 +31,7 @@ func Example() {
 	// Output: ready: 1
 }
 
-// TestThePageHasTheStats as any client of /debug/vars sees them.
+// TestThePageHasTheStats reads them as a client of /debug/vars does.
 func TestThePageHasTheStats(t *testing.T) {
 	fake := clock.NewFake(time.Unix(0, 0))
 	q := shardq.Must(shardq.Options[string]{Name: "page", Shards: 1, Clock: fake, Metrics: true})
@@ -94,7 +94,8 @@ func TestNamesMustDiffer(t *testing.T) {
 	require.EqualError(t, expvars.Publish("taken", a), `expvars: the name "taken" is published already`)
 }
 
-// A rival wants a name, and while it is asked for its own, another one is published under that.
+// A rival publishes another variable under the wanted name when it is asked for
+// its own name.
 type rival struct {
 	shardq.Observable
 	meanwhile func()
@@ -105,14 +106,15 @@ func (r rival) Name() string {
 	return r.Observable.Name()
 }
 
-// TestNameThatIsTakenMeanwhile is as taken as any other.
+// TestNameThatIsTakenMeanwhile checks that Publish returns an error.
 func TestNameThatIsTakenMeanwhile(t *testing.T) {
 	a := shardq.Must(shardq.Options[string]{Name: "a"})
 	late := rival{a, sync.OnceFunc(func() { require.NoError(t, expvars.Publish("wanted", a)) })}
 	require.EqualError(t, expvars.Publish("wanted", late), `expvars: the name "wanted" is published already`)
 }
 
-// TestOneOfManyGetsTheName: and no goroutine panics.
+// TestOneOfManyGetsTheName checks that one call succeeds, and no goroutine
+// panics.
 func TestOneOfManyGetsTheName(t *testing.T) {
 	a := shardq.Must(shardq.Options[string]{Name: "a"})
 	for n := range 1000 {
@@ -131,7 +133,7 @@ func TestOneOfManyGetsTheName(t *testing.T) {
 	}
 }
 
-// TestAPublishedCoalescer has what is pending beside its queue.
+// TestAPublishedCoalescer checks that the stats have the pending values.
 func TestAPublishedCoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("values")
 	require.NoError(t, err)
@@ -143,13 +145,14 @@ func TestAPublishedCoalescer(t *testing.T) {
 	require.Nil(t, shown["plain"].Values)
 }
 
-// silent is a limiter that cannot be asked for its size.
+// A silent limiter does not report its size.
 type silent struct{ limiter.Limiter[string] }
 
 func (silent) Len() int                                { panic("no size") }
 func (silent) MostFailed(int) []limiter.Failed[string] { return nil }
 
-// TestAQueueThatPanicsLeavesTheOthers: and so does one whose clock is beyond all calendars.
+// TestAQueueThatPanicsLeavesTheOthers also covers a clock whose time JSON
+// cannot encode.
 func TestAQueueThatPanicsLeavesTheOthers(t *testing.T) {
 	broken := shardq.Must(shardq.Options[string]{Name: "broken", RateLimiter: silent{limiter.NewExponential[string](1, 1)}})
 	far := shardq.Must(shardq.Options[string]{Name: "far", Clock: clock.NewFake(time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC))})

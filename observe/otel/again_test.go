@@ -11,10 +11,11 @@ import (
 	shardqotel "github.com/shardq/shardq/observe/otel"
 )
 
-// TestNameThatIsUsedAgain: counters go back, and keep the start that the SDK gave them, for an
-// instrument has no say in that; histograms begin with the new queue. This is what is documented: should
-// the SDK let observers tell when a count began, this fails.
-func TestNameThatIsUsedAgain(t *testing.T) {
+// TestReusedName checks that counters go back, and keep the start time
+// of the SDK, which an instrument cannot change. Histograms begin with the new
+// queue. The package documents this behavior. The test fails if the SDK lets
+// observers set the start time.
+func TestReusedName(t *testing.T) {
 	old, fresh := reads(t, sdkmetric.NewManualReader)
 	before, after := adds(t, old), adds(t, fresh)
 	require.EqualValues(t, 5, before.Value)
@@ -23,8 +24,8 @@ func TestNameThatIsUsedAgain(t *testing.T) {
 	require.True(t, delays(t, fresh).StartTime.After(delays(t, old).StartTime))
 }
 
-// TestNameThatIsUsedAgainInDeltas: one of them is below zero.
-func TestNameThatIsUsedAgainInDeltas(t *testing.T) {
+// TestReusedNameInDeltas checks that one delta is negative.
+func TestReusedNameInDeltas(t *testing.T) {
 	old, fresh := reads(t, func(options ...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader {
 		return sdkmetric.NewManualReader(append(options, sdkmetric.WithTemporalitySelector(
 			func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))...)
@@ -33,7 +34,8 @@ func TestNameThatIsUsedAgainInDeltas(t *testing.T) {
 	require.EqualValues(t, 1-5, adds(t, fresh).Value)
 }
 
-// reads reads a queue that was added five times, and another one of its name that was added once.
+// reads reads a queue with five adds, and then another queue of the same name
+// with one add.
 func reads(t *testing.T, newReader func(...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader) (old, fresh map[string]metricdata.Metrics) {
 	first, _ := seriestest.NewQueue("q")
 	w := newWatchOf(t, newReader, shardqotel.Options{}, first)

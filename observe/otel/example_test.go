@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer)) // or a periodic one, with an exporter
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer)) // or a periodic reader with an exporter
 	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	if err != nil {
 		log.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A watch is an Observer that is registered and read by hand.
+// A watch is a registered Observer with a manual reader.
 type watch struct {
 	*shardqotel.Observer
 	reader *sdkmetric.ManualReader
@@ -40,7 +40,7 @@ func newWatchOf(
 	return watch{observer, reader, registration.Unregister}
 }
 
-// collect returns what is read, by its names.
+// collect returns the collected metrics by name.
 func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -56,13 +56,13 @@ func (w watch) collect(t testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// value returns what is read with these attributes.
+// value collects, and returns the value with these attributes.
 func (w watch) value(t testing.TB, name string, attributes ...attribute.KeyValue) float64 {
 	t.Helper()
 	return value(t, w.collect(t), name, attributes...)
 }
 
-// value returns what was read with these attributes.
+// value returns the value with these attributes.
 func value(t testing.TB, all map[string]metricdata.Metrics, name string, attributes ...attribute.KeyValue) float64 {
 	t.Helper()
 	require.Contains(t, all, name)

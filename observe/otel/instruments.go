@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// makeInteger makes an instrument that counts.
+// makeInteger makes an instrument for a number of type int64.
 func makeInteger(meter metric.Meter, d series.Description) (metric.Int64Observable, error) {
 	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
 	switch d.Kind {
@@ -19,7 +19,8 @@ func makeInteger(meter metric.Meter, d series.Description) (metric.Int64Observab
 	}
 }
 
-// makeFloat makes an instrument that measures: no counter does.
+// makeFloat makes an instrument for a number of type float64. No counter is
+// one.
 func makeFloat(meter metric.Meter, d series.Description) (metric.Float64Observable, error) {
 	unit, description := metric.WithUnit(d.Unit), metric.WithDescription(sentence(d.Text))
 	if d.Kind == series.Level {
@@ -28,5 +29,5 @@ func makeFloat(meter metric.Meter, d series.Description) (metric.Float64Observab
 	return meter.Float64ObservableGauge(d.Name, unit, description)
 }
 
-// sentence returns a text as descriptions are written here.
+// sentence returns a text in the form of a description.
 func sentence(text string) string { return text + "." }

@@ -11,14 +11,15 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// The attributes.
+// The attributes of the metrics.
 const (
 	nameKey  = attribute.Key("workqueue.name")
 	groupKey = attribute.Key("shardq.group.name")
 	stateKey = attribute.Key("shardq.item.state")
 )
 
-// measurements are the instruments of a meter, with what they observe.
+// measurements are the instruments of a meter, with the numbers that they
+// observe.
 type measurements struct {
 	observer *Observer
 	meter    metric.Meter
@@ -29,7 +30,7 @@ type measurements struct {
 	groups   metric.Int64Observable
 }
 
-// An integer is an instrument that counts, and a float one that measures.
+// An integer observes an int64, and a float observes a float64.
 type (
 	integer struct {
 		metric.Int64Observable
@@ -69,7 +70,7 @@ func newMeasurements(meter metric.Meter, o *Observer) (*measurements, error) {
 	return m, errors.Join(faults...)
 }
 
-// observe is the callback.
+// observe is the callback of the instruments.
 func (m *measurements) observe(ctx context.Context, to metric.Observer) error {
 	for _, r := range m.observer.roster.Read() {
 		if err := ctx.Err(); err != nil {

@@ -13,28 +13,33 @@ import (
 // Scope is the name of the instrumentation scope of all metrics.
 const Scope = "github.com/shardq/shardq/observe/otel"
 
-// Options configure an [Observer]. The zero Options show no groups.
+// Options configure an [Observer]. The zero Options export no groups.
 type Options struct {
-	// Groups is how many groups of each queue are shown in shardq.group.items: those with the most
-	// items. The others are added up in the group "other". Each collection goes through all groups
-	// that have items. The package's documentation has how groups are named. Default: 0, none.
+	// Groups is the number of groups of each queue that have points of their
+	// own in shardq.group.items. These are the groups with the most items. The
+	// others are added up as the group "other". Each collection reads all
+	// groups that have items. The documentation of the package describes the
+	// names of groups.
+	//
+	// If zero, no groups are exported.
 	Groups int
 }
 
-// An Observer shows queues to OpenTelemetry. It reads them when it is asked to, and does nothing in
-// between: it has no goroutine, and the queues do not know of it. All methods are safe for
-// concurrent use, and none holds a lock while a queue is read.
+// An Observer exports queues to OpenTelemetry. It reads them at each
+// collection, and does nothing in between: it has no goroutine, and the queues
+// do not know it. All methods are safe for concurrent use, and none holds a
+// lock while it reads a queue.
 //
-// A queue that is shut down and has nothing left to do disappears: the next collection shows it no
-// more, and the Observer lets go of it. Until then it keeps a queue from being collected as
-// garbage, also one that is dropped without a shutdown: Remove it.
+// A queue that is shut down and empty disappears from the next collection, and
+// the Observer drops its reference. Until then the Observer keeps the queue
+// alive, also if the program drops it without a shutdown: call Remove.
 type Observer struct {
 	roster  roster.Roster
 	options Options
 }
 
-// NewObserver returns an Observer of queues, to which [Observer.Add] adds more. The error names
-// every fault of the options, or of the queues: see Add.
+// NewObserver returns an Observer of queues. [Observer.Add] adds more. The
+// error lists every fault of the options, or of the queues: see Add.
 func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error) {
 	if options.Groups < 0 {
 		return nil, fmt.Errorf("shardqotel: Options.Groups is %d: want 0 (none) or more", options.Groups)
@@ -46,15 +51,17 @@ func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error
 	return o, nil
 }
 
-// Add adds queues under their names: all of them, or none, and returns an error that names every
-// fault. Each must be made with [shardq.Options].Metrics, and have a name that no other queue of
-// this Observer has. For queues whose names are empty or equal there is [Observer.AddAs]. The name
-// of a queue that is closed is free again.
+// Add adds queues under their names. It adds all of them, or returns an error
+// that lists every fault and adds none. Each queue must have
+// [shardq.Options].Metrics set, and a name that no other queue of this Observer
+// has. [Observer.AddAs] adds queues whose names are empty or equal. The name of
+// a queue that is shut down and empty is free again.
 func (o *Observer) Add(queues ...shardq.Observable) error {
 	return o.add(roster.NamesOf(queues)...)
 }
 
-// AddAs is [Observer.Add] of a queue under a name that need not be its own.
+// AddAs adds a queue as [Observer.Add] does, under a given name in place of its
+// own.
 func (o *Observer) AddAs(name string, queue shardq.Observable) error {
 	return o.add(&roster.Row{Name: name, Queue: queue})
 }
@@ -66,14 +73,15 @@ func (o *Observer) add(rows ...*roster.Row) error {
 	return nil
 }
 
-// Remove takes out the queue that was added under a name, and reports whether there was one. A
-// collection that is under way may still show it.
+// Remove removes the queue that was added under a name, and reports whether
+// there was one. A collection in progress may still export it.
 func (o *Observer) Remove(name string) bool { return o.roster.Remove(name) }
 
-// Register makes the instruments with a meter of the provider, and has them observed by one
-// callback, which locks the shards of each queue one after the other, briefly. The registration's
-// Unregister ends that. An Observer may be registered with several providers. If there is an error,
-// nothing is registered.
+// Register creates the instruments with a meter of the provider, and registers
+// one callback that observes them. The callback locks the shards of each queue
+// one after the other, briefly. Unregister of the returned registration ends
+// it. An Observer may be registered with several providers. If Register returns
+// an error, nothing is registered.
 func (o *Observer) Register(provider metric.MeterProvider) (metric.Registration, error) {
 	if provider == nil {
 		return nil, errors.New("shardqotel: the provider is nil")

@@ -18,7 +18,8 @@ import (
 
 var q = attribute.String("workqueue.name", "q")
 
-// TestEveryMetric: one of everything; each metric says its own number, and there are no others.
+// TestEveryMetric checks that each metric has its own number, and that there
+// are no others.
 func TestEveryMetric(t *testing.T) {
 	w := newWatch(t, shardqotel.Options{Groups: 8}, seriestest.Invent("q"))
 	all := w.collect(t)
@@ -26,14 +27,15 @@ func TestEveryMetric(t *testing.T) {
 		require.Equal(t, want, value(t, all, name, q), name)
 	}
 	require.Equal(t, 0.0, value(t, all, "shardq.failed.readings", q))
-	for group, state := range map[string]string{"a": "processing", "b": "waiting", "d": "ready"} {
+	for group, state := range map[string]string{"a": "processing", "b": "delayed", "d": "ready"} {
 		require.Equal(t, 1.0, value(t, all, "shardq.group.items",
 			q, attribute.String("shardq.group.name", group), attribute.String("shardq.item.state", state)))
 	}
 	require.Len(t, all, len(seriestest.Invented)+5, "and the failed readings, the groups, and three histograms")
 }
 
-// TestEveryMetricOfACoalescer: what is pending is shown beside the queue of its keys.
+// TestEveryMetricOfACoalescer checks the metrics of the pending values beside
+// those of the queue of keys.
 func TestEveryMetricOfACoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("q")
 	require.NoError(t, err)
@@ -44,11 +46,12 @@ func TestEveryMetricOfACoalescer(t *testing.T) {
 	require.Equal(t, 2.0, value(t, all, "workqueue.depth", q))
 }
 
-// TestMissingMetrics: what a queue has not is not shown as a zero.
+// TestMissingMetrics checks that a value that a queue does not have is missing,
+// not zero.
 func TestMissingMetrics(t *testing.T) {
 	queue, _ := seriestest.NewQueue("q")
 	all := newWatch(t, shardqotel.Options{Groups: 1}, queue).collect(t)
-	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.held_back.groups", "shardq.group.items"} {
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups", "shardq.group.items"} {
 		require.NotContains(t, all, name)
 	}
 	for name := range seriestest.PlayedValues {
@@ -56,7 +59,8 @@ func TestMissingMetrics(t *testing.T) {
 	}
 }
 
-// TestKindsAndUnits: each instrument is what its numbers can be used for.
+// TestKindsAndUnits checks that each instrument has the kind that fits its
+// number.
 func TestKindsAndUnits(t *testing.T) {
 	all := newWatch(t, shardqotel.Options{Groups: 1}, seriestest.Play("q")).collect(t)
 	kinds := map[string]string{}
@@ -119,7 +123,7 @@ func TestClosedQueueDisappears(t *testing.T) {
 	require.False(t, w.Remove("q"))
 }
 
-func TestClosedQueueIsLetGo(t *testing.T) {
+func TestClosedQueueIsReleased(t *testing.T) {
 	w := newWatch(t, shardqotel.Options{})
 	gone := addClosed(t, w)
 	w.collect(t)
@@ -135,7 +139,8 @@ func addClosed(t *testing.T, w watch) weak.Pointer[shardq.Queue[string]] {
 	return weak.Make(queue)
 }
 
-// TestCollectsBesideWorkers: collections, queues that come and go, and eight workers, all at once.
+// TestCollectsBesideWorkers runs collections, changes of the queues, and eight
+// workers concurrently.
 func TestCollectsBesideWorkers(t *testing.T) {
 	busy := shardq.Must(shardq.Options[int]{Name: "busy", Metrics: true})
 	w := newWatch(t, shardqotel.Options{Groups: 2}, busy)

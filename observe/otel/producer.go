@@ -17,8 +17,9 @@ import (
 
 var _ sdkmetric.Producer = (*Observer)(nil)
 
-// Produce returns the histograms of all queues. It is for the reader: give the Observer to it by
-// [sdkmetric.WithProducer]. It reads each queue once, as the callback does.
+// Produce returns the histograms of all queues. The reader calls it: pass the
+// Observer to the reader by [sdkmetric.WithProducer]. Produce reads each queue
+// once, as the callback does.
 func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -44,8 +45,8 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
-// point returns the histogram of a queue. OpenTelemetry numbers a bucket by its lower bound, where
-// we do by its upper.
+// point returns the histogram of a queue. OpenTelemetry numbers a bucket by its
+// lower bound, and package exponential by its upper bound.
 func point(r *roster.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket

@@ -16,7 +16,8 @@ import (
 	shardqotel "github.com/shardq/shardq/observe/otel"
 )
 
-// recorded returns the histogram of delays, and of OpenTelemetry's own of the same durations.
+// recorded returns the histogram of delays, and that of OpenTelemetry for the
+// same durations.
 func recorded(t *testing.T, durations ...time.Duration) (ours, theirs metricdata.ExponentialHistogramDataPoint[float64]) {
 	queue, _ := seriestest.NewQueue("q")
 	w := newWatch(t, shardqotel.Options{}, queue)
@@ -37,7 +38,7 @@ func recorded(t *testing.T, durations ...time.Duration) (ours, theirs metricdata
 	return w.collect(t)["shardq.delay"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0], theirs
 }
 
-// buckets returns those that are not empty, by their numbers.
+// buckets returns the buckets that are not empty, by their index.
 func buckets(p metricdata.ExponentialHistogramDataPoint[float64]) map[int32]uint64 {
 	found := map[int32]uint64{}
 	for i, n := range p.PositiveBucket.Counts {
@@ -48,7 +49,8 @@ func buckets(p metricdata.ExponentialHistogramDataPoint[float64]) map[int32]uint
 	return found
 }
 
-// TestHistogramsAgree: whatever is recorded, ours is OpenTelemetry's own.
+// TestHistogramsAgree checks that the histogram equals that of OpenTelemetry,
+// for random durations.
 func TestHistogramsAgree(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +62,8 @@ func TestHistogramsAgree(t *testing.T) {
 	}
 }
 
-// TestBoundaries: at each bound of the buckets, what is at it and what is just beside.
+// TestBoundaries checks durations at each bound of the buckets, and just beside
+// it.
 func TestBoundaries(t *testing.T) {
 	for i := -239; i <= 160; i++ {
 		bound := time.Duration(1e9 * math.Exp2(float64(i)/8))
@@ -74,8 +77,8 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// indistinct is within a fiftieth of a nanosecond of the bound 2^(158/8) s, ten days: so near that both are
-// the same number of seconds in floating point, or neighbors, as it is rounded.
+// indistinct is within a fiftieth of a nanosecond of the bound 2^(158/8) s, ten
+// days. In floating point, the two are equal or adjacent.
 const indistinct = 881_743_799_521_079 * time.Nanosecond
 
 func requireSame(t *testing.T, durations ...time.Duration) {
@@ -88,10 +91,10 @@ func requireSame(t *testing.T, durations ...time.Duration) {
 	require.Equal(t, buckets(theirs), buckets(ours), "%v", durations)
 }
 
-// longest is what a queue tells apart.
+// longest is the longest duration that a queue distinguishes.
 const longest = 1 << 20 * time.Second
 
-// TestTheLongest: all that is longer than what a queue tells apart is in the next bucket.
+// TestTheLongest checks that all longer durations are in the next bucket.
 func TestTheLongest(t *testing.T) {
 	ours, _ := recorded(t, longest, longest+1, 1e7*time.Second)
 	require.Equal(t, map[int32]uint64{159: 1, 160: 2}, buckets(ours))
@@ -135,8 +138,8 @@ type broken struct{ shardq.Observable }
 
 func (broken) Stats() shardq.Stats { panic("the clock is broken") }
 
-// TestPanicFailsOneQueue: others are shown, and that it failed is counted: by the callback and by
-// the producer.
+// TestPanicFailsOneQueue checks that the callback and the producer export the
+// other queues, and that the failure is counted.
 func TestPanicFailsOneQueue(t *testing.T) {
 	queue, _ := seriestest.NewQueue("q")
 	sound, _ := seriestest.NewQueue("sound")
@@ -146,8 +149,8 @@ func TestPanicFailsOneQueue(t *testing.T) {
 	require.Len(t, points(w.collect(t)["workqueue.depth"]), 1)
 }
 
-// TestStartTimeIsOfTheQueue: counts began when the queue was made, however late it
-// was added to the Observer.
+// TestStartTimeIsOfTheQueue checks that counts begin when the queue was
+// created, even if it was added to the Observer later.
 func TestStartTimeIsOfTheQueue(t *testing.T) {
 	before := time.Now()
 	queue, _ := seriestest.NewQueue("q")

@@ -14,7 +14,7 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// used returns a collector of queues through which items have gone.
+// used returns a collector of queues that have processed items.
 func used(b *testing.B, queues int) *shardqprom.Collector {
 	c := newCollector(b, shardqprom.Options{})
 	for n := range queues {
@@ -34,8 +34,8 @@ func used(b *testing.B, queues int) *shardqprom.Collector {
 	return c
 }
 
-// BenchmarkScrape is one scrape of ten queues of 32 shards: collected alone, gathered by a
-// registry, and served as text and as protobuf.
+// BenchmarkScrape measures one scrape of ten queues of 32 shards: collected
+// alone, gathered by a registry, and served as text and as protobuf.
 func BenchmarkScrape(b *testing.B) {
 	c := used(b, 10)
 	registry := prometheus.NewRegistry()

@@ -11,27 +11,28 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// A Collector shows queues to a registry. It reads them when it is asked to, by one call of Stats
-// each, and does nothing in between: it has no goroutine, and the queues do not know of it. All
-// methods are safe for concurrent use, and none holds a lock while a queue is read.
+// A Collector exports queues to a registry. Each scrape calls Stats once for
+// each queue. Between scrapes the Collector does nothing: it has no goroutine,
+// and the queues do not know it. All methods are safe for concurrent use, and
+// none holds a lock while it reads a queue.
 //
-// A queue that is shut down and has nothing left to do disappears: the next scrape shows it no
-// more, and the Collector lets go of it. What it counted since the scrape before is not shown.
-// Until then the Collector keeps a queue from being collected as garbage, also one that is dropped
-// without a shutdown: Remove it.
+// A queue that is shut down and empty disappears from the next scrape, and the
+// Collector drops its reference. Events since the previous scrape are not
+// exported. Until then the Collector keeps the queue alive, also if the program
+// drops it without a shutdown: call Remove.
 type Collector struct {
 	roster    roster.Roster
 	options   Options
 	families  []family
-	groups    *prometheus.Desc // nil if no groups are wanted
+	groups    *prometheus.Desc // nil without groups
 	failures  *prometheus.Desc
 	described []*prometheus.Desc
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a Collector of queues, to which [Collector.Add] adds more. The error names
-// every fault of the options, or of the queues: see Add.
+// NewCollector returns a Collector of queues. [Collector.Add] adds more. The
+// error lists every fault of the options, or of the queues: see Add.
 func NewCollector(options Options, queues ...shardq.Observable) (*Collector, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -51,23 +52,25 @@ func NewCollector(options Options, queues ...shardq.Observable) (*Collector, err
 	return c, nil
 }
 
-// newDesc describes series that have some labels beside those of the style.
+// newDesc describes series with the labels of the style and more labels.
 func (c *Collector) newDesc(name, help string, more ...string) *prometheus.Desc {
 	d := prometheus.NewDesc(name, help, append(c.options.Style.labels(), more...), nil)
 	c.described = append(c.described, d)
 	return d
 }
 
-// Add adds queues under their names: all of them, or none, and returns an error that names every
-// fault. Each must be made with [shardq.Options].Metrics, and have a name that no other queue of
-// this Collector has: two queues of one name would be one series, and fail the whole scrape. For
-// queues whose names are empty or equal there is [Collector.AddAs]. The name of a queue that is
-// closed is free again.
+// Add adds queues under their names. It adds all of them, or returns an error
+// that lists every fault and adds none. Each queue must have
+// [shardq.Options].Metrics set, and a name that no other queue of this
+// Collector has. Two queues of one name would be one series, and fail the whole
+// scrape. [Collector.AddAs] adds queues whose names are empty or equal. The
+// name of a queue that is shut down and empty is free again.
 func (c *Collector) Add(queues ...shardq.Observable) error {
 	return c.add(roster.NamesOf(queues)...)
 }
 
-// AddAs is [Collector.Add] of a queue under a name that need not be its own.
+// AddAs adds a queue as [Collector.Add] does, under a given name in place of
+// its own.
 func (c *Collector) AddAs(name string, queue shardq.Observable) error {
 	return c.add(&roster.Row{Name: name, Queue: queue})
 }
@@ -79,11 +82,12 @@ func (c *Collector) add(rows ...*roster.Row) error {
 	return nil
 }
 
-// Remove takes out the queue that was added under a name, and reports whether there was one. A
-// scrape that is under way may still show it.
+// Remove removes the queue that was added under a name, and reports whether
+// there was one. A scrape in progress may still export it.
 func (c *Collector) Remove(name string) bool { return c.roster.Remove(name) }
 
-// Describe tells the registry which series there are, but see [Options].Unchecked.
+// Describe sends the descriptions of all series to the registry. With
+// [Options].Unchecked it sends none.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	if c.options.Unchecked {
 		return
@@ -93,9 +97,10 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect gives the registry the series. It locks the shards of each queue one after the other,
-// briefly. If a queue panics, as its clock or its limiter may, that is counted, and the scrape goes
-// on with the other queues.
+// Collect sends the series to the registry. It locks the shards of each queue
+// one after the other, briefly. If reading a queue panics, because of its clock
+// or its limiter, Collect counts the failure and continues with the other
+// queues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, reading := range c.roster.Read() {
 		c.collect(&reading, metrics)
@@ -120,7 +125,7 @@ func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric)
 	}
 }
 
-// labels returns the labels of a family: the common ones, as a rule, and what it has beside is
+// labels returns the labels of a family. Labels beyond the common ones are
 // empty.
 func (c *Collector) labels(f *family, common []*dto.LabelPair, names []string) []*dto.LabelPair {
 	if len(f.labels) == 0 {

@@ -76,7 +76,8 @@ func TestClosedQueueDisappears(t *testing.T) {
 	require.False(t, c.Remove("q"))
 }
 
-// TestDrainIsWatched: a queue is shown as long as a drain awaits what waits.
+// TestDrainIsWatched checks that a queue is exported while a drain awaits its
+// delayed items.
 func TestDrainIsWatched(t *testing.T) {
 	q, fake := seriestest.NewQueue("q")
 	c := newCollector(t, shardqprom.Options{}, q)
@@ -86,7 +87,7 @@ func TestDrainIsWatched(t *testing.T) {
 	_, err := q.Drain(ended, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
 	require.Error(t, err)
 	families := gather(t, c)
-	require.Equal(t, 1.0, value(t, families, "shardq_waiting_items"))
+	require.Equal(t, 1.0, value(t, families, "shardq_delayed_items"))
 	require.Equal(t, 1.0, value(t, families, "shardq_shutting_down"))
 	fake.Step(time.Minute)
 	item, _ := q.Get()
@@ -109,8 +110,9 @@ func TestNameOfClosedQueueIsFree(t *testing.T) {
 	require.Equal(t, 1.0, value(t, gather(t, c), "workqueue_depth"))
 }
 
-// TestClosedQueueIsLetGo: nothing refers to a queue any more once a scrape has found it closed.
-func TestClosedQueueIsLetGo(t *testing.T) {
+// TestClosedQueueIsReleased checks that a scrape drops the references to a
+// closed queue.
+func TestClosedQueueIsReleased(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -119,8 +121,9 @@ func TestClosedQueueIsLetGo(t *testing.T) {
 	require.True(t, seriestest.Collected(gone))
 }
 
-// TestClosedQueuesAreLetGoWithoutScrapes: they do not pile up where nobody scrapes.
-func TestClosedQueuesAreLetGoWithoutScrapes(t *testing.T) {
+// TestClosedQueuesAreReleasedWithoutScrapes checks that closed queues do not
+// pile up without scrapes.
+func TestClosedQueuesAreReleasedWithoutScrapes(t *testing.T) {
 	c := newCollector(t, shardqprom.Options{})
 	first := addClosed(t, c, "first")
 	for n := range 64 {
@@ -137,7 +140,7 @@ func addClosed(t *testing.T, c *shardqprom.Collector, name string) weak.Pointer[
 	return weak.Make(q)
 }
 
-// A panicking clock panics when it is told to.
+// A panicking clock panics while its test wants that.
 type panickingClock struct {
 	*clock.Fake
 	panics bool
@@ -150,7 +153,8 @@ func (c *panickingClock) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// TestPanicFailsOneQueue: others are shown, and that it failed is counted.
+// TestPanicFailsOneQueue checks that the other queues are exported, and the
+// failure is counted.
 func TestPanicFailsOneQueue(t *testing.T) {
 	broken := &panickingClock{Fake: clock.NewFake(time.Unix(1, 0))}
 	q := shardq.Must(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
@@ -167,7 +171,7 @@ func TestPanicFailsOneQueue(t *testing.T) {
 	require.Len(t, gather(t, c)["workqueue_depth"].GetMetric(), 2)
 }
 
-// A counted queue counts how often it is read.
+// A counted queue counts its readings.
 type counted struct {
 	shardq.Observable
 	stats *int
@@ -197,7 +201,7 @@ func TestRegistersOnce(t *testing.T) {
 	require.Empty(t, gatherFrom(t, registry))
 }
 
-// TestLint: the names keep the rules of Prometheus.
+// TestLint checks the names against the rules of Prometheus.
 func TestLint(t *testing.T) {
 	for _, style := range []shardqprom.Style{shardqprom.Kubernetes, shardqprom.ControllerRuntime} {
 		q, _ := seriestest.Everything("q")

@@ -14,8 +14,9 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// TestScrapesBesideWorkers: scrapes, queues that come and go, and eight workers, all at once. What
-// is counted never goes down, and in the end all is told.
+// TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight
+// workers concurrently. No counter goes down, and in the end everything is
+// counted.
 func TestScrapesBesideWorkers(t *testing.T) {
 	const keys, rounds = 64, 40
 	q := shardq.Must(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
@@ -50,7 +51,7 @@ func TestScrapesBesideWorkers(t *testing.T) {
 	require.Empty(t, gatherFrom(t, registry), "all are closed")
 }
 
-// scrapeUntil scrapes again and again.
+// scrapeUntil scrapes until over is closed.
 func scrapeUntil(t *testing.T, registry prometheus.Gatherer, over chan struct{}) {
 	for adds := 0.0; ; {
 		families, err := registry.Gather()
@@ -76,7 +77,7 @@ func scrapeUntil(t *testing.T, registry prometheus.Gatherer, over chan struct{})
 	}
 }
 
-// comeAndGo adds queues and closes or removes them, again and again.
+// comeAndGo adds queues and closes or removes them until over is closed.
 func comeAndGo(t *testing.T, c *shardqprom.Collector, over chan struct{}) {
 	for i := 0; ; i++ {
 		q := shardq.Must(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})

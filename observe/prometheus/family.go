@@ -10,18 +10,20 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// A family is what is shown of each queue under a name.
+// A family is a series with a name, which each queue has.
 type family struct {
 	name, help string
-	// labels are what it has beside the common ones: there for the looks only, and empty.
+	// labels are those beside the common ones. They are empty, and exist only
+	// because the style has them.
 	labels []string
-	// number or histogram is what is shown: one of them is set.
+	// Either number or histogram is set.
 	number    *series.Number
 	histogram *series.Histogram
 	desc      *prometheus.Desc
 }
 
-// families returns all that is shown of a queue, but for its groups, without the descs.
+// families returns all series of a queue without its groups. The descs are not
+// set.
 func families(style Style) []family {
 	var all []family
 	for i := range series.Numbers {
@@ -41,8 +43,8 @@ func families(style Style) []family {
 	return all
 }
 
-// nameOf returns a name after the rules of Prometheus, by those that OpenTelemetry has for that: a
-// counter ends with total, and what has a unit with that.
+// nameOf translates a name by the rules of OpenTelemetry for Prometheus: the
+// name ends with its unit, and that of a counter with total.
 func nameOf(d series.Description) string {
 	name := underscored(d.Name)
 	switch d.Unit {
@@ -74,8 +76,8 @@ func (f *family) metric(r *roster.Reading, labels []*dto.LabelPair) prometheus.M
 	return sample{f.desc, labels, kind, f.number.Value(&r.Stats)}
 }
 
-// A sample is one number. Other than the constant metrics of client_golang, those of a queue share
-// their labels, so that a scrape makes them once.
+// A sample is one number. Unlike the constant metrics of client_golang, the
+// samples of a queue share their labels, so that a scrape makes these once.
 type sample struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq/internal/series"
 )
 
-// collectGroups shows the greatest groups, and the others together.
+// collectGroups exports the largest groups, and the sum of the others.
 func (c *Collector) collectGroups(r *roster.Reading, names []string, metrics chan<- prometheus.Metric) {
 	for _, g := range series.Groups(r, c.options.Groups) {
 		values := append(names[:len(names):len(names)], g.Group, g.State)

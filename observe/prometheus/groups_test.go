@@ -12,7 +12,8 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// grouped returns a queue whose items are in the groups that are named before a slash.
+// grouped returns a queue with items. The group of an item is the part before
+// the slash.
 func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string {
 		group, _, _ := strings.Cut(item, "/")
@@ -24,7 +25,7 @@ func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
 	return q
 }
 
-// readyByGroup returns how many items of each group a scrape shows as ready.
+// readyByGroup returns the ready items of each group in a scrape.
 func readyByGroup(t *testing.T, limit int, q shardq.Observable) map[string]float64 {
 	shown := map[string]float64{}
 	family := gather(t, newCollector(t, shardqprom.Options{Groups: limit}, q))["shardq_group_items"]
@@ -41,7 +42,7 @@ func readyByGroup(t *testing.T, limit int, q shardq.Observable) map[string]float
 	return shown
 }
 
-func TestGreatestGroups(t *testing.T) {
+func TestLargestGroups(t *testing.T) {
 	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
 	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
 	require.Equal(t, map[string]float64{"c": 3, "b": 2, "d": 2, "other": 1}, readyByGroup(t, 3, q))
@@ -49,7 +50,8 @@ func TestGreatestGroups(t *testing.T) {
 	require.Equal(t, map[string]float64{"a": 1, "b": 2, "c": 3, "d": 2, "other": 0}, readyByGroup(t, 100, q))
 }
 
-// TestManyGroups: of a thousand, whatever their order, the greatest are found, and none is lost.
+// TestManyGroups checks that the largest of a thousand groups are found in any
+// order, and that no item is lost.
 func TestManyGroups(t *testing.T) {
 	var items []string
 	for group := range 1000 {
@@ -59,7 +61,8 @@ func TestManyGroups(t *testing.T) {
 	require.Equal(t, map[string]float64{"17": 3, "900": 2, "other": 998}, readyByGroup(t, 2, q))
 }
 
-// TestHostileGroupNames: no name of a group fails a scrape, and none is shown at full length.
+// TestHostileGroupNames checks that no name of a group fails a scrape, and that
+// long names are cut.
 func TestHostileGroupNames(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	q := grouped(t, "\xff/1", "\xfe/1", "other/1", long+"a/1", long+"b/1", "/1", "a\x00\n\"/1", "x"+long+"/1")
@@ -78,8 +81,8 @@ func TestHostileGroupNames(t *testing.T) {
 	require.Equal(t, 1.0, shown[""])
 }
 
-// TestCutGroupNames: a name is cut at a whole character, and loses no more than the beginning of one:
-// bytes that are not valid are replaced, each run by one sign.
+// TestCutGroupNames checks that a name is cut at a whole character, and that
+// each run of invalid bytes is replaced by one character.
 func TestCutGroupNames(t *testing.T) {
 	filler := strings.Repeat("a", 100)
 	for name, want := range map[string]string{
@@ -99,7 +102,8 @@ func TestCutGroupNames(t *testing.T) {
 	}
 }
 
-// TestGroupNamedAsTheOthers: it is added up with them.
+// TestGroupNamedAsTheOthers checks that a group named other is added up with
+// the others.
 func TestGroupNamedAsTheOthers(t *testing.T) {
 	q := grouped(t, "other/1", "other/2", "other/3", "a/1", "a/2", "b/1")
 	require.Equal(t, map[string]float64{"a": 2, "other": 4}, readyByGroup(t, 2, q))

@@ -21,8 +21,8 @@ func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Obs
 	return c
 }
 
-// gather scrapes a collector by a registry that checks everything, and returns the families by
-// their names.
+// gather scrapes a collector with a pedantic registry, and returns the families
+// by name.
 func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -41,7 +41,8 @@ func gatherFrom(t testing.TB, from prometheus.Gatherer) map[string]*dto.MetricFa
 	return byName
 }
 
-// find returns the metric of a family that has these labels, each written as name=value.
+// find returns the metric of a family with these labels, each written as
+// name=value.
 func find(t testing.TB, family *dto.MetricFamily, labels ...string) *dto.Metric {
 	t.Helper()
 	for _, m := range family.GetMetric() {
@@ -66,7 +67,7 @@ func hasAll(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-// value returns what a counter or a gauge says.
+// value returns the value of a counter or a gauge.
 func value(t testing.TB, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	t.Helper()
 	require.Contains(t, families, name)

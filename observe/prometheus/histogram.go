@@ -10,12 +10,13 @@ import (
 	"github.com/shardq/shardq/internal/exponential"
 )
 
-// bounds are controller-runtime's buckets, made as there: two of them go slightly astray on the
-// way, and the label le has the same text here, 9.999999999999999e-06.
+// bounds are the buckets of controller-runtime, computed in the same way. Two
+// of them are slightly inexact, and so the label le has the same text,
+// 9.999999999999999e-06.
 var bounds = prometheus.ExponentialBuckets(10e-9, 10, 12)
 
-// A histogram is shown with classic and with native buckets, as client_golang shows a histogram
-// that has both.
+// A histogram has classic and native buckets, as one of client_golang with
+// both.
 type histogram struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
@@ -41,7 +42,7 @@ func (h histogram) Write(out *dto.Metric) error {
 	return nil
 }
 
-// classic returns the buckets that add up.
+// classic returns the cumulative buckets.
 func classic(h shardq.Histogram) []*dto.Bucket {
 	buckets := make([]*dto.Bucket, len(bounds))
 	for i, decade := 0, 10*time.Nanosecond; i < len(bounds); i, decade = i+1, decade*10 {
@@ -50,13 +51,14 @@ func classic(h shardq.Histogram) []*dto.Bucket {
 	return buckets
 }
 
-// bridged is how many empty buckets are written out, rather than a span begun, which costs as much.
+// bridged is the number of empty buckets up to which a span continues. A new
+// span costs as much.
 const bridged = 2
 
-// spansOf writes native buckets as runs of such that follow each other, and each count as its
-// difference from the one before.
+// spansOf encodes native buckets as spans of consecutive buckets. Each count is
+// encoded as the difference from the one before.
 func spansOf(b exponential.Buckets) (spans []*dto.BucketSpan, deltas []int64) {
-	end, before := 0, int64(0) // where the last span ends, and the last count
+	end, before := 0, int64(0) // the end of the last span, and the last count
 	for i, n := range b.Counts {
 		if n == 0 {
 			continue
@@ -66,7 +68,7 @@ func spansOf(b exponential.Buckets) (spans []*dto.BucketSpan, deltas []int64) {
 			spans = append(spans, &dto.BucketSpan{Offset: new(int32(gap)), Length: new(uint32(0))})
 			end = at
 		}
-		for ; end < at; end++ { // as empty as they are
+		for ; end < at; end++ { // the empty buckets between
 			deltas = append(deltas, -before)
 			before = 0
 			*spans[len(spans)-1].Length++

@@ -33,7 +33,7 @@ func (s *stopwatch) histogram(t testing.TB) *dto.Histogram {
 	return find(t, gather(t, s.collector)["shardq_delay_seconds"]).Histogram
 }
 
-// peer is what client_golang makes of the same durations, with controller-runtime's options.
+// peer returns a histogram of client_golang with controller-runtime's options.
 func peer() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "peer", Help: "for comparison",
@@ -47,7 +47,7 @@ func written(t testing.TB, m prometheus.Metric) *dto.Histogram {
 	return out.Histogram
 }
 
-// native returns the native buckets by their numbers.
+// native returns the native buckets by their index.
 func native(t testing.TB, h *dto.Histogram) map[int]int64 {
 	buckets, at, count, next := map[int]int64{}, 0, int64(0), 0
 	for i, span := range h.PositiveSpan {
@@ -86,7 +86,8 @@ func TestEmptyHistogram(t *testing.T) {
 	requireSame(t, written(t, peer()), newStopwatch(t).histogram(t))
 }
 
-// TestNativeBoundaries: at each bound of the native buckets, what is at it and what is just beside.
+// TestNativeBoundaries checks durations at each bound of the native buckets,
+// and just beside it.
 func TestNativeBoundaries(t *testing.T) {
 	for i := -240; i <= 160; i++ {
 		bound := time.Duration(1e9 * math.Exp2(float64(i)/8))
@@ -101,12 +102,13 @@ func TestNativeBoundaries(t *testing.T) {
 	}
 }
 
-// indistinct is within a fiftieth of a nanosecond of the bound 2^(158/8) s, ten days: so near that both are
-// the same number of seconds in floating point, or neighbors, as it is rounded.
+// indistinct is within a fiftieth of a nanosecond of the bound 2^(158/8) s, ten
+// days. In floating point, the two are equal or adjacent.
 const indistinct = 881_743_799_521_079 * time.Nanosecond
 
-// isDecade reports whether a duration is a power of ten of nanoseconds: a bound of the classic
-// buckets, some of which are slightly astray in floating-point numbers.
+// isDecade reports whether a duration is a power of ten of nanoseconds. These
+// are bounds of the classic buckets, some of which are slightly inexact in
+// floating point.
 func isDecade(d time.Duration) bool {
 	for ; d > 1; d /= 10 {
 		if d%10 != 0 {
@@ -116,7 +118,8 @@ func isDecade(d time.Duration) bool {
 	return true
 }
 
-// TestHistogramsAgree: whatever is recorded, our histogram is client_golang's.
+// TestHistogramsAgree checks that the histogram equals that of client_golang,
+// for random durations.
 func TestHistogramsAgree(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -133,7 +136,7 @@ func TestHistogramsAgree(t *testing.T) {
 	}
 }
 
-// TestDecades: what took exactly as long as a bound counts as within it.
+// TestDecades checks that a duration equal to a bound counts as within it.
 func TestDecades(t *testing.T) {
 	ours := newStopwatch(t)
 	total := uint64(0)
@@ -149,20 +152,22 @@ func TestDecades(t *testing.T) {
 	require.Equal(t, total, ours.histogram(t).GetSampleCount())
 }
 
-// nanosecond is the number of the native bucket of a nanosecond, which is as good as nothing.
+// nanosecond is the index of the native bucket of a nanosecond, which also
+// counts zero.
 const nanosecond = -239
 
-// longest is what a queue tells apart: what is longer is in one bucket.
+// longest is the longest duration that a queue distinguishes. Longer ones are
+// in one bucket.
 const longest = 1 << 20 * time.Second
 
-// TestZeroAndTheLongest: the two ends.
+// TestZeroAndTheLongest checks both ends of the histogram.
 func TestZeroAndTheLongest(t *testing.T) {
 	ours := newStopwatch(t)
 	ours.record(longest)
 	ours.record(longest + 1)
 	ours.record(100 * 365 * 24 * time.Hour)
 	ours.queue.Add(1)
-	ours.queue.Get() // within no time
+	ours.queue.Get() // after no time
 
 	h := ours.histogram(t)
 	require.Equal(t, map[int]int64{160: 1, 161: 2}, native(t, h))

@@ -5,42 +5,55 @@ import (
 	"fmt"
 )
 
-// Options configure a [Collector]. The zero Options are Kubernetes' names, and no groups.
+// Options configure a [Collector]. The zero Options use the style of
+// Kubernetes, and export no groups.
 type Options struct {
-	// Style says after whose example the seven series of a workqueue are labeled and explained.
-	// Default: [Kubernetes].
+	// Style selects the labels and help texts of the seven series of a
+	// workqueue.
+	//
+	// Defaults to [Kubernetes].
 	Style Style
 
-	// Groups is how many groups of each queue have series of their own in shardq_group_items: those
-	// with the most items. The others are added up in the group "other", and with them a group of
-	// that very name. So what there is depends on the traffic, but is never more than three series
-	// for each of Groups+1 groups. Each scrape goes through all groups that have items. Names of
-	// groups are shown as they are, but what is not valid UTF-8, and what is beyond the first 128
-	// bytes; those that are then alike are added up. Default: 0, none.
+	// Groups is the number of groups of each queue that have series of their
+	// own in shardq_group_items. These are the groups with the most items. The
+	// others are added up as the group "other", including a group of that name.
+	// The number of series is therefore at most three times Groups+1 for each
+	// queue. Each scrape reads all groups that have items.
+	//
+	// Names of groups are cut after 128 bytes, and invalid UTF-8 is replaced.
+	// Groups whose names are equal after that are added up.
+	//
+	// If zero, no groups are exported.
 	Groups int
 
-	// Unchecked makes an unchecked collector, which tells the registry nothing beforehand. It can
-	// then be registered where the seven names are registered already: with controller-runtime's
-	// metrics.Registry, or the registry of component-base. Style must be that of the registry then.
-	// In return the registry cannot tell when it is registered twice, cannot unregister it (take
-	// out its queues instead), and fails the scrape if somebody else's queue has the name of one of
-	// ours. Default: false, and the registry refuses what it has already.
+	// Unchecked makes the Collector send no descriptions to the registry. Such
+	// a Collector can be registered where the seven names exist already: in
+	// controller-runtime's metrics.Registry, or in the registry of
+	// component-base. Style must be that of the registry.
+	//
+	// The registry then cannot detect that the Collector is registered twice,
+	// and cannot unregister it: remove its queues instead. A scrape fails if
+	// another exporter has a queue of the same name.
+	//
+	// If false, the registry rejects names that it has already.
 	Unchecked bool
 }
 
-// A Style is the example after which the seven series are labeled and explained. Their names and
-// buckets are the same in both; the series beyond the seven have the labels of the style, too.
+// A Style selects the labels and help texts of the seven series. Their names
+// and buckets are the same in both styles. All other series have the labels of
+// the style, too.
 type Style int
 
 const (
-	// Kubernetes is the way of k8s.io/component-base: the label name.
+	// Kubernetes is the style of k8s.io/component-base, with the label name.
 	Kubernetes Style = iota
-	// ControllerRuntime is the way of sigs.k8s.io/controller-runtime: the labels name and
-	// controller, which are both the name of the queue, and with the depth the label priority,
-	// which is empty, as it is there for queues that do not count by priorities.
+	// ControllerRuntime is the style of sigs.k8s.io/controller-runtime. The
+	// labels name and controller are both the name of the queue. The depth also
+	// has the label priority, which is empty, as for queues there that do not
+	// count by priority.
 	ControllerRuntime
 
-	styles = iota // how many there are
+	styles = iota // the number of styles
 )
 
 func (s Style) valid() bool { return s == Kubernetes || s == ControllerRuntime }
@@ -53,7 +66,7 @@ func (s Style) labels() []string {
 	return []string{"name"}
 }
 
-// values returns what these labels are for a queue.
+// values returns the values of these labels for a queue.
 func (s Style) values(queue string) []string {
 	if s == ControllerRuntime {
 		return []string{queue, queue}
@@ -61,7 +74,7 @@ func (s Style) values(queue string) []string {
 	return []string{queue}
 }
 
-// validate returns one error that names every fault, or nil.
+// validate returns one error that lists every fault, or nil.
 func (o Options) validate() error {
 	var faults []error
 	if !o.Style.valid() {

@@ -21,7 +21,7 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// serve serves a scrape of a queue in which something has happened.
+// serve serves scrapes of a queue that has been used.
 func serve(t *testing.T, style shardqprom.Style) *httptest.Server {
 	q, fake := seriestest.NewQueue("a \"queue\"\\\n")
 	q.Add("a")
@@ -40,7 +40,7 @@ func serve(t *testing.T, style shardqprom.Style) *httptest.Server {
 	return server
 }
 
-// scrape asks for a format, and returns what came, of which kind.
+// scrape requests a format, and returns the body with its type.
 func scrape(t *testing.T, server *httptest.Server, format string) (body []byte, kind string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
@@ -87,7 +87,7 @@ func TestScrapeAsOpenMetrics(t *testing.T) {
 	require.Contains(t, string(body), `workqueue_adds_total{name="a \"queue\"\\\n"} 2.0`)
 }
 
-// TestScrapeAsProtobuf: that is how native histograms come.
+// TestScrapeAsProtobuf checks the format that has native histograms.
 func TestScrapeAsProtobuf(t *testing.T) {
 	body, kind := scrape(t, serve(t, shardqprom.Kubernetes),
 		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")

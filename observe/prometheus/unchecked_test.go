@@ -10,8 +10,8 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// TestUnchecked: it registers where a name is taken, as long as the texts and the labels are the
-// same.
+// TestUnchecked checks that the collector registers beside the same names, as
+// long as the help texts and labels are equal.
 func TestUnchecked(t *testing.T) {
 	theirs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "workqueue_adds_total", Help: "[BETA] Total number of adds handled by workqueue",

@@ -12,7 +12,7 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// names are those of all series that are one number, by what they are called where OpenTelemetry is.
+// names maps the series that are one number to their names in OpenTelemetry.
 var names = map[string]string{
 	"workqueue.depth":                     "workqueue_depth",
 	"workqueue.adds":                      "workqueue_adds_total",
@@ -22,7 +22,7 @@ var names = map[string]string{
 	"shardq.ready.items":                  "shardq_ready_items",
 	"shardq.processing.items":             "shardq_processing_items",
 	"shardq.dirty.items":                  "shardq_dirty_items",
-	"shardq.waiting.items":                "shardq_waiting_items",
+	"shardq.delayed.items":                "shardq_delayed_items",
 	"shardq.held.items":                   "shardq_held_items",
 	"shardq.capacity.items":               "shardq_capacity_items",
 	"shardq.limiter.items":                "shardq_limiter_items",
@@ -34,16 +34,16 @@ var names = map[string]string{
 	"shardq.shard.skew":                   "shardq_shard_skew_ratio",
 	"shardq.shutting_down":                "shardq_shutting_down",
 	"shardq.groups":                       "shardq_groups",
-	"shardq.held_back.groups":             "shardq_held_back_groups",
-	"shardq.merged.adds":                  "shardq_merged_adds_total",
+	"shardq.throttled.groups":             "shardq_throttled_groups",
+	"shardq.deduplicated.adds":            "shardq_deduplicated_adds_total",
 	"shardq.dropped.adds":                 "shardq_dropped_adds_total",
 	"shardq.rejected.adds":                "shardq_rejected_adds_total",
 	"shardq.canceled.adds":                "shardq_canceled_adds_total",
 	"shardq.exceeding.adds":               "shardq_exceeding_adds_total",
 	"shardq.misused.dones":                "shardq_misused_dones_total",
-	"shardq.ended.delays":                 "shardq_ended_delays_total",
+	"shardq.expired.delays":               "shardq_expired_delays_total",
 	"shardq.backoffs":                     "shardq_backoffs_total",
-	"shardq.give_ups":                     "shardq_give_ups_total",
+	"shardq.discarded.items":              "shardq_discarded_items_total",
 	"shardq.pending.keys":                 "shardq_pending_keys",
 	"shardq.pending.weight":               "shardq_pending_weight",
 	"shardq.pending.capacity":             "shardq_pending_capacity",
@@ -52,7 +52,8 @@ var names = map[string]string{
 	"shardq.pending.excesses":             "shardq_pending_excesses_total",
 }
 
-// TestEverySeries: each says its own number, and there are no others.
+// TestEverySeries checks that each series has its own number, and that there
+// are no others.
 func TestEverySeries(t *testing.T) {
 	q := seriestest.Invent("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 8}, q))
@@ -60,7 +61,7 @@ func TestEverySeries(t *testing.T) {
 	require.Equal(t, 0.0, value(t, families, "shardq_failed_readings_total"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=ready"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=processing"))
-	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=b", "state=waiting"))
+	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=b", "state=delayed"))
 	delays := find(t, families["shardq_delay_seconds"]).Histogram
 	require.EqualValues(t, 5, delays.GetSampleCount())
 	require.Equal(t, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds(), delays.GetSampleSum())
@@ -69,7 +70,8 @@ func TestEverySeries(t *testing.T) {
 	require.Len(t, families, len(seriestest.Invented)+5, "and the failed readings, the groups, and three histograms")
 }
 
-// TestEverySeriesOfACoalescer: what is pending is shown beside the queue of its keys.
+// TestEverySeriesOfACoalescer checks the series of the pending values beside
+// those of the queue of keys.
 func TestEverySeriesOfACoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("values")
 	require.NoError(t, err)
@@ -88,11 +90,12 @@ func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want ma
 	}
 }
 
-// TestMissingSeries: what a queue has not is not shown as a zero.
+// TestMissingSeries checks that a value that a queue does not have is missing,
+// not zero.
 func TestMissingSeries(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q))
-	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_held_back_groups", "shardq_group_items"} {
+	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_throttled_groups", "shardq_group_items"} {
 		require.NotContains(t, families, name)
 	}
 	for name := range seriestest.PlayedValues {
@@ -100,7 +103,8 @@ func TestMissingSeries(t *testing.T) {
 	}
 }
 
-// TestCoalescerThatIsClosed: it disappears when the last of its values has been dealt with.
+// TestCoalescerThatIsClosed checks that a coalescer disappears after its last
+// value.
 func TestCoalescerThatIsClosed(t *testing.T) {
 	c := seriestest.NewCoalescer("values", 0)
 	require.NoError(t, c.Put("a", "1"))

@@ -1,13 +1,14 @@
 package shardqprom
 
-// theirs is how a series is shown that client-go has.
+// theirs describes a series of client-go.
 type theirs struct {
 	help   [styles]string
 	labels [styles][]string
 }
 
-// workqueue has the seven series of a workqueue, with the texts that are scraped there, word by word
-// (a registry takes no two for one name): component-base begins each with how stable it is.
+// workqueue has the seven series of a workqueue with their exact help texts,
+// because a registry accepts only one text for a name. component-base prefixes
+// each with its stability.
 var workqueue = map[string]theirs{
 	"workqueue_depth": {
 		help: [styles]string{

@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// account is what a round did, or all of them.
+// account counts the operations of a round, or of all rounds.
 type account struct {
 	rounds               int
 	operations           uint64
@@ -18,24 +18,24 @@ type account struct {
 	asked
 }
 
-// asked counts what the queue was asked for.
+// asked counts the calls that asked something of the queue.
 type asked struct {
-	immediate, sure  uint64 // adds at once, and those of them that were not dropped for sure
+	immediate, sure  uint64 // immediate adds, and those that were surely not dropped
 	deferred         uint64 // adds with a delay
 	limited, forgets uint64 // AddRateLimited and Forget
 	delayedGets      uint64 // Gets of delayed keys
-	perhaps          uint64 // adds that are at once or nothing
-	withdrawn        uint64 // adds that asked for a run, and were taken back
-	calledOff        uint64 // delays that were taken back
-	cancels          uint64 // Cancels that took something back
-	refused          uint64 // adds for which there was no room
-	claims           uint64 // that were taken and have ended
+	perhaps          uint64 // adds that are immediate or have no effect
+	withdrawn        uint64 // canceled adds that had requested a run
+	calledOff        uint64 // canceled delays
+	cancels          uint64 // Cancels that had an effect
+	refused          uint64 // adds that were rejected for lack of room
+	claims           uint64 // claims that were taken and have ended
 	late, beside     uint64 // ends of claims that had ended, and those while the caller had the key
-	// Calls of the limiter that may have been made or not: see crew.
+	// Calls of the limiter that may or may not have been made: see crew.
 	perhapsLimited, perhapsForgets uint64
 }
 
-// canceled counts what a Cancel took back.
+// canceled counts the effect of a Cancel.
 func (a *asked) canceled(was shardq.Canceled) {
 	if was.Any() {
 		a.cancels++
@@ -48,7 +48,7 @@ func (a *asked) canceled(was shardq.Canceled) {
 	}
 }
 
-// count counts a call that adds and that nothing prevented.
+// count counts an add that no panic prevented.
 //
 //go:norace
 func (a *asked) count(op operation, delay time.Duration) {
@@ -93,15 +93,15 @@ func (a *account) add(b *account) {
 	a.lateness.merge(b.lateness)
 }
 
-// report tells all, after so much time.
+// report formats the counts after a time.
 func (a *account) report(elapsed time.Duration, peak, final uint64) string {
 	seconds := elapsed.Seconds()
 	text := fmt.Sprintf("%d rounds in %v\n", a.rounds, elapsed.Round(time.Millisecond))
 	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
 	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
-	text += fmt.Sprintf("adds merged %d, canceled %d, refused %d\n", a.merged, a.withdrawn, a.refused)
+	text += fmt.Sprintf("adds deduplicated %d, canceled %d, rejected %d\n", a.merged, a.withdrawn, a.refused)
 	text += fmt.Sprintf("claims      %d, ended too late %d times, of which %d while the caller had the item\n", a.claims, a.late, a.beside)
-	text += fmt.Sprintf("timers      %d fired\n", a.fired)
+	text += fmt.Sprintf("delays      %d expired\n", a.fired)
 	if n := a.lateness.count(); n > 0 {
 		text += fmt.Sprintf("lateness    %v, of %d\n", a.lateness, n)
 	}

@@ -6,28 +6,30 @@ import (
 	"time"
 )
 
-// actor is what every goroutine of a round has: the queue, the books, and chance.
+// actor has what every goroutine of a round needs: the queue, the records, and
+// a random source.
 type actor struct {
 	*round
 	dice
 	recorder
-	budget     [mostWatched + 1]budget // what is left for each watched key
+	budget     [mostWatched + 1]budget // the budget of each watched key
 	operations uint64
-	steps      uint64 // the operations that signed
-	gets       uint64 // that returned a key
+	steps      uint64 // operations that counted as progress
+	gets       uint64 // Gets that returned a key
 	dones      uint64
 	asked      asked
-	// What was so before the Get that is under way.
+	// The state before the current Get.
 	before      frontiers
 	clockBefore int64
 	stale       *staleClaims // nil without the ingredient Claims
 }
 
-// unreported is how many steps an actor makes between signs of life.
+// unreported is the number of steps between two signs of progress.
 const unreported = 16
 
-// sign counts an operation that gets the round on. One that does not, such as a look
-// or a Get in vain, is only counted: the watchdog must not take it for progress.
+// sign counts an operation that makes progress. Other operations, such as Len
+// or a Get that returns nothing, are only counted: the watchdog must not take
+// them for progress.
 //
 //go:norace
 func (a *actor) sign() {
@@ -58,15 +60,15 @@ func (a *actor) affordable(op operation, key int) bool {
 	return b.adds >= 0 && b.delays >= 0
 }
 
-// plain reports whether nothing is kept of what is done to a key: then the calls are
-// made as fast as can be.
+// plain reports whether nothing is recorded about a key. Then the calls are as
+// fast as possible.
 //
 //go:norace
 func (a *actor) plain(key int) bool {
 	return a.ledger == nil && !watched(key) && !a.has(Panics)
 }
 
-// add is Add, AddAfter or AddRateLimited, with the books kept.
+// add calls Add, AddAfter or AddRateLimited, and records the call.
 func (a *actor) add(op operation, key int, delay time.Duration) {
 	if !a.affordable(op, key) {
 		return
@@ -85,7 +87,7 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 			e.clock = a.ledger.wantIn(key, delay)
 		}
 	}
-	e.call = now() // after the books: whatever is stamped before it did not serve this add
+	e.call = now() // after the records: a Get stamped earlier did not serve this add
 	panicked := attempt(func() { a.call(op, key, delay) })
 	e.end = now()
 	e.unsure = panicked != calm || a.queue.ShuttingDown()
@@ -95,7 +97,7 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 	a.settleAdd(&e, number)
 }
 
-// settleAdd enters what came of an add.
+// settleAdd records the result of an add.
 func (a *actor) settleAdd(e *event, number uint64) {
 	if a.ledger != nil {
 		a.settleInLedger(e, number)
@@ -107,7 +109,7 @@ func (a *actor) settleInLedger(e *event, number uint64) {
 	key := int(e.key)
 	a.ledger.keys[key].ended.Add(1)
 	if due := a.ledger.keys[key].due.Load(); e.operation == opAddRateLimited && classOf(key) == delayed && due < math.MaxInt64 {
-		e.clock = due // which the limiter's answer has set
+		e.clock = due // set by the limiter's answer
 	}
 	if e.unsure {
 		return
@@ -132,11 +134,11 @@ func (a *actor) call(op operation, key int, delay time.Duration) {
 	}
 }
 
-// get is Get, or GetContext with a context that may end. A key of -1 means that
-// there is none: the queue is shut down if ok is false.
+// get calls Get, or GetContext with a context that may end. It returns the key
+// -1 if there is none. If ok is false, the queue is shut down.
 func (a *actor) get() (key int, ok bool) { return a.getBy(a.ask) }
 
-// getFor is GetContext with a context that ends after some time.
+// getFor calls GetContext with a context that ends after a time.
 func (a *actor) getFor(limit time.Duration) (key int, ok bool) {
 	return a.getBy(func() (int, bool, bool) { return a.askFor(limit) })
 }
@@ -166,7 +168,7 @@ func (a *actor) getBy(ask func() (key int, ok, canceled bool)) (key int, ok bool
 	return key, true
 }
 
-// took enters a key that a Get yielded.
+// took records a key that a Get returned.
 func (a *actor) took(e event, key int) {
 	a.gets++
 	e.key = int32(key)
@@ -180,8 +182,8 @@ func (a *actor) took(e event, key int) {
 	a.record(e)
 }
 
-// readOrder takes a reading of the frontiers, which is to be done before a Get, and of the
-// clock, where ages matter.
+// readOrder reads the frontiers, and the clock if ages matter. The caller calls
+// it before a Get.
 func (a *actor) readOrder() {
 	if a.ledger != nil && a.has(Ages) {
 		a.clockBefore = a.ledger.time()
@@ -196,7 +198,7 @@ func (a *actor) strange(key int) bool {
 	if key >= 0 && key < a.plan.Keys {
 		return false
 	}
-	a.violated.report("C16", -1, "an item was handed out that nobody can add")
+	a.violated.report("C16", -1, "an item was handed out that no actor adds")
 	return true
 }
 
@@ -215,7 +217,7 @@ func (a *actor) askFor(limit time.Duration) (key int, ok, canceled bool) {
 	return key, ok, err != nil
 }
 
-// done is Done. If the hash function panics in it, it has to be said again.
+// done calls Done. If the hash function panics in it, it calls Done again.
 func (a *actor) done(key int) {
 	if a.plain(key) {
 		a.sign()
@@ -233,17 +235,17 @@ func (a *actor) done(key int) {
 	a.dones++
 }
 
-// forget is Forget, and NumRequeues.
+// forget calls Forget and NumRequeues.
 func (a *actor) forget(key int) {
 	a.sign()
 	a.asked.forgets++
 	attempt(func() { a.queue.Forget(key) })
 	if n := a.queue.NumRequeues(key); n < 0 || n > a.mostRequeues() {
-		a.violated.report("C28", -1, "NumRequeues says %d of key %d", n, key)
+		a.violated.report("C28", -1, "NumRequeues of key %[2]d is %[1]d", n, key)
 	}
 }
 
-// mostRequeues is how often any key was requeued at most, as far as that is known.
+// mostRequeues returns the known maximum of requeues of a key.
 func (r *round) mostRequeues() int {
 	if r.limiterBooks == nil {
 		return math.MaxInt

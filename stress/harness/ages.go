@@ -10,26 +10,27 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Ages, seen from outside: what OnStuck is told (C44), and what Snapshot and All show
-// beside everything else (C43).
+// Ages: the calls of OnStuck (C44), and Snapshot and All during other
+// operations (C43).
 
-// stuckAfter is how long a key may be in processing before OnStuck is told.
+// stuckAfter is the time in processing after which the queue calls OnStuck.
 const stuckAfter = 3 * time.Millisecond
 
-// stuck is what the ledger knows of what OnStuck was told of a key, by its own clock.
+// stuck is what the ledger knows about the calls of OnStuck for a key, by its
+// own clock.
 type stuck struct {
-	before atomic.Int64 // when the Get was called that yielded it last
-	since  atomic.Int64 // since when it was in processing, as it was told last
-	told   atomic.Int64 // when that was
+	before atomic.Int64 // the call of the Get that last returned the key
+	since  atomic.Int64 // the start of processing in the last call
+	called atomic.Int64 // the time of the last call
 }
 
-// tellings counts how often OnStuck was told of each key.
-type tellings struct {
+// stuckCalls counts the calls of OnStuck for each key.
+type stuckCalls struct {
 	mu sync.Mutex
 	of map[int]int
 }
 
-func (t *tellings) add(key int) {
+func (t *stuckCalls) add(key int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
@@ -38,74 +39,75 @@ func (t *tellings) add(key int) {
 	t.of[key]++
 }
 
-func (t *tellings) count(key int) int {
+func (t *stuckCalls) count(key int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of[key]
 }
 
-// tellStuck is the hook.
-func (r *round) tellStuck(row shardq.ItemInfo[int]) {
+// onStuck is the hook.
+func (r *round) onStuck(row shardq.ItemInfo[int]) {
 	switch {
 	case row.Item < 0 || row.State != shardq.Processing:
-		r.violated.report("C44", -1, "OnStuck was told of %+v", row)
+		r.violated.report("C44", -1, "OnStuck was called with %+v", row)
 	case row.Item >= r.plan.Keys:
-		r.tellings.add(row.Item)
+		r.stuckCalls.add(row.Item)
 	case r.ledger != nil:
-		r.ledger.tellStuck(row, r.fake != nil)
+		r.ledger.onStuck(row, r.fake != nil)
 	}
 }
 
-// stampSlack is how much older the stamp of a processing may be than it, by a fake clock:
-// it is one to the tick, and a step may be under way.
+// stampSlack is the maximum by which the stamp of a processing is too old. By a
+// fake clock it is exact to a tick, and a step may be in progress.
 const (
 	stepSlack  = longestStep * time.Microsecond
 	stampSlack = tick + stepSlack
 )
 
-// tellStuck judges a telling. It may come late, when the key is in processing again: then
-// it says so, by since when. By the real clock, nothing is found too soon but by what the
-// queue itself says: its stamps are older than they say by as much as the runtime's timer
-// is late.
-func (l *ledger) tellStuck(row shardq.ItemInfo[int], stepped bool) {
+// onStuck checks a call of the hook. A late call may come when the key is in
+// processing again. Then it names the start of the earlier processing. By the
+// real clock, only the queue's own stamps can show that a call was too early:
+// its stamps are older than they should be by the lateness of the runtime's
+// timer.
+func (l *ledger) onStuck(row shardq.ItemInfo[int], stepped bool) {
 	s := &l.keys[row.Item].stuck
 	at, since, before := l.time(), l.at(row.Since), s.before.Load()
 	switch {
 	case s.since.Swap(since) == since:
-		l.violated.report("C44", row.Item, "OnStuck was told twice of one processing of key %d", row.Item)
+		l.violated.report("C44", row.Item, "OnStuck was called twice for one processing of key %d", row.Item)
 	case at-since < int64(stuckAfter):
-		l.violated.report("C44", row.Item, "OnStuck was told of key %d after %v in processing; wanted was %v",
+		l.violated.report("C44", row.Item, "OnStuck was called for key %d after %v in processing; want %v",
 			row.Item, time.Duration(at-since), stuckAfter)
 	case stepped && since >= before-int64(stampSlack) && at-before < int64(stuckAfter-stepSlack):
-		l.violated.report("C44", row.Item, "OnStuck was told of key %d %v after the call of its Get; wanted was %v",
+		l.violated.report("C44", row.Item, "OnStuck was called for key %d %v after the call of its Get; want %v",
 			row.Item, time.Duration(at-before), stuckAfter)
 	}
-	s.told.Store(at)
+	s.called.Store(at)
 }
 
-// dawdle keeps a key until OnStuck is told of it, or need not be any more.
+// dawdle keeps a key until the queue calls OnStuck for it, or no longer has to.
 func (c *consumer) dawdle(key int) {
 	s := &c.ledger.keys[key].stuck
 	deadline := time.Now().Add(stuckAfter + grace)
-	for s.told.Load() < s.before.Load() && !c.queue.ShuttingDown() && !c.violated.stopped.Load() {
+	for s.called.Load() < s.before.Load() && !c.queue.ShuttingDown() && !c.violated.stopped.Load() {
 		if c.progress.Add(1); time.Now().After(deadline) {
-			c.violated.report("C44", key, "key %d was in processing for %v, and OnStuck was not told", key, stuckAfter+grace)
+			c.violated.report("C44", key, "key %d was in processing for %v, and OnStuck was not called", key, stuckAfter+grace)
 		}
 		breathe()
 	}
 }
 
-// A reading is what the ledger says of some keys before a look into the queue.
+// A reading is the state of some keys in the ledger before a Snapshot or All.
 type reading []struct {
 	runs, wanted uint64
 	owned, idle  bool
 }
 
-// mostRead is how many keys are compared with a look.
+// mostRead limits the keys that are compared with a Snapshot or All.
 const mostRead = 1024
 
-// read is called before a look. The orders, here and after the look, are such that what
-// says the same in both was so throughout.
+// read is called before a Snapshot or All. The order of its loads, and of those
+// afterwards, is such that a state that is equal in both held throughout.
 func (l *ledger) read() reading {
 	now := make(reading, min(len(l.keys), mostRead))
 	for key := range now {
@@ -122,7 +124,7 @@ func (l *ledger) held(key int, before reading) bool {
 	return !l.misused(key) && before[key].owned && r.owned.Load() == 1 && r.runs.Load() == before[key].runs
 }
 
-// unusedSince reports whether the queue knew nothing of an ordered key throughout.
+// unusedSince reports whether an ordered key was idle throughout.
 func (l *ledger) unusedSince(key int, before reading) bool {
 	r := &l.keys[key]
 	return classOf(key) == ordered && before[key].idle && r.wanted.Load() == before[key].wanted
@@ -130,7 +132,7 @@ func (l *ledger) unusedSince(key int, before reading) bool {
 
 var states = [...]shardq.ItemState{shardq.Ready, shardq.Processing, shardq.Waiting}
 
-// inspect looks into the queue, and finds there what it knows.
+// inspect calls Snapshot and All, and checks their results.
 func (a *actor) inspect(until <-chan struct{}) {
 	for !closed(until) {
 		a.operations++
@@ -151,13 +153,13 @@ func (a *actor) takeSnapshot(limit int, before reading) {
 	s := a.queue.snapshot(limit)
 	for i, rows := range [][]shardq.ItemInfo[int]{s.Ready, s.Processing, s.Waiting} {
 		if len(rows) > limit {
-			a.violated.report("C43", -1, "a Snapshot of at most %d has %d items that are %v", limit, len(rows), states[i])
+			a.violated.report("C43", -1, "a Snapshot with the limit %d has %d items that are %v", limit, len(rows), states[i])
 		}
 		a.checkRows(rows, states[i], before)
 	}
 }
 
-// lookAtAll ranges over All, and uses the queue meanwhile, or breaks off.
+// lookAtAll ranges over All, and uses the queue meanwhile or breaks off.
 func (a *actor) lookAtAll(state shardq.ItemState, before reading) {
 	var rows []shardq.ItemInfo[int]
 	most := 1 << 30
@@ -179,34 +181,35 @@ func (a *actor) lookAtAll(state shardq.ItemState, before reading) {
 	}
 }
 
-// checkRows: what is shown is in the state that was asked for, and shown once.
+// checkRows checks that each row is in the requested state, and that there are
+// no duplicates.
 func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, before reading) {
 	shown := make(map[int]bool, len(rows))
 	for _, row := range rows {
 		key := row.Item
 		switch {
 		case key < 0 || key >= a.plan.Keys:
-			a.violated.report("C43", -1, "an item was shown that nobody adds: %+v", row)
+			a.violated.report("C43", -1, "an item was shown that no actor adds: %+v", row)
 		case row.State != state || row.Dirty && state != shardq.Processing || row.Deadline.IsZero() && state == shardq.Waiting:
-			a.violated.report("C43", key, "of those that are %v, this was shown: %+v", state, row)
+			a.violated.report("C43", key, "among items that are %v, this was shown: %+v", state, row)
 		case shown[key]:
 			a.violated.report("C43", key, "key %d was shown twice as %v", key, state)
 		case key >= len(before):
 		case a.ledger.unusedSince(key, before):
-			a.violated.report("C43", key, "key %d was shown as %v, and was unused all the time", key, state)
+			a.violated.report("C43", key, "key %d was shown as %v, and was idle throughout", key, state)
 		case state != shardq.Processing && a.ledger.held(key, before):
-			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it all the time", key, state)
+			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it throughout", key, state)
 		}
 		shown[key] = true
 		a.checkGroupOf(row)
 	}
 }
 
-// checkOrderOf: All goes from shard to shard; of what is ready it shows one group after the
-// other, if there are groups; and then the oldest first, or of what is ready the highest
-// priorities, if there are any.
+// checkOrderOf checks the order of All: shard by shard; among ready items of a
+// queue with groups, group by group; and then the oldest first, or among ready
+// items with priorities, the highest priority first.
 func (a *actor) checkOrderOf(rows []shardq.ItemInfo[int]) {
-	place := map[string]int{} // of a group among those that are shown
+	place := map[string]int{} // among the groups that are shown
 	for _, row := range rows {
 		if _, seen := place[row.Group]; !seen && row.State == shardq.Ready {
 			place[row.Group] = len(place)
@@ -232,7 +235,8 @@ func (a *actor) byAge(x, y shardq.ItemInfo[int]) int {
 	}
 }
 
-// checkComplete: what a worker had all the time is shown.
+// checkComplete checks that the rows have all keys that a worker had
+// throughout.
 func (a *actor) checkComplete(rows []shardq.ItemInfo[int], before reading) {
 	shown := make(map[int]bool, len(rows))
 	for _, row := range rows {
@@ -240,7 +244,7 @@ func (a *actor) checkComplete(rows []shardq.ItemInfo[int], before reading) {
 	}
 	for key := range before {
 		if !shown[key] && a.ledger.held(key, before) {
-			a.violated.report("C43", key, "All did not show key %d, which a worker had all the time", key)
+			a.violated.report("C43", key, "All did not show key %d, which a worker had throughout", key)
 			return
 		}
 	}

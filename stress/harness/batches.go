@@ -7,10 +7,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Batches come to the same as so many calls (C37), and are entered in the books as such.
+// Batches have the same effect as single calls (C37), and are recorded as such.
 
-// mostInABatch is how many keys a batch has at most. A queue deals with 64 together: where
-// user code panics, a batch has no more, so that all of it came to be or nothing.
+// mostInABatch limits the keys of a batch. A queue processes 64 at a time.
+// Where user code panics, a batch has no more, so that all of it or nothing has
+// an effect.
 func (a *actor) mostInABatch() int {
 	if a.has(Panics) {
 		return 64
@@ -20,7 +21,7 @@ func (a *actor) mostInABatch() int {
 
 const inABatch = " in a batch"
 
-// addBatch is AddBatch, of the keys that are affordable.
+// addBatch calls AddBatch with the keys that are affordable.
 func (a *actor) addBatch(keys []int) {
 	var batch []int
 	for _, key := range keys {
@@ -48,12 +49,13 @@ func (a *actor) addBatch(keys []int) {
 	}
 }
 
-// getBatch is GetBatch.
+// getBatch calls GetBatch.
 func (a *actor) getBatch(size int) (keys []int, open bool) {
 	return a.getSome("C37", "GetBatch", size, a.queue.getBatch)
 }
 
-// getSome is a call that takes keys by a clause, with a context that may end.
+// getSome makes a call that takes keys, by a clause, with a context that may
+// end.
 func (a *actor) getSome(clause, name string, size int, ask func(context.Context, []int) (int, error)) (keys []int, open bool) {
 	a.operations++
 	ctx, cancel := a.context, context.CancelFunc(func() {})
@@ -69,13 +71,13 @@ func (a *actor) getSome(clause, name string, size int, ask func(context.Context,
 	e.end = now()
 	switch {
 	case err == nil && (n < 1 || n > size), err != nil && n != 0:
-		a.violated.report(clause, -1, "%s with room for %d returns %d and the error %v", name, size, n, err)
+		a.violated.report(clause, -1, "%s with room for %d returned %d and the error %v", name, size, n, err)
 		return nil, err != shardq.ErrShutDown
 	case err == shardq.ErrShutDown:
 		a.record(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
 		return nil, false
 	case lasts && err != nil:
-		a.violated.report(clause, -1, "%s says %v, and its context lasts", name, err)
+		a.violated.report(clause, -1, "%s returned %v, and its context has not ended", name, err)
 	}
 	for _, key := range into[:n] {
 		if !a.strange(key) {
@@ -87,8 +89,8 @@ func (a *actor) getSome(clause, name string, size int, ask func(context.Context,
 	return keys, true
 }
 
-// passed enters a key of a batch in the reading of the frontiers: it came before the next
-// one of the batch.
+// passed updates the reading of the frontiers: a key of a batch comes before
+// the next one.
 func (a *actor) passed(key int) {
 	if a.ledger == nil || a.ledger.order == nil || classOf(key) != ordered {
 		return
@@ -97,7 +99,8 @@ func (a *actor) passed(key int) {
 	a.before[group] = max(a.before[group], a.ledger.keys[key].began.Load())
 }
 
-// doneBatch is DoneBatch. If the hash function panics in it, it has to be said again.
+// doneBatch calls DoneBatch. If the hash function panics in it, it calls it
+// again.
 func (a *actor) doneBatch(keys []int) {
 	for again := true; again; {
 		a.sign()
@@ -112,7 +115,8 @@ func (a *actor) doneBatch(keys []int) {
 	a.dones += uint64(len(keys))
 }
 
-// nextSome takes a batch, or some keys one by one, and ends them together or one by one.
+// nextSome takes a batch, or some keys one by one, and ends them together or
+// one by one.
 func (c *consumer) nextSome() (open bool) {
 	size := 1 + c.roll(c.roll(c.mostInABatch())+1)
 	if c.chance(3) {
@@ -125,8 +129,9 @@ func (c *consumer) nextSome() (open bool) {
 	return open
 }
 
-// collect takes keys one by one, and waits for none but the first for long. Who has keys in
-// hand does not leave at the shutdown: their Dones may make them ready once more.
+// collect takes keys one by one. It waits long only for the first. A worker
+// that holds keys does not leave at the shutdown, because their Dones may make
+// them ready again.
 func (c *consumer) collect(size int) (keys []int, open bool) {
 	key, open := c.get()
 	for key >= 0 && open {
@@ -139,7 +144,7 @@ func (c *consumer) collect(size int) (keys []int, open bool) {
 }
 
 func (c *consumer) processAll(keys []int) {
-	defer c.finishAll(keys) // also if the work panics, or ends the goroutine
+	defer c.finishAll(keys) // also if the work panics or exits
 	for _, key := range keys {
 		c.work(key)
 	}

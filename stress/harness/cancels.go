@@ -2,27 +2,28 @@ package harness
 
 import "github.com/shardq/shardq"
 
-// What the ledger knows of Cancels (C39): no run of a key begins after a Cancel without an
-// add that ended after the Cancel began.
+// Cancels in the ledger (C39): no run of a key begins after a Cancel, unless an
+// add ended after the Cancel began.
 
-// A cancellation is a Cancel beside which nobody added the key: if only so many adds have
-// begun, the key has no business to come in answer to a Get that was called after it.
+// A cancellation is a Cancel during which no actor added the key. As long as no
+// further add begins, no later Get may return the key.
 type cancellation struct {
 	adds uint64
-	over int64 // the stamp after it
+	over int64 // the stamp after the Cancel
 }
 
-// withdrawing is called before a Cancel. It returns nil if somebody is adding the key.
+// withdrawing is called before a Cancel. It returns nil if an actor is adding
+// the key.
 func (l *ledger) withdrawing(key int) *cancellation {
 	r := &l.keys[key]
-	ended := r.ended.Load() // first: an add that is under way then counts as begun below
+	ended := r.ended.Load() // first: an add in progress then counts as begun below
 	if begun := r.wanted.Load(); begun == ended {
 		return &cancellation{adds: begun}
 	}
 	return nil
 }
 
-// withdrawn is called after it.
+// withdrawn is called after the Cancel.
 func (l *ledger) withdrawn(key int, c *cancellation, took bool) {
 	r := &l.keys[key]
 	if took {
@@ -37,11 +38,12 @@ func (l *ledger) withdrawn(key int, c *cancellation, took bool) {
 // checkCanceled is called after a Get.
 func (l *ledger) checkCanceled(key int, r *record, called int64) {
 	if c := r.canceled.Load(); c != nil && called > c.over && r.wanted.Load() == c.adds {
-		l.violated.report("C39", key, "key %d was handed out after a Cancel, and nobody had added it since", key)
+		l.violated.report("C39", key, "key %d was handed out after a Cancel, and no actor had added it since", key)
 	}
 }
 
-// cancel is Cancel. It reports false if user code panicked before it came to anything.
+// cancel calls Cancel. It reports false if user code panicked before it had an
+// effect.
 func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
 	if !a.affordable(opAdd, key) {
 		return was, false
@@ -64,15 +66,16 @@ func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
 	return was, true
 }
 
-// cancelHeld cancels the key that a worker has in hand: it is not ready, whoever adds it.
+// cancelHeld cancels the key that a worker holds. The key is not ready, even if
+// another actor adds it.
 func (c *consumer) cancelHeld(key int) {
 	if was, ok := c.cancel(key); ok && was.Ready {
-		c.violated.report("C39", key, "Cancel says that key %d was ready, while a worker had it", key)
+		c.violated.report("C39", key, "Cancel reported that key %d was ready, while a worker had it", key)
 	}
 }
 
-// withdraw may cancel what a producer has just added to a key that it has claimed, and
-// that comes once, and reports whether it did: then the key is unused again.
+// withdraw may cancel the add of a producer to a claimed key that comes once,
+// and reports whether it did. Then the key is unused again.
 func (p *producer) withdraw(key int) bool {
 	if !p.has(Cancels) || !p.chance(8) {
 		return false
@@ -82,7 +85,7 @@ func (p *producer) withdraw(key int) bool {
 		return false
 	}
 	if was.Dirty {
-		p.violated.report("C39", key, "Cancel says that key %d was dirty, which was added once", key)
+		p.violated.report("C39", key, "Cancel reported that key %d was dirty, and it was added once", key)
 	}
 	p.ledger.keys[key].use.Store(unused)
 	return true

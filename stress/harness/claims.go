@@ -11,14 +11,14 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Claims (C60): consumers take keys by Claim, TryClaim and ClaimBatch, and end them
-// in every way. A claim that has ended goes to a pool. Actors end the claims in the
-// pool again, in every way, also while a worker has the key, and sometimes two
-// goroutines end one claim at the same moment. A call that comes too late must say
-// so, and must change nothing: neither the turn of the worker who has the key, nor
-// what is counted when the round is over.
+// Claims (C60). Consumers take keys by Claim, TryClaim and ClaimBatch, and end
+// the claims in every way. A claim that has ended goes to a pool. Actors end
+// the claims in the pool again, in every way, also while a worker has the key.
+// Sometimes two goroutines end one claim at the same moment. A late call must
+// return ErrClaimEnded and change nothing: not the turn of the worker that has
+// the key, and not the counts at the end of the round.
 
-// rights are what a consumer can do with a [shardq.Claim].
+// rights has the methods of a [shardq.Claim].
 type rights interface {
 	Done() error
 	Retry() error
@@ -58,7 +58,8 @@ func (e endBy) comesBack() bool { return e > byDoneClaims }
 // waits reports whether the item comes again after a delay.
 func (e endBy) waits() bool { return e >= byRequeueAfter }
 
-// operation is how a history calls the add that is part of it.
+// operation returns the operation in a history for the add that is part of the
+// end.
 func (e endBy) operation() operation {
 	switch e {
 	case byRetry:
@@ -70,7 +71,7 @@ func (e endBy) operation() operation {
 	}
 }
 
-// An end is a call that ends a claim, with its delay, and what came of it.
+// An end is a call that ends a claim, with its delay and its result.
 type end struct {
 	by       endBy
 	delay    time.Duration // of byRequeueAfter
@@ -99,19 +100,21 @@ func (e *end) call(q queue, c *claim) error {
 	}
 }
 
-// won reports whether the call has ended the claim. A panic of the limiter comes
-// when nobody else can end it any more.
+// won reports whether the call has ended the claim. If the limiter panics, no
+// other call can end the claim any more.
 func (e *end) won() bool { return e.panicked != calm || e.err != shardq.ErrClaimEnded }
 
-// dropped reports whether the item was to come again and does not.
+// dropped reports whether the item should come again, but was dropped.
 func (e *end) dropped() bool { return e.panicked == calm && e.err == shardq.ErrShutDown }
 
-// releases reports whether the item is ready at once. If the limiter panics, so it is.
+// releases reports whether the item is ready at once, also after a panic of the
+// limiter.
 func (e *end) releases() bool {
 	return e.by.comesBack() && !e.dropped() && (e.panicked != calm || !e.by.waits())
 }
 
-// staleClaims are some claims that have ended: of the keys that share a remainder, a few.
+// staleClaims is a pool of claims that have ended. It keeps a few for each
+// remainder of the keys.
 type staleClaims struct {
 	places [staleRemainders][staleOfEach]atomic.Pointer[claim]
 }
@@ -125,8 +128,8 @@ func (s *staleClaims) place(key int, d *dice) *atomic.Pointer[claim] {
 	return &s.places[key%staleRemainders][d.roll(staleOfEach)]
 }
 
-// newStaleClaims returns the pool of an actor. Actors share one if there is a ledger,
-// whose atomics order their operations anyway.
+// newStaleClaims returns the pool of an actor. Actors share a pool if there is
+// a ledger, because its atomics order their operations anyway.
 func (r *round) newStaleClaims() *staleClaims {
 	switch {
 	case !r.plan.Mix.Has(Claims):
@@ -137,7 +140,7 @@ func (r *round) newStaleClaims() *staleClaims {
 	return r.stale
 }
 
-// forgetClaims drops the pools: a claim refers to its queue.
+// forgetClaims drops the pools, because a claim refers to its queue.
 func (r *round) forgetClaims() {
 	r.stale = nil
 	for _, a := range r.actors {
@@ -145,11 +148,11 @@ func (r *round) forgetClaims() {
 	}
 }
 
-// countsFailures reports whether the limiter tells the queue how many items it has a
-// history of. Then the end of a claim need not ask it to forget an item.
+// countsFailures reports whether the limiter reports the number of items with
+// failures. Then the end of a claim may skip Forget.
 func (p Plan) countsFailures() bool { return p.Mix.Has(Claims) && p.Seed/2%2 == 0 }
 
-// nextClaims takes a claim, or some, and ends them.
+// nextClaims takes one claim or several, and ends them.
 func (c *consumer) nextClaims() (open bool) {
 	claims, open := c.takeClaims()
 	for _, held := range claims {
@@ -161,7 +164,7 @@ func (c *consumer) nextClaims() (open bool) {
 
 func (c *consumer) takeClaims() (claims []*claim, open bool) {
 	if c.chance(3) {
-		size := 1 + c.roll(c.roll(c.mostInABatch()-1)+1) // and one in vain: see doneTogether
+		size := 1 + c.roll(c.roll(c.mostInABatch()-1)+1) // and a failing one: see doneTogether
 		_, open = c.getSome("C60", "ClaimBatch", size, func(ctx context.Context, keys []int) (n int, err error) {
 			claims, err = c.queue.claimBatch(ctx, size)
 			return copy(keys, keysOf(claims)), err
@@ -182,7 +185,7 @@ func (c *consumer) takeClaims() (claims []*claim, open bool) {
 	return claims, open
 }
 
-// askForClaim is TryClaim, or Claim with a context that may end.
+// askForClaim calls TryClaim, or Claim with a context that may end.
 func (c *consumer) askForClaim() (held *claim, ok, canceled bool) {
 	if c.chance(3) {
 		held, _ = c.queue.tryClaim()
@@ -201,13 +204,13 @@ func (c *consumer) askForClaim() (held *claim, ok, canceled bool) {
 	case err == shardq.ErrShutDown:
 		return nil, false, false
 	case lasts:
-		c.violated.report("C60", -1, "Claim says %v, and its context lasts", err)
+		c.violated.report("C60", -1, "Claim returned %v, and its context has not ended", err)
 	}
 	return nil, true, true
 }
 
-// checkTaken is called for each claim that was taken. The fence is greater than that
-// of every claim of the key that has ended.
+// checkTaken is called for each claim. The fence must exceed that of every
+// earlier claim of the key.
 func (c *consumer) checkTaken(held *claim) {
 	key, fence := held.key, held.Fence()
 	c.checkValid(held)
@@ -225,17 +228,17 @@ func (c *consumer) checkTaken(held *claim) {
 	}
 }
 
-// checkValid is called while the claim's owner has the key.
+// checkValid is called while the owner of the claim has the key.
 func (c *consumer) checkValid(held *claim) {
 	if !c.mayHaveEnded(held.key) && !held.Valid() {
 		c.violated.report("C60", held.key, "the claim of key %d has ended, and its owner has not ended it", held.key)
 	}
 }
 
-// mayHaveEnded reports whether a Done too many may end the claims of a key.
+// mayHaveEnded reports whether a surplus Done may end the claims of a key.
 func (a *actor) mayHaveEnded(key int) bool { return a.ledger != nil && a.ledger.misused(key) }
 
-// staleOf returns a claim of the key that has ended, or nil.
+// staleOf returns an ended claim of the key, or nil.
 func (a *actor) staleOf(key int) *claim {
 	if stale := a.stale.place(key, &a.dice).Load(); stale != nil && stale.key == key {
 		return stale
@@ -243,7 +246,7 @@ func (a *actor) staleOf(key int) *claim {
 	return nil
 }
 
-// endStale ends a claim again that has ended, most often one of this key.
+// endStale ends an ended claim again, usually one of this key.
 func (a *actor) endStale(key int) (ofKey bool) {
 	stale := a.stale.place(key, &a.dice).Load()
 	if stale == nil {
@@ -253,14 +256,14 @@ func (a *actor) endStale(key int) (ofKey bool) {
 	return stale.key == key
 }
 
-// endBeside is endStale while this worker has the key.
+// endBeside calls endStale while this worker has the key.
 func (c *consumer) endBeside(key int) {
 	if c.endStale(key) {
 		c.asked.beside++
 	}
 }
 
-// endAgain ends a claim that has ended.
+// endAgain ends an ended claim again.
 func (a *actor) endAgain(stale *claim) {
 	a.operations++
 	a.asked.late++
@@ -272,21 +275,21 @@ func (a *actor) endAgain(stale *claim) {
 	e.try(a.queue, stale)
 	switch {
 	case valid || stale.Valid():
-		a.violated.report("C60", stale.key, "a claim of key %d that has ended is valid", stale.key)
+		a.violated.report("C60", stale.key, "an ended claim of key %d is valid", stale.key)
 	case e.won():
-		a.violated.report("C60", stale.key, "%v of a claim of key %d that has ended says %v %s", e.by, stale.key, e.err, e.panicked)
+		a.violated.report("C60", stale.key, "%v of an ended claim of key %d returned %v %s", e.by, stale.key, e.err, e.panicked)
 	}
 }
 
 func (c *consumer) processClaims(claims []*claim) {
-	defer c.endClaims(claims) // also if the work panics, or ends the goroutine
+	defer c.endClaims(claims) // also if the work panics or exits
 	for _, held := range claims {
 		c.work(held.key)
 		c.checkValid(held)
 	}
 }
 
-// endClaims ends claims one by one, or together, or by the Dones of a queue.
+// endClaims ends claims one by one, together, or by the Dones of the queue.
 func (c *consumer) endClaims(claims []*claim) {
 	switch together := c.chance(2); {
 	case len(claims) == 0:
@@ -324,7 +327,8 @@ func (c *consumer) hasEnded(held *claim) {
 	c.stale.place(held.key, &c.dice).Store(held)
 }
 
-// doneTogether is DoneClaims, in some cases with a claim among them that has ended.
+// doneTogether calls DoneClaims, sometimes with an ended claim among the
+// others.
 func (c *consumer) doneTogether(claims []*claim) {
 	all, want := claims, error(nil)
 	if stale := c.staleOf(claims[0].key); stale != nil && c.chance(2) {
@@ -340,7 +344,7 @@ func (c *consumer) doneTogether(claims []*claim) {
 	e.panicked = attempt(func() { e.err = c.queue.doneClaims(all) })
 	until := now()
 	if e.panicked == calm && e.err != want {
-		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims says %v, and not %v", len(all), e.err, want)
+		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims returned %v, want %v", len(all), e.err, want)
 	}
 	for _, held := range claims {
 		c.asked.ended(&e, c.plan.countsFailures() || e.panicked != calm)
@@ -350,8 +354,8 @@ func (c *consumer) doneTogether(claims []*claim) {
 	}
 }
 
-// endClaim ends a claim in some way that its key allows. One with a delay must not come
-// after workers have ended to add with any: see delaysOfWorkers.
+// endClaim ends a claim in a way that its key allows. After the workers have
+// stopped adding with delays, it uses no delay: see delaysOfWorkers.
 func (c *consumer) endClaim(held *claim) {
 	ended := false
 	c.delays.unlessEnded(func() {
@@ -363,7 +367,7 @@ func (c *consumer) endClaim(held *claim) {
 	}
 }
 
-// endOnce ends a claim, in some cases by two calls at the same moment.
+// endOnce ends a claim, sometimes by two calls at the same moment.
 func (c *consumer) endOnce(held *claim, mayWait bool) {
 	ends := []end{c.anyEnd(held.key, mayWait)}
 	if c.chance(8) {
@@ -391,13 +395,13 @@ func (c *consumer) endOnce(held *claim, mayWait bool) {
 	if winner == nil || !winner.by.comesBack() || winner.dropped() {
 		c.cameInLedger(held.key)
 	} else if classOf(held.key) == ordered {
-		c.ledger.enter(held.key) // which it has left in endInLedger
+		c.ledger.enter(held.key) // left in endInLedger
 	}
 }
 
-// anyEnd returns a way to end a claim of the key. Keys that are not free come again only
-// if the producer is through with them, and only as the ledger can follow: an ordered
-// key at once, a delayed one after a delay.
+// anyEnd returns a way to end a claim of the key. A key that is not free comes
+// again only if its producer has finished with it, and only in a way that the
+// ledger can follow: an ordered key at once, a delayed key after a delay.
 func (c *consumer) anyEnd(key int, mayWait bool) end {
 	e := end{by: endBy(c.roll(int(waysToEnd)))}
 	switch {
@@ -429,7 +433,8 @@ func (c *consumer) mayComeBack(key int, by endBy) bool {
 	return by == byRequeueAfter && !c.has(Panics) // after a panic it would come at once
 }
 
-// prepare enters the adds that ends are, before the queue knows of them.
+// prepare records the adds that are part of the ends, before the queue sees
+// them.
 func (c *consumer) prepare(key int, ends []end) {
 	if c.ledger == nil {
 		return
@@ -443,7 +448,7 @@ func (c *consumer) prepare(key int, ends []end) {
 		e.number = c.ledger.want(key)
 		switch classOf(key) {
 		case ordered:
-			r.landing.Store(0) // nobody knows when it is ready
+			r.landing.Store(0) // the time when it is ready is unknown
 			r.began.Store(now())
 		case delayed:
 			if i == 0 || !ends[0].by.comesBack() {
@@ -474,8 +479,8 @@ func (c *consumer) tryAll(held *claim, ends []end) {
 	<-over
 }
 
-// winnerOf returns the one call that has ended the claim. There is none if a Done too
-// many came before.
+// winnerOf returns the call that has ended the claim. There is none if a
+// surplus Done came before.
 func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
 	for i := range ends {
 		switch {
@@ -487,13 +492,13 @@ func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
 		}
 	}
 	if winner == nil && !c.mayHaveEnded(held.key) {
-		c.violated.report("C60", held.key, "%v of the claim of key %d says that it has ended, and its owner has not ended it", ends[0].by, held.key)
+		c.violated.report("C60", held.key, "%v of the claim of key %d returned that it has ended, and its owner has not ended it", ends[0].by, held.key)
 	}
 	return winner
 }
 
-// checkAnswer checks what a call says that has ended a claim: closed says that a shutdown
-// had begun before it.
+// checkAnswer checks the result of the call that has ended a claim. closed
+// reports whether a shutdown began before it.
 func (c *consumer) checkAnswer(held *claim, e *end, closed bool) {
 	refuses := e.by.comesBack() && e.by != byRelease // once a shutdown has begun
 	switch {
@@ -501,14 +506,14 @@ func (c *consumer) checkAnswer(held *claim, e *end, closed bool) {
 	case e.panicked != calm:
 		c.violated.report("C60", held.key, "in %v of a claim of key %d, %s", e.by, held.key, e.panicked)
 	case e.err == nil && closed && refuses:
-		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d says nothing of it", e.by, held.key)
+		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d returned nil", e.by, held.key)
 	case e.err == nil, e.err == shardq.ErrShutDown && refuses && c.queue.ShuttingDown():
 	default:
-		c.violated.report("C60", held.key, "%v of the claim of key %d says %v", e.by, held.key, e.err)
+		c.violated.report("C60", held.key, "%v of the claim of key %d returned %v", e.by, held.key, e.err)
 	}
 }
 
-// settleEnd enters what came of the call that has ended a claim.
+// settleEnd records the result of the call that has ended a claim.
 func (c *consumer) settleEnd(e *end, at event) {
 	c.dones++
 	c.asked.ended(e, c.plan.countsFailures())
@@ -530,8 +535,8 @@ func (c *consumer) settleEnd(e *end, at event) {
 	}
 }
 
-// ended counts what a call asked for that has ended a claim. If the limiter has to be asked
-// to forget is not known of each.
+// ended counts the call that has ended a claim. For some ends it is unknown
+// whether they call Forget of the limiter.
 func (a *asked) ended(e *end, perhapsForgets bool) {
 	switch {
 	case e.by == byRelease:

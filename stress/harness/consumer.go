@@ -2,13 +2,13 @@ package harness
 
 import "runtime"
 
-// consumer takes what is ready, until shutdown.
+// consumer takes ready keys until the shutdown.
 type consumer struct {
 	*actor
 }
 
-// run is a worker's life. One that dies is replaced by another one, in a goroutine of
-// its own, that goes on with its books.
+// run is the loop of a worker. If the worker dies, another goroutine replaces
+// it, with the same records.
 func (c *consumer) run() {
 	through := false
 	defer func() {
@@ -24,7 +24,7 @@ func (c *consumer) run() {
 	through = true
 }
 
-// next takes a key, or some, if there is any before the shutdown.
+// next takes one key or several, if there are any before the shutdown.
 func (c *consumer) next() bool {
 	switch {
 	case c.has(Batches) && c.chance(3):
@@ -42,7 +42,7 @@ func (c *consumer) next() bool {
 }
 
 func (c *consumer) process(key int) {
-	defer c.finish(key) // also if the work panics, or ends the goroutine
+	defer c.finish(key) // also if the work panics or exits
 	c.work(key)
 }
 
@@ -71,7 +71,7 @@ func (c *consumer) work(key int) {
 	}
 }
 
-// requeue may add the key in hand, or take its adds back.
+// requeue may add the key that the worker holds, or cancel its adds.
 func (c *consumer) requeue(key int) {
 	if c.has(Readd) && c.chance(10) {
 		for range 1 + c.roll(3) {

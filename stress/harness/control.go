@@ -8,8 +8,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Controlled queue is one with what section I of docs/reference/semantics.md promises beyond
-// client-go's method set. A target whose queues are says so: see [Features].
+// A Controlled queue has the methods of section I of
+// docs/reference/semantics.md, beyond the method set of client-go. [Features]
+// says whether the queues of a target are Controlled.
 type Controlled[T comparable] interface {
 	AddBatch([]T)
 	GetBatch(context.Context, []T) (int, error)
@@ -30,8 +31,8 @@ type Controlled[T comparable] interface {
 	DoneClaims([]shardq.Claim[T]) error
 }
 
-// controls is a [Controlled] queue as actors see it: of keys. A plan has what needs it
-// only for targets that have it.
+// controls is a [Controlled] queue of keys, for actors. Only plans for targets
+// that have it use it.
 type controls interface {
 	addBatch(keys []int)
 	getBatch(ctx context.Context, into []int) (n int, err error)
@@ -51,12 +52,12 @@ type controls interface {
 	claimBatch(ctx context.Context, room int) ([]*claim, error)
 	doneClaims(claims []*claim) error
 	newWorkers(o shardq.WorkerOptions[int]) (staff, error)
-	// spoilControlled adds, in one of five ways, an item that is not equal to itself,
-	// and reports whether the answer, if there is one, says so.
+	// spoilControlled adds, in one of five ways, an item that is not equal to
+	// itself. It reports whether the result, if there is one, says so.
 	spoilControlled(way int) bool
 }
 
-// waysToSpoil is how many there are beyond client-go's three.
+// waysToSpoil is the number of ways beyond the three of client-go.
 const waysToSpoil = 5
 
 func (a adapted[T]) encodeAll(keys []int) []T {
@@ -118,7 +119,7 @@ func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped [
 	return dropped, err
 }
 
-// drainLeft is a DrainError in terms of keys.
+// drainLeft is a DrainError about keys.
 type drainLeft struct {
 	error
 	items                      []shardq.ItemInfo[int]
@@ -154,7 +155,7 @@ func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemI
 	return decoded
 }
 
-// infoOf is what is known of an item, of its key.
+// infoOf converts information about an item to its key.
 func infoOf[T comparable](row shardq.ItemInfo[T], decode func(T) int) shardq.ItemInfo[int] {
 	return shardq.ItemInfo[int]{
 		Item: decode(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
@@ -179,7 +180,7 @@ func (a adapted[T]) spoilControlled(way int) bool {
 	return true
 }
 
-// A claimer is a queue with a way of its own to end claims.
+// A claimer is a queue that ends claims in its own way.
 type claimer[T comparable] interface {
 	rightsOf(shardq.Claim[T]) rights
 }
@@ -225,7 +226,7 @@ func (a adapted[T]) doneClaims(claims []*claim) error {
 	return a.control.DoneClaims(own)
 }
 
-// A workerMaker is a queue with a NewWorkers of its own.
+// A workerMaker is a queue with its own NewWorkers.
 type workerMaker[T comparable] interface {
 	NewWorkers(shardq.WorkerOptions[T]) (staff, error)
 }

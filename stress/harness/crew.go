@@ -10,20 +10,20 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Workers by NewWorkers consume in place of loops of Get and Done (C49 to C52): their
-// number changes all the time, they end and others begin, and their handlers fail in every
-// way. What their handlers and hooks see is entered in the ledger, and counted.
+// Workers of NewWorkers, in place of loops of Get and Done (C49 to C52). Their
+// number changes all the time, they end and others begin, and their handlers
+// fail in every way. The ledger records the calls of handlers and hooks.
 //
-// Only free keys fail, and only as long as workers may add with a delay. A key of another
-// class is used once: nobody sees its Done, after which it could be used again.
+// Only free keys fail, and only while workers may add with a delay. A key of
+// another class is used once, because its Done, after which it could be used
+// again, is invisible.
 
-// unfitForWorkers is what a round with workers does without. Panics of the hash
-// function in the round's own calls are counted, and workers have none. With a fake
-// clock nobody sees when the last retry begins to wait. Claims are for loops of the
-// round's own.
+// unfitForWorkers are the ingredients that rounds with workers leave out.
+// Workers do not count the panics of the hash function. With a fake clock, the
+// start of the last backoff is invisible. Claims need the round's own loops.
 const unfitForWorkers = Panics | Steps | Claims
 
-// staff is what [shardq.Workers] can do.
+// staff has the methods of [shardq.Workers].
 type staff interface {
 	Run(ctx context.Context) error
 	Resize(n int)
@@ -35,22 +35,23 @@ type crew struct {
 	*round
 	dice     dice // of the goroutine that changes the crew
 	most     int
-	hands    chan *consumer // the books and dice that handlers borrow
-	books    *actor         // for what cannot be said of any of them
-	underWay atomic.Int64   // handlers
+	hands    chan *consumer // records and random sources that handlers borrow
+	books    *actor         // for calls that belong to no handler
+	underWay atomic.Int64   // the number of running handlers
 	shift    atomic.Pointer[shift]
-	// attempts is the bound of attempts, or 0.
+	// attempts is MaxAttempts, or 0.
 	attempts int
 	inBatch  int // the size of batches, or 0
-	// owed says of each key whether it is to come again, or to be told of.
+	// owed reports for each key whether it must come again, or be passed to a
+	// hook.
 	owed []atomic.Bool
 
-	succeeded, failed, permanent, requeued atomic.Uint64 // by what handlers returned
-	told, exhausted                        atomic.Uint64 // by what OnError was told
-	givenUp, tooLate, neverRequeued        atomic.Uint64 // by what OnGiveUp was told
+	succeeded, failed, permanent, requeued atomic.Uint64 // by the results of handlers
+	reported, exhausted                    atomic.Uint64 // by the calls of OnError
+	givenUp, tooLate, neverRequeued        atomic.Uint64 // by the calls of OnGiveUp
 }
 
-// A shift is from the beginning of a Run to its end.
+// A shift is one Run.
 type shift struct {
 	staff
 	end context.CancelFunc
@@ -73,7 +74,7 @@ func (r *round) newCrew() *crew {
 	return c
 }
 
-// work goes on, shift by shift, until the queue is shut down.
+// work runs one shift after the other until the queue is shut down.
 func (c *crew) work() {
 	for c.workShift() {
 	}
@@ -81,7 +82,7 @@ func (c *crew) work() {
 	c.settleBooks()
 }
 
-// workShift is a shift. It reports whether there is to be another one.
+// workShift runs a shift. It reports whether another one should follow.
 func (c *crew) workShift() bool {
 	workers, err := c.queue.newWorkers(c.options())
 	if err != nil {
@@ -95,11 +96,11 @@ func (c *crew) workShift() bool {
 	case err != nil:
 		c.violated.report("C49", -1, "Run without a drain returns %v", err)
 	case c.underWay.Load() != 0:
-		c.violated.report("C49", -1, "Run has returned, and handlers go on")
+		c.violated.report("C49", -1, "Run has returned while handlers run")
 	case workers.Len() != 0:
 		c.violated.report("C49", -1, "Run has returned, and there are %d workers", workers.Len())
 	case ctx.Err() == nil && !c.queue.ShuttingDown():
-		c.violated.report("C49", -1, "Run has returned, and neither its context nor the queue had come to an end")
+		c.violated.report("C49", -1, "Run has returned, and neither its context nor the queue had ended")
 	}
 	return ctx.Err() != nil || !c.queue.ShuttingDown()
 }
@@ -129,7 +130,7 @@ func (c *crew) change(until <-chan struct{}) {
 	}
 }
 
-// An answer is what a handler does with a key.
+// An answer is the result of a handler for a key.
 type answer int
 
 const (
@@ -160,8 +161,8 @@ func (c *crew) handle(_ context.Context, key int) error {
 	return hand.errorOf(does)
 }
 
-// handleBatch is the handler of batches. It does not die, which would be the failure of
-// all, for some of the keys may not fail.
+// handleBatch is the handler of batches. It does not die, because then all keys
+// would fail, and some may not fail.
 func (c *crew) handleBatch(_ context.Context, keys []int) []error {
 	hand := c.begin()
 	defer c.end(hand)
@@ -193,14 +194,14 @@ func (c *crew) end(hand *consumer) {
 	c.underWay.Add(-1)
 }
 
-// came enters that a key has come.
+// came records that a key has come.
 func (c *crew) came(hand *consumer, key int) {
 	hand.sign()
 	c.owed[key].Store(false)
 	hand.took(event{operation: opGet, end: now()}, key)
 }
 
-// goes enters what the handler does with a key, before the workers know it.
+// goes records the result of a handler before the workers see it.
 func (c *crew) goes(hand *consumer, key int, does answer) {
 	hand.endInLedger(key)
 	hand.dones++
@@ -251,9 +252,9 @@ func (c *consumer) errorOf(does answer) error {
 
 // onError is the hook.
 func (c *crew) onError(f shardq.Failure[int]) {
-	c.told.Add(1)
+	c.reported.Add(1)
 	if f.Attempt < 1 || f.Err == nil {
-		c.violated.report("C50", f.Item, "OnError was told of %+v", f)
+		c.violated.report("C50", f.Item, "OnError was called with %+v", f)
 	}
 	if panicked, is := errors.AsType[*shardq.PanicError](f.Err); is && panicked.Value != workerLost {
 		c.violated.report("C50", f.Item, "a handler panicked: %v", panicked)
@@ -271,7 +272,7 @@ func (c *crew) onGiveUp(f shardq.Failure[int]) {
 	failed := panicked || errors.Is(f.Err, errFails) || errors.Is(f.Err, shardq.ErrGoexit)
 	switch {
 	case late && !c.queue.ShuttingDown():
-		c.violated.report("C50", f.Item, "key %d is given up on account of a shutdown, and there is none: %v", f.Item, f.Err)
+		c.violated.report("C50", f.Item, "key %d is discarded because of a shutdown, and there is none: %v", f.Item, f.Err)
 	case late && failed:
 		c.tooLate.Add(1)
 	case late:
@@ -281,9 +282,9 @@ func (c *crew) onGiveUp(f shardq.Failure[int]) {
 	}
 }
 
-// settleBooks enters the calls that workers have made of the limiter, and with a delay.
-// When something is given up on account of a shutdown, that may have been found out before
-// or after a call.
+// settleBooks adds the calls of workers to the limiter and with a delay to the
+// records. When an item is discarded because of a shutdown, the worker may
+// notice before or after such a call.
 func (c *crew) settleBooks() {
 	a := &c.books.asked
 	a.limited = c.failed.Load() - c.permanent.Load() - c.exhausted.Load() - c.tooLate.Load()
@@ -293,24 +294,24 @@ func (c *crew) settleBooks() {
 	a.deferred = c.failed.Load() + c.requeued.Load()
 }
 
-// checkCrew is called when all have left.
+// checkCrew is called after all actors have left.
 func (r *round) checkCrew() {
 	c := r.crew
 	if c == nil {
 		return
 	}
-	if told, failed := c.told.Load(), c.failed.Load(); told != failed {
-		r.violated.report("C50", -1, "handlers failed %d times, and OnError was told of %d", failed, told)
+	if reported, failed := c.reported.Load(), c.failed.Load(); reported != failed {
+		r.violated.report("C50", -1, "handlers failed %d times, and OnError was called %d times", failed, reported)
 	}
 	if n, want := c.givenUp.Load(), c.permanent.Load()+c.exhausted.Load(); n != want {
-		r.violated.report("C50", -1, "OnGiveUp was told of %d keys, and %d were to be given up", n, want)
+		r.violated.report("C50", -1, "OnGiveUp was called for %d keys, and %d had to be discarded", n, want)
 	}
 	if r.plan.dropsDelays() || r.plan.Mix.Has(Cancels) {
-		return // what was to come again may have been taken back, or dropped
+		return // an item that should come again may have been canceled or dropped
 	}
 	for key := range c.owed {
 		if c.owed[key].Load() {
-			r.violated.report("C50", key, "key %d was to come again after a failure or a RequeueAfter, and did not", key)
+			r.violated.report("C50", key, "key %d did not come again after a failure or a RequeueAfter", key)
 		}
 	}
 }

@@ -2,11 +2,12 @@ package harness
 
 import "math/bits"
 
-// dice is an actor's chance: SplitMix64 (G. Steele et al., OOPSLA 2014), as a source
-// for math/rand/v2, and for what is asked several times in each operation.
+// dice is the random source of an actor: SplitMix64 (G. Steele et al., OOPSLA
+// 2014). It is a source for math/rand/v2, and answers questions that are asked
+// several times in each operation.
 //
-// What actors do for themselves alone is marked norace: that is not what the race
-// detector is to look at, and took more of its time than the queue.
+// Methods that only an actor itself uses are marked norace. The race detector
+// need not check them, and spent more time on them than on the queue.
 type dice struct{ state uint64 }
 
 // Uint64 returns the next number of the sequence.
@@ -28,7 +29,7 @@ func (d *dice) roll(n int) int {
 	return int(high)
 }
 
-// chance reports true once in n times.
+// chance returns true once in n times, on average.
 //
 //go:norace
 func (d *dice) chance(n int) bool { return d.roll(n) == 0 }

@@ -9,17 +9,18 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Drain, as a way to end a round (C42): what waits is dealt with by the round's policy,
-// and what is dropped is returned, once.
+// Drain as the ending of a round (C42). The round's policy decides about
+// delayed items, and drains return each dropped item once.
 
-// returned keeps what drains have returned.
+// returned keeps the items that drains have returned.
 type returned struct {
 	sync.Mutex
 	keys map[int]bool
 }
 
-// drainByContext ends the queue by several drains, at some moment while producers are at
-// work. Those that give up are followed by a ShutDown, or by a drain that does not.
+// drainByContext ends the queue by several drains while producers are at work.
+// After a drain that gives up, there is a ShutDown, or a drain that does not
+// give up.
 func (r *round) drainByContext(a *actor) {
 	r.awaitSomeMoment(a)
 	all := &returned{keys: map[int]bool{}}
@@ -37,22 +38,22 @@ func (r *round) drainByContext(a *actor) {
 	callers.Wait()
 }
 
-// drainToTheEnd is a Drain that nothing cuts short.
+// drainToTheEnd calls Drain with a context that does not end.
 func (r *round) drainToTheEnd(all *returned) {
 	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
 	r.enterDropped(dropped, err, all)
 	if err != nil {
-		r.violated.report("C42", -1, "Drain says %v, and neither its context ended nor did anybody call ShutDown", err)
+		r.violated.report("C42", -1, "Drain returned %v, and neither its context ended nor was ShutDown called", err)
 		return
 	}
 	r.checkDrained("C42", "Drain")
 	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C42", -1, "Drain returned with %d items waiting", s.Waiting)
+		r.violated.report("C42", -1, "Drain returned with %d items delayed", s.Waiting)
 	}
 }
 
-// giveUp lets drains give up, at once or soon; in half of the rounds while workers keep
-// keys, so that they have to.
+// giveUp lets drains give up, at once or soon. In half of the rounds, workers
+// keep keys meanwhile, so that the drains have to give up.
 func (r *round) giveUp(a *actor, all *returned) {
 	held, gated := 0, a.chance(2)
 	if gated {
@@ -71,7 +72,8 @@ func (r *round) giveUp(a *actor, all *returned) {
 	r.queue.ShutDown()
 }
 
-// surely returns how many keys are in processing for sure when so many workers have one.
+// surely returns the least number of keys in processing when held workers have
+// one.
 func (r *round) surely(held int) int {
 	if r.mayEndTurns() {
 		return 0
@@ -79,10 +81,11 @@ func (r *round) surely(held int) int {
 	return held
 }
 
-// mayEndTurns reports whether a Done too many may end a worker's turn at a key.
+// mayEndTurns reports whether a surplus Done may end the turn of a worker.
 func (r *round) mayEndTurns() bool { return r.ledger != nil && r.plan.Mix.Has(Misuse) }
 
-// closeGate closes the gate, and returns how many workers are held by it: one at least.
+// closeGate closes the gate, and returns the number of workers at it, at least
+// one.
 func (r *round) closeGate(a *actor) (held int) {
 	r.gate.close()
 	for r.gate.held.Load() == 0 && !r.violated.stopped.Load() {
@@ -92,8 +95,8 @@ func (r *round) closeGate(a *actor) (held int) {
 	return int(r.gate.held.Load())
 }
 
-// drainFor is a Drain whose context ends after a while. So many keys are not going to be
-// Done meanwhile.
+// drainFor calls Drain with a context that ends after a while. Meanwhile, held
+// keys are not Done.
 func (r *round) drainFor(limit time.Duration, held int, all *returned) {
 	ctx, cancel := context.WithTimeout(r.context, limit)
 	defer cancel()
@@ -101,17 +104,17 @@ func (r *round) drainFor(limit time.Duration, held int, all *returned) {
 	r.enterDropped(dropped, err, all)
 	switch {
 	case err == nil && held > 0:
-		r.violated.report("C42", -1, "Drain says that all is done, and %d workers have keys", held)
+		r.violated.report("C42", -1, "Drain returned nil, and %d workers have keys", held)
 	case err == nil:
 		r.checkDrained("C42", "Drain")
 	case ctx.Err() == nil:
-		r.violated.report("C42", -1, "Drain says %v, and its context has not ended", err)
+		r.violated.report("C42", -1, "Drain returned %v, and its context has not ended", err)
 	default:
 		r.checkLeft(err, ctx.Err(), held)
 	}
 }
 
-// shutDownADrain begins a drain that cannot come to its end while so many keys are in
+// shutDownADrain begins a drain that cannot end because held keys are in
 // processing, and ends it by a ShutDown.
 func (r *round) shutDownADrain(held int, all *returned) {
 	over := make(chan struct{})
@@ -123,7 +126,7 @@ func (r *round) shutDownADrain(held int, all *returned) {
 		case err != nil:
 			r.checkLeft(err, shardq.ErrShutDown, held)
 		case held > 0:
-			r.violated.report("C42", -1, "Drain says that all is done, and a worker has a key")
+			r.violated.report("C42", -1, "Drain returned nil, and a worker has a key")
 		}
 	}()
 	if !r.releases(over) {
@@ -133,50 +136,49 @@ func (r *round) shutDownADrain(held int, all *returned) {
 	<-over
 }
 
-// checkLeft checks what a Drain says is left when it gives up.
+// checkLeft checks the error of a Drain that gives up.
 func (r *round) checkLeft(err, cause error, held int) {
 	var left *drainLeft
 	if !errors.As(err, &left) || !errors.Is(err, cause) || left.Error() == "" {
-		r.violated.report("C42", -1, "Drain gives up with %v, which is no DrainError with the cause %v", err, cause)
+		r.violated.report("C42", -1, "Drain returned %v, want a DrainError with the cause %v", err, cause)
 		return
 	}
 	sum := left.processing + left.ready + left.waiting
 	switch {
 	case left.processing < held:
-		r.violated.report("C42", -1, "Drain says that %d items are in processing, and %d workers have one: %v", left.processing, held, err)
+		r.violated.report("C42", -1, "Drain reported %d items in processing, and %d workers have one: %v", left.processing, held, err)
 	case left.ready < 0 || left.waiting < 0 || sum > r.plan.Keys:
-		r.violated.report("C42", -1, "Drain says what cannot be of %d keys: %v", r.plan.Keys, err)
+		r.violated.report("C42", -1, "Drain reported an impossible count for %d keys: %v", r.plan.Keys, err)
 	case len(left.items) != sum:
-		r.violated.report("C42", -1, "Drain has %d items as left: %v", len(left.items), err)
+		r.violated.report("C42", -1, "Drain reported %d items as left: %v", len(left.items), err)
 	}
 	r.checkNamed(left.items)
 }
 
-// checkNamed: the items come by their states.
+// checkNamed checks that the items are sorted by state.
 func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
 	rank := map[shardq.ItemState]int{shardq.Processing: 1, shardq.Ready: 2, shardq.Waiting: 3}
 	last := 0
 	for _, row := range rows {
 		if n := rank[row.State]; n < max(last, 1) || row.Item < 0 || row.Item >= r.plan.Keys {
-			r.violated.report("C42", -1, "among what is left, in the wrong place: %+v", row)
+			r.violated.report("C42", -1, "among the items left, in the wrong place: %+v", row)
 		} else {
 			last = n
 		}
 	}
 }
 
-// enterDropped accounts for keys that a Drain dropped: there need be no run after their
-// adds.
+// enterDropped records the keys that a Drain dropped: their adds need no run.
 func (r *round) enterDropped(keys []int, err error, all *returned) {
 	all.Lock()
 	defer all.Unlock()
 	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting && !errors.Is(err, shardq.ErrShutDown) {
-		r.violated.report("C42", -1, "Drain returns %d items, where none is to be dropped", len(keys))
+		r.violated.report("C42", -1, "Drain returned %d items, and none may be dropped", len(keys))
 	}
 	for _, key := range keys {
 		switch {
 		case key < 0 || key >= r.plan.Keys:
-			r.violated.report("C42", -1, "Drain returns an item that nobody adds")
+			r.violated.report("C42", -1, "Drain returns an item that no actor adds")
 			return
 		case all.keys[key]:
 			r.violated.report("C42", key, "key %d was returned twice by drains", key)
@@ -191,7 +193,7 @@ func (r *round) enterDropped(keys []int, err error, all *returned) {
 func (l *ledger) returned(key int) {
 	r := &l.keys[key]
 	if n := r.wanted.Load(); n == 0 || classOf(key) == ordered {
-		l.violated.report("C42", key, "key %d was returned by a drain, and nobody had added it with a delay", key)
+		l.violated.report("C42", key, "key %d was returned by a drain, and no actor had added it with a delay", key)
 	} else {
 		raise(&r.excused, n)
 	}

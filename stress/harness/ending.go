@@ -8,8 +8,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// end brings the round to its end. Afterwards the queue is shut down, and all
-// producers and consumers have left.
+// end ends the round. Afterwards the queue is shut down, and all producers and
+// consumers have left.
 func (r *round) end() {
 	last := r.newActor()
 	switch r.plan.Ending {
@@ -45,15 +45,16 @@ func (r *round) end() {
 	r.consumers.Wait()
 }
 
-// dropsWaiting reports whether the plan's ending drops items that wait.
+// dropsWaiting reports whether the plan's ending drops delayed items.
 func (p Plan) dropsWaiting() bool {
 	return p.Ending == Storm || p.Ending == DrainContext && p.GivesUp && p.Waiting == shardq.AwaitWaiting
 }
 
-// dropsDelays reports whether adds with a delay may be dropped, or waiting items returned.
+// dropsDelays reports whether delayed adds may be dropped, or delayed items
+// returned.
 func (p Plan) dropsDelays() bool { return p.Ending == Storm || p.Ending == DrainContext }
 
-// lastWave gives a drain something to wait for.
+// lastWave adds items for a drain to wait for.
 func (r *round) lastWave(a *actor) {
 	p := &producer{actor: a, last: true}
 	for range min(2000, r.plan.Adds) {
@@ -67,7 +68,8 @@ func (r *round) lastWave(a *actor) {
 	}
 }
 
-// drain lets several callers wait for the drain, each of whom sees that it is over.
+// drain calls ShutDownWithDrain in several goroutines, each of which checks
+// that the drain is over.
 func (r *round) drain(callers int) {
 	over := make(chan struct{})
 	var watcher, all sync.WaitGroup
@@ -85,9 +87,9 @@ func (r *round) drain(callers int) {
 	watcher.Wait()
 }
 
-// releaseIfViolated ends the drains under way once something was violated: workers that have left,
-// where they should not have, would be waited for in vain. One ShutDown may come before a drain
-// has begun; the next ones do not.
+// releaseIfViolated ends drains in progress after a violation. Otherwise they
+// might wait forever for workers that have wrongly left. A ShutDown before a
+// drain begins does not end it, but a later one does.
 func (r *round) releaseIfViolated(over <-chan struct{}) {
 	for !closed(over) {
 		if r.violated.stopped.Load() {
@@ -97,7 +99,7 @@ func (r *round) releaseIfViolated(over <-chan struct{}) {
 	}
 }
 
-// checkDrained is called when a drain returned that nothing cut short.
+// checkDrained is called when a complete drain returned.
 func (r *round) checkDrained(clause, by string) {
 	over := now()
 	if n := r.queue.Len(); n > 0 {
@@ -113,7 +115,7 @@ func (r *round) checkDrained(clause, by string) {
 	}
 }
 
-// drainAndShutDown lets a ShutDown meet two drains.
+// drainAndShutDown runs a ShutDown together with two drains.
 func (r *round) drainAndShutDown() {
 	var all sync.WaitGroup
 	for range 2 {
@@ -126,7 +128,7 @@ func (r *round) drainAndShutDown() {
 	all.Wait()
 }
 
-// storm shuts down from many sides, at some moment while producers are at work.
+// storm shuts down from many goroutines while producers are at work.
 func (r *round) storm(a *actor) {
 	r.awaitSomeMoment(a)
 	var all sync.WaitGroup
@@ -145,7 +147,8 @@ func (r *round) storm(a *actor) {
 	all.Wait()
 }
 
-// awaitSomeMoment waits until producers have been at work for a while, or have ended.
+// awaitSomeMoment waits until producers have been at work for a while, or have
+// ended.
 func (r *round) awaitSomeMoment(a *actor) {
 	produced := make(chan struct{})
 	go func() { r.producers.Wait(); close(produced) }()
@@ -155,7 +158,7 @@ func (r *round) awaitSomeMoment(a *actor) {
 	}
 }
 
-// awaitRest waits until nothing is ready, waiting or processing.
+// awaitRest waits until no item is ready, delayed or processing.
 func (r *round) awaitRest() {
 	r.delays.end()
 	r.awaitDelays()
@@ -163,7 +166,7 @@ func (r *round) awaitRest() {
 		breathe()
 	}
 	if _, ok := r.queue.stats(); !ok {
-		time.Sleep(2 * longestDelay) // what waits cannot be seen
+		time.Sleep(2 * longestDelay) // delayed items are invisible
 		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
 			breathe()
 		}
@@ -171,9 +174,9 @@ func (r *round) awaitRest() {
 	r.checkGroupsGone("at rest")
 }
 
-// awaitDelays waits for a fake clock to pass the deadlines of all delays, which nobody
-// adds to any more. Then nothing waits: it is the end of a step that ends delays, and no
-// goroutine has to run for it (C19, C27).
+// awaitDelays waits until a fake clock has passed all deadlines, when no more
+// delays are added. Then no item is delayed: the end of a step expires delays,
+// and no goroutine has to run (C19, C27).
 func (r *round) awaitDelays() {
 	if r.fake == nil {
 		return
@@ -182,7 +185,7 @@ func (r *round) awaitDelays() {
 		breathe()
 	}
 	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C19", -1, "%d items wait still when the clock has passed all deadlines by a tick", s.Waiting)
+		r.violated.report("C19", -1, "%d items are still delayed when the clock has passed all deadlines by a tick", s.Waiting)
 	}
 }
 

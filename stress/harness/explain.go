@@ -7,19 +7,20 @@ import (
 	"slices"
 )
 
-// A violation that names a key is explained by that key's history, cut down to what
-// is wrong by itself: each clause has a rule that says which few calls cannot all have
-// been answered by a right queue, and the rule is looked for in what was recorded.
-// (What porcupine finds is cut down by trying: see minimise.)
+// A violation that names a key is explained by that key's history, reduced to
+// the part that is wrong by itself. Each clause has a rule that says which few
+// calls cannot all be right, and the recorded calls are searched for them. (A
+// violation that porcupine finds is reduced by trying: see minimise.)
 
-// beforeIt is how many calls are shown that came before those that matter, for what
-// led to them, and mostShown how many where no rule is found to be broken.
+// beforeIt is the number of calls that are shown before the relevant ones.
+// mostShown is the number of calls that are shown if no rule is broken.
 const (
 	beforeIt  = 6
 	mostShown = 40
 )
 
-// explain gives a violation the history of its key, when all actors have left.
+// explain adds the history of its key to a violation, after all actors have
+// left.
 func (r *round) explain(v *Violation) {
 	if v.Key < 0 || v.History != "" {
 		return
@@ -27,7 +28,7 @@ func (r *round) explain(v *Violation) {
 	b := newBooks(r, v.Key)
 	wrong := b.wrong(v)
 	if wrong == nil {
-		v.History = fmt.Sprintf("what was done to key %d last:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
+		v.History = fmt.Sprintf("the last operations on key %d:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
 		return
 	}
 	v.History = "this part of the history is enough:\n" + list(wrong)
@@ -36,11 +37,11 @@ func (r *round) explain(v *Violation) {
 	}
 }
 
-// books are the events that an explanation is made from.
+// books are the events for an explanation.
 type books struct {
 	round  *round
-	from   int64   // the stamp from which on they are complete
-	events []event // of the keys that matter, in order
+	from   int64   // the events are complete from this stamp on
+	events []event // of the relevant keys, in order
 }
 
 func newBooks(r *round, key int) books {
@@ -62,7 +63,7 @@ func (b books) of(key int) []event {
 	return slices.DeleteFunc(slices.Clone(b.events), func(e event) bool { return int(e.key) != key })
 }
 
-// before returns a few events of the keys that wrong is about, from before its calls.
+// before returns a few events of the keys in wrong, before the calls in wrong.
 func (b books) before(wrong []event) []event {
 	earlier := slices.DeleteFunc(slices.Clone(b.events), func(e event) bool {
 		sameKey := slices.ContainsFunc(wrong, func(w event) bool { return w.key == e.key })
@@ -71,8 +72,8 @@ func (b books) before(wrong []event) []event {
 	return last(earlier, beforeIt)
 }
 
-// wrong returns the calls that break the violation's rule, or nil if they are not
-// among what is kept.
+// wrong returns the calls that break the violation's rule, or nil if they are
+// not among the recorded ones.
 func (b books) wrong(v *Violation) []event {
 	events := b.of(v.Key)
 	switch v.Clause {
@@ -94,11 +95,11 @@ func (b books) wrong(v *Violation) []event {
 	return nil
 }
 
-// handedOutTwice finds a Get that yielded a key after a Get of another worker did, and
-// before that worker's Done.
+// handedOutTwice finds a Get that returned a key between a Get of another
+// worker and its Done.
 func handedOutTwice(events []event, from int64) []event {
 	gets := only(events, opGet)
-	var get, done event // the turn that lasts longest
+	var get, done event // the longest turn
 	for _, next := range gets {
 		if next.end < done.call {
 			return inOrder([]event{get, next, done})
@@ -110,7 +111,7 @@ func handedOutTwice(events []event, from int64) []event {
 	return nil
 }
 
-// ownDone returns the Done by which the goroutine that made a Get ended its turn.
+// ownDone returns the Done by which the goroutine of a Get ended its turn.
 func ownDone(events []event, get event) (event, bool) {
 	for _, e := range events {
 		if e.operation == opDone && e.actor == get.actor && e.call >= get.end {
@@ -120,8 +121,8 @@ func ownDone(events []event, get event) (event, bool) {
 	return event{}, false
 }
 
-// notServed finds an add that was surely not dropped, and after whose beginning no Get
-// of the key returned, with the last Get before it.
+// notServed finds an add that was surely not dropped, and after which no Get
+// returned the key, with the last Get before it.
 func (b books) notServed(events []event, v *Violation) []event {
 	var get, add event
 	served := int64(math.MinInt64) // the latest end of a Get
@@ -148,8 +149,8 @@ func (b books) notServed(events []event, v *Violation) []event {
 	}
 }
 
-// overtaken finds two keys of one shard, of which one was ready before the Add of the
-// other began, and whose Gets came the other way round.
+// overtaken finds two keys of one shard. One was ready before the Add of the
+// other began, but the other's Get came first.
 func (b books) overtaken(events []event) []event {
 	for _, get := range slices.Backward(only(events, opGet)) {
 		add, ok := latest(events, opAdd, get.end)
@@ -168,8 +169,7 @@ func (b books) overtaken(events []event) []event {
 	return nil
 }
 
-// heldByAWorker finds a Get whose Done came, if it did, after the moment at which the
-// drain was over.
+// heldByAWorker finds a Get without a Done before the drain was over.
 func heldByAWorker(events []event, v *Violation) []event {
 	for _, get := range slices.Backward(only(events, opGet)) {
 		done, ok := ownDone(events, get)
@@ -203,8 +203,8 @@ func early(events []event) (wrong []event) {
 	return wrong
 }
 
-// sinceTheRunBefore returns the last run before the violation was found, with all adds
-// since the run before it.
+// sinceTheRunBefore returns the last run before the violation was found, with
+// all adds since the previous run.
 func sinceTheRunBefore(events []event, v *Violation) (wrong []event) {
 	for _, e := range slices.Backward(events) {
 		switch {
@@ -218,8 +218,8 @@ func sinceTheRunBefore(events []event, v *Violation) (wrong []event) {
 	return inOrder(wrong)
 }
 
-// canceledBefore returns the last run, with the last Cancel that had returned when its Get
-// was called.
+// canceledBefore returns the last run, with the last Cancel that had returned
+// when its Get was called.
 func canceledBefore(events []event, v *Violation) []event {
 	for _, get := range slices.Backward(only(events, opGet)) {
 		if get.end > v.at {
@@ -243,7 +243,7 @@ func only(events []event, o operation) (some []event) {
 	return some
 }
 
-// latest returns the last event of a kind from before a moment.
+// latest returns the last event of a kind before a moment.
 func latest(events []event, o operation, before int64) (event, bool) {
 	for _, e := range slices.Backward(events) {
 		if e.operation == o && e.moment() < before {
@@ -253,8 +253,8 @@ func latest(events []event, o operation, before int64) (event, bool) {
 	return event{}, false
 }
 
-// moment is what events are put in order by here: of a Get, which may have been asleep
-// since long ago, the end.
+// moment is the stamp by which events are ordered here. For a Get, which may
+// have blocked for long, it is the end.
 func (e event) moment() int64 {
 	if e.operation == opGet {
 		return e.end

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// gate stops workers while they have a key in hand: what a drain waits for then is not
-// going to happen, and only a ShutDown can end it (C12).
+// gate stops workers while they hold a key. A drain then cannot end by itself,
+// and only a ShutDown can end it (C12).
 type gate struct {
 	closed atomic.Pointer[chan struct{}] // nil while the gate is open
-	held   atomic.Int32                  // workers who wait at it
+	held   atomic.Int32                  // the workers that wait at the gate
 }
 
 func (g *gate) close() {
@@ -29,16 +29,16 @@ func (g *gate) pass() {
 	}
 }
 
-// grace is how long something may take that nothing stands in the way of.
+// grace is the time within which an unobstructed operation must end.
 var grace = 3 * time.Second
 
-// shutDownBesideAWorker begins a drain while a worker keeps a key, and ends it by a
-// ShutDown, which is not the first call that shuts down, and in half of the rounds not
-// the first ShutDown either.
+// shutDownBesideAWorker begins a drain while a worker keeps a key, and ends it
+// by a ShutDown. The ShutDown is not the first call that shuts down, and in
+// half of the rounds not the first ShutDown.
 func (r *round) shutDownBesideAWorker(a *actor) {
 	r.gate.close()
 	for r.gate.held.Load() == 0 && !r.violated.stopped.Load() {
-		r.lastWave(a) // not only once: the keys that it chooses may be ones that it may not add
+		r.lastWave(a) // repeatedly: it may choose keys that it may not add
 		breathe()
 	}
 	first := a.chance(2)
@@ -59,7 +59,7 @@ func (r *round) shutDownBesideAWorker(a *actor) {
 	<-over
 }
 
-// drains lets callers wait for a drain, and returns a channel that is closed when all
+// drains starts several drains, and returns a channel that is closed when all
 // of them have returned.
 func (r *round) drains(callers int) <-chan struct{} {
 	var all sync.WaitGroup
@@ -71,8 +71,9 @@ func (r *round) drains(callers int) <-chan struct{} {
 	return over
 }
 
-// releases shuts down until all drains are over, and reports false if they never are.
-// One ShutDown may come before a drain has begun; the next ones do not.
+// releases calls ShutDown until all drains are over, and reports false if they
+// never are. A ShutDown before a drain begins does not end it, but a later one
+// does.
 func (r *round) releases(over <-chan struct{}) bool {
 	for deadline := time.Now().Add(grace); time.Now().Before(deadline); breathe() {
 		r.queue.ShutDown()

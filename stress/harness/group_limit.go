@@ -2,10 +2,10 @@ package harness
 
 import "sync/atomic"
 
-// The limit of groups, seen from outside (C48): from the return of a Get to the call of the
-// Done, at most GroupLimit keys of a group are in the hands of workers.
+// The limit of groups (C48): between the return of a Get and the call of the
+// Done, workers hold at most GroupLimit keys of a group.
 
-// inHand counts them.
+// inHand counts the keys of each group that are in flight.
 type inHand struct {
 	limit int32
 	of    [mostGroups]atomic.Int32

@@ -2,10 +2,11 @@ package harness
 
 import "github.com/shardq/shardq"
 
-// Groups, looked at beside everything else (C47, C48): a group is in one shard, listed once,
-// and what is said of it fits together and what workers have in hand.
+// Groups, read during other operations (C47, C48): a group is in one shard and
+// listed once, and its numbers agree with each other and with the keys in
+// flight.
 
-// inspectGroups looks at the groups until the round has ended.
+// inspectGroups reads the groups until the round has ended.
 func (a *actor) inspectGroups(until <-chan struct{}) {
 	for !closed(until) {
 		a.operations++
@@ -19,9 +20,10 @@ func (a *actor) inspectGroups(until <-chan struct{}) {
 	}
 }
 
-// keepForALook is called by a worker with a key in hand, and waits until somebody has looked at the
-// groups from the beginning to the end, or for not much longer than that takes: with one processor, it would hardly
-// ever happen that a worker has a key all the time.
+// keepForALook is called by a worker that holds a key. It waits until Groups
+// was read from the beginning to the end, or for not much longer than that
+// takes. With one processor, a worker would otherwise hardly ever hold a key
+// throughout.
 func (c *consumer) keepForALook() {
 	begun := c.groupLooks.Load()
 	for range 20 {
@@ -42,7 +44,7 @@ func (a *actor) lookAtGroups(before reading) {
 		group, known := groupNumber(row.Group)
 		switch {
 		case !known:
-			a.violated.report("C47", -1, "there is a group that no key is of: %+v", row)
+			a.violated.report("C47", -1, "there is a group without keys: %+v", row)
 			return
 		case shown[row.Group]:
 			a.violated.report("C47", -1, "a group was shown twice: %+v", row)
@@ -55,7 +57,7 @@ func (a *actor) lookAtGroups(before reading) {
 	a.checkGroupsComplete(processing, before)
 }
 
-// checkGroupInfo: what is said of a group was so at one moment.
+// checkGroupInfo checks that the numbers of a group were true at one moment.
 func (r *round) checkGroupInfo(group int, row shardq.GroupInfo) {
 	limit := r.plan.GroupLimit
 	full := limit > 0 && row.Processing >= limit
@@ -63,16 +65,17 @@ func (r *round) checkGroupInfo(group int, row shardq.GroupInfo) {
 	case limit > 0 && row.Processing > limit:
 		r.violated.report("C48", -1, "a group has more in processing than the limit of %d: %+v", limit, row)
 	case row.HeldBack != (full && row.Ready > 0):
-		r.violated.report("C48", -1, "with a limit of %d, a group is held back or not, but not so: %+v", limit, row)
+		r.violated.report("C48", -1, "with a limit of %d, a group is wrongly throttled or not: %+v", limit, row)
 	case row.Ready < 0 || row.Processing < 0 || row.Held < 1 ||
 		row.Ready+row.Processing > row.Held || row.Held > r.groupSizes[group]:
-		r.violated.report("C47", -1, "of %d keys of a group, this cannot be: %+v", r.groupSizes[group], row)
+		r.violated.report("C47", -1, "with %d keys in a group, this is impossible: %+v", r.groupSizes[group], row)
 	case row.Weight != r.plan.weightOf(group):
-		r.violated.report("C47", -1, "a group weighs %d, and is said to weigh something else: %+v", r.plan.weightOf(group), row)
+		r.violated.report("C47", -1, "a group has weight %d, and another weight is shown: %+v", r.plan.weightOf(group), row)
 	}
 }
 
-// checkGroupsComplete: what workers had all the time was shown as in processing.
+// checkGroupsComplete checks that all keys that workers had throughout were
+// shown as in processing.
 func (a *actor) checkGroupsComplete(processing [mostGroups]int, before reading) {
 	var least [mostGroups]int
 	for key := range before {
@@ -82,7 +85,7 @@ func (a *actor) checkGroupsComplete(processing [mostGroups]int, before reading) 
 	}
 	for group, n := range least {
 		if processing[group] < n {
-			a.violated.report("C47", -1, "workers had %d keys of group %s all the time, and Groups shows %d in processing",
+			a.violated.report("C47", -1, "workers had %d keys of group %s throughout, and Groups shows %d in processing",
 				n, groupNames[group], processing[group])
 		}
 	}

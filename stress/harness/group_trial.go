@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A groupTrial is a queue with the groups of the round, which one goroutine has for itself:
-// so it is known exactly what Gets have to answer, also after a shutdown.
+// A groupTrial is a separate queue with the groups of the round, which one
+// goroutine uses. The results of Gets are exactly known, also after a shutdown.
 type groupTrial struct {
 	dice
 	plan     Plan
@@ -22,7 +22,7 @@ func (r *round) tryGroups(target Target) {
 		return
 	}
 	p := r.plan
-	p.Keys = 1 << 20 // so that no key has a group for itself
+	p.Keys = 1 << 20 // so that no key has its own group
 	wanted := request{shards: p.Shards, items: p.Items, lowerEvery: p.lowerLevelEvery(), keep: func(any) {}}
 	p.askForGroups(&wanted, nil)
 	t := groupTrial{dice{p.Seed ^ 0xd1b54a32d192ed03}, p, target.open(wanted), r.violated}
@@ -44,20 +44,21 @@ func (t groupTrial) take() (key int, ok bool) {
 	key, ok, err := t.queue.getContext(ctx)
 	switch {
 	case err != nil:
-		t.violated.report("C48", -1, "what may be handed out was not after %v", grace)
+		t.violated.report("C48", -1, "an item that may be handed out was not, after %v", grace)
 	case !ok:
-		t.violated.report("C48", -1, "Get says shutdown, and something is ready")
+		t.violated.report("C48", -1, "Get reported a shutdown, and an item is ready")
 	}
 	return key, ok && err == nil
 }
 
-// flood: a group has very much, and another one's items come within the bound.
+// flood adds very many items of one group, and checks that the items of another
+// come within the bound.
 func (t groupTrial) flood() {
 	flooding := t.roll(mostGroups)
 	for n := range 100 + t.roll(300) {
 		t.queue.Add(t.keyOf(flooding, n))
 	}
-	for range t.roll(20) { // so that it is in the middle of a turn
+	for range t.roll(20) { // so that the group is in the middle of a turn
 		if key, ok := t.take(); ok {
 			t.queue.Done(key)
 		}
@@ -69,7 +70,7 @@ func (t groupTrial) flood() {
 			return
 		}
 		if most, others := due[key]; others && gets > most {
-			t.violated.report("C47", -1, "beside a flood of group %s, an item of group %s came with the %d. Get; the bound is %d",
+			t.violated.report("C47", -1, "during a flood of group %s, an item of group %s came with Get number %d; the bound is %d",
 				groupNames[flooding], t.plan.nameOf(key), gets, most)
 			return
 		}
@@ -78,8 +79,8 @@ func (t groupTrial) flood() {
 	t.expectGroups("a flood")
 }
 
-// addOthers adds a few keys of some other groups, and returns within how many Gets each has
-// to come.
+// addOthers adds a few keys of some other groups. It returns the number of Gets
+// within which each must come.
 func (t groupTrial) addOthers(flooding int) (due map[int]int) {
 	var sizes [mostGroups]int
 	all := t.plan.weightOf(flooding)
@@ -103,7 +104,8 @@ func (t groupTrial) addOthers(flooding int) (due map[int]int) {
 	return due
 }
 
-// limit: what is beyond it is held back until a Done makes room, also after a shutdown.
+// limit checks that items beyond the limit are throttled until a Done, also
+// after a shutdown.
 func (t groupTrial) limit() {
 	const group, other, beyond = 2, 3, 2
 	limit := t.plan.GroupLimit
@@ -131,7 +133,7 @@ func (t groupTrial) limit() {
 	t.empty(held)
 }
 
-// takeAllBut takes so many keys, ends one of them, and returns the others.
+// takeAllBut takes n keys, ends one of them, and returns the others.
 func (t groupTrial) takeAllBut(n, ended int) (held []int) {
 	for range n {
 		key, ok := t.take()
@@ -147,8 +149,8 @@ func (t groupTrial) takeAllBut(n, ended int) (held []int) {
 	return held
 }
 
-// empty ends what is in hand, and takes and ends what is held back for that, one after the
-// other, until the queue says that it is shut down, as it must when nothing is ready.
+// empty ends the held keys, and takes and ends the throttled ones after them,
+// until the queue reports the shutdown, which it must when nothing is ready.
 func (t groupTrial) empty(held []int) {
 	for !t.violated.stopped.Load() {
 		if len(held) > 0 {
@@ -168,12 +170,12 @@ func (t groupTrial) empty(held []int) {
 		return
 	}
 	if _, shutdown := t.queue.Get(); !shutdown {
-		t.violated.report("C48", -1, "Get of an empty queue does not say that it is shut down")
+		t.violated.report("C48", -1, "Get of an empty queue does not report the shutdown")
 	}
 	t.expectGroups("the last Done")
 }
 
-// expectNothing: a Get goes on waiting.
+// expectNothing checks that a Get blocks.
 func (t groupTrial) expectNothing(when string) {
 	if t.violated.stopped.Load() {
 		return
@@ -183,13 +185,13 @@ func (t groupTrial) expectNothing(when string) {
 	switch key, ok, err := t.queue.getContext(ctx); {
 	case err != nil:
 	case ok:
-		t.violated.report("C48", -1, "%s, and something held back, key %d of group %s was handed out", when, key, t.plan.nameOf(key))
+		t.violated.report("C48", -1, "%s, and a throttled group, key %d of group %s was handed out", when, key, t.plan.nameOf(key))
 	default:
-		t.violated.report("C48", -1, "%s, and something held back, Get says shutdown", when)
+		t.violated.report("C48", -1, "%s, and a throttled group, Get reported a shutdown", when)
 	}
 }
 
-// expectGroups compares Groups and Stats with what they must say.
+// expectGroups compares Groups and Stats with the expected values.
 func (t groupTrial) expectGroups(after string, want ...shardq.GroupInfo) {
 	if t.violated.stopped.Load() {
 		return
@@ -206,12 +208,12 @@ func (t groupTrial) expectGroups(after string, want ...shardq.GroupInfo) {
 		expected, is := left[row.Group]
 		expected.Shard = row.Shard
 		if !is || row != expected {
-			t.violated.report("C47", -1, "after %s, Groups shows %+v, and wanted is, among others, %+v", after, row, expected)
+			t.violated.report("C47", -1, "after %s, Groups shows %+v, want %+v among others", after, row, expected)
 		}
 		delete(left, row.Group)
 	}
 	s, _ := t.queue.stats()
 	if len(left) > 0 || s.Groups != len(want) || s.HeldBack != heldBack || s.Ready != ready || t.queue.Len() != ready {
-		t.violated.report("C47", -1, "after %s, Groups does not show %+v, or Stats is wrong, where %+v are wanted: %+v", after, left, want, s)
+		t.violated.report("C47", -1, "after %s, Groups does not show %+v, or Stats is wrong; want %+v: %+v", after, left, want, s)
 	}
 }

@@ -2,10 +2,11 @@ package harness
 
 import "sync/atomic"
 
-// Turns under load (C47). Where one consumer alone takes keys, one at a time, from one shard,
-// Gets come one after the other, and nothing is held back when one comes: so an ordered key
-// comes within a number of Gets that follows from how many keys its group has. With more
-// shards that is not so beside producers, for a Get passes by a shard whose lock it meets.
+// Turns under load (C47). If one consumer alone takes keys, one at a time, from
+// one shard, Gets do not overlap, and no group is throttled at a Get. An
+// ordered key then comes within a number of Gets that follows from the number
+// of keys in its group. With more shards that does not hold beside producers,
+// because a Get skips a shard that is locked.
 
 // groupTurns counts the Gets.
 type groupTurns struct {
@@ -13,8 +14,9 @@ type groupTurns struct {
 	most [mostGroups]int64 // until a key of the group comes
 }
 
-// countsTurns reports whether the bound holds. With priorities a key may be put off for ever;
-// and of a batch nobody sees when the Gets were that it is made of.
+// countsTurns reports whether the bound holds. It does not with priorities,
+// which may delay a key forever, or with batches, whose single Gets are
+// invisible.
 func (p Plan) countsTurns() bool {
 	return p.Mix.Has(Groups) && p.Shards == 1 && p.Consumers == 1 && p.Mix&(Priorities|Batches|Workers) == 0
 }
@@ -30,14 +32,15 @@ func newGroupTurns(p Plan) *groupTurns {
 		}
 	}
 	for group, size := range sizes {
-		const underWay = 1 // a Get that has returned, and is not counted when the Add returns
+		const underWay = 1 // a Get that has returned, but is not counted when the Add returns
 		t.most[group] = int64(mostGets(max(0, size-1), p.turnOf(group), all) + underWay)
 	}
 	return t
 }
 
-// mostGets is how many Gets an item may take with so many others of its group before it, of
-// which so many are handed out in a turn, in one shard, when all groups weigh so much together.
+// mostGets returns the number of Gets within which an item comes in one shard.
+// others items of its group are before it, turn items are handed out in a turn,
+// and all is the sum of the weights.
 func mostGets(others, turn, all int) int { return (others + turn) * all / turn }
 
 // awaitTurn is called when the Add of an ordered key has returned.
@@ -57,7 +60,7 @@ func (l *ledger) countTurn(key int, r *record) {
 		return
 	}
 	if n := gets - r.awaited.Load(); n > l.turns.most[group] {
-		l.violated.report("C47", key, "key %d of group %s came with the %d. Get after its Add; the bound is %d",
+		l.violated.report("C47", key, "key %d of group %s came with Get number %d after its Add; the bound is %d",
 			key, groupNames[group], n, l.turns.most[group])
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var anything = Limits{Adds: 1000, Mix: All, Ending: -1}
 
-// TestShortRun is a run like those of the command, with small rounds.
+// TestShortRun runs small rounds as the command does.
 func TestShortRun(t *testing.T) {
 	rounds := 90
 	if testing.Short() {
@@ -45,7 +45,7 @@ func TestDrawIsRepeatable(t *testing.T) {
 	require.Equal(t, map[int]bool{1: true, 2: true, 8: true}, processors)
 }
 
-func TestDrawHeedsLimitsAndFeatures(t *testing.T) {
+func TestDrawFollowsLimitsAndFeatures(t *testing.T) {
 	for seed := range uint64(300) {
 		p := Draw(seed, Limits{Adds: 100, Shards: 5, Mix: Delays | NaN, Ending: Storm}, Shardq().Features)
 		require.Equal(t, 5, p.Shards)
@@ -93,15 +93,15 @@ func TestCommandLine(t *testing.T) {
 		{"-rounds 2 -adds 100 -duration 1ns", 0, "\n1 rounds in"},
 		{"-adds 100 -duration 1ns", 0, "\n1 rounds in"},
 		{"-adds 100 -duration 1ns -target other", 0, "stress: other, seeds from 1"},
-		{"-survey -mix none", 2, "no such flag beside -survey"},
-		{"-survey -ending rest", 2, "no such flag beside -survey"},
-		{"-survey -duration 1s", 2, "no such flag beside -survey"},
-		{"-help", 0, "how long to go on"},
+		{"-survey -mix none", 2, "want only one of them"},
+		{"-survey -ending rest", 2, "want only one of them"},
+		{"-survey -duration 1s", 2, "want only one of them"},
+		{"-help", 0, "time during which new rounds start"},
 		{"-rounds 1 surplus", 2, "want flags only"},
 		{"-adds 1", 2, "-adds of at least 10"},
 		{"-shards -1 -ending happy -mix salt", 2, "no ingredient"},
 		{"-duration 0s", 2, "above 0"},
-		{"-target nobody", 2, "want one of shardq"},
+		{"-target unknown", 2, "want one of shardq"},
 		{"-no-such-flag", 2, "not defined"},
 	} {
 		var out, errs bytes.Buffer
@@ -109,13 +109,13 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, test.code, code, "%s: %s %s", test.arguments, &out, &errs)
 		require.Contains(t, out.String()+errs.String(), test.says)
 	}
-	for _, line := range []string{"-seed x", "-target nobody", "-survey"} {
+	for _, line := range []string{"-seed x", "-target unknown", "-survey"} {
 		c.Regressions = line
 		require.Equal(t, 1, c.Main([]string{"-duration", "1ms"}, &bytes.Buffer{}, &bytes.Buffer{}), line)
 	}
 }
 
-// TestRegressionsOfATarget: they run where it is the target, and only there.
+// TestRegressionsOfATarget checks that regressions run only for their target.
 func TestRegressionsOfATarget(t *testing.T) {
 	shorten(t, &grace)
 	c := Command{Package: "./stress", Targets: []Target{Shardq(), saboteur(isShuttingDown)},
@@ -143,7 +143,8 @@ func TestRoundsWithoutADurationAreAllRun(t *testing.T) {
 	}
 }
 
-// TestSmallQueuesAreLeftOut where they would leave goroutines, unless they are asked for.
+// TestSmallQueuesAreLeftOut checks that rounds that would leave goroutines are
+// left out, unless they are requested.
 func TestSmallQueuesAreLeftOut(t *testing.T) {
 	for seed := range uint64(300) {
 		p := Draw(seed, anything, Features{})
@@ -157,7 +158,8 @@ func TestSmallQueuesAreLeftOut(t *testing.T) {
 	require.NotContains(t, all.introduction(), "without")
 }
 
-// TestLine: the command that repeats a round is built as this one, and names its target.
+// TestLine checks that the command that repeats a round has the same build
+// flags, and names its target.
 func TestLine(t *testing.T) {
 	race := ""
 	if raceDetector {
@@ -179,8 +181,8 @@ func TestLeftOver(t *testing.T) {
 	require.Equal(t, "C8", leftOver(1<<20, 1<<20+mostLeft+1).Clause)
 }
 
-// TestMostKept: in one round of four, for few shards, what C8 promises; in all others less
-// than 8 KiB for each shard.
+// TestMostKept checks the memory limit: in one of four rounds, for few shards,
+// that of C8, and otherwise less than 8 KiB for each shard.
 func TestMostKept(t *testing.T) {
 	for _, test := range []struct {
 		seed   uint64
@@ -195,7 +197,8 @@ func TestMostKept(t *testing.T) {
 }
 
 func TestDisagreement(t *testing.T) {
-	// Of ten adds at once and three with a delay, one of which joined another:
+	// Of ten immediate adds and three delayed ones, of which one joined
+	// another:
 	right := shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 1}
 	a := &account{asked: asked{immediate: 10, sure: 9, deferred: 3, delayedGets: 2}}
 	require.Empty(t, a.disagreement(right, false))
@@ -217,8 +220,9 @@ func TestDisagreement(t *testing.T) {
 	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 0}, true))
 }
 
-// TestFailureTellsAll: the clause, the history, and the command that repeats it.
-func TestFailureTellsAll(t *testing.T) {
+// TestFailureHasAllDetails checks that a failure has the clause, the history, and
+// the command that repeats it.
+func TestFailureHasAllDetails(t *testing.T) {
 	err := Run(Options{
 		Target: saboteur(handOutTwice), Command: "go run ./stress", Duration: time.Hour, Rounds: 60, Seed: 1,
 		Limits: Limits{Adds: 5000, Mix: 0, Ending: Drain}, Patience: time.Minute, Out: &bytes.Buffer{},
@@ -228,7 +232,8 @@ func TestFailureTellsAll(t *testing.T) {
 	require.Regexp(t, `again: go run ./stress -seed \d+ -rounds 1 -adds 5000 -mix none -ending drain`, err.Error())
 }
 
-// TestHistoryIsKept: of a watched key entirely, of others the latest.
+// TestHistoryIsKept checks that all events of a watched key are kept, and the
+// latest of others.
 func TestHistoryIsKept(t *testing.T) {
 	var r recorder
 	for n := range int64(mostLatest + 10) {
@@ -245,7 +250,7 @@ func TestHistoryIsKept(t *testing.T) {
 	require.Equal(t, int64(10), r.completeFrom())
 }
 
-// TestHistoryThatBreaksNoRule is shown as it is, from its end.
+// TestHistoryThatBreaksNoRule checks that such a history is shown from its end.
 func TestHistoryThatBreaksNoRule(t *testing.T) {
 	plan := Draw(1, Limits{Adds: 2000, Ending: Drain}, Shardq().Features)
 	plan.Ledger, plan.Choice, plan.Keys = true, Uniform, 16
@@ -253,7 +258,7 @@ func TestHistoryThatBreaksNoRule(t *testing.T) {
 	r.play(Shardq())
 	v := Violation{Clause: "C1", Key: 4}
 	r.explain(&v)
-	require.Contains(t, v.History, "what was done to key 4 last:\n")
+	require.Contains(t, v.History, "the last operations on key 4:\n")
 	require.Contains(t, v.History, "Done(4)\n")
 	require.LessOrEqual(t, strings.Count(v.History, "\n"), 1+mostShown)
 	none := Violation{Clause: "C1", Key: -1}
@@ -261,7 +266,7 @@ func TestHistoryThatBreaksNoRule(t *testing.T) {
 	require.Empty(t, none.History)
 }
 
-// calls makes a history in which one call follows another.
+// calls makes a history of consecutive calls.
 func calls(operations ...operation) (history []event) {
 	for i, o := range operations {
 		history = append(history, event{operation: o, key: 1, call: int64(10 * i), end: int64(10*i + 5)})
@@ -269,7 +274,7 @@ func calls(operations ...operation) (history []event) {
 	return history
 }
 
-// canceled is calls, of which each Cancel says what it took back.
+// canceled makes a history like calls, in which each Cancel has a result.
 func canceled(was shardq.Canceled, operations ...operation) []event {
 	history := calls(operations...)
 	for i := range history {
@@ -288,15 +293,15 @@ func TestHistories(t *testing.T) {
 	}{
 		{"a cycle", calls(opAdd, opGet, opDone, opRest), true},
 		{"a dirty cycle", calls(opAdd, opGet, opAdd, opAdd, opDone, opGet, opDone, opRest), true},
-		{"adds merge", calls(opAdd, opAdd, opGet, opDone, opRest), true},
+		{"adds are deduplicated", calls(opAdd, opAdd, opGet, opDone, opRest), true},
 		{"a lost add", calls(opAdd, opGet, opAdd, opDone, opRest), false},
 		{"handed out twice", calls(opAdd, opGet, opGet), false},
 		{"handed out from nowhere", calls(opGet), false},
-		{"a merged add that runs twice", calls(opAdd, opAdd, opGet, opDone, opGet), false},
+		{"a deduplicated add that runs twice", calls(opAdd, opAdd, opGet, opDone, opGet), false},
 		{"a second Done", calls(opAdd, opGet, opDone, opDone, opRest), true},
 		{"a Done of a ready item", calls(opAdd, opDone, opGet, opDone, opRest), true},
 		{"never Done", calls(opAdd, opGet, opRest), false},
-		{"a delay that ends", calls(opAddAfter, opGet, opDone, opRest), true},
+		{"a delay that expires", calls(opAddAfter, opGet, opDone, opRest), true},
 		{"a delay that is overtaken", calls(opAddAfter, opAdd, opGet, opDone, opRest), true},
 		{"one delay, two runs", calls(opAddAfter, opGet, opDone, opGet), false},
 		{"shutdown with something ready", calls(opAdd, opGetNothing), false},
@@ -333,7 +338,8 @@ func TestHistoryWithUncertainCalls(t *testing.T) {
 	require.Equal(t, porcupine.Ok, check(fromIdle, dropped))
 }
 
-// TestMinimise: of a long history, what is wrong is left, and is wrong by itself.
+// TestMinimise checks that the rest of a long history is wrong, and is wrong by
+// itself.
 func TestMinimise(t *testing.T) {
 	var operations []operation
 	for range 50 {
@@ -351,9 +357,10 @@ func TestMinimise(t *testing.T) {
 	require.Equal(t, "C10", clauseOf(event{operation: opGetNothing}))
 }
 
-// TestMinimiseLeavesOut what does not matter in between, where nothing can be cut off.
+// TestMinimiseLeavesOut checks that irrelevant calls in the middle are left
+// out, where nothing can be cut off.
 func TestMinimiseLeavesOut(t *testing.T) {
-	operations := []operation{opAddAfter} // not over: so no call comes after all others
+	operations := []operation{opAddAfter} // not yet expired, so that no call comes after all others
 	for range 20 {
 		operations = append(operations, opAdd, opGet, opAdd, opDone, opGet, opDone)
 	}
@@ -381,7 +388,8 @@ func TestLatenessQuantiles(t *testing.T) {
 	require.Less(t, bucketOf(math.MaxUint64), len(l.buckets))
 }
 
-// TestWatchdog: it barks when nothing happens, and explains even a queue that hangs.
+// TestWatchdog checks that the watchdog reports a hang, also of a queue whose
+// methods hang.
 func TestWatchdog(t *testing.T) {
 	w := &watchdog{patience: time.Millisecond}
 	p := Draw(1, Limits{Adds: 100, Ending: Drain}, Shardq().Features)
@@ -416,15 +424,16 @@ func TestSurveyReads(t *testing.T) {
 	require.Equal(t, "the process ended: signal: killed", message)
 }
 
-// TestSurveyTellsHowAChildDied: that of a test is this program, which knows no such flags.
-func TestSurveyTellsHowAChildDied(t *testing.T) {
+// TestSurveyReportsTheDeathOfAChild uses this test program as the child, which does
+// not know the flags.
+func TestSurveyReportsTheDeathOfAChild(t *testing.T) {
 	clause, message, err := Options{Target: Shardq(), Patience: time.Minute}.child(themes[0], 1)
 	require.NoError(t, err)
 	require.Equal(t, unexplained, clause)
 	require.Equal(t, "the process ended: exit status 2", message)
 }
 
-func TestSurveyHeedsFlags(t *testing.T) {
+func TestSurveyUsesFlags(t *testing.T) {
 	c := Command{Targets: []Target{Shardq()}}
 	p, err := c.parse(strings.Fields("-survey -rounds 3 -shards 5 -patience 7s -adds 99"), io.Discard, io.Discard)
 	require.NoError(t, err)

@@ -8,11 +8,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The history of one key, checked for linearizability: there must be an order of the
-// calls, each at some moment between its beginning and its end, that the model below
-// allows. The model has the four states of docs/reference/semantics.md, without waiting: an
-// AddAfter is an Add that may come at any moment from its deadline on, or not at all,
-// since another one's earlier deadline may stand for it, or a Cancel take it back.
+// The history of one key, checked for linearizability: there must be an order
+// of the calls, each at some moment between its beginning and its end, that the
+// model below allows. The model has the states of docs/reference/semantics.md
+// without delayed. An AddAfter is an Add that may take effect at any moment
+// from its deadline on, or never, because another one's earlier deadline may
+// replace it, or a Cancel may remove it.
 
 type state uint8
 
@@ -28,7 +29,7 @@ func (s state) added() state {
 	return [...]state{stateIdle: stateReady, stateReady: stateReady, stateProcessing: stateDirty, stateDirty: stateDirty}[s]
 }
 
-// done returns the state after a Done, which is without effect unless the key is
+// done returns the state after a Done, which has no effect unless the key is
 // processing.
 func (s state) done() state {
 	return [...]state{stateIdle: stateIdle, stateReady: stateReady, stateProcessing: stateIdle, stateDirty: stateReady}[s]
@@ -37,7 +38,8 @@ func (s state) done() state {
 // held reports whether a worker has the key.
 func (s state) held() bool { return s >= stateProcessing }
 
-// next returns the states that an event may lead to; none if it is impossible.
+// next returns the states that an event may lead to, or none if it is
+// impossible.
 func (s state) next(e event) []any {
 	switch e.operation {
 	case opAdd:
@@ -62,7 +64,8 @@ func (s state) next(e event) []any {
 	return nil
 }
 
-// canceled returns the state after a Cancel, whose answer must fit the state before it.
+// canceled returns the state after a Cancel, whose result must fit the state
+// before it.
 func (s state) canceled(e event) []any {
 	fits := e.was.Ready == (s == stateReady) && e.was.Dirty == (s == stateDirty)
 	after := [...]state{stateIdle: stateIdle, stateReady: stateIdle, stateProcessing: stateProcessing, stateDirty: stateProcessing}[s]
@@ -76,7 +79,8 @@ func (s state) perhaps(unsure bool, to state) []any {
 	return []any{to}
 }
 
-// only is for events that prove something about the state, unless they are unsure.
+// only returns the state after an event that proves something about it, unless
+// the event is unsure.
 func (s state) only(possible bool, e event, to state) []any {
 	switch {
 	case possible:
@@ -101,7 +105,8 @@ var (
 	fromAnywhere = modelFrom(stateIdle, stateReady, stateProcessing, stateDirty)
 )
 
-// checkTime is how long one history may take; beyond that it counts as undecided.
+// checkTime limits the check of one history. Beyond that the history counts as
+// undecided.
 const checkTime = 2 * time.Second
 
 func check(model porcupine.Model, history []event) porcupine.CheckResult {
@@ -112,7 +117,7 @@ func check(model porcupine.Model, history []event) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model, operations, checkTime)
 }
 
-// from is the earliest moment at which an event can take effect.
+// from returns the earliest moment at which an event can take effect.
 func (e event) from() int64 {
 	if (e.operation == opAddAfter || e.operation == opAddWith) && !e.stepped {
 		return e.call + int64(max(e.delay, 0))
@@ -120,7 +125,7 @@ func (e event) from() int64 {
 	return e.call
 }
 
-// until is the latest.
+// until returns the latest moment.
 func (e event) until() int64 {
 	if e.operation == opAddAfter || e.operation == opAddRateLimited || e.operation == opAddWith {
 		return math.MaxInt64
@@ -128,8 +133,8 @@ func (e event) until() int64 {
 	return e.end
 }
 
-// minimise returns a part of a history that is wrong by itself: cut at both ends, and
-// without what does not matter in between.
+// minimise returns a part of a history that is wrong by itself. It cuts both
+// ends, and leaves out irrelevant calls in the middle.
 func minimise(history []event) []event {
 	history = cutEnd(history)
 	if end := cutStart(history); len(end) < len(history) {
@@ -138,11 +143,11 @@ func minimise(history []event) []event {
 	return leaveOut(fromIdle, history)
 }
 
-// leaveOutTime is how long leaveOut goes on trying.
+// leaveOutTime limits the time of leaveOut.
 const leaveOutTime = 5 * time.Second
 
-// leaveOut drops calls from a history, as long as the rest is wrong whether or not
-// they took effect: many at once at first, then fewer.
+// leaveOut removes calls from a history while the rest is wrong whether or not
+// they took effect. It removes many at once at first, then fewer.
 func leaveOut(model porcupine.Model, history []event) []event {
 	deadline := time.Now().Add(leaveOutTime)
 	out := make([]bool, len(history))
@@ -166,7 +171,7 @@ func leaveOut(model porcupine.Model, history []event) []event {
 	return rest
 }
 
-// doubted returns the history with some calls as unsure.
+// doubted returns the history with some calls marked as unsure.
 func doubted(history []event, some []bool) []event {
 	part := slices.Clone(history)
 	for i := range part {
@@ -175,9 +180,9 @@ func doubted(history []event, some []bool) []event {
 	return part
 }
 
-// cutEnd returns the shortest wrong beginning: what was known when some call returned.
+// cutEnd returns the shortest wrong beginning, up to the return of some call.
 func cutEnd(history []event) []event {
-	short, long := 0, len(history) // a right and a wrong length, in calls
+	short, long := 0, len(history) // a correct and a wrong length, in calls
 	for long-short > 1 {
 		middle := (short + long) / 2
 		if check(fromIdle, beginning(history, middle)) == porcupine.Illegal {
@@ -189,8 +194,8 @@ func cutEnd(history []event) []event {
 	return beginning(history, long)
 }
 
-// beginning returns the first n calls, those that had not returned at the last one's
-// end as unsure.
+// beginning returns the first n calls. Those that had not returned at the end
+// of the last one are unsure.
 func beginning(history []event, n int) []event {
 	part := make([]event, n)
 	copy(part, history)
@@ -203,7 +208,8 @@ func beginning(history []event, n int) []event {
 	return part
 }
 
-// cutStart returns the shortest wrong end that starts where no call was under way.
+// cutStart returns the shortest wrong end that starts at a moment without a
+// call in progress.
 func cutStart(history []event) []event {
 	for i := len(history) - 1; i > 0; i-- {
 		if quietBefore(history, i) && check(fromAnywhere, history[i:]) == porcupine.Illegal {
@@ -213,7 +219,8 @@ func cutStart(history []event) []event {
 	return history
 }
 
-// quietBefore reports whether all calls before number i had taken effect by then.
+// quietBefore reports whether all calls before number i had taken effect by
+// then.
 func quietBefore(history []event, i int) bool {
 	for _, e := range history[:i] {
 		if e.until() >= history[i].call {

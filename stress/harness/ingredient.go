@@ -6,68 +6,70 @@ import (
 	"strings"
 )
 
-// An Ingredient is something that a round may have in its mix; Ingredients is a set.
+// An Ingredient is a feature of a round's mix. Ingredients is a set of them.
 type (
 	Ingredient  uint32
 	Ingredients = Ingredient
 )
 
 const (
-	// Readd: workers add the key that they have in hand.
+	// Readd has workers add the key that they hold.
 	Readd Ingredient = 1 << iota
-	// Delays: adds with a delay.
+	// Delays has adds with a delay.
 	Delays
-	// Reschedules: more AddAfters for keys that wait, earlier and later.
+	// Reschedules has further AddAfters for delayed keys, earlier and later.
 	Reschedules
-	// RateLimited: adds through the limiter, and Forgets.
+	// RateLimited has adds through the limiter, and Forgets.
 	RateLimited
-	// Misuse: Dones too many, of ready, idle and unknown keys.
+	// Misuse has surplus Dones, of ready, idle and unknown keys.
 	Misuse
-	// NaN: items that are not equal to themselves.
+	// NaN has items that are not equal to themselves.
 	NaN
-	// Panics: limiters, hash functions and hooks that panic.
+	// Panics has limiters, hash functions and hooks that panic.
 	Panics
-	// Deaths: workers that panic or call Goexit.
+	// Deaths has workers that panic or call Goexit.
 	Deaths
-	// Cancellations: Gets whose context ends.
+	// Cancellations has Gets whose context ends.
 	Cancellations
-	// Bursts: producers that wait for rest between bursts.
+	// Bursts has producers that wait for rest between bursts.
 	Bursts
-	// Steps: a fake clock that somebody steps.
+	// Steps has a fake clock that the round steps.
 	Steps
-	// Onlookers: Len, Stats and NumRequeues beside everything else.
+	// Onlookers has Len, Stats and NumRequeues during other operations.
 	Onlookers
-	// Batches: AddBatch, GetBatch and DoneBatch.
+	// Batches has AddBatch, GetBatch and DoneBatch.
 	Batches
-	// Loops: workers that range over Items.
+	// Loops has workers that range over Items.
 	Loops
-	// Policies: AddWith, with all policies and bounds.
+	// Policies has AddWith, with all policies and bounds.
 	Policies
-	// Cancels: adds that are taken back.
+	// Cancels has canceled adds.
 	Cancels
-	// Room: a capacity and watermarks, and adds that ask for room.
+	// Room has a capacity and watermarks, and adds that honor the capacity.
 	Room
-	// Ages: ages, OnStuck, and Snapshot and All beside everything else.
+	// Ages has ages, OnStuck, and Snapshot and All during other operations.
 	Ages
-	// Priorities: adds with priorities, and Gets that ask for them.
+	// Priorities has adds with priorities, and Gets that return them.
 	Priorities
-	// Workers: those of NewWorkers, who are resized, in place of loops of Get and Done.
+	// Workers has NewWorkers, which are resized, in place of loops of Get and
+	// Done.
 	Workers
-	// Groups: items in groups that take turns, in most rounds with a limit.
+	// Groups has items in groups that take turns, in most rounds with a limit.
 	Groups
-	// Metrics: metrics, and somebody who asks for them and for the page all the time.
+	// Metrics has metrics, which a goroutine reads, with the page, all the
+	// time.
 	Metrics
-	// Claims: consumers that take by Claim, and ends of claims that come too late.
+	// Claims has consumers that call Claim, and late ends of claims.
 	Claims
 
 	endOfIngredients
 )
 
-// All is every ingredient.
+// All has every ingredient.
 const All = endOfIngredients - 1
 
-// control is what only a queue with the operations of section I, and those that came later, can
-// have.
+// control has the ingredients that need the operations of section I or later
+// ones.
 const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups | Metrics | Claims
 
 var ingredientNames = [...]string{

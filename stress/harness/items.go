@@ -12,20 +12,20 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// Actors speak of keys, 0 and up. The types below turn keys into items of several
+// Actors use keys, 0 and up. The types below convert keys to items of several
 // types and back.
 
-// A Pair is an item that can be made unequal to itself.
+// A Pair is an item that can be unequal to itself.
 type Pair struct {
 	Number int32
 	Weight float32
 }
 
-// codec says how keys become items of type T.
+// codec converts keys to items of type T and back.
 type codec[T comparable] struct {
 	encode func(key int) T
 	decode func(item T) int
-	// spoilt is an item that is not equal to itself, if T has any.
+	// spoilt is an item that is not equal to itself, if T has one.
 	spoilt T
 }
 
@@ -87,25 +87,26 @@ func (i Items) String() string {
 	return [...]string{"int", "string", "pair", "any"}[i]
 }
 
-// queue is a [Typed] queue as actors see it: of keys.
+// queue is a [Typed] queue of keys, for actors.
 type queue interface {
 	Typed[int]
-	// getContext returns false where Get says shutdown, and err when ctx ended.
+	// getContext returns false where Get reports the shutdown, and err when ctx
+	// ended.
 	getContext(ctx context.Context) (key int, ok bool, err error)
 	// spoil adds, in one of three ways, an item that is not equal to itself.
 	spoil(way int)
-	// stats reports false if the queue keeps no counters.
+	// stats reports false if the queue has no counters.
 	stats() (shardq.Stats, bool)
-	// observable is the queue itself, for a page.
+	// observable returns the queue itself, for a page.
 	observable() shardq.Observable
-	// contextual reports whether getContext heeds its context.
+	// contextual reports whether getContext honors its context.
 	contextual() bool
 	controls
 }
 
 type adapted[T comparable] struct {
 	Typed[T]
-	control Controlled[T] // nil if the queue is not
+	control Controlled[T] // nil unless the queue is Controlled
 	codec   codec[T]
 }
 
@@ -167,7 +168,7 @@ func (a adapted[T]) stats() (shardq.Stats, bool) {
 	return shardq.Stats{}, false
 }
 
-// request is what a round wants of a queue, in terms of keys.
+// request describes the queue that a round needs, in terms of keys.
 type request struct {
 	shards   int
 	items    Items
@@ -175,10 +176,10 @@ type request struct {
 	cancel   bool
 	hash     func(key int) uint64 // nil: the queue's own
 	onMisuse func()
-	limiter  *temper       // nil: an even one
-	books    *limiterBooks // nil: none are kept of the limiter
-	counted  bool          // the limiter says how many items it knows
-	keep     func(any)     // called with the limiter, which is not the queue's
+	limiter  *temper       // nil: it never panics
+	books    *limiterBooks // nil: the calls of the limiter are not counted
+	counted  bool          // the limiter reports its number of items
+	keep     func(any)     // called with the limiter, which is not part of the queue
 
 	capacity    int
 	high, low   int
@@ -186,10 +187,10 @@ type request struct {
 	ages        bool
 	lowerEvery  int
 	metrics     bool
-	onStuck     func(shardq.ItemInfo[int]) // nil: nobody is told
+	onStuck     func(shardq.ItemInfo[int]) // nil: no hook
 	group       func(key int) string       // nil: there are no groups
 	groupLimit  int
-	groupWeight func(name string) int // nil: they weigh alike
+	groupWeight func(name string) int // nil: equal weights
 }
 
 // open makes a queue for the request.

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// lateness is a histogram of how late delays ended, in buckets of an eighth of a
-// power of two: its quantiles are right within 12 %. It is safe for concurrent use.
+// lateness is a histogram of the lateness of delays, in buckets of an eighth of
+// a power of two. Its quantiles are right within 12 %. It is safe for
+// concurrent use.
 type lateness struct {
 	buckets [64 * 8]atomic.Uint64
 	longest atomic.Uint64
@@ -19,7 +20,7 @@ func (l *lateness) add(d time.Duration) {
 	raise(&l.longest, uint64(d))
 }
 
-// bucketOf takes the highest bit of n and the three below it.
+// bucketOf uses the highest bit of n and the three below it.
 func bucketOf(n uint64) int {
 	if n < 8 {
 		return int(n)

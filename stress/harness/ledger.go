@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A Violation is a promise that was not kept.
+// A Violation is a broken promise.
 type Violation struct {
-	// Clause is the promise's number in docs/reference/semantics.md, or a name where it has none:
-	// "Stats" (section G), and "data race".
+	// Clause is the number of the promise in docs/reference/semantics.md, or a
+	// name if it has none: "Stats" (section G), or "data race".
 	Clause  string
 	Message string
-	Key     int    // -1: none in particular
-	History string // of the key, as far as it matters
+	Key     int    // -1: no particular key
+	History string // the relevant events of the key
 
-	at int64 // when it was so
+	at int64 // the stamp of the violation
 }
 
 func (v Violation) String() string {
@@ -28,93 +28,96 @@ func (v Violation) String() string {
 	return text
 }
 
-// Keys are of three classes, by key % 4, so that for each promise there are keys of
-// which it can be checked sharply.
+// Keys are in three classes, by key % 4, so that each promise can be checked
+// exactly for some keys.
 const (
 	// free keys are used in every way (two of four).
 	free = iota
-	// delayed keys are only added with delays, by one producer at a time, who is
-	// through before the first of them ends: so the key comes once, and it is known
-	// when it is due.
+	// delayed keys are added only with delays, by one producer at a time, which
+	// finishes before the first delay expires. So the key comes once, and its
+	// deadline is known.
 	delayed
-	// ordered keys are added only when they are idle, by Add: so it is known when
-	// each became ready.
+	// ordered keys are added only when they are idle, by Add. So the moment
+	// when each becomes ready is known.
 	ordered
 )
 
 //go:norace
 func classOf(key int) int { return [4]int{free, free, delayed, ordered}[key%4] }
 
-// start is where the stamps of this process start.
+// start is the time of stamp 0.
 var start = time.Now()
 
-// now is a stamp. The clock of the machine gives stamps that compare across
-// goroutines without ordering them, as a shared counter would: the race detector
-// sees what it would see without.
+// now returns a stamp. The clock of the machine gives stamps that compare
+// across goroutines without ordering them, as a shared counter would. The race
+// detector sees what it would see without stamps.
 func now() int64 { return int64(time.Since(start)) }
 
-// stampOf is what now was, or will be, at a moment.
+// stampOf returns the stamp of a moment.
 func stampOf(t time.Time) int64 { return int64(t.Sub(start)) }
 
-// ledger keeps the books by which a round is judged while it runs.
+// ledger keeps the records by which a round is checked while it runs.
 type ledger struct {
 	keys  []record
-	order *order // nil if it cannot be seen
-	// time is what deadlines are measured by: now, or a fake clock; at is what it says
-	// of a moment.
+	order *order // nil if the order is invisible
+	// time returns the time by which deadlines are measured, now or a fake
+	// clock. at converts a moment to it.
 	time     func() int64
 	at       func(time.Time) int64
 	lateness *lateness
 	violated *violations
-	// hurried is set before a drain ends delays before their time.
+	// hurried is set before a drain runs delayed items early.
 	hurried atomic.Bool
-	// inside counts keys that the queue surely holds, where that is bounded.
+	// inside counts the keys that the queue surely holds, if there is a
+	// capacity.
 	inside   atomic.Int64
-	capacity int64 // 0: it is not
+	capacity int64 // 0: no capacity
 	misuse   bool
 	groupOf  func(key int) uint64
 	inHand   *inHand     // nil if groups have no limit
-	turns    *groupTurns // nil if they cannot be seen
+	turns    *groupTurns // nil if the turns are invisible
 }
 
-// misused reports whether somebody may end a worker's turn at a key by a Done too many.
+// misused reports whether a surplus Done may end the turn of a worker at a key.
 func (l *ledger) misused(key int) bool { return l.misuse && classOf(key) == ordered }
 
-// record is what the ledger knows of a key.
+// record is what the ledger knows about a key.
 type record struct {
 	// owned is 1 while a consumer has the key between Get and Done.
 	owned atomic.Int32
-	// wanted counts the adds that began. landed is the last of those that were
-	// surely not dropped, served the last that the latest run found to have begun.
+	// wanted counts the adds that began. landed is the last of them that was
+	// surely not dropped. served is the last that had begun at the latest run.
 	wanted, landed, served atomic.Uint64
-	// ended counts the adds that have returned. excused is the last that a Cancel, or a
-	// drain that drops what waits, may have taken back.
+	// ended counts the adds that have returned. excused is the last that may
+	// have been removed by a Cancel, or by a drain that drops delayed items.
 	ended, excused atomic.Uint64
-	// canceled is what is known of a Cancel.
+	// canceled is the last Cancel.
 	canceled atomic.Pointer[cancellation]
 	// runs counts the processings.
 	runs atomic.Uint64
-	// policied says, for a delayed key, that a policy had a say in when it is due.
+	// policied reports, for a delayed key, whether a policy affects its
+	// deadline.
 	policied atomic.Bool
-	// limited is the delay that the limiter had last, for a key with a policy.
+	// limited is the last delay of the limiter, for a key with a policy.
 	limited atomic.Int64
 	stuck   stuck
 	// use says, for a delayed or ordered key, whether it can be claimed.
 	use atomic.Int32
-	// due is, for a delayed key, the earliest deadline asked for.
+	// due is, for a delayed key, the earliest requested deadline.
 	due atomic.Int64
-	// began and landing are the stamps around an ordered key's Add; landing is 0 while
-	// that is under way.
+	// began and landing are the stamps before and after an ordered key's Add.
+	// landing is 0 during the Add.
 	began, landing atomic.Int64
-	// awaited is how many Gets there had been when that returned.
+	// awaited is the number of Gets when the Add returned.
 	awaited atomic.Int64
-	// fence is that of the last claim.
+	// fence is the fence of the last claim.
 	fence atomic.Uint64
 }
 
-// A delayed or ordered key is claimed by a producer; it can be claimed again once the
-// producer has added it and noted when, and the consumer has said its Done, in either
-// order. If it is not known how often the key will come, the producer keeps it for good.
+// A producer claims a delayed or ordered key. The key can be claimed again
+// after the producer has added it and recorded when, and the consumer has
+// called Done, in either order. If the number of runs is unknown, the producer
+// keeps the key forever.
 const (
 	unused  = 0
 	claimed = 1 << 20
@@ -133,28 +136,28 @@ func newLedger(p Plan, violated *violations) *ledger {
 	return l
 }
 
-// want is called before an add, and returns its number; land after it, if it was
-// surely not dropped.
+// want is called before an add, and returns its number. land is called after an
+// add that was surely not dropped.
 func (l *ledger) want(key int) uint64 { return l.keys[key].wanted.Add(1) }
 
 func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, number) }
 
 func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
 
-// comesOnce is called by the claimer, and came by the consumer.
+// comesOnce is called by the claiming producer, and came by the consumer.
 func (r *record) comesOnce() { r.use.Add(1 - claimed) }
 func (r *record) came()      { r.use.Add(-1) }
 
-// wantIn notes the deadline of an add of a claimed key with a delay, before the queue
-// knows of it, and returns it.
+// wantIn records the deadline of a delayed add of a claimed key, before the
+// queue sees it, and returns it.
 func (l *ledger) wantIn(key int, delay time.Duration) (deadline int64) {
-	due := &l.keys[key].due // only the claimer writes it
+	due := &l.keys[key].due // only the claiming producer writes it
 	deadline = l.time() + int64(delay)
 	due.Store(min(due.Load(), deadline))
 	return deadline
 }
 
-// limited is told of each delay of the limiter.
+// limited is called with each delay of the limiter.
 func (l *ledger) limited(key int, delay time.Duration) {
 	switch {
 	case key < 0 || key >= len(l.keys) || classOf(key) != delayed:
@@ -165,8 +168,8 @@ func (l *ledger) limited(key int, delay time.Duration) {
 	}
 }
 
-// begin is called after a Get that was called at some moment. For a delayed key it
-// returns the time by which it was judged.
+// begin is called after a Get. called is the stamp of its call. For a delayed
+// key begin returns the time by which it was checked.
 func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (clock int64) {
 	r := &l.keys[key]
 	l.checkCanceled(key, r, called)
@@ -194,7 +197,7 @@ func (l *ledger) end(key int) {
 	l.leave(key)
 	l.putOutOfHand(key)
 	if !l.keys[key].owned.CompareAndSwap(1, 0) {
-		l.violated.report("C1", key, "key %d was handed out to somebody else before its Done", key)
+		l.violated.report("C1", key, "key %d was handed out to another worker before its Done", key)
 	}
 }
 
@@ -205,12 +208,12 @@ func (l *ledger) checkDue(key int, r *record) (clock int64) {
 		return clock
 	}
 	if late < 0 && r.policied.Load() {
-		l.violated.report("C38", key, "key %d came %v before the earliest deadline that can count (or twice for the one before)",
+		l.violated.report("C38", key, "key %d came %v before its earliest possible deadline (or twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}
 	if late < 0 {
-		l.violated.report("C19", key, "key %d came %v before its deadline (or, which is C21, twice for the one before)",
+		l.violated.report("C19", key, "key %d came %v before its deadline (or, by C21, twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}
@@ -218,8 +221,7 @@ func (l *ledger) checkDue(key int, r *record) (clock int64) {
 	return clock
 }
 
-// settle checks what can be said of a queue that was drained: every add that landed
-// had a run.
+// settle checks a queue that was drained: every add that landed had a run.
 func (l *ledger) settle() {
 	for key := range l.keys {
 		r := &l.keys[key]
@@ -228,15 +230,16 @@ func (l *ledger) settle() {
 				key, landed, served)
 		}
 		if r.owned.Load() != 0 {
-			l.violated.report("C12", key, "key %d is still in the hands of a worker after the drain", key)
+			l.violated.report("C12", key, "key %d is still in flight after the drain", key)
 		}
 	}
 }
 
-// unserved reports whether an add that landed has had no run, and nobody took it back.
+// unserved reports whether an add that landed has had no run, and was not
+// canceled.
 func (r *record) unserved() bool { return max(r.served.Load(), r.excused.Load()) < r.landed.Load() }
 
-// raise sets a to n if that is more.
+// raise sets a to n if n is greater.
 func raise(a *atomic.Uint64, n uint64) {
 	for {
 		old := a.Load()
@@ -258,7 +261,7 @@ func (v *violations) report(clause string, key int, format string, arguments ...
 	v.reportAt(now(), clause, key, format, arguments...)
 }
 
-// reportAt is report, of what was so at some moment before.
+// reportAt is report for a violation at an earlier stamp.
 func (v *violations) reportAt(at int64, clause string, key int, format string, arguments ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -271,7 +274,7 @@ func (v *violations) reportAt(at int64, clause string, key int, format string, a
 	v.stopped.Store(true)
 }
 
-// explain lets a function complete each violation, when nobody reports any more.
+// explain completes each violation, after all actors have ended.
 func (v *violations) explain(f func(*Violation)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -280,7 +283,7 @@ func (v *violations) explain(f func(*Violation)) {
 	}
 }
 
-// explained is report, with a history.
+// explained is report with a history.
 func (v *violations) explained(clause string, key int, message, history string) {
 	v.report(clause, key, "%s", message)
 	v.explain(func(known *Violation) {

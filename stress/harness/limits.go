@@ -7,24 +7,24 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// limits is the limiter of a round's queue: one that panics at times, and that knows
-// what it was asked.
+// limits is the limiter of a round's queue. It panics now and then, and counts
+// its calls.
 type limits[T comparable] struct {
 	limiter.Limiter[T]
 	temper *temper       // nil: it never panics
-	books  *limiterBooks // nil: none are kept
+	books  *limiterBooks // nil: calls are not counted
 	decode func(T) int
-	counts bool // it says how many items it knows
+	counts bool // it reports its number of items
 }
 
-// limiterBooks count the calls that reach the limiter (C28). They are kept only beside
-// a ledger: their atomics, too, put operations in an order.
+// limiterBooks count the calls of the limiter (C28). They are kept only beside
+// a ledger, because their atomics, too, order the operations.
 type limiterBooks struct {
 	asked, forgotten atomic.Uint64
-	// spoilt counts the questions about items that are not equal to themselves.
+	// spoilt counts the calls with items that are not equal to themselves.
 	spoilt atomic.Uint64
-	// told is called with each delay, before the queue knows it.
-	told func(key int, delay time.Duration)
+	// onDelay is called with each delay, before the queue sees it.
+	onDelay func(key int, delay time.Duration)
 }
 
 func (l limits[T]) When(item T) time.Duration {
@@ -40,7 +40,7 @@ func (l limits[T]) When(item T) time.Duration {
 	l.temper.strain()
 	delay := l.Limiter.When(item)
 	if l.books != nil {
-		l.books.told(l.decode(item), delay)
+		l.books.onDelay(l.decode(item), delay)
 	}
 	return delay
 }
@@ -53,7 +53,7 @@ func (l limits[T]) Forget(item T) {
 	l.Limiter.Forget(item)
 }
 
-// Len makes it a [limiter.Census].
+// Len implements [limiter.Census].
 func (l limits[T]) Len() int {
 	if !l.counts {
 		return -1
@@ -61,7 +61,7 @@ func (l limits[T]) Len() int {
 	return l.Limiter.(limiter.Census[T]).Len()
 }
 
-// MostFailed is that of the limiter.
+// MostFailed implements [limiter.Census].
 func (l limits[T]) MostFailed(limit int) []limiter.Failed[T] {
 	return l.Limiter.(limiter.Census[T]).MostFailed(limit)
 }
@@ -72,15 +72,15 @@ const (
 	longestLimit = 4 * time.Millisecond
 )
 
-// checkLimiter compares what the limiter was asked with the books, when all actors
-// have left.
+// checkLimiter compares the calls of the limiter with the records, after all
+// actors have left.
 func (r *round) checkLimiter(a *account) {
 	if r.limiterBooks == nil || !r.features.CallersLimiter {
 		return
 	}
 	b := r.limiterBooks
 	if asked := b.asked.Load(); asked < a.limited || asked > a.limited+a.perhapsLimited {
-		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter asked %d times", a.limited, asked)
+		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter %d times", a.limited, asked)
 	}
 	late := uint64(0)
 	if s, ok := r.queue.stats(); ok {
@@ -90,6 +90,6 @@ func (r *round) checkLimiter(a *account) {
 		r.violated.report("C28", -1, "Forget was called %d times, and the limiter's %d times", a.forgets, forgotten)
 	}
 	if n := b.spoilt.Load(); n > 0 {
-		r.violated.report("C16", -1, "the limiter was asked %d times about items that are not equal to themselves", n)
+		r.violated.report("C16", -1, "the limiter was called %d times with items that are not equal to themselves", n)
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A loop over Items ends the processing of each key when its turn ends (C36). A turn is
-// entered in the books as a Get and a Done, whose return is seen when the next turn begins
-// or the loop is over.
+// A loop over Items calls Done for each key when its turn ends (C36). A turn is
+// recorded as a Get and a Done. The Done has returned when the next turn
+// begins, or the loop is over.
 
 const inALoop = " in a loop"
 
 // A turns is a consumer's loop over Items.
 type turns struct {
 	*consumer
-	key  int   // whose turn it is, or was; -1: nobody's
-	call int64 // the stamp before the Get that is under way, or before the Done
+	key  int   // the key of the current or last turn; -1: none
+	call int64 // the stamp before the current Get, or before the Done
 }
 
 // loop ranges over Items, until its context ends or it breaks off.
@@ -37,14 +37,14 @@ func (c *consumer) loop() (open bool) {
 		return true
 	}
 	if !c.queue.ShuttingDown() {
-		c.violated.report("C36", -1, "a loop over Items ended, and neither its context nor the queue had come to an end")
+		c.violated.report("C36", -1, "a loop over Items ended, and neither its context nor the queue had ended")
 		return true
 	}
 	c.record(event{operation: opGetNothing, key: -1, call: t.call, end: now(), way: inALoop})
 	return false
 }
 
-// begin enters that the last turn is over, and that another one begins.
+// begin records that the last turn is over, and another one begins.
 func (t *turns) begin(key int) {
 	t.over(true)
 	t.operations++
@@ -68,7 +68,7 @@ func (t *turns) turn() {
 	}
 }
 
-// over enters the Done of the last turn, if there was one.
+// over records the Done of the last turn, if there was one.
 func (t *turns) over(done bool) {
 	if t.key < 0 {
 		return
@@ -82,9 +82,10 @@ func (t *turns) over(done bool) {
 	}
 }
 
-// after is called at the end of the loop, with what it ended with. If the hash function
-// panicked in the Done, the Done has to be said again. After that, and after a panic of the hook for misuse
-// (a Done of somebody else's may have ended the turn), the queue is not at its end.
+// after is called at the end of the loop with the recovered value. If the hash
+// function panicked in the Done, after calls Done again. After that, and after
+// a panic of the misuse hook, the queue goes on. (A surplus Done of another
+// actor may have ended the turn.)
 func (t *turns) after(recovered any) (goesOn bool) {
 	panicked := onPurpose(recovered)
 	t.over(panicked != hashLost)

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Command is a stress program: some targets, and how it is run.
+// Command is a stress program with its targets.
 type Command struct {
-	// Package is what users start with "go run", in the directory of Module, if that
-	// is not the one they are in.
+	// Package is the argument of "go run" in the directory of Module. Module is
+	// empty if the package is in the current module.
 	Package, Module string
 	Targets         []Target
-	// Regressions are rounds that found something once, one a line: the flags of
-	// the round, and after a # what it found. They are run first. A line with a -target
-	// is left out where that is not the target.
+	// Regressions are rounds that once found a fault, one in each line: the
+	// flags of the round, and after a # the fault. They run first. A line with
+	// another -target is skipped.
 	Regressions string
 }
 
-// line is the command line, built as this program is.
+// line returns the command line, with the build flags of this program.
 func (c Command) line(target string) string {
 	text := "go run"
 	if c.Module != "" {
@@ -35,9 +35,10 @@ func (c Command) line(target string) string {
 	return text + " " + c.Package + " -target " + target
 }
 
-// Main runs the command with some arguments, and returns its exit code: 0 if no promise
-// was broken, or if a survey came to its end, whatever it found; 1 if one was broken, or
-// something hung; 2 if the arguments make no sense, or a survey could not be made.
+// Main runs the command with arguments, and returns its exit code. The code is
+// 0 if no promise was broken, or a survey was completed. It is 1 if a promise
+// was broken or a round hung. It is 2 if the arguments are invalid, or a survey
+// failed.
 func (c Command) Main(arguments []string, out, errs io.Writer) int {
 	parsed, err := c.parse(arguments, out, errs)
 	switch {
@@ -61,7 +62,7 @@ func (c Command) Main(arguments []string, out, errs io.Writer) int {
 }
 
 func (c Command) run(o Options) error {
-	if o.Rounds != 1 { // a single round is being repeated
+	if o.Rounds != 1 { // a single round is a repetition
 		if err := c.rerun(o); err != nil {
 			return err
 		}
@@ -95,32 +96,32 @@ func (c Command) rerun(o Options) error {
 	return nil
 }
 
-// parsed is what a command line says.
+// parsed is a parsed command line.
 type parsed struct {
 	Options
 	survey bool
-	given  map[string]bool // the flags that were there
+	given  map[string]bool // the flags that were set
 }
 
-// defaultDuration is for a run of which neither the duration nor the number of rounds
-// is given.
+// defaultDuration applies if neither the duration nor the number of rounds is
+// set.
 const defaultDuration = 10 * time.Second
 
 func (c Command) parse(arguments []string, out, errs io.Writer) (p parsed, err error) {
 	flags := flag.NewFlagSet("stress", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	target := flags.String("target", c.Targets[0].Name, "what to put to the test: "+c.names())
-	flags.DurationVar(&p.Duration, "duration", defaultDuration, "how long to go on starting rounds, of which there is always one (with -rounds alone: until they are through)")
-	flags.IntVar(&p.Rounds, "rounds", 0, "stop after so many rounds (0: only after the duration; 1: repeat one; in a survey: of each kind)")
-	flags.Uint64Var(&p.Seed, "seed", 1, "seed of the first round; each round adds one")
-	flags.IntVar(&p.Limits.Adds, "adds", 50_000, "adds in a round, roughly")
-	flags.IntVar(&p.Limits.Shards, "shards", 0, "number of shards (0: each round draws its own)")
-	mix := flags.String("mix", "all", "what rounds may have in their mix: all, none, or some of "+strings.Join(ingredientNames[:], ","))
-	ending := flags.String("ending", "any", "how rounds end: any, drain, storm, drain-then-shutdown, rest, small, drain-context (any leaves out small, many small queues that are dropped, for targets that need a ShutDown)")
-	flags.BoolVar(&p.Limits.Provoke, "provoke", false, "leave in the mix what the target is known not to survive")
-	flags.DurationVar(&p.Patience, "patience", time.Minute, "how long nothing may happen before that counts as a hang (in a survey: 10s)")
+	target := flags.String("target", c.Targets[0].Name, "the queue to test: "+c.names())
+	flags.DurationVar(&p.Duration, "duration", defaultDuration, "the time during which new rounds start; there is always one round (with -rounds alone: no limit)")
+	flags.IntVar(&p.Rounds, "rounds", 0, "the number of rounds (0: until the duration is over; 1: repeat one round; in a survey: rounds of each theme)")
+	flags.Uint64Var(&p.Seed, "seed", 1, "the seed of the first round; each round adds one")
+	flags.IntVar(&p.Limits.Adds, "adds", 50_000, "the approximate number of adds in a round")
+	flags.IntVar(&p.Limits.Shards, "shards", 0, "the number of shards (0: drawn by each round)")
+	mix := flags.String("mix", "all", "the ingredients that rounds may have: all, none, or a list of "+strings.Join(ingredientNames[:], ","))
+	ending := flags.String("ending", "any", "the ending of rounds: any, drain, storm, drain-then-shutdown, rest, small, drain-context (small drops many small queues; any leaves it out for targets that need a ShutDown)")
+	flags.BoolVar(&p.Limits.Provoke, "provoke", false, "include ingredients that the target is known not to survive")
+	flags.DurationVar(&p.Patience, "patience", time.Minute, "the time without progress that counts as a hang (in a survey: 10s)")
 	flags.BoolVar(&p.Verbose, "v", false, "print a line for each round")
-	flags.BoolVar(&p.survey, "survey", false, "go on after a violation, with each round in a process of its own, and print a table of the clauses that were broken; the exit status is 0, whatever is found")
+	flags.BoolVar(&p.survey, "survey", false, "continue after a violation, run each round in its own process, and print a table of the broken clauses; the exit status is always 0")
 	if err := flags.Parse(arguments); err != nil {
 		return p, err
 	}
@@ -145,7 +146,7 @@ func (c Command) parse(arguments []string, out, errs io.Writer) (p parsed, err e
 	return p, errors.Join(faults...)
 }
 
-// complete replaces the defaults that depend on other flags.
+// complete sets the defaults that depend on other flags.
 func (p *parsed) complete() error {
 	if p.Rounds > 0 && !p.given["duration"] {
 		p.Duration = 0
@@ -155,7 +156,7 @@ func (p *parsed) complete() error {
 	}
 	for _, name := range []string{"mix", "ending", "duration", "provoke", "v"} {
 		if p.given[name] {
-			return fmt.Errorf("a survey has a -%s of its own: want no such flag beside -survey", name)
+			return fmt.Errorf("-survey sets -%s itself: want only one of them", name)
 		}
 	}
 	if p.Rounds == 0 {
@@ -189,7 +190,7 @@ func (c Command) target(name string) (Target, error) {
 			return t, nil
 		}
 	}
-	return Target{}, fmt.Errorf("no target is called %q: want one of %s", name, c.names())
+	return Target{}, fmt.Errorf("unknown target %q: want one of %s", name, c.names())
 }
 
 func (c Command) names() string {
@@ -200,5 +201,5 @@ func (c Command) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Exit runs the command with the arguments of the process, and ends it.
+// Exit runs the command with the arguments of the process, and exits.
 func (c Command) Exit() { os.Exit(c.Main(os.Args[1:], os.Stdout, os.Stderr)) }

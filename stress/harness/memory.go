@@ -6,35 +6,39 @@ import (
 	"time"
 )
 
-// C8: what a drained queue keeps is at most twice what a new one uses and a small
-// constant, within a bounded number of further operations; tides are those. A table of
-// moderate size is given back when it has become empty so many times that this times its
-// cells is 1<<15. One round in four has the tides for that, unless it has very many
-// shards; the others may keep cells in inverse proportion to the tides that they have.
+// C8: a drained queue keeps at most twice the memory of a new one and a small
+// constant, within a bounded number of further operations, the tides. A table
+// of moderate size is released when it has become empty n times, where n times
+// its cells is 1<<15. One round in four has enough tides for that, unless it
+// has very many shards. The others may keep cells in inverse proportion to
+// their tides.
 const (
 	patience     = 1 << 15
-	fewestCells  = 16 // in a shard, however many the tides
+	fewestCells  = 16 // in a shard, with any number of tides
 	mostCells    = 128
-	bytesPerCell = 80 // an entry, its slots in the index, a timer, and an age, a limit and priorities in columns
+	bytesPerCell = 80 // an entry, its index slots, a timer, and an age, a limit and priorities in columns
 	keptConstant = 32 << 10
 	mostTides    = 16 * patience / fewestCells // in a round, for all shards
 )
 
-// What priorities may keep: a board for each 64 shards, and a few levels in each shard.
+// The memory that priorities may keep: a bitmap for each 64 shards, and a few
+// levels in each shard.
 const (
 	bytesPerBoard  = 8 << 10
 	bytesPerLevels = 3 << 9
 )
 
-// bytesPerGroup is what a cell may keep where there are groups, and each key of the opening has
-// one for itself: a name, its slots in an index, a state, and a number in a column.
+// bytesPerGroup is the memory that a cell may keep with groups. Each key of the
+// opening has its own group: a name, its index slots, a state, and a number in
+// a column.
 const bytesPerGroup = 200
 
-// bytesPerMeasures is what a shard keeps for metrics: the pages of three histograms.
+// bytesPerMeasures is the memory that a shard keeps for metrics: the pages of
+// three histograms.
 const bytesPerMeasures = 10 << 10
 
-// tidalAdds is how many adds there are in the tides of each shard, and so about how often
-// it becomes empty.
+// tidalAdds returns the number of adds in the tides of each shard, which is
+// about how often the shard becomes empty.
 func (p Plan) tidalAdds() int {
 	few, many := patience/mostCells, patience/fewestCells
 	if p.Seed%4 > 0 {
@@ -43,7 +47,7 @@ func (p Plan) tidalAdds() int {
 	return max(few, min(many, mostTides/p.Shards))
 }
 
-// mostKept is what the queue may keep.
+// mostKept returns the memory that the queue may keep.
 func (r *round) mostKept() int64 {
 	most := 2*r.fresh + keptConstant
 	cells := patience / r.plan.tidalAdds()
@@ -62,7 +66,7 @@ func (r *round) mostKept() int64 {
 	return most
 }
 
-// tides are further operations, a few keys at a time.
+// tides makes further operations, a few keys at a time.
 func (r *round) tides(a *actor) {
 	for key := range r.plan.Keys {
 		a.asked.forgets++
@@ -70,7 +74,7 @@ func (r *round) tides(a *actor) {
 	}
 	for range r.plan.tidalAdds() * r.plan.Shards / 8 {
 		for range 8 {
-			a.put(a.roll(r.plan.Keys)&^2, false) // a free one
+			a.put(a.roll(r.plan.Keys)&^2, false) // a free key
 		}
 		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
 			runtime.Gosched()
@@ -81,8 +85,9 @@ func (r *round) tides(a *actor) {
 	}
 }
 
-// ebb is the tides of an opening, which may have filled a capacity. The keys of a plan that has
-// few, or groups of them, are in some shards only, and the tides to come do not reach the others.
+// ebb makes the tides of an opening, which may have filled a capacity. The keys
+// of a plan with few keys or groups are in some shards only, and later tides do
+// not reach the others.
 func (o opening) ebb() {
 	if o.plan.Ending != Rest || !o.features.Control {
 		return
@@ -96,39 +101,41 @@ func (o opening) ebb() {
 	}
 }
 
-// checkMemory drops the queue, and sees what that sets free.
+// checkMemory drops the queue, and checks how much memory that releases.
 func (r *round) checkMemory() {
 	r.forgetClaims()
 	with := heap()
 	r.queue, r.page = nil, nil
 	kept := int64(with) - int64(heap())
-	runtime.KeepAlive(r) // and with it the limiter
+	runtime.KeepAlive(r) // keeps the limiter alive, too
 	if most := r.mostKept(); kept > most {
-		r.violated.report("C8", -1, "at rest, the queue keeps %d bytes; at most %d are allowed", kept, most)
+		r.violated.report("C8", -1, "at rest, the queue keeps %d bytes; the limit is %d", kept, most)
 	}
 }
 
-// mostLeft is what may be left of all rounds in memory, by the runtime's own doing.
+// mostLeft is the memory that the runtime itself may keep after all rounds.
 const mostLeft = 1 << 20
 
-// leftOver compares the heap before the first queue was made with that after a queue and
-// all that was done with it were dropped: a queue that is gone has nothing (C7, C8).
+// leftOver compares the heap before the first queue was made with the heap
+// after a queue and all of its records were dropped: nothing of the queue may
+// be left (C7, C8).
 func leftOver(before, after uint64) *Violation {
 	left := int64(after) - int64(before)
 	if left <= mostLeft {
 		return nil
 	}
-	return &Violation{Clause: "C8", Key: -1, Message: fmt.Sprintf("%d bytes are left of queues that were dropped; at most %d are allowed", left, mostLeft)}
+	return &Violation{Clause: "C8", Key: -1, Message: fmt.Sprintf("%d bytes are left of queues that were dropped; the limit is %d", left, mostLeft)}
 }
 
 // heap returns the bytes of live objects.
 func heap() uint64 {
 	runtime.GC()
-	return collected() // what pools held in the first goes in the second
+	return collected() // the first collection empties pools, the second frees their contents
 }
 
-// settled is heap, once it is not above what is allowed, or after a while: what
-// waits, in small queues that nobody refers to, is gone only after its delay.
+// settled returns heap once it is not above the limit, or after a while.
+// Delayed items of small queues without references are freed only after their
+// delay.
 func settled(most uint64) (now uint64) {
 	for range 20 {
 		if now = heap(); now <= most {
@@ -139,7 +146,7 @@ func settled(most uint64) (now uint64) {
 	return now
 }
 
-// collected is heap, and what pools hold, for half of the time.
+// collected returns the live heap, with what pools hold in half of the calls.
 func collected() uint64 {
 	var stats runtime.MemStats
 	runtime.GC()

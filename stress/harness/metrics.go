@@ -8,17 +8,18 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Metrics, seen from outside: what Stats measures (C33), beside everything else and at the end,
-// while somebody asks for all that can be looked at, over and over, as a scraper and an open page do.
+// Metrics: the values of Stats (C33), during other operations and at the end.
+// One goroutine reads everything again and again, as a scraper and an open page
+// do.
 
-// scrape asks for the metrics, and finds that what is counted never becomes less.
+// scrape reads the metrics, and checks that no counter goes down.
 func (a *actor) scrape(until <-chan struct{}) {
 	var before shardq.Stats
 	for turn := 0; !closed(until); turn++ {
 		a.operations++
 		now, _ := a.queue.stats()
 		if fault := faultOfMetrics(before, now); fault != "" {
-			a.violated.report("C33", -1, "%s: Stats says %+v, and before %+v", fault, now.Metrics, before.Metrics)
+			a.violated.report("C33", -1, "%s: Stats is %+v, and was %+v", fault, now.Metrics, before.Metrics)
 		}
 		before = now
 		if turn%16 == 0 {
@@ -28,7 +29,7 @@ func (a *actor) scrape(until <-chan struct{}) {
 	}
 }
 
-// faultOfMetrics says what is wrong between a reading and a later one.
+// faultOfMetrics returns the fault between two readings.
 func faultOfMetrics(before, now shardq.Stats) string {
 	m := now.Metrics
 	if m == nil {
@@ -53,18 +54,19 @@ func faultOfMetrics(before, now shardq.Stats) string {
 	return ""
 }
 
-// lookAtPage asks for the page of the queue, as one that is open does.
+// lookAtPage requests the page of the queue, as an open page does.
 func (a *actor) lookAtPage() {
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/?format=json", nil)
 	request.RemoteAddr = "127.0.0.1:40000"
 	a.page.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
-		a.violated.report("C43", -1, "the page answers %d: %.200s", answer.Code, answer.Body)
+		a.violated.report("C43", -1, "the page answered %d: %.200s", answer.Code, answer.Body)
 	}
 }
 
-// checkMetrics compares what was measured with the books, when all consumers have left.
+// checkMetrics compares the metrics with the records, after all consumers have
+// left.
 func (r *round) checkMetrics(a *account, s shardq.Stats) {
 	if !r.plan.Mix.Has(Metrics) {
 		return

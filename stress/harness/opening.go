@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// opening is what is done to a new queue before anybody else uses it, one call after
-// the other: so it is known exactly what each has to answer. User code does not panic
+// opening checks a new queue before other actors use it, one call after the
+// other. The result of each call is exactly known. User code does not panic
 // meanwhile.
 type opening struct {
 	*actor
-	first int // of the keys it uses, which nobody else does
+	first int // the first of the keys that only the opening uses
 }
 
-// strangers is where keys begin that no producer adds, above the keys of the plan.
+// strangers is the first key, above those of the plan, that no producer adds.
 const strangers = 64
 
 // open checks a new queue, and leaves it at rest.
@@ -28,28 +28,29 @@ func (r *round) open() {
 	}
 }
 
-// expect compares Len and Stats with what they must say.
+// expect compares Len and Stats with the expected values.
 func (o opening) expect(ready, waiting, processing int) {
 	o.operations++
 	if n := o.queue.Len(); n != ready {
-		o.violated.report("C6", -1, "with %d items ready, %d waiting and %d in processing, and nobody else there, Len says %d",
+		o.violated.report("C6", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Len is %d",
 			ready, waiting, processing, n)
 	}
 	s, ok := o.queue.stats()
 	if ok && (s.Ready != ready || s.Waiting != waiting || s.Processing != processing) {
-		o.violated.report("Stats", -1, "with %d items ready, %d waiting and %d in processing, and nobody else there, it says %+v",
+		o.violated.report("Stats", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Stats is %+v",
 			ready, waiting, processing, s)
 	}
 }
 
-// add adds a key, without an entry in any history.
+// add adds a key without an entry in a history.
 func (o opening) add(op operation, key int, delay time.Duration) {
 	o.sign()
 	o.asked.count(op, delay)
 	o.call(op, key, delay)
 }
 
-// take gets a key. After a violation it does not: a Get could wait for ever.
+// take gets a key. After a violation it does not, because a Get could block
+// forever.
 func (o opening) take() (key int) {
 	if o.violated.stopped.Load() {
 		return 0
@@ -57,12 +58,12 @@ func (o opening) take() (key int) {
 	o.sign()
 	key, shutdown := o.queue.Get()
 	if shutdown {
-		o.violated.report("C10", -1, "Get says shutdown before there was any")
+		o.violated.report("C10", -1, "Get reported a shutdown before there was one")
 		return 0
 	}
 	o.gets++
 	if key < o.first {
-		o.violated.report("C16", -1, "an item was handed out that nobody has added")
+		o.violated.report("C16", -1, "an item was handed out that was not added")
 	}
 	return key
 }
@@ -73,15 +74,15 @@ func (o opening) end(key int) {
 	o.queue.Done(key)
 }
 
-// asNew: a new queue is empty, and open.
+// asNew checks that a new queue is empty and open.
 func (o opening) asNew() {
 	if o.queue.ShuttingDown() {
-		o.violated.report("C10", -1, "ShuttingDown says true of a new queue")
+		o.violated.report("C10", -1, "ShuttingDown is true for a new queue")
 	}
 	o.expect(0, 0, 0)
 }
 
-// lengths: Len counts what is ready, once.
+// lengths checks that Len counts each ready item once.
 func (o opening) lengths() {
 	n := 1 + o.roll(20)
 	for i := range n {
@@ -106,8 +107,8 @@ func (o opening) lengths() {
 	o.expect(0, 0, 0)
 }
 
-// contexts: GetContext takes nothing when its context has ended, and does not outlast
-// it.
+// contexts checks that GetContext takes nothing if its context has ended, and
+// does not outlast its context.
 func (o opening) contexts() {
 	if !o.queue.contextual() {
 		return
@@ -124,7 +125,8 @@ func (o opening) contexts() {
 	o.sleeps()
 }
 
-// sleeps: a GetContext that finds nothing returns when its context ends.
+// sleeps checks that a GetContext of an empty queue returns when its context
+// ends.
 func (o opening) sleeps() {
 	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
 	defer cancel()
@@ -143,14 +145,15 @@ func (o opening) sleeps() {
 	}
 }
 
-// delays: a delay ends at a tick after its deadline, the next one by a fake clock.
+// delays checks that a delay expires at a tick after its deadline, and by a
+// fake clock at the next tick.
 func (o opening) delays() {
 	for range 3 {
 		o.delayed(opAddAfter, time.Duration(1+o.roll(int(longestDelay)/2)))
 	}
 }
 
-// delayed adds a key, and takes it when the delay is over.
+// delayed adds a key, and takes it when the delay has expired.
 func (o opening) delayed(op operation, delay time.Duration) {
 	fired, _ := o.queue.stats()
 	began := time.Now()
@@ -160,30 +163,31 @@ func (o opening) delayed(op operation, delay time.Duration) {
 	}
 	o.end(o.take())
 	if early := delay - time.Since(began); o.fake == nil && early > 0 {
-		o.violated.report("C19", -1, "an item came at least %v before its delay of %v was over", early, delay)
+		o.violated.report("C19", -1, "an item came at least %v before its delay of %v expired", early, delay)
 	}
 	if s, ok := o.queue.stats(); ok && s.Fired != fired.Fired+1 {
-		o.violated.report("Stats", -1, "one delay ended, and Fired went from %d to %d", fired.Fired, s.Fired)
+		o.violated.report("Stats", -1, "one delay expired, and Fired went from %d to %d", fired.Fired, s.Fired)
 	}
 }
 
-// tick is the resolution of delays of a queue that was not asked for another.
+// tick is the default resolution of delays.
 const tick = time.Millisecond
 
-// pass steps a fake clock just not over a delay, and then to the next tick.
+// pass steps a fake clock to just before the end of a delay, and then to the
+// next tick.
 func (o opening) pass(delay time.Duration) {
 	o.fake.Step(delay - 1)
 	if n := o.queue.Len(); n != 0 {
-		o.violated.report("C19", -1, "1 ns before its delay of %v was over, an item is ready", delay)
+		o.violated.report("C19", -1, "1 ns before its delay of %v expires, an item is ready", delay)
 	}
 	o.fake.Step(1 + tick)
 	if n := o.queue.Len(); n != 1 {
-		o.violated.report("C19", -1, "%v after its delay of %v was over, an item is not ready", tick, delay)
+		o.violated.report("C19", -1, "%v after its delay of %v expired, an item is not ready", tick, delay)
 	}
 }
 
-// limits: AddRateLimited asks the limiter and keeps its delay, and Forget ends what it
-// knows.
+// limits checks that AddRateLimited uses the delay of the limiter, and that
+// Forget resets the limiter.
 func (o opening) limits() {
 	if !o.features.CallersLimiter {
 		return
@@ -200,11 +204,11 @@ func (o opening) limits() {
 
 func (o opening) requeued(times int) {
 	if n := o.queue.NumRequeues(o.first); n != times {
-		o.violated.report("C28", -1, "NumRequeues says %d of an item that was requeued %d times since it was forgotten", n, times)
+		o.violated.report("C28", -1, "NumRequeues is %d for an item that was requeued %d times since it was forgotten", n, times)
 	}
 }
 
-// cancels: an Add of a waiting item leaves its delay, or cancels it.
+// cancels checks that an Add of a delayed item leaves its delay, or cancels it.
 func (o opening) cancels() {
 	switch {
 	case o.plan.Cancel:

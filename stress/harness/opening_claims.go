@@ -7,10 +7,10 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// claims checks on a new queue that each way to end a claim does what it says, once.
+// claims checks on a new queue that each way to end a claim works, once.
 func (o opening) claims() {
 	if _, ok := o.queue.tryClaim(); ok {
-		o.violated.report("C60", -1, "TryClaim has found an item in an empty queue")
+		o.violated.report("C60", -1, "TryClaim took an item from an empty queue")
 		return
 	}
 	for by := range waysToEnd {
@@ -22,8 +22,8 @@ func (o opening) claims() {
 	o.claimsTogether()
 }
 
-// endInEveryWay ends a claim in one way, and then in every way while another claim
-// holds the item.
+// endInEveryWay ends a claim in one way, and then in every way while another
+// claim holds the item.
 func (o opening) endInEveryWay(by endBy) {
 	o.add(opAdd, o.first, 0)
 	first, second := o.claimOne(), (*claim)(nil)
@@ -36,7 +36,7 @@ func (o opening) endInEveryWay(by endBy) {
 	}
 	began := time.Now()
 	if e.try(o.queue, first); e.err != nil {
-		o.violated.report("C60", -1, "%v of a new claim says %v", by, e.err)
+		o.violated.report("C60", -1, "%v of a new claim returned %v", by, e.err)
 		return
 	}
 	o.dones++
@@ -45,13 +45,13 @@ func (o opening) endInEveryWay(by endBy) {
 		return
 	}
 	if early := e.delay - time.Since(began); o.fake == nil && by == byRequeueAfter && early > 0 {
-		o.violated.report("C60", -1, "an item came at least %v before its RequeueAfter of %v was over", early, e.delay)
+		o.violated.report("C60", -1, "an item came at least %v before its RequeueAfter of %v expired", early, e.delay)
 	}
 	for late := range waysToEnd {
 		again := end{by: late, delay: e.delay}
 		again.try(o.queue, first)
 		if again.err != shardq.ErrClaimEnded || first.Valid() || !second.Valid() {
-			o.violated.report("C60", -1, "after %v, while another claim holds the item, %v says %v", by, late, again.err)
+			o.violated.report("C60", -1, "after %v, while another claim holds the item, %v returned %v", by, late, again.err)
 		}
 		o.stand("C60", "a call that comes too late", 0, 0, 1)
 	}
@@ -71,8 +71,8 @@ func (o opening) endInEveryWay(by endBy) {
 	o.stand("C60", "the end of all claims", 0, 0, 0)
 }
 
-// claimAgain returns the claim to the item that a call has given back, or that is added
-// once more.
+// claimAgain returns the claim of an item that a call has returned to the
+// queue, or that is added again.
 func (o opening) claimAgain(e *end) *claim {
 	switch {
 	case !e.by.comesBack():
@@ -96,7 +96,7 @@ func (o opening) claimOne() *claim {
 	defer cancel()
 	held, err := o.queue.claim(ctx)
 	if err != nil {
-		o.violated.report("C60", -1, "Claim says %v, and an item was to be there within %v", err, grace)
+		o.violated.report("C60", -1, "Claim returned %v, and an item must be ready within %v", err, grace)
 		return nil
 	}
 	o.gets++
@@ -111,12 +111,13 @@ func (o opening) doneClaim(held *claim) {
 	o.dones++
 	e := end{by: byDone}
 	if e.try(o.queue, held); e.err != nil || held.Valid() {
-		o.violated.report("C60", -1, "Done of a claim says %v", e.err)
+		o.violated.report("C60", -1, "Done of a claim returned %v", e.err)
 	}
 	o.asked.ended(&e, o.plan.countsFailures())
 }
 
-// claimsTogether: ClaimBatch takes what is ready, and DoneClaims ends what has not ended.
+// claimsTogether checks that ClaimBatch takes the ready items, and that
+// DoneClaims ends the claims that have not ended.
 func (o opening) claimsTogether() {
 	n := 2 + o.roll(200)
 	for i := range n {
@@ -127,12 +128,12 @@ func (o opening) claimsTogether() {
 	claims, err := o.queue.claimBatch(ctx, n+1)
 	o.gets += uint64(len(claims))
 	if err != nil || len(claims) != n {
-		o.violated.report("C60", -1, "with %d items ready, ClaimBatch returns %d and the error %v", n, len(claims), err)
+		o.violated.report("C60", -1, "with %d items ready, ClaimBatch returned %d and the error %v", n, len(claims), err)
 		return
 	}
 	o.doneClaim(claims[n/2])
 	if err := o.queue.doneClaims(claims); err != shardq.ErrClaimEnded {
-		o.violated.report("C60", -1, "DoneClaims of claims of which one has ended says %v", err)
+		o.violated.report("C60", -1, "DoneClaims with one ended claim returned %v", err)
 	}
 	for range n - 1 {
 		o.dones++
@@ -144,7 +145,7 @@ func (o opening) claimsTogether() {
 	}
 }
 
-// released: an item that is given back is the last in its shard.
+// released checks that a released item is the last in its shard.
 func (o opening) released() {
 	o.add(opAdd, o.first, 0)
 	o.add(opAdd, o.first+1, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// What is done to a new queue of section I before anybody else uses it.
+// Checks of section I on a new queue, before other actors use it.
 
 // control checks the operations that are in the round's mix.
 func (o opening) control() {
@@ -26,16 +26,16 @@ func (o opening) control() {
 	}
 }
 
-// stand compares the counts with what they must be, on account of a clause.
+// stand compares the counts with the expected values, by a clause.
 func (o opening) stand(clause, after string, ready, waiting, processing int) {
 	if s, _ := o.queue.stats(); s.Ready != ready || s.Waiting != waiting || s.Processing != processing {
-		o.violated.report(clause, -1, "after %s, %d items must be ready, %d waiting, and %d in processing, but Stats says %+v",
+		o.violated.report(clause, -1, "after %s, %d items must be ready, %d delayed, and %d in processing, but Stats is %+v",
 			after, ready, waiting, processing, s)
 	}
 }
 
-// batches: they come to the same as so many calls, and GetBatch waits for no more than
-// there is.
+// batches checks that a batch has the effect of single calls, and that GetBatch
+// does not wait for more items than there are.
 func (o opening) batches() {
 	n := 2 + o.roll(200)
 	keys := make([]int, n, n+1)
@@ -52,7 +52,7 @@ func (o opening) batches() {
 		into := make([]int, room)
 		m, err := o.queue.getBatch(ctx, into)
 		if want := min(room, n-len(got)); err != nil || m != want {
-			o.violated.report("C37", -1, "GetBatch with room for %d, with %d items ready, returns %d and the error %v", room, n-len(got), m, err)
+			o.violated.report("C37", -1, "GetBatch with room for %d, with %d items ready, returned %d and the error %v", room, n-len(got), m, err)
 			return
 		}
 		got = append(got, into[:m]...)
@@ -60,14 +60,14 @@ func (o opening) batches() {
 	o.gets += uint64(n)
 	o.stand("C37", "a GetBatch", 0, 0, n)
 	if o.plan.Shards == 1 && !slices.Equal(got, keys) {
-		o.violated.report("C37", -1, "from a batch of %v in one shard, GetBatch made %v", keys, got)
+		o.violated.report("C37", -1, "after AddBatch of %v in one shard, GetBatch returned %v", keys, got)
 	}
 	o.dones += uint64(n)
 	o.queue.doneBatch(got)
 	o.stand("C37", "a DoneBatch", 0, 0, 0)
 }
 
-// loops: a turn of a loop ends with a Done, however it ends.
+// loops checks that a turn of a loop ends with a Done, however it ends.
 func (o opening) loops() {
 	for name, leave := range map[string]func(){
 		"continue": func() {}, "break": func() {}, "a panic": func() { panic(workerLost) }, "runtime.Goexit": runtime.Goexit,
@@ -108,20 +108,21 @@ func (o opening) loopOnce(both bool, leave func()) {
 	<-over
 }
 
-// withdrawals: a Cancel takes back what there is, says so, and leaves a processing alone.
+// withdrawals checks that a Cancel removes what there is, reports it, and does
+// not affect processing.
 func (o opening) withdrawals() {
 	cancel := func(state string, want shardq.Canceled, ready, waiting, processing int) {
 		was := o.queue.cancel(o.first)
 		o.asked.canceled(was)
 		if was != want {
-			o.violated.report("C39", -1, "Cancel of an item that is %s says %+v", state, was)
+			o.violated.report("C39", -1, "Cancel of an item that is %s returned %+v", state, was)
 		}
 		o.stand("C39", "a Cancel of an item that is "+state, ready, waiting, processing)
 	}
 	cancel("unknown", shardq.Canceled{}, 0, 0, 0)
 	o.add(opAdd, o.first, 0)
 	cancel("ready", shardq.Canceled{Ready: true}, 0, 0, 0)
-	o.add(opAddAfter, o.first, time.Hour) // not over, however long this takes
+	o.add(opAddAfter, o.first, time.Hour) // long enough not to expire
 	o.expect(0, 1, 0)
 	cancel("waiting", shardq.Canceled{Waiting: true}, 0, 0, 0)
 	o.add(opAdd, o.first, 0)
@@ -133,7 +134,8 @@ func (o opening) withdrawals() {
 	o.expect(0, 0, 0)
 }
 
-// policies: MaxWait ends what is put off, and each policy keeps the deadline that it says.
+// policies checks that MaxWait limits postponed items, and that each policy
+// keeps the right deadline.
 func (o opening) policies() {
 	const short, long = longestDelay / 5, longestDelay
 	for _, test := range []struct {
@@ -162,7 +164,7 @@ func (o opening) policy(p shardq.DelayPolicy, first, then, bound, want time.Dura
 	o.asked.deferred++
 	o.queue.addWith(o.first, shardq.AddOptions{After: then, Policy: p, MaxWait: bound})
 	if o.fake == nil && time.Since(began) >= first {
-		want = 0 // it came before it was put off
+		want = 0 // it came before it was postponed
 	}
 	if o.fake != nil {
 		o.fake.Step(want - 1)
@@ -181,23 +183,24 @@ func (o opening) policy(p shardq.DelayPolicy, first, then, bound, want time.Dura
 	if o.queue.Len() > 0 {
 		o.end(o.take())
 	}
-	o.asked.canceled(o.queue.cancel(o.first)) // where it came early, and then waits again
+	o.asked.canceled(o.queue.cancel(o.first)) // if it came early, and is delayed again
 }
 
-// takeSoon is take, that gives up.
+// takeSoon is take with a time limit.
 func (o opening) takeSoon(clause string) (key int, ok bool) {
 	ctx, cancel := context.WithTimeout(o.context, grace)
 	defer cancel()
 	key, ok, err := o.queue.getContext(ctx)
 	if !ok || err != nil {
-		o.violated.report(clause, -1, "an item was not there after %v", grace)
+		o.violated.report(clause, -1, "an item was not ready after %v", grace)
 		return 0, false
 	}
 	o.gets++
 	return key, true
 }
 
-// room: the capacity is not exceeded by those who ask, whom others make room for.
+// room checks that adds that honor the capacity do not exceed it, and that a
+// Done makes room.
 func (o opening) room() {
 	n := o.plan.Capacity
 	before, _ := o.queue.stats()
@@ -207,7 +210,7 @@ func (o opening) room() {
 			o.asked.immediate++
 		}
 		if err != want {
-			o.violated.report("C40", -1, "TryAdd beside a full queue of %d says %v, where it must say %v", n, err, want)
+			o.violated.report("C40", -1, "TryAdd with a full queue of %d returned %v, want %v", n, err, want)
 		}
 	}
 	for i := range n {
@@ -216,12 +219,12 @@ func (o opening) room() {
 	full(shardq.ErrFull, o.first+n)
 	full(nil, o.first)
 	if !o.levels.high.Load() {
-		o.violated.report("C41", -1, "OnWatermark was not told that a full queue is high")
+		o.violated.report("C41", -1, "OnWatermark was not called for a full queue")
 	}
 	o.waitForRoom(n)
 	o.add(opAdd, o.first+n+1, 0)
 	if s, _ := o.queue.stats(); s.Exceeded != before.Exceeded+1 || s.Held != n+1 {
-		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats says %+v", n+1, s)
+		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats is %+v", n+1, s)
 	}
 	for range n + 1 {
 		if key, ok := o.takeSoon("C40"); ok {
@@ -230,35 +233,36 @@ func (o opening) room() {
 	}
 	o.stand("C40", "all Dones", 0, 0, 0)
 	if o.levels.high.Load() {
-		o.violated.report("C41", -1, "OnWatermark was not told that an empty queue is low")
+		o.violated.report("C41", -1, "OnWatermark was not called for an empty queue")
 	}
 }
 
-// waitForRoom: AddContext gives up with its context, and is let in when there is room.
+// waitForRoom checks that AddContext returns when its context ends, and
+// succeeds when there is room.
 func (o opening) waitForRoom(n int) {
 	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
 	defer cancel()
 	if err := o.queue.addContext(short, o.first+n); err != context.DeadlineExceeded {
-		o.violated.report("C40", -1, "AddContext of a full queue says %v, and not that its context has ended", err)
+		o.violated.report("C40", -1, "AddContext of a full queue returned %v, want the error of its context", err)
 		return
 	}
 	long, cancel := context.WithTimeout(o.context, grace)
 	defer cancel()
-	told := make(chan error)
-	go func() { told <- o.queue.addContext(long, o.first+n) }()
+	added := make(chan error)
+	go func() { added <- o.queue.addContext(long, o.first+n) }()
 	o.end(o.take())
-	if err := <-told; err != nil {
-		o.violated.report("C40", -1, "AddContext says %v, and there is room", err)
+	if err := <-added; err != nil {
+		o.violated.report("C40", -1, "AddContext returned %v, and there is room", err)
 		return
 	}
 	o.asked.immediate++
 }
 
-// aged is where keys begin, above an opening's first, that only ages uses: OnStuck may
-// have been told of the others.
+// aged is the offset of the keys that only ages uses. The queue may have called
+// OnStuck for the others.
 const aged = 1 << 20
 
-// ages: a queue shows what it has, and tells of what is stuck, once.
+// ages checks Snapshot and All, and that the queue calls OnStuck once.
 func (o opening) ages() {
 	o.first += aged
 	o.add(opAdd, o.first, 0)
@@ -279,27 +283,27 @@ func (o opening) ages() {
 	o.shows(shardq.Processing, 0)
 }
 
-// stuck waits until the queue has told of a key in processing.
+// stuck waits until the queue has called OnStuck for a key.
 func (o opening) stuck(key int) {
 	if o.fake != nil {
 		o.fake.Step(stuckAfter - 2*tick)
-		if o.tellings.count(key) > 0 {
-			o.violated.report("C44", -1, "OnStuck was told of key %d %v too soon", key, 2*tick)
+		if o.stuckCalls.count(key) > 0 {
+			o.violated.report("C44", -1, "OnStuck was called for key %d %v too early", key, 2*tick)
 		}
 		o.fake.Step(4 * tick)
 	}
-	for deadline := time.Now().Add(stuckAfter + grace); o.tellings.count(key) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(stuckAfter + grace); o.stuckCalls.count(key) == 0 && time.Now().Before(deadline); {
 		breathe()
 	}
 	if o.fake != nil {
 		o.fake.Step(2 * stuckAfter)
 	}
-	if n := o.tellings.count(key); n != 1 {
-		o.violated.report("C44", -1, "OnStuck was told %d times of key %d, which stays in processing", n, key)
+	if n := o.stuckCalls.count(key); n != 1 {
+		o.violated.report("C44", -1, "OnStuck was called %d times for key %d, which stays in processing", n, key)
 	}
 }
 
-// shows: Snapshot and All show so many items in a state.
+// shows checks that Snapshot and All show n items in a state.
 func (o opening) shows(state shardq.ItemState, n int) {
 	var all []shardq.ItemInfo[int]
 	for row := range o.queue.all(state) {
@@ -312,6 +316,6 @@ func (o opening) shows(state shardq.ItemState, n int) {
 	wrong := func(row shardq.ItemInfo[int]) bool { return row.State != state || row.Item < o.first }
 	if len(all) != n && !(o.fake == nil && state != shardq.Processing) || slices.ContainsFunc(append(some, all...), wrong) ||
 		o.fake != nil && len(some) != n {
-		o.violated.report("C43", -1, "of %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
+		o.violated.report("C43", -1, "with %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
 	}
 }

@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// FIFO within a shard, seen from outside (C5): if ordered key a was ready before the
-// Add of ordered key b of the same shard began, then no Get of b has returned before
+// FIFO within a shard (C5): if ordered key a was ready before the Add of
+// ordered key b of the same shard began, then no Get of b has returned before
 // the Get of a was called.
 //
-// Which keys share a shard is known where there is one shard, and where the plan
-// routes keys by groups: keys of equal hashes share a shard. With fair groups the same
-// is so of keys that share a group.
+// The keys of a shard are known if there is one shard, and if the plan routes
+// keys by groups: keys of equal hashes share a shard. In a round with groups,
+// the same holds for the keys of a group.
 
-// order has, for each group, the frontier: the latest stamp at which the Add began of
-// an ordered key whose Get has returned.
+// order has, for each group, the frontier: the latest stamp at which the Add of
+// an ordered key began whose Get has returned.
 type order struct {
 	frontier []atomic.Int64
 }
 
-// frontiers is a reading of all frontiers, from before a Get was called.
+// frontiers is a reading of all frontiers before the call of a Get.
 type frontiers []int64
 
 const mostGroups = 8
@@ -34,7 +34,7 @@ func (o *order) read(into frontiers) frontiers {
 	return into
 }
 
-// groups is how many groups the plan's keys are in.
+// groups returns the number of groups of the plan's keys.
 func (p Plan) groups() int {
 	if p.Shards == 1 && !p.Mix.Has(Groups) {
 		return 1
@@ -44,21 +44,23 @@ func (p Plan) groups() int {
 
 var groupSeed = maphash.MakeSeed()
 
-// lineOf returns the place of a key's frontier: that of its group and level.
+// lineOf returns the index of a key's frontier, which follows from its group
+// and level.
 func (p Plan) lineOf(key int) uint64 {
 	return p.groupOf(key)*fewPriorities + uint64(p.priorityOf(key)-lowestPriority)
 }
 
-// lines is how many frontiers there are.
+// lines returns the number of frontiers.
 func (p Plan) lines() int { return p.groups() * fewPriorities }
 
 // groupOf returns the group of a key, 0 to groups-1.
 func (p Plan) groupOf(key int) uint64 { return uint64(key/4) % uint64(p.groups()) }
 
-// hashOf returns what a grouped plan has for a hash function: one value per group.
+// hashOf is the hash function of a plan with groups: one value for each group.
 func (p Plan) hashOf(key int) uint64 { return maphash.Comparable(groupSeed, p.groupOf(key)) }
 
-// checkOrder is called after the Get of an ordered key, with a reading from before it.
+// checkOrder is called after the Get of an ordered key, with a reading from
+// before it.
 func (l *ledger) checkOrder(key int, r *record, group uint64, before frontiers) {
 	if l.order == nil {
 		return

@@ -7,15 +7,15 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Choice is how producers choose among the keys.
+// A Choice is the distribution by which producers choose keys.
 type Choice int
 
 const (
-	// Uniform: all keys alike.
+	// Uniform chooses all keys equally often.
 	Uniform Choice = iota
-	// Zipf: some keys far more often than others.
+	// Zipf chooses some keys far more often than others.
 	Zipf
-	// Hot: nine adds of ten go to one key.
+	// Hot chooses one key for nine adds of ten.
 	Hot
 	choices
 )
@@ -26,20 +26,21 @@ func (c Choice) String() string { return [...]string{"uniform", "zipf", "hot"}[c
 type Ending int
 
 const (
-	// Drain: producers end, delays end, several drains wait.
+	// Drain waits for producers and delays to end, and calls several drains.
 	Drain Ending = iota
-	// Storm: ShutDown and ShutDownWithDrain from many sides while producers go on.
+	// Storm calls ShutDown and ShutDownWithDrain in many goroutines while
+	// producers go on.
 	Storm
-	// DrainThenShutDown: as Drain, and a ShutDown that comes meanwhile.
+	// DrainThenShutDown is Drain with a ShutDown during the drains.
 	DrainThenShutDown
-	// Rest: the queue is brought to rest without a shutdown, and its memory looked
-	// at; then it is shut down.
+	// Rest brings the queue to rest without a shutdown, checks its memory, and
+	// then shuts it down.
 	Rest
-	// Small: many small queues, made, used a little, and dropped. There is no
-	// ledger.
+	// Small makes many small queues, uses each a little, and drops it. There is
+	// no ledger.
 	Small
-	// DrainContext: drains with contexts, by a policy for what waits, while producers
-	// go on. Some give up.
+	// DrainContext calls drains with contexts, and a policy for delayed items,
+	// while producers go on. Some drains give up.
 	DrainContext
 	endingCount
 )
@@ -48,7 +49,7 @@ func (e Ending) String() string {
 	return [...]string{"drain", "storm", "drain-then-shutdown", "rest", "small", "drain-context"}[e]
 }
 
-// A Plan is all that determines a round, but for the scheduler.
+// A Plan determines everything in a round except the scheduler.
 type Plan struct {
 	Seed       uint64
 	Adds       int
@@ -63,36 +64,37 @@ type Plan struct {
 	Mix        Ingredients
 	// Cancel sets CancelDelayOnAdd.
 	Cancel bool
-	// Grouped routes keys by a hash of the plan's own, or by fair groups, so that FIFO
-	// per shard, or group, can be seen from outside.
+	// Grouped routes keys by the plan's own hash function, or by groups, so
+	// that the order within a shard or group is visible.
 	Grouped bool
-	// Ledger says whether a ledger is kept.
+	// Ledger reports whether there is a ledger.
 	Ledger bool
 	// Capacity is 0 without the ingredient Room.
 	Capacity int
-	// Strict: nothing is added without asking for room, but what workers have in hand.
+	// Strict reports whether all adds honor the capacity, except those of a key
+	// that a worker holds.
 	Strict bool
-	// Waiting is what the drains of a DrainContext do with what waits.
+	// Waiting is the policy of the drains of a DrainContext.
 	Waiting shardq.WaitingPolicy
-	// GivesUp: those drains have contexts that end.
+	// GivesUp reports whether these drains have contexts that end.
 	GivesUp bool
-	// GroupLimit and Weighted are of fair groups: 0 and false without that ingredient.
+	// GroupLimit and Weighted are 0 and false without the ingredient Groups.
 	GroupLimit int
 	Weighted   bool
 }
 
-// Limits narrow what Draw may choose.
+// Limits restrict the choices of Draw.
 type Limits struct {
 	Adds   int
 	Shards int         // 0: any
-	Mix    Ingredients // what may be in the mix
+	Mix    Ingredients // the allowed ingredients
 	Ending Ending      // -1: any
-	// Provoke leaves in the mix what the target is known not to survive.
+	// Provoke allows ingredients that the target is known not to survive.
 	Provoke bool
 }
 
-// Draw makes the plan of a round from its seed. The same seed, limits and features
-// give the same plan.
+// Draw makes the plan of a round from its seed. The same seed, limits and
+// features give the same plan.
 func Draw(seed uint64, limits Limits, features Features) Plan {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(from ...int) int { return from[r.IntN(len(from))] }
@@ -107,7 +109,7 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		Items:      Items(r.IntN(int(itemTypes))),
 		Choice:     Choice(r.IntN(int(choices))),
 		Ending:     Ending(r.IntN(int(endingCount))),
-		Mix:        Ingredients(r.Uint32()|r.Uint32()) & All, // three of four, on average
+		Mix:        Ingredients(r.Uint32()|r.Uint32()) & All, // three of four on average
 		Cancel:     r.IntN(4) == 0,
 		Grouped:    r.IntN(3) == 0,
 		Ledger:     r.IntN(2) == 0,
@@ -117,14 +119,14 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		GivesUp:    r.IntN(2) == 0,
 	}
 	if r.IntN(3) > 0 {
-		p.Mix &^= Workers // which takes the place of other ways to consume
+		p.Mix &^= Workers // which replaces other ways to consume
 	}
 	p.GroupLimit, p.Weighted = pick(0, 1, 2, 5), r.IntN(2) == 0
 	if r.IntN(2) > 0 {
-		p.Mix &^= Groups // without which a queue goes other ways
+		p.Mix &^= Groups // otherwise a queue takes other paths
 	}
 	if !p.Ledger && p.Ending != Small {
-		p.Adds *= 4 // they are cheap
+		p.Adds *= 4 // Gets are cheap
 	}
 	if p.Keys == 20_000 {
 		p.Keys = max(16, min(p.Keys, limits.Adds/2))
@@ -132,7 +134,7 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 	return p.within(limits, features)
 }
 
-// within takes out of the plan what is not allowed or not to be had.
+// within removes ingredients that are not allowed or not available.
 func (p Plan) within(limits Limits, features Features) Plan {
 	p.Mix &= limits.Mix
 	if limits.Shards > 0 {
@@ -161,13 +163,13 @@ func (p Plan) within(limits Limits, features Features) Plan {
 	}
 	if p.Ending == Small {
 		p.Ledger = false
-		p.Mix &^= Steps   // one clock would tie all the queues together
-		p.Mix &^= Metrics // which take memory, and nobody looks
+		p.Mix &^= Steps   // one clock would connect all queues
+		p.Mix &^= Metrics // which take memory, and are not read
 	}
 	return p.controlled(features)
 }
 
-// controlled takes out of the plan what the target has no operations for.
+// controlled removes the ingredients for which the target has no operations.
 func (p Plan) controlled(features Features) Plan {
 	if !features.Control {
 		p.Mix &^= control
@@ -204,7 +206,7 @@ func (p Plan) String() string {
 		p.Capacity, p.Strict, p.Waiting, p.GivesUp, p.GroupLimit, p.Weighted)
 }
 
-// ParseEnding reads the name of an ending; "any" is -1.
+// ParseEnding returns the ending of a name. "any" is -1.
 func ParseEnding(name string) (Ending, error) {
 	if name == "any" {
 		return -1, nil

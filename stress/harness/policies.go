@@ -9,11 +9,12 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// AddWith, and what a producer knows of a wait that policies and bounds have a say in
-// (C38): while the key waits for sure, each AddWith of its only producer moves the end of
-// its wait to where the policy says, or to the earliest bound.
+// AddWith, and what a producer knows about a delay with policies and bounds
+// (C38): while the key is surely delayed, each AddWith of its only producer
+// moves the deadline as the policy says, or to the earliest bound.
 
-// addWith is AddWith, with the books kept. It reports false if it came to nothing.
+// addWith calls AddWith, and records the call. It reports false if it had no
+// effect.
 func (a *actor) addWith(key int, o shardq.AddOptions) (ok bool) {
 	op := opAddWith
 	if atOnce(o) {
@@ -45,12 +46,13 @@ func (a *actor) addWith(key int, o shardq.AddOptions) (ok bool) {
 	return panicked == calm
 }
 
-// atOnce reports whether an AddWith is an Add, but for a delay that it may cancel.
+// atOnce reports whether an AddWith is an Add, except that it may cancel a
+// delay.
 func atOnce(o shardq.AddOptions) bool {
 	return o.After <= 0 && !o.RateLimited && (o.Policy == shardq.KeepEarliest || o.Policy == shardq.KeepNew)
 }
 
-// shortest is the shortest delay that an AddWith can come to.
+// shortest returns the shortest possible delay of an AddWith.
 func shortest(o shardq.AddOptions) time.Duration {
 	if o.MaxWait > 0 {
 		return max(0, min(o.After, o.MaxWait))
@@ -74,7 +76,7 @@ func (a *asked) countWith(op operation, o shardq.AddOptions) {
 	}
 }
 
-// anyOptions are for a key of which nobody knows how long it waits.
+// anyOptions returns options for a key whose delay the ledger does not follow.
 func (a *actor) anyOptions() shardq.AddOptions {
 	o := a.someOptions(0)
 	if a.chance(4) {
@@ -83,7 +85,8 @@ func (a *actor) anyOptions() shardq.AddOptions {
 	return o
 }
 
-// someOptions have a delay of at least so much. A delay of an hour is bounded.
+// someOptions returns options with a minimum delay. A delay of an hour is
+// bounded.
 func (a *actor) someOptions(least time.Duration) shardq.AddOptions {
 	some := func() time.Duration { return least + 1 + time.Duration(a.roll(int(longestDelay-least))) }
 	o := shardq.AddOptions{After: some(), Policy: shardq.DelayPolicy(a.roll(4))}
@@ -100,15 +103,17 @@ func (a *actor) someOptions(least time.Duration) shardq.AddOptions {
 	return o
 }
 
-// timeless reports whether the deadlines of a round mean nothing by the real clock.
+// timeless reports whether the deadlines of a round have no meaning by the real
+// clock.
 func (r *round) timeless() bool {
 	return r.fake != nil || r.plan.Ending == DrainContext && r.plan.Waiting == shardq.RunWaiting
 }
 
-// A wait is what is known of where the wait of a key ends, from below.
+// A wait is a lower bound of a key's deadline.
 type wait struct{ ends, limit int64 }
 
-// given is the wait that an AddWith asks for at some time, of an item that does not wait.
+// given returns the wait of an AddWith at some time, for an item that is not
+// delayed.
 func given(o shardq.AddOptions, at int64) wait {
 	w := wait{at + int64(o.After), math.MaxInt64}
 	if o.MaxWait > 0 {
@@ -118,7 +123,7 @@ func given(o shardq.AddOptions, at int64) wait {
 	return w
 }
 
-// moved is what the wait comes to when another one is asked for.
+// moved returns the wait after another AddWith.
 func (w wait) moved(p shardq.DelayPolicy, to wait) wait {
 	limit := min(w.limit, to.limit)
 	switch p {
@@ -133,8 +138,8 @@ func (w wait) moved(p shardq.DelayPolicy, to wait) wait {
 	}
 }
 
-// addPolicied adds a delayed key, if it is unused, with several AddWiths. Once the wait
-// may have ended it is not known how often the key will come.
+// addPolicied adds a delayed key, if it is unused, with several AddWiths. Once
+// the delay may have expired, the number of runs is unknown.
 func (p *producer) addPolicied(key int) {
 	r := &p.ledger.keys[key]
 	if !r.claim() {
@@ -153,8 +158,9 @@ func (p *producer) addPolicied(key int) {
 	}
 }
 
-// move is the n-th AddWith of a claimed key, and returns what its wait is then, or false
-// if that is not known. Meanwhile the key may come by the earliest of the deadlines.
+// move makes the n-th AddWith of a claimed key, and returns its wait, or false
+// if that is unknown. Meanwhile the key may come at the earliest of the
+// deadlines.
 func (p *producer) move(key, n int, before wait) (after wait, known bool) {
 	r := &p.ledger.keys[key]
 	o, at := p.someOptions(longestDelay/10), p.ledger.time()
@@ -176,8 +182,8 @@ func (p *producer) move(key, n int, before wait) (after wait, known bool) {
 	return after, true
 }
 
-// delaysOfWorkers come to an end before the queue is brought to rest: what is added with
-// a delay later might be dropped by the shutdown.
+// delaysOfWorkers stop before the queue is brought to rest. The shutdown might
+// drop a later delayed add.
 type delaysOfWorkers struct {
 	ended    atomic.Bool
 	underWay atomic.Int32
@@ -192,7 +198,7 @@ func (d *delaysOfWorkers) unlessEnded(add func()) {
 	}
 }
 
-// end returns when the last one has been added.
+// end returns after the last such add.
 func (d *delaysOfWorkers) end() {
 	for d.ended.Store(true); d.underWay.Load() > 0; {
 		breathe()

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// producer adds.
+// producer adds keys.
 type producer struct {
 	*actor
 	zipf *rand.Zipf
-	last bool // it must not wait: nobody may be there to make room
+	last bool // it must not block: there may be no consumer to make room
 }
 
-// longestDelay of an AddAfter. Short ones make for more meetings.
+// longestDelay is the longest delay of an AddAfter. Short delays cause more
+// races.
 const longestDelay = 5 * time.Millisecond
 
 func (p *producer) produce(adds int) {
@@ -29,14 +30,14 @@ func (p *producer) produce(adds int) {
 	}
 }
 
-// awaitEmpty is the idle time between two bursts.
+// awaitEmpty waits between two bursts.
 func (p *producer) awaitEmpty() {
 	for p.queue.Len() > 0 && !p.violated.stopped.Load() {
 		runtime.Gosched()
 	}
 }
 
-// step is one add, or an ingredient's equivalent.
+// step makes one add, or the equivalent of an ingredient.
 func (p *producer) step() {
 	key := p.choose()
 	if p.has(Claims) && p.chance(8) {
@@ -46,7 +47,7 @@ func (p *producer) step() {
 	case p.has(NaN) && p.chance(50):
 		p.spoil()
 	case p.has(Misuse) && p.chance(50):
-		p.done(p.plan.Keys + p.roll(10)) // nobody ever adds these
+		p.done(p.plan.Keys + p.roll(10)) // keys that are never added
 	case p.ledger == nil || classOf(key) == free:
 		p.addFree(key)
 	case classOf(key) == ordered:
@@ -112,13 +113,13 @@ func (p *producer) spoil() {
 		attempt(func() { p.queue.spoil(p.roll(3)) })
 		return
 	}
-	told := true
-	if attempt(func() { told = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !told {
-		p.violated.report("C16", -1, "an add that answers did not say that the item was rejected")
+	rejected := true
+	if attempt(func() { rejected = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !rejected {
+		p.violated.report("C16", -1, "an add with a result did not report that the item was rejected")
 	}
 }
 
-// delay adds with one delay of at least so much, or with several, of which the
+// delay adds with one delay, of a minimum length, or with several, of which the
 // earliest counts.
 func (p *producer) delay(key int, least time.Duration) {
 	for again := true; again; again = p.has(Reschedules) && p.chance(2) {
@@ -126,8 +127,8 @@ func (p *producer) delay(key int, least time.Duration) {
 	}
 }
 
-// addDelayed adds the key if it is unused. If the first delay ends before all are
-// asked for, then it is not known how often the key will come.
+// addDelayed adds the key if it is unused. If the first delay expires before
+// the last add, the number of runs is unknown.
 func (p *producer) addDelayed(key int) {
 	r := &p.ledger.keys[key]
 	if !r.claim() {
@@ -141,8 +142,8 @@ func (p *producer) addDelayed(key int) {
 	}
 }
 
-// addLimited adds a delayed key, if it is unused, once, after the delay that the limiter
-// has for it.
+// addLimited adds a delayed key once, if it is unused, with the delay of the
+// limiter.
 func (p *producer) addLimited(key int) {
 	r := &p.ledger.keys[key]
 	if !r.claim() {
@@ -157,8 +158,8 @@ func (p *producer) addLimited(key int) {
 	}
 }
 
-// addOrdered adds the key if it is unused. If not, it may say a Done that nobody owes:
-// until the key is unused again, that can do no harm to a queue that is right.
+// addOrdered adds the key if it is unused. Otherwise it may call a surplus
+// Done. Until the key is unused again, that does no harm to a correct queue.
 func (p *producer) addOrdered(key int) {
 	r := &p.ledger.keys[key]
 	if !r.claim() {

@@ -2,8 +2,8 @@
 
 package harness
 
-// raceDetector says whether this program was built with it.
+// raceDetector reports whether this program was built with the race detector.
 const raceDetector = false
 
-// raceErrors returns 0: nobody looks for data races.
+// raceErrors returns 0, because data races are not detected.
 func raceErrors() int { return 0 }

@@ -4,8 +4,8 @@ package harness
 
 import "runtime"
 
-// raceDetector says whether this program was built with it.
+// raceDetector reports whether this program was built with the race detector.
 const raceDetector = true
 
-// raceErrors returns how many data races the detector has reported so far.
+// raceErrors returns the number of data races that the detector has reported.
 func raceErrors() int { return runtime.RaceErrors() }

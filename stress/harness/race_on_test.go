@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// racing is set in the process that has a data race: here, it would fail the test.
+// racing is set in a child process that has a data race. In this process, the
+// race would fail the test.
 const racing = "SHARDQ_STRESS_RACES"
 
 func TestDataRaceIsAViolation(t *testing.T) {
@@ -27,7 +28,7 @@ func TestDataRaceIsAViolation(t *testing.T) {
 	require.Regexp(t, "again: go run -race ./stress -target saboteur -seed ", string(out))
 }
 
-// TestQueueThatRaces is that process.
+// TestQueueThatRaces runs in that process.
 func TestQueueThatRaces(t *testing.T) {
 	if os.Getenv(racing) == "" {
 		t.Skip("only as a child of TestDataRaceIsAViolation")

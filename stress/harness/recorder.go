@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// An operation is what an event is about.
+// An operation is the kind of an event.
 type operation uint8
 
 const (
@@ -17,31 +17,31 @@ const (
 	opAddAfter
 	opAddRateLimited
 	opGet
-	opGetNothing // a Get that said shutdown
+	opGetNothing // a Get that reported the shutdown
 	opDone
-	opAddWith // one that leaves, or may leave, the key waiting; else it is opAdd
+	opAddWith // an AddWith that may leave the key delayed; otherwise it is opAdd
 	opCancel
 	opEnd     // the end of a claim
-	opRelease // one by which the key is ready
+	opRelease // an end after which the key is ready
 	opRest    // the queue was found at rest
-	opDrained // a drain said that it was over
+	opDrained // a drain returned without an error
 )
 
-// event is a call that was made, with the stamps before and after it.
+// event is a call, with the stamps before and after it.
 type event struct {
 	call, end int64
-	delay     time.Duration // of AddAfter; of AddWith the shortest that it can come to
-	// clock is, in the books of a delayed key, what the ledger's clock has to do with
-	// the event: the deadline of an add, the time of a Get. 0: nothing.
+	delay     time.Duration // of AddAfter; of AddWith the shortest possible one
+	// clock is the ledger's time of an event of a delayed key: the deadline of
+	// an add, or the time of a Get. 0 is none.
 	clock     int64
-	key       int32 // -1: it concerns all keys
+	key       int32 // -1: all keys
 	actor     int32
 	operation operation
-	// unsure says that the call may have been without effect: a shutdown had begun
-	// when it returned, or user code panicked.
+	// unsure reports whether the call may have had no effect: a shutdown had
+	// begun when it returned, or user code panicked.
 	unsure  bool
-	stepped bool // the delay is one of a clock that somebody steps
-	// was is what a Cancel took back.
+	stepped bool // the delay is by a fake clock
+	// was is the result of a Cancel.
 	was shardq.Canceled
 	// way says how the call was made, if not in the usual way.
 	way string
@@ -60,7 +60,7 @@ func (e event) String() string {
 	return text
 }
 
-// name is the call as it would be written.
+// name formats the call.
 func (e event) name() string {
 	switch e.operation {
 	case opAdd:
@@ -90,7 +90,7 @@ func (e event) name() string {
 	}
 }
 
-// list shows events, one a line.
+// list formats events, one in each line.
 func list(events []event) string {
 	text := ""
 	for _, e := range events {
@@ -99,33 +99,34 @@ func list(events []event) string {
 	return text
 }
 
-// recorder keeps what one goroutine did: all that concerns watched keys, and the
-// latest of the rest, for the report of a violation. It belongs to that goroutine
-// until it has ended, so that recording orders nothing.
+// recorder keeps the operations of one goroutine for the report of a violation:
+// all on watched keys, and the latest of the others. Only that goroutine uses
+// it until it has ended, so that recording orders nothing.
 type recorder struct {
 	actor   int32
 	watched []event
-	latest  []event // a ring, once it has grown to its full size
+	latest  []event // a ring, once it has its full size
 	count   int
 }
 
-// mostLatest is how many of the latest events are kept: nearly always all of a round.
+// mostLatest limits the latest events: nearly always all of a round.
 const mostLatest = 1 << 14
 
-// Watched keys are few, and each is added at most so often, so that their histories
-// stay short enough to be checked. The delays among them count most: each is an event
-// that can come at any later time.
+// There are few watched keys, and each is added a limited number of times, so
+// that the histories can be checked. Delays count most, because each is an
+// event that can take effect at any later time.
 const (
 	addsOfWatched   = 300
 	delaysOfWatched = 12
 	mostWatched     = 5
 )
 
-// budget is how many adds, and delays among them, an actor has left for a key.
+// budget is the number of adds, and of delays among them, that an actor has
+// left for a key.
 type budget struct{ adds, delays int }
 
-// watched reports whether all that is done to a key is recorded. Key 0, the hottest, is
-// not.
+// watched reports whether all operations on a key are recorded. Key 0, the
+// hottest, is not watched.
 //
 //go:norace
 func watched(key int) bool { return key == 1 || key == 2 || key == 3 || key == mostWatched }
@@ -149,7 +150,7 @@ func (r *recorder) record(e event) {
 	r.count++
 }
 
-// completeFrom is the stamp from which on everything is kept.
+// completeFrom returns the stamp from which on all events are kept.
 func (r *recorder) completeFrom() int64 {
 	if r.count <= len(r.latest) {
 		return 0
@@ -157,8 +158,8 @@ func (r *recorder) completeFrom() int64 {
 	return r.latest[r.count%mostLatest].call
 }
 
-// eventsOf collects the events that a choice wants from all recorders, in the order of
-// their calls.
+// eventsOf returns the events that choice selects from all recorders, in the
+// order of their calls.
 func eventsOf(recorders []*recorder, choice func(event) bool) (events []event) {
 	for _, r := range recorders {
 		for _, kept := range [][]event{r.watched, r.latest} {
@@ -173,7 +174,7 @@ func eventsOf(recorders []*recorder, choice func(event) bool) (events []event) {
 	return events
 }
 
-// historyOf collects the events of a watched key.
+// historyOf returns the events of a watched key.
 func historyOf(key int, recorders []*recorder) []event {
 	return eventsOf(recorders, func(e event) bool { return int(e.key) == key || e.key < 0 })
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Room, seen from outside (C40): where nothing is added without asking for room, the keys
-// that the queue surely holds are at most its capacity. An ordered key is surely held
-// from the return of its add to its Done, a free one from the return of a Get to its Done.
+// Room (C40): where all adds honor the capacity, the queue surely holds at most
+// as many keys as its capacity. An ordered key is surely held from the return
+// of its add to its Done, a free one from the return of a Get to its Done.
 
 // enter counts a key that is surely held.
 func (l *ledger) enter(key int) {
@@ -23,15 +23,15 @@ func (l *ledger) enter(key int) {
 	}
 }
 
-// leave is called before what may end that.
+// leave is called before an operation that may end that.
 func (l *ledger) leave(key int) {
 	if l.capacity > 0 && !l.misused(key) && classOf(key) != delayed {
 		l.inside.Add(-1)
 	}
 }
 
-// put adds a key at once. In a round with room it may ask for that, and in a strict one
-// it does. It reports false if the key was not taken in.
+// put adds a key at once. In a round with Room the add may honor the capacity,
+// and in a strict one it does. put reports false if the key was rejected.
 func (a *actor) put(key int, mayWait bool) bool {
 	switch {
 	case a.has(Priorities) && !a.has(Room):
@@ -46,13 +46,15 @@ func (a *actor) put(key int, mayWait bool) bool {
 	}
 }
 
-// A way to ask for room, and how it is called in a history.
+// An admission is an add that honors the capacity. It returns its name for the
+// history.
 type admission func(a *actor, key int) (way string, err error)
 
-// trying is TryAdd.
+// trying calls TryAdd.
 func (a *actor) trying(key int) (way string, err error) { return " by TryAdd", a.queue.tryAdd(key) }
 
-// waiting is AddContext, with a context that lasts, or ends some time, or has ended.
+// waiting calls AddContext, with a context that lasts, ends after some time, or
+// has ended.
 func (a *actor) waiting() admission {
 	lasts := a.chance(3)
 	return func(a *actor, key int) (way string, err error) {
@@ -64,19 +66,19 @@ func (a *actor) waiting() admission {
 		}
 		err = a.queue.addContext(ctx, key)
 		if lasts && err != nil && err != shardq.ErrShutDown {
-			a.violated.report("C40", key, "AddContext of key %d says %v, whose context lasts", key, err)
+			a.violated.report("C40", key, "AddContext of key %d returned %v, and its context has not ended", key, err)
 		}
 		return " by AddContext", err
 	}
 }
 
-// errPanicked stands for the panic of user code in an add.
+// errPanicked stands for a panic of user code in an add.
 type errPanicked struct{}
 
 func (errPanicked) Error() string { return "user code panicked" }
 
-// admit asks for room. What is refused leaves no trace, but that TryAdd counts what it
-// drops after the shutdown.
+// admit makes an add that honors the capacity. A rejected add has no effect,
+// except that TryAdd counts adds dropped after the shutdown.
 func (a *actor) admit(key int, ask admission) (err error) {
 	if !a.affordable(opAdd, key) {
 		return errPanicked{}
@@ -100,12 +102,12 @@ func (a *actor) admit(key int, ask admission) (err error) {
 	case err == shardq.ErrShutDown:
 		a.asked.perhaps++
 		if !a.queue.ShuttingDown() {
-			a.violated.report("C40", key, "an add of key %d that asks for room was told of a shutdown that there is not", key)
+			a.violated.report("C40", key, "an add of key %d returned ErrShutDown, and there is no shutdown", key)
 		}
 	case err == shardq.ErrFull:
 		a.asked.refused++
 	case err == error(errPanicked{}):
-		a.asked.perhaps++ // after a wait, AddContext asks for the group's weight once more
+		a.asked.perhaps++ // after blocking, AddContext calls GroupWeight again
 	}
 	if a.ledger != nil {
 		a.ledger.keys[key].ended.Add(1)
@@ -113,7 +115,7 @@ func (a *actor) admit(key int, ask admission) (err error) {
 	return err
 }
 
-// putHeld adds the key that a worker has in hand, for which no room is needed.
+// putHeld adds the key that a worker holds, which needs no room.
 func (c *consumer) putHeld(key int) {
 	ask := admission((*actor).trying)
 	if c.chance(2) {
@@ -124,18 +126,18 @@ func (c *consumer) putHeld(key int) {
 	}
 }
 
-// watermarks returns where the hook is told, for a round with room, and the hook.
+// watermarks returns the watermarks and the hook, for a round with Room.
 func (p Plan) watermarks(l *levels) (high, low int, hook func(bool)) {
 	high = 1 + p.Capacity/2
 	return high, high / 3, l.tell
 }
 
-// levels see to it that the watermark hook is told in turn.
+// levels checks that calls of the watermark hook alternate.
 type levels struct {
 	violated *violations
 	high     atomic.Bool
 	telling  atomic.Int32
-	told     atomic.Uint64
+	calls    atomic.Uint64
 }
 
 func (l *levels) tell(high bool) {
@@ -143,26 +145,26 @@ func (l *levels) tell(high bool) {
 		l.violated.report("C41", -1, "OnWatermark was called while it was being called")
 	}
 	if l.high.Swap(high) == high {
-		l.violated.report("C41", -1, "OnWatermark was told twice in a row that high is %t", high)
+		l.violated.report("C41", -1, "OnWatermark was called twice in a row with high=%t", high)
 	}
-	l.told.Add(1)
+	l.calls.Add(1)
 	l.telling.Add(-1)
 }
 
-// checkRoom is called when the queue is at rest: then there is room for as many keys as it
-// may hold, and the watermarks were told of.
+// checkRoom is called when the queue is at rest. Then the queue accepts as many
+// keys as its capacity, and the hook has been called for each watermark.
 func (r *round) checkRoom(a *actor) {
 	if r.plan.Capacity == 0 || r.violated.stopped.Load() {
 		return
 	}
 	for deadline := time.Now().Add(grace); r.levels.high.Load() && time.Now().Before(deadline); {
-		breathe() // whoever made it so may still have to look
+		breathe() // the goroutine that caused it may not have checked yet
 	}
 	if r.levels.high.Load() {
-		r.violated.report("C41", -1, "at rest, with nothing held, OnWatermark was told last that the number is high")
+		r.violated.report("C41", -1, "at rest, with no items, the last call of OnWatermark was with high=true")
 	}
 	if s, ok := r.queue.stats(); ok && s.Held != 0 {
-		r.violated.report("C40", -1, "at rest, Stats says that %d items are held", s.Held)
+		r.violated.report("C40", -1, "at rest, Stats has %d items held", s.Held)
 	}
 	for n := range min(r.plan.Capacity, r.plan.Keys/4) {
 		if err := a.admit(4*n, (*actor).trying); err == shardq.ErrFull {
@@ -174,7 +176,8 @@ func (r *round) checkRoom(a *actor) {
 	}
 }
 
-// checkExceeded compares what was taken in beyond the capacity with what could be.
+// checkExceeded compares the count of items beyond the capacity with the
+// possible ones.
 func (r *round) checkExceeded(a *account, exceeded uint64) {
 	most := a.immediate + a.deferred + a.perhaps
 	if r.plan.Strict {

@@ -19,40 +19,40 @@ type round struct {
 	plan     Plan
 	features Features
 	queue    queue
-	page     http.Handler // of the queue, if it has metrics
-	ledger   *ledger      // nil if none is kept
+	page     http.Handler // of a queue with metrics
+	ledger   *ledger      // nil without a ledger
 	violated *violations
 	fake     *clock.Fake // nil: the queue has the real clock
 	context  context.Context
 	progress *atomic.Uint64
 	spoilt   atomic.Uint64 // adds of items that are not equal to themselves
 	soothed  atomic.Bool   // user code does not panic
-	// delays tells workers when they are to add nothing with a delay any more.
-	delays   delaysOfWorkers
-	gate     gate
-	levels   *levels
-	crew     *crew    // nil without the ingredient Workers
-	exceeded uint64   // what was taken in beyond the capacity before the actors began
-	tellings tellings // of keys that no actor adds
-	// homes has for each group the number of its shard and 1, once it has been seen;
-	// groupSizes how many keys it has.
+	// delays tells workers to stop adding with delays.
+	delays     delaysOfWorkers
+	gate       gate
+	levels     *levels
+	crew       *crew      // nil without the ingredient Workers
+	exceeded   uint64     // the items beyond the capacity before the actors began
+	stuckCalls stuckCalls // of keys that no actor adds
+	// homes has for each group the number of its shard plus 1, once it is
+	// known. groupSizes has its number of keys.
 	homes      [mostGroups]atomic.Int32
 	groupSizes [mostGroups]int
-	// groupLooks counts the looks at the groups.
+	// groupLooks counts the readings of the groups.
 	groupLooks atomic.Uint64
 
-	stale        *staleClaims  // the actors' pool, if they share one
-	limiterBooks *limiterBooks // nil if none are kept
-	steppedTo    atomic.Int64  // what the fake clock has reached, and called its timers for
+	stale        *staleClaims  // the pool of the actors, if they share one
+	limiterBooks *limiterBooks // nil if calls are not counted
+	steppedTo    atomic.Int64  // the time of the fake clock whose timers have been called
 
 	producers, consumers sync.WaitGroup
 	actors               []*actor
 	goroutines           int   // before the round
-	fresh                int64 // bytes of a new queue, where that matters
-	limiter              any   // the queue's, which is none of its memory
+	fresh                int64 // bytes of a new queue, or 0
+	limiter              any   // of the queue, which does not count as its memory
 }
 
-// newRound makes the queue and the books for a plan.
+// newRound makes the queue and the records for a plan.
 func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	r := &round{
 		plan: p, features: target.Features, violated: &violations{}, context: context.Background(), progress: progress,
@@ -64,7 +64,7 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
-		r.limiterBooks = &limiterBooks{told: r.ledger.limited}
+		r.limiterBooks = &limiterBooks{onDelay: r.ledger.limited}
 	}
 	wanted := r.request()
 	wanted.keep = func(limiter any) { r.limiter = limiter }
@@ -80,7 +80,7 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	return r
 }
 
-// weigh opens the queue, and returns how much of the heap that took.
+// weigh opens the queue, and returns the heap that it takes.
 func (r *round) weigh(open func()) int64 {
 	if r.plan.Ending != Rest {
 		open()
@@ -91,7 +91,7 @@ func (r *round) weigh(open func()) int64 {
 	return max(0, int64(heap())-int64(before))
 }
 
-// request says what the plan wants of its queue.
+// request describes the queue of the plan.
 func (r *round) request() request {
 	p := r.plan
 	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, books: r.limiterBooks, keep: func(any) {}}
@@ -113,7 +113,7 @@ func (r *round) request() request {
 		wanted.high, wanted.low, wanted.onWatermark = p.watermarks(r.levels)
 	}
 	if p.Mix.Has(Ages) {
-		wanted.ages, wanted.onStuck = true, r.tellStuck
+		wanted.ages, wanted.onStuck = true, r.onStuck
 	}
 	wanted.counted = p.countsFailures()
 	wanted.lowerEvery, wanted.metrics = p.lowerLevelEvery(), p.Mix.Has(Metrics)
@@ -132,7 +132,7 @@ func (r *round) request() request {
 	return wanted
 }
 
-// newActor returns an actor with chance and books of its own.
+// newActor returns an actor with its own random source and records.
 func (r *round) newActor() *actor {
 	number := len(r.actors)
 	a := &actor{round: r, dice: dice{r.plan.Seed<<16 + uint64(number)}}
@@ -148,14 +148,14 @@ func (r *round) newActor() *actor {
 	return a
 }
 
-// outcome is what is left of a round.
+// outcome is the result of a round.
 type outcome struct {
 	violations []Violation
 	account    *account
 }
 
-// run carries the plan out and settles the books. What only the process can tell, data
-// races and what is left of the round in memory, is looked at around it.
+// run runs the plan and compares the records. It also checks the process: data
+// races, and memory that is left after the round.
 func (p Plan) run(target Target, w *watchdog) outcome {
 	races := raceErrors()
 	if w.idle == 0 {
@@ -174,7 +174,7 @@ func (p Plan) run(target Target, w *watchdog) outcome {
 	return result
 }
 
-// play is run, for all that belongs to the round.
+// play is the part of run that belongs to the round.
 func (p Plan) play(target Target, w *watchdog) outcome {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p.Processors))
 	r := newRound(p, target, &w.progress)
@@ -211,8 +211,8 @@ func dataRaces(before, after int) *Violation {
 	return &Violation{Clause: "data race", Key: -1, Message: fmt.Sprintf("the race detector has reported %d; see above", after-before)}
 }
 
-// start sets everybody to work, and returns a function that ends those whom no ending
-// ends.
+// start starts all actors. It returns a function that stops those that do not
+// stop at the ending.
 func (r *round) start() (stop func()) {
 	p := r.plan
 	var ways []func()
@@ -260,16 +260,16 @@ func (r *round) start() (stop func()) {
 	return func() { close(ended); others.Wait() }
 }
 
-// look asks for what can be asked, and finds it within bounds.
+// look calls Len, Stats and NumRequeues, and checks bounds.
 func (a *actor) look(until <-chan struct{}) {
 	for !closed(until) {
 		a.operations += 2
 		if n := a.queue.Len(); n < 0 || n > a.plan.Keys {
-			a.violated.report("C6", -1, "Len says %d, with %d keys in use", n, a.plan.Keys)
+			a.violated.report("C6", -1, "Len is %d, with %d keys in use", n, a.plan.Keys)
 		}
 		if s, ok := a.queue.stats(); ok && (s.Ready < 0 || s.Waiting < 0 || s.Processing < 0 ||
 			s.Ready+s.Processing > a.plan.Keys || s.Waiting > a.plan.Keys) {
-			a.violated.report("C6", -1, "Stats says %+v, with %d keys in use", s, a.plan.Keys)
+			a.violated.report("C6", -1, "Stats is %+v, with %d keys in use", s, a.plan.Keys)
 		}
 		breathe()
 	}
@@ -284,10 +284,10 @@ func (a *actor) step(until <-chan struct{}) {
 	}
 }
 
-// longestStep of a fake clock, in microseconds.
+// longestStep is the longest step of a fake clock, in microseconds.
 const longestStep = 1000
 
-// breathe leaves the processor to others for a moment. Nothing depends on how long.
+// breathe yields the processor for a moment. Nothing depends on how long.
 func breathe() { time.Sleep(50 * time.Microsecond) }
 
 func closed(c <-chan struct{}) bool {
@@ -299,7 +299,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// describe says what the queue and the books look like, for the watchdog.
+// describe describes the queue and the records, for the watchdog.
 func (r *round) describe() string {
 	text := fmt.Sprintf("%v\nLen %d, ShuttingDown %t", r.plan, r.queue.Len(), r.queue.ShuttingDown())
 	if s, ok := r.queue.stats(); ok {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Options say how long a run goes on, and what with.
+// Options configure a run.
 type Options struct {
 	Target Target
 	// Command is the command line that runs this target, without the flags of a
 	// round.
 	Command  string
-	Duration time.Duration // 0: as long as the rounds take
-	Rounds   int           // 0: as many as the duration allows, and one at least
+	Duration time.Duration // 0: until the rounds are over
+	Rounds   int           // 0: until the duration is over, and at least one
 	Seed     uint64
 	Limits   Limits
-	// Patience is how long nothing may happen.
+	// Patience is the time without progress that counts as a hang.
 	Patience time.Duration
-	// Verbose prints a line for each round, instead of one now and then.
+	// Verbose prints a line for each round, instead of a line now and then.
 	Verbose bool
 	Out     io.Writer
 }
@@ -39,8 +39,8 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%sround: %v\nagain: %s", text, f.Plan, f.Again)
 }
 
-// Run goes from round to round, each with the next seed, until the time is over or a
-// promise is broken. What hangs ends the process.
+// Run runs rounds, each with the next seed, until the time is over or a promise
+// is broken. A hang ends the process.
 func Run(o Options) error {
 	run := &run{Options: o, total: newAccount(), begun: time.Now()}
 	run.watchdog.patience = o.Patience
@@ -59,14 +59,14 @@ func Run(o Options) error {
 	return nil
 }
 
-// introduction is the first line: what is put to the test, and what not.
+// introduction returns the first line: the target, and what is left out.
 func (o Options) introduction() string {
 	text := fmt.Sprintf("stress: %s, seeds from %d", o.Target.Name, o.Seed)
 	if raceDetector {
 		text += ", under the race detector"
 	}
 	if o.Limits.Ending < 0 && !o.Target.Features.Collected {
-		text += "; without rounds of small queues that are dropped, which would leave goroutines (ask for them with -ending small)"
+		text += "; without rounds of small queues that are dropped, which would leave goroutines (-ending small includes them)"
 	}
 	return text
 }
@@ -75,7 +75,7 @@ type run struct {
 	Options
 	total    *account
 	begun    time.Time
-	said     time.Time // when there was a line of progress last
+	said     time.Time // the time of the last line of progress
 	watchdog watchdog
 }
 
@@ -97,15 +97,15 @@ func (r *run) round(seed uint64) error {
 	if len(result.violations) > 0 {
 		return &Failure{plan, result.violations, r.again(plan)}
 	}
-	r.tell(plan, result.account)
+	r.printProgress(plan, result.account)
 	return nil
 }
 
-// tell prints progress.
-func (r *run) tell(p Plan, a *account) {
+// printProgress prints progress.
+func (r *run) printProgress(p Plan, a *account) {
 	switch {
 	case r.Verbose:
-		fmt.Fprintf(r.Out, "%v: %d operations, %d runs, %d merged, %d fired\n", p, a.operations, a.gets, a.merged, a.fired)
+		fmt.Fprintf(r.Out, "%v: %d operations, %d runs, %d deduplicated, %d expired\n", p, a.operations, a.gets, a.merged, a.fired)
 	case time.Since(r.said) > 5*time.Second:
 		r.said = time.Now()
 		elapsed := time.Since(r.begun)
@@ -114,14 +114,14 @@ func (r *run) tell(p Plan, a *account) {
 	}
 }
 
-// bark ends the process, for there is no way to end what hangs.
+// bark ends the process, because a hanging goroutine cannot be stopped.
 func (r *run) bark(hanging *round) {
 	r.watchdog.explain(os.Stderr, hanging)
 	fmt.Fprintf(os.Stderr, "round: %v\nagain: %s\n", hanging.plan, r.again(hanging.plan))
 	os.Exit(1)
 }
 
-// again is the command that repeats a round.
+// again returns the command that repeats a round.
 func (r *run) again(p Plan) string {
 	text := fmt.Sprintf("%s -seed %d -rounds 1 -adds %d", r.Command, p.Seed, r.Limits.Adds)
 	if r.Limits.Shards > 0 {

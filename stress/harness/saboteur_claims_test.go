@@ -13,8 +13,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Faults of claims. Those that come at times get past what is done to a new queue, and
-// are for the checks under load.
+// Faults of claims. Those that occur only sometimes pass the checks of a new
+// queue, and are for the checks under load.
 const (
 	lateDoneEndsOthers fault = iota + 4000
 	lateDoneEndsOthersAtTimes
@@ -44,7 +44,7 @@ const (
 	keepsMemoryOfClaims
 )
 
-// rightsOf makes the claims of the queue those with the fault.
+// rightsOf returns the claims of the queue with the fault.
 func (q *sabotaged) rightsOf(c shardq.Claim[int]) rights {
 	if q.fault == keepsMemoryOfClaims {
 		q.mu.Lock()
@@ -59,12 +59,12 @@ type sabotagedClaim struct {
 	queue *sabotaged
 }
 
-// What is done to a new queue has fewer late calls of one kind than lateAtTimes passes
-// by, and fewer questions than askedAtTimes does.
+// The checks of a new queue have fewer late calls of one kind than lateAtTimes
+// skips, and fewer calls of Valid than askedAtTimes skips.
 func (q *sabotaged) lateAtTimes() bool  { return q.every(8) }
 func (q *sabotaged) askedAtTimes() bool { return q.every(500) }
 
-// late changes what a call says and does that comes too late.
+// late changes the result and the effect of a late call.
 func (c sabotagedClaim) late(err error) error {
 	q := c.queue
 	if err == shardq.ErrClaimEnded && (q.fault == lateEndSucceeds || q.fault == lateEndSucceedsAtTimes && q.askedAtTimes()) {
@@ -90,7 +90,8 @@ func (c sabotagedClaim) Done() error {
 	return c.late(err)
 }
 
-// lookAndEnd is not atomic: somebody else may end the claim between the look and the end.
+// lookAndEnd is not atomic: another goroutine may end the claim between the
+// check and the end.
 func (c sabotagedClaim) lookAndEnd() error {
 	if !c.Claim.Valid() {
 		return shardq.ErrClaimEnded
@@ -230,7 +231,8 @@ func TestC60EveryFaultOfClaimsIsFound(t *testing.T) {
 	}
 }
 
-// TestC60EndsAreJudged: what a call may say that ends a claim, and what it may not.
+// TestC60EndsAreJudged checks which results of a call that ends a claim are
+// right.
 func TestC60EndsAreJudged(t *testing.T) {
 	other := errors.New("another")
 	for _, test := range []struct {
@@ -268,7 +270,8 @@ func TestC60EndsAreJudged(t *testing.T) {
 	}
 }
 
-// TestC60HistoriesOfClaims: the end of a claim proves that a worker had the key.
+// TestC60HistoriesOfClaims checks that the end of a claim proves that a worker
+// had the key.
 func TestC60HistoriesOfClaims(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -283,7 +286,7 @@ func TestC60HistoriesOfClaims(t *testing.T) {
 		{"a release of what is dirty", calls(opAdd, opGet, opAdd, opRelease, opGet, opEnd, opRest), true},
 		{"a release that loses the key", calls(opAdd, opGet, opRelease, opRest), false},
 		{"a release by which the key comes twice", calls(opAdd, opGet, opRelease, opGet, opGet), false},
-		{"a release while nobody has the key", calls(opAdd, opRelease), false},
+		{"a release while no worker has the key", calls(opAdd, opRelease), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := porcupine.Illegal

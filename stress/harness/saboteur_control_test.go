@@ -11,8 +11,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Faults of the operations of section I. Those that come at times get past what is done
-// to a new queue, and are for the checks under load.
+// Faults of the operations of section I. Those that occur only sometimes pass
+// the checks of a new queue, and are for the checks under load.
 const (
 	batchLosesOne fault = iota + 1000
 	batchIsReversed
@@ -43,8 +43,8 @@ const (
 	givesUpForNoReason
 	countsNoExcess
 	countsExcess
-	tellsLevelsTwice
-	tellsOfNoLow
+	reportsLevelsTwice
+	reportsNoLow
 	drainsNothing
 	drainsForNobody
 	returnsNothing
@@ -52,10 +52,10 @@ const (
 	leavesNothing
 	countsOneTooMany
 	givesUpWithoutCause
-	tellsOfStuckTwice
-	tellsOfStuckEarly
-	tellsOfNoStuck
-	tellsOfSomeStuck
+	reportsStuckTwice
+	reportsStuckEarly
+	reportsNoStuck
+	reportsSomeStuck
 	showsTwice
 	showsUnused
 	showsOthers
@@ -243,37 +243,37 @@ func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 	return slices.Values(rows)
 }
 
-// sabotage changes what a queue is asked for.
+// sabotage changes the settings of a queue.
 func (f fault) sabotage(s *Settings[int]) {
-	told, calls := 0, atomic.Int32{}
+	reported, calls := 0, atomic.Int32{}
 	stuck, level := s.OnStuck, s.OnWatermark
 	if stuck == nil && level == nil {
 		return
 	}
 	switch f {
-	case tellsLevelsTwice:
+	case reportsLevelsTwice:
 		s.OnWatermark = func(high bool) {
-			if told++; told%5 == 0 {
+			if reported++; reported%5 == 0 {
 				level(high)
 			}
 			level(high)
 		}
-	case tellsOfNoLow:
+	case reportsNoLow:
 		s.OnWatermark = func(high bool) {
-			if high && told == 0 {
-				told++
+			if high && reported == 0 {
+				reported++
 				level(high)
 			}
 		}
-	case tellsOfStuckTwice:
+	case reportsStuckTwice:
 		s.OnStuck = func(row shardq.ItemInfo[int]) { stuck(row); stuck(row) }
-	case tellsOfStuckEarly:
+	case reportsStuckEarly:
 		s.StuckAfter /= 3
-	case tellsOfNoStuck:
+	case reportsNoStuck:
 		s.OnStuck = func(shardq.ItemInfo[int]) {}
-	case tellsOfSomeStuck:
+	case reportsSomeStuck:
 		s.OnStuck = func(row shardq.ItemInfo[int]) {
-			if calls.Add(1) == 1 { // OnStuck may be called by several goroutines
+			if calls.Add(1) == 1 { // several goroutines may call OnStuck
 				stuck(row)
 			}
 		}
@@ -318,8 +318,8 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"AddContext gives up", givesUpForNoReason, Room, Drain, []string{"C40"}},
 		{"what exceeds the capacity is not counted", countsNoExcess, Room, Drain, []string{"C40"}},
 		{"what does not exceed it is counted", countsExcess, 0, Drain, []string{"C40"}},
-		{"a level is told twice", tellsLevelsTwice, Room, Drain, []string{"C41"}},
-		{"the low level is not told", tellsOfNoLow, Room, Drain, []string{"C41"}},
+		{"OnWatermark is called twice for a level", reportsLevelsTwice, Room, Drain, []string{"C41"}},
+		{"OnWatermark is not called for the low level", reportsNoLow, Room, Drain, []string{"C41"}},
 		{"Drain does not wait", drainsNothing, 0, DrainContext, []string{"C42"}},
 		{"Drain gives up", drainsForNobody, 0, DrainContext, []string{"C42"}},
 		{"what is dropped is not returned", returnsNothing, Delays, DrainContext, []string{"C2"}},
@@ -327,11 +327,11 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"nothing is said to be left", leavesNothing, 0, DrainContext, []string{"C42"}},
 		{"what is not left is counted", countsOneTooMany, 0, DrainContext, []string{"C42"}},
 		{"Drain gives up without cause", givesUpWithoutCause, 0, DrainContext, []string{"C42"}},
-		{"what is stuck is told of twice", tellsOfStuckTwice, Ages, Drain, []string{"C44"}},
-		{"what is stuck is told of early", tellsOfStuckEarly, Ages, Drain, []string{"C44"}},
-		{"what is stuck is not told of", tellsOfNoStuck, Ages, Drain, []string{"C44"}},
-		{"only the first is told of", tellsOfSomeStuck, Ages, Drain, []string{"C44"}},
-		{"priorities are not told", forgetsPriorities, Priorities, Drain, []string{"C45"}},
+		{"OnStuck is called twice", reportsStuckTwice, Ages, Drain, []string{"C44"}},
+		{"OnStuck is called early", reportsStuckEarly, Ages, Drain, []string{"C44"}},
+		{"OnStuck is not called", reportsNoStuck, Ages, Drain, []string{"C44"}},
+		{"OnStuck is called only for the first", reportsSomeStuck, Ages, Drain, []string{"C44"}},
+		{"priorities are not returned", forgetsPriorities, Priorities, Drain, []string{"C45"}},
 		{"priorities are lost", losesPriorities, Priorities, Drain, []string{"C45"}},
 		{"All shows an item twice", showsTwice, Ages, Drain, []string{"C43"}},
 		{"All shows what is not there", showsUnused, Ages, Drain, []string{"C43"}},
@@ -345,7 +345,7 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 	}
 }
 
-// measure has the faults of metrics.
+// measure adds the faults of metrics.
 func (q *sabotaged) measure(s *shardq.Stats) {
 	if s.Metrics == nil {
 		return

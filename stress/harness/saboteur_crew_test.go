@@ -10,11 +10,12 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Faults of running workers: what they tell a handler, and what they make of its answer.
+// Faults of running workers: in the calls of a handler, and in the use of its
+// result.
 const (
 	takesFailureForSuccess fault = iota + 2000
-	tellsOfNoFailure
-	tellsOfFailureTwice
+	reportsNoFailure
+	reportsFailureTwice
 	givesUpInSecret
 	givesUpTooSoon
 	runReturnsEarly
@@ -26,7 +27,7 @@ const (
 // NewWorkers makes workers with the fault.
 func (q *sabotaged) NewWorkers(o shardq.WorkerOptions[int]) (staff, error) {
 	handle, onError, onGiveUp := o.Handle, o.OnError, o.OnGiveUp
-	if handle == nil { // batches come to the same
+	if handle == nil { // batches have the same effect
 		all := o.HandleBatch
 		handle = func(ctx context.Context, item int) error { return all(ctx, []int{item})[0] }
 		o.HandleBatch, o.BatchSize = nil, 0
@@ -40,13 +41,13 @@ func (q *sabotaged) NewWorkers(o shardq.WorkerOptions[int]) (staff, error) {
 			}
 			return nil
 		}
-	case tellsOfNoFailure:
+	case reportsNoFailure:
 		o.OnError = func(f shardq.Failure[int]) {
 			if !q.every(5) {
 				onError(f)
 			}
 		}
-	case tellsOfFailureTwice:
+	case reportsFailureTwice:
 		o.OnError = func(f shardq.Failure[int]) { onError(f); onError(f) }
 	case givesUpInSecret:
 		o.OnGiveUp = func(f shardq.Failure[int]) {
@@ -105,10 +106,10 @@ func TestEveryFaultOfWorkersIsFound(t *testing.T) {
 		clauses []string // any of these
 	}{
 		{"a failure is taken for a success", takesFailureForSuccess, Workers, []string{"C50"}},
-		{"failures are not told of", tellsOfNoFailure, Workers, []string{"C50"}},
-		{"failures are told of twice", tellsOfFailureTwice, Workers | Deaths, []string{"C50"}},
-		{"items are given up in secret", givesUpInSecret, Workers, []string{"C50"}},
-		{"items are given up too soon", givesUpTooSoon, Workers, []string{"C50"}},
+		{"OnError is not called", reportsNoFailure, Workers, []string{"C50"}},
+		{"OnError is called twice", reportsFailureTwice, Workers | Deaths, []string{"C50"}},
+		{"OnGiveUp is not called", givesUpInSecret, Workers, []string{"C50"}},
+		{"items are discarded too early", givesUpTooSoon, Workers, []string{"C50"}},
 		{"Run returns early", runReturnsEarly, Workers, []string{"C49"}},
 		{"Run returns an error", runFails, Workers, []string{"C49"}},
 		{"an item is handled twice", handlesTwice, Workers, []string{"C3", "C15"}},
@@ -123,7 +124,8 @@ func TestEveryFaultOfWorkersIsFound(t *testing.T) {
 	}
 }
 
-// TestWorkersTakePartInSomeRounds: a third of those that may have them.
+// TestWorkersTakePartInSomeRounds checks that a third of the rounds have
+// workers.
 func TestWorkersTakePartInSomeRounds(t *testing.T) {
 	rounds := 0
 	for seed := range uint64(300) {

@@ -12,13 +12,13 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// Faults of fair groups. Those that come at times, or under load, get past what is done to a
-// queue that one goroutine has for itself, and are for the checks under load.
+// Faults of groups. Those that occur only sometimes or under load pass the
+// checks of a queue that one goroutine uses, and are for the checks under load.
 const (
 	exceedsLimit fault = iota + 3000
 	ignoresLimitUnderLoad
 	keepsPlaces
-	leavesHeldBack
+	leavesThrottled
 	neverLeaves
 	takesNoTurns
 	starvesAGroup
@@ -30,22 +30,22 @@ const (
 	showsItemElsewhere
 	showsOtherGroup
 	showsMoreReady
-	showsNotHeldBack
+	showsNotThrottled
 	showsTooManyInProcessing
 	hidesGroup
 	hidesGroupAtTimes
 	keepsEmptyGroup
 	countsEmptyGroup
-	countsHeldBack
+	countsThrottled
 )
 
-// underLoad reports whether a queue is that of a round: no books are kept of the limiter of one
-// that one goroutine has for itself.
+// underLoad reports whether a queue is that of a round. The limiter of a queue
+// that one goroutine uses has no records.
 func underLoad(l limiter.Limiter[int]) bool { return l.(limits[int]).books != nil }
 
 func (q *sabotaged) underLoad() bool { return underLoad(q.limiter) }
 
-// sabotageGroups changes what a queue is asked for.
+// sabotageGroups changes the settings of a queue.
 func (f fault) sabotageGroups(s *Settings[int]) {
 	if s.Group == nil {
 		return
@@ -62,12 +62,13 @@ func (f fault) sabotageGroups(s *Settings[int]) {
 		s.GroupWeight = nil
 	case f == mixesGroupsUp && underLoad(s.Limiter):
 		s.Group = func(item int) string {
-			return group(item + item/32%2*4) // of half of the items that of the next one: all groups stay as large as they are
+			return group(item + item/32%2*4) // half of the items of a group belong to the next one: the groups keep their sizes
 		}
 	}
 }
 
-// starve hands out what is of one group only when there is nothing else. One goroutine gets.
+// starve hands out the items of one group only when there are no others. One
+// goroutine calls Get.
 func (q *sabotaged) starve() (int, bool) {
 	for q.underLoad() && (len(q.held) == 0 || q.Queue.Len() > 0) {
 		item, shutdown := q.Queue.Get()
@@ -87,7 +88,7 @@ func (q *sabotaged) starve() (int, bool) {
 func (q *sabotaged) Groups() iter.Seq[shardq.GroupInfo] {
 	rows := slices.Collect(q.Queue.Groups())
 	if q.fault == keepsEmptyGroup && q.underLoad() && len(rows) == 0 {
-		return slices.Values([]shardq.GroupInfo{{Group: groupNames[0], Held: 1, Weight: 1}}) // as if one waited
+		return slices.Values([]shardq.GroupInfo{{Group: groupNames[0], Held: 1, Weight: 1}}) // as if an item waited
 	}
 	if len(rows) > 0 {
 		q.falsify(&rows)
@@ -95,7 +96,7 @@ func (q *sabotaged) Groups() iter.Seq[shardq.GroupInfo] {
 	return slices.Values(rows)
 }
 
-// falsify changes what is shown of the groups that there are.
+// falsify changes the groups that are shown.
 func (q *sabotaged) falsify(rows *[]shardq.GroupInfo) {
 	first, loaded := &(*rows)[0], q.underLoad()
 	switch {
@@ -105,7 +106,7 @@ func (q *sabotaged) falsify(rows *[]shardq.GroupInfo) {
 		first.Shard++
 	case q.fault == showsMoreReady && loaded:
 		first.Ready += 1000
-	case q.fault == showsNotHeldBack && loaded:
+	case q.fault == showsNotThrottled && loaded:
 		first.HeldBack = !first.HeldBack
 	case q.fault == showsTooManyInProcessing && loaded:
 		first.Processing += 10
@@ -114,17 +115,17 @@ func (q *sabotaged) falsify(rows *[]shardq.GroupInfo) {
 	}
 }
 
-// countGroups changes what is counted of groups.
+// countGroups changes the counters of groups.
 func (q *sabotaged) countGroups(s *shardq.Stats) {
 	switch {
 	case q.fault == countsEmptyGroup && s.Held == 0:
 		s.Groups++
-	case q.fault == countsHeldBack && s.Held == 0 && q.underLoad():
+	case q.fault == countsThrottled && s.Held == 0 && q.underLoad():
 		s.HeldBack++
 	}
 }
 
-// TestEveryFaultOfGroupsIsFound: each by the check that is for it.
+// TestEveryFaultOfGroupsIsFound checks that the right check finds each fault.
 func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -135,24 +136,24 @@ func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 	}{
 		{"one more than the limit", exceedsLimit, Groups, "C48", "was handed out"},
 		{"there is no limit under load", ignoresLimitUnderLoad, Groups | Batches, "C48", "workers have"},
-		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not after"},
-		{"Get leaves what is held back", leavesHeldBack, Groups, "C48", "something held back, Get says shutdown"},
-		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not say that it is shut down"},
-		{"groups take no turns", takesNoTurns, Groups, "C47", "beside a flood"},
+		{"a Done makes no room", keepsPlaces, Groups, "C48", "was not, after"},
+		{"Get leaves throttled items", leavesThrottled, Groups, "C48", "a throttled group, Get reported a shutdown"},
+		{"Get never says shutdown", neverLeaves, Groups, "C48", "does not report the shutdown"},
+		{"groups take no turns", takesNoTurns, Groups, "C47", "during a flood"},
 		{"weights are ignored", weighsAlike, Groups, "C47", "Groups shows"},
-		{"weights are ignored under load", weighsAlikeUnderLoad, Groups, "C47", "said to weigh something else"},
+		{"weights are ignored under load", weighsAlikeUnderLoad, Groups, "C47", "another weight is shown"},
 		{"a group is shown twice", showsGroupTwice, Groups, "C47", "was shown twice"},
 		{"a group changes its shard", showsGroupElsewhere, Groups, "C47", "was in shard"},
 		{"an item changes its shard", showsItemElsewhere, Groups | Ages, "C47", "was in shard"},
-		{"an item is shown in another group", showsOtherGroup, Groups | Ages, "C47", "was shown in another"},
-		{"a group has more ready than there is", showsMoreReady, Groups, "C47", "this cannot be"},
-		{"what is held back is not shown as that", showsNotHeldBack, Groups, "C48", "held back or not"},
+		{"an item is shown in another group", showsOtherGroup, Groups | Ages, "C47", "was shown in another group"},
+		{"a group has more ready than there is", showsMoreReady, Groups, "C47", "this is impossible"},
+		{"a throttled group is not shown as such", showsNotThrottled, Groups, "C48", "wrongly throttled"},
 		{"a group has too many in processing", showsTooManyInProcessing, Groups, "C48", "than the limit"},
 		{"a group is hidden", hidesGroup, Groups, "C47", "Groups does not show"},
-		{"a group is hidden at times", hidesGroupAtTimes, Groups, "C47", "all the time"},
-		{"a group without items is kept", keepsEmptyGroup, Groups, "C47", "with nothing held, there is a group"},
+		{"a group is hidden at times", hidesGroupAtTimes, Groups, "C47", "throughout"},
+		{"a group without items is kept", keepsEmptyGroup, Groups, "C47", "with no items, there is a group"},
 		{"a group without items is counted", countsEmptyGroup, Groups, "C47", "Stats is wrong"},
-		{"something is held back where nothing is", countsHeldBack, Groups, "C47", "with nothing held, Stats says"},
+		{"a throttled group is counted where there is none", countsThrottled, Groups, "C47", "with no items, Stats has"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			convict(t, test.fault, test.mix, Drain, func(v Violation) bool {
@@ -162,23 +163,26 @@ func TestEveryFaultOfGroupsIsFound(t *testing.T) {
 	}
 }
 
-// TestStarvedGroupIsFound: under load, where one consumer alone takes keys.
+// TestStarvedGroupIsFound checks a fault under load, where one consumer alone
+// takes keys.
 func TestStarvedGroupIsFound(t *testing.T) {
-	convictInGroups(t, starvesAGroup, 1, "C47", "of group b came with the")
+	convictInGroups(t, starvesAGroup, 1, "C47", "of group b came with Get")
 }
 
-// TestOrderWithinAGroup: it is seen where all groups are in one shard.
+// TestOrderWithinAGroup checks that the order is visible if all groups are in
+// one shard.
 func TestOrderWithinAGroup(t *testing.T) {
 	convictInGroups(t, lastFirst, 1, "C5", "was ready before the Add of another key")
 }
 
-// TestMixedGroupsAreFound: under load, by what few workers have in hand.
+// TestMixedGroupsAreFound checks a fault under load, where few keys are in
+// flight.
 func TestMixedGroupsAreFound(t *testing.T) {
 	convictInGroups(t, mixesGroupsUp, 2, "C47", "workers had")
 }
 
-// convictInGroups runs rounds with groups, one shard and so many consumers over a queue with a
-// fault, until one of them finds what the test wants.
+// convictInGroups runs rounds with groups, one shard and some consumers over a
+// queue with a fault, until one of them finds what the test wants.
 func convictInGroups(t *testing.T, f fault, consumers int, clause, says string) {
 	t.Helper()
 	for seed := uint64(1); seed < 60; seed++ {
@@ -196,7 +200,8 @@ func convictInGroups(t *testing.T, f fault, consumers int, clause, says string) 
 	require.Fail(t, "nothing was found")
 }
 
-// TestGroupsTakePartInSomeRounds: with every limit, with weights and without, also in one shard.
+// TestGroupsTakePartInSomeRounds checks that there are rounds with every limit,
+// with and without weights, and with one shard.
 func TestGroupsTakePartInSomeRounds(t *testing.T) {
 	limits, weighted, alone := map[int]bool{}, map[bool]bool{}, 0
 	for seed := range uint64(300) {
@@ -219,7 +224,7 @@ func TestGroupsTakePartInSomeRounds(t *testing.T) {
 	require.Zero(t, Draw(1, anything, Features{}).Mix&Groups)
 }
 
-// TestMostGets: an item behind as many others as its group is handed out in a turn comes in the
+// TestMostGets checks that an item behind a full turn of its group comes in the
 // second turn.
 func TestMostGets(t *testing.T) {
 	require.Equal(t, 7, mostGets(0, 1, 7))

@@ -18,16 +18,16 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// A check that cannot fail proves nothing: here are queues with one fault each, made
-// from a right one, and the clause that a run must name.
+// A check that cannot fail proves nothing. Here are queues with one fault each,
+// made from a correct one, and the clause that a run must name.
 
-// sabotaged is a queue of keys with something wrong.
+// sabotaged is a queue of keys with a fault.
 type sabotaged struct {
 	*shardq.Queue[int]
 	fault   fault
 	limiter limiter.Limiter[int]
 	calls   atomic.Uint64
-	plain   int // nothing guards it
+	plain   int // not guarded
 
 	mu   sync.Mutex
 	held []int
@@ -53,13 +53,13 @@ const (
 	asksNoLimiter
 	waitsForNoLimiter
 	forgetsNothing
-	tellsOfRequeues
+	reportsRequeues
 	countsNothing
 	countsProcessing
 	leaksIntoAVariable
 	ignoresContexts
 	isShuttingDown
-	countsNoMerges
+	countsNoDeduplicated
 	countsNoDelays
 	countsNoDrops
 	cancelsNoDelay
@@ -67,7 +67,7 @@ const (
 	races
 )
 
-// leaked is what a queue leaves behind.
+// leaked is memory that a queue leaves behind.
 var leaked [][]int
 
 func (q *sabotaged) every(n uint64) bool { return q.calls.Add(1)%n == 0 }
@@ -123,7 +123,7 @@ func (q *sabotaged) Forget(item int) {
 }
 
 func (q *sabotaged) NumRequeues(item int) int {
-	if q.fault == tellsOfRequeues && q.every(100) {
+	if q.fault == reportsRequeues && q.every(100) {
 		return math.MaxInt
 	}
 	return q.Queue.NumRequeues(item)
@@ -133,7 +133,7 @@ func (q *sabotaged) GetContext(ctx context.Context) (int, error) {
 	if q.fault == ignoresContexts {
 		ctx = context.Background()
 	}
-	if q.fault == leavesHeldBack && q.ShuttingDown() && q.Queue.Stats().HeldBack > 0 {
+	if q.fault == leavesThrottled && q.ShuttingDown() && q.Queue.Stats().HeldBack > 0 {
 		return 0, shardq.ErrShutDown
 	}
 	return q.Queue.GetContext(ctx)
@@ -146,7 +146,7 @@ func (q *sabotaged) Get() (int, bool) {
 	case handOutTwice:
 		item, shutdown := q.Queue.Get()
 		if !shutdown && q.every(500) {
-			q.Queue.Done(item) // in secret
+			q.Queue.Done(item) // without a call of Done
 			q.Queue.Add(item)
 		}
 		return item, shutdown
@@ -167,7 +167,7 @@ func (q *sabotaged) Get() (int, bool) {
 	return q.Queue.Get()
 }
 
-// again now and then hands out what a worker has.
+// again now and then hands out a key that a worker has.
 func (q *sabotaged) again() (int, bool) {
 	q.mu.Lock()
 	if n := len(q.held); n > 0 && q.every(5) {
@@ -197,7 +197,8 @@ func (q *sabotaged) Done(item int) {
 	}
 }
 
-// swap now and then takes two and gives the first back, to be last.
+// swap now and then takes two keys and adds the first again, so that it comes
+// last.
 func (q *sabotaged) swap() (int, bool) {
 	item, shutdown := q.Queue.Get()
 	if shutdown || !q.every(20) || q.Len() == 0 {
@@ -249,7 +250,7 @@ func (q *sabotaged) Stats() shardq.Stats {
 	switch q.fault {
 	case countsNoMisuse:
 		s.Misused = 0
-	case countsNoMerges:
+	case countsNoDeduplicated:
 		s.Merged = 0
 	case countsNoDelays:
 		s.Fired = 0
@@ -281,7 +282,7 @@ func saboteur(f fault) Target {
 	return t
 }
 
-// convict runs rounds over a queue with a fault until one of them finds something that
+// convict runs rounds over a queue with a fault until one of them finds what
 // the test wants.
 func convict(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(Violation) bool) (found Violation) {
 	t.Helper()
@@ -309,7 +310,7 @@ func convictOf(t *testing.T, f fault, mix Ingredients, ending Ending, clauses []
 	convict(t, f, mix, ending, func(v Violation) bool { return slices.Contains(clauses, v.Clause) })
 }
 
-// shorten lets a test not wait for what is not going to happen.
+// shorten shortens a wait for something that will not happen.
 func shorten(t *testing.T, d *time.Duration) {
 	before := *d
 	*d = 20 * time.Millisecond
@@ -322,13 +323,13 @@ func TestEveryFaultIsFound(t *testing.T) {
 		fault   fault
 		mix     Ingredients
 		ending  Ending
-		clauses []string // any of these is found sooner or later; a fault may break others, too
+		clauses []string // one of these is found in the end; a fault may break others, too
 	}{
 		{"adds get lost", loseAdds, Readd, Drain, []string{"C2", "Stats"}},
 		{"items are handed out twice", handOutTwice, 0, Drain, []string{"C1", "C3", "C5", "C15"}},
 		{"delays are too short", comeEarly, Delays, Drain, []string{"C19"}},
 		{"order is not kept", lastFirst, 0, Drain, []string{"C5", "C3"}},
-		{"items in hand are handed out", handOutAgain, 0, Drain, []string{"C1"}},
+		{"items in processing are handed out", handOutAgain, 0, Drain, []string{"C1"}},
 		{"a drain does not wait", drainAtOnce, 0, Drain, []string{"C12"}},
 		{"ready items are lost at shutdown", losesWhatIsReadyAtShutDown, 0, DrainThenShutDown, []string{"C2", "C12"}},
 		{"Len is wrong", countsTooMuch, Onlookers, Drain, []string{"C6", "C12"}},
@@ -340,13 +341,13 @@ func TestEveryFaultIsFound(t *testing.T) {
 		{"the limiter is not asked", asksNoLimiter, RateLimited, Drain, []string{"C28"}},
 		{"the limiter's delay is not kept", waitsForNoLimiter, RateLimited, Drain, []string{"C19", "Stats"}},
 		{"nothing is forgotten", forgetsNothing, RateLimited, Drain, []string{"C28"}},
-		{"requeues are told of that were none", tellsOfRequeues, RateLimited, Drain, []string{"C28"}},
+		{"requeues are counted that were none", reportsRequeues, RateLimited, Drain, []string{"C28"}},
 		{"Len is 0", countsNothing, 0, Drain, []string{"C6"}},
 		{"Len counts what is processing", countsProcessing, 0, Drain, []string{"C6"}},
 		{"items stay in a variable", leaksIntoAVariable, 0, Storm, []string{"C8"}},
 		{"contexts are ignored", ignoresContexts, 0, Drain, []string{"C35"}},
 		{"a new queue is shutting down", isShuttingDown, 0, Drain, []string{"C10"}},
-		{"merges are not counted", countsNoMerges, 0, Drain, []string{"Stats"}},
+		{"deduplicated adds are not counted", countsNoDeduplicated, 0, Drain, []string{"Stats"}},
 		{"delays are not counted", countsNoDelays, Delays, Drain, []string{"Stats"}},
 		{"drops are not counted", countsNoDrops, 0, Rest, []string{"Stats"}},
 		{"delays are not canceled", cancelsNoDelay, 0, Drain, []string{"Stats"}},
@@ -358,8 +359,8 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestHistoryOfAViolation: it has the calls that are wrong by themselves, and little
-// else.
+// TestHistoryOfAViolation checks that the history has the calls that are wrong
+// by themselves, and little else.
 func TestHistoryOfAViolation(t *testing.T) {
 	for _, test := range []struct {
 		clause string

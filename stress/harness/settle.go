@@ -10,11 +10,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// settle judges a round that has ended. Every goroutine but this one has left.
+// settle checks a round that has ended. All other goroutines have left.
 func (r *round) settle() *account {
 	a := r.sum()
 	if r.violated.stopped.Load() {
-		return a // one thing follows from another
+		return a // further violations would be consequences
 	}
 	if r.ledger != nil {
 		r.ledger.settle()
@@ -36,7 +36,7 @@ func (r *round) settle() *account {
 	return a
 }
 
-// sum adds up the books of all actors.
+// sum adds up the records of all actors.
 func (r *round) sum() *account {
 	a := newAccount()
 	a.rounds = 1
@@ -53,16 +53,16 @@ func (r *round) sum() *account {
 func (r *round) checkRest() {
 	s, ok := r.queue.stats()
 	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Waiting+s.Processing != 0 {
-		r.violated.report("C6", -1, "at rest, Len says %d, and Stats %+v", n, s)
+		r.violated.report("C6", -1, "at rest, Len is %d, and Stats is %+v", n, s)
 	}
 	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && !r.plan.Mix.Has(Ages) {
 		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
 	}
 }
 
-// lateEnds returns how many claims of workers a Done too many had ended before their
-// worker did. The queue does not count such an end, nor does it forget the item then:
-// checkLimiter holds the one against the other.
+// lateEnds returns the number of claims of workers that a surplus Done had
+// ended before their worker did. The queue does not count such an end, and does
+// not forget the item: checkLimiter compares the two.
 func (r *round) lateEnds(a *account, s shardq.Stats) uint64 {
 	if tooMany := a.dones - a.gets; r.mayEndWorkersTurns() && s.Misused < tooMany {
 		return tooMany - s.Misused
@@ -72,7 +72,7 @@ func (r *round) lateEnds(a *account, s shardq.Stats) uint64 {
 
 func (r *round) mayEndWorkersTurns() bool { return r.plan.Mix.Has(Workers | Misuse) }
 
-// checkCounts compares the queue's counters with the books.
+// checkCounts compares the queue's counters with the records.
 func (r *round) checkCounts(a *account) {
 	s, ok := r.queue.stats()
 	if !ok {
@@ -83,7 +83,7 @@ func (r *round) checkCounts(a *account) {
 	}
 	a.merged, a.fired = s.Merged, s.Fired
 	if s.Ready != 0 || s.Processing != 0 || s.Waiting != 0 {
-		r.violated.report("C12", -1, "when all consumers have left, Stats says %+v", s)
+		r.violated.report("C12", -1, "when all consumers have left, Stats is %+v", s)
 	}
 	if s.Added != a.gets+a.withdrawn {
 		r.violated.report("C3", -1, "%d adds asked for a run, %d of them were canceled, and there were %d runs", s.Added, a.withdrawn, a.gets)
@@ -101,17 +101,18 @@ func (r *round) checkCounts(a *account) {
 	r.checkMetrics(a, s)
 	r.checkGroupsGone("when all consumers have left")
 	if fault := a.disagreement(s, r.plan.dropsDelays()); fault != "" {
-		r.violated.report("Stats", -1, "%s: it says %+v, and asked for were %+v", fault, s, a.asked)
+		r.violated.report("Stats", -1, "%s: Stats is %+v, and the calls were %+v", fault, s, a.asked)
 	}
 }
 
-// disagreement says what is wrong with the counters of adds, at the end of a round.
+// disagreement returns the fault in the counters of adds at the end of a round.
 //
-// An add at once is Added, Merged or Dropped. One with a delay is dropped, or joins a
-// delay that runs (which is not counted), or begins one: that ends, as Fired and as
-// Added or Merged, or is dropped at the shutdown, or canceled. In most endings nothing
-// waits at the shutdown, and nothing is added with a delay after it. An AddWith without a
-// delay is an add at once, or leaves the item waiting.
+// An immediate add is Added, Merged or Dropped. A delayed add is dropped, joins
+// a running delay (which is not counted), or begins one. That delay expires, as
+// Fired and as Added or Merged, is dropped at the shutdown, or is canceled. In
+// most endings no item is delayed at the shutdown, and nothing is added with a
+// delay after it. An AddWith without a delay is an immediate add, or leaves the
+// item delayed.
 func (a *account) disagreement(s shardq.Stats, waitingDropped bool) string {
 	atOnce := s.Added + s.Merged - s.Fired // those that were not dropped
 	switch {
@@ -142,10 +143,10 @@ func (r *round) recorders() (all []*recorder) {
 	return all
 }
 
-// checkHistories checks all that was done to the watched keys.
+// checkHistories checks the histories of the watched keys.
 func (r *round) checkHistories(a *account) {
 	if r.crew != nil {
-		return // nobody sees when workers call Get and Done
+		return // the calls of workers are invisible
 	}
 	for _, key := range watchedKeys {
 		if key >= r.plan.Keys {
@@ -171,7 +172,7 @@ func (r *round) checkHistories(a *account) {
 	}
 }
 
-// clauseOf names the promise that is broken if a history goes wrong at an event.
+// clauseOf names the promise that is broken if a history fails at an event.
 func clauseOf(e event) string {
 	switch e.operation {
 	case opRest:
@@ -187,11 +188,12 @@ func clauseOf(e event) string {
 	}
 }
 
-// leavingTime is how long goroutines have to end. client-go's need 10 s at times.
+// leavingTime is the time in which goroutines must end. client-go's need up to
+// 10 s.
 var leavingTime = 15 * time.Second
 
-// checkGoroutines waits for goroutines that are on their way out, and reports those
-// that stay.
+// checkGoroutines waits for goroutines that are ending, and reports those that
+// stay.
 func (r *round) checkGoroutines() {
 	for deadline := time.Now().Add(leavingTime); runtime.NumGoroutine() > r.goroutines; {
 		if time.Now().After(deadline) {

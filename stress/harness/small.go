@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// smallQueues makes and drops many queues (C25, C14): some are shut down, others
-// not, with items in every state. In the end no goroutine and no memory is left of
-// them.
+// smallQueues makes and drops many queues (C25, C14): some are shut down,
+// others not, with items in every state. At the end no goroutine and no memory
+// of them is left.
 func (r *round) smallQueues(target Target) *account {
 	before := heap()
 	var all sync.WaitGroup
@@ -28,7 +28,7 @@ func (r *round) smallQueues(target Target) *account {
 	sum := r.sum()
 	r.queue = nil
 	r.checkGoroutines()
-	time.Sleep(2 * longestDelay) // what waits refers to its queue
+	time.Sleep(2 * longestDelay) // a running delay refers to its queue
 	if kept := int64(heap()) - int64(before); kept > 4<<20 {
 		r.violated.report("C8", -1, "%d bytes are left of queues that were dropped", kept)
 	}
@@ -68,7 +68,7 @@ func (a *actor) useSmall(q queue) {
 	}
 }
 
-// takeOne gets something if there is something. Nobody else uses the queue.
+// takeOne gets an item if there is one. No other actor uses the queue.
 func (a *actor) takeOne(q queue) {
 	if q.Len() == 0 {
 		return

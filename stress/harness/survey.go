@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// A survey asks which promises a target breaks: rounds of each theme, each in a
-// process of its own, since some of them end the process, and others hang.
+// A survey finds the promises that a target breaks. It runs rounds of each
+// theme, each in its own process, because some of them end the process, and
+// others hang.
 
-// theme is a kind of trouble.
+// theme is a kind of round.
 type theme struct {
 	name   string
 	mix    Ingredients
@@ -37,15 +38,15 @@ var themes = []theme{
 	{"many small queues, dropped", Delays, Small},
 }
 
-// verdict is what came of a theme's rounds.
+// verdict is the result of a theme's rounds.
 type verdict struct {
 	rounds int
-	broken map[string]int // rounds that broke a clause, by clause
+	broken map[string]int // the number of rounds that broke a clause
 	says   map[string]string
 }
 
-// What a survey has by default: the rounds of each theme, and how long nothing may
-// happen in one.
+// The defaults of a survey: the rounds of each theme, and the time without
+// progress that counts as a hang.
 const (
 	surveyRounds   = 10
 	surveyPatience = 10 * time.Second
@@ -68,7 +69,7 @@ func survey(o Options) error {
 	return nil
 }
 
-// add enters what came of a round; the clause is empty if that was nothing.
+// add records the result of a round. The clause is empty if nothing was broken.
 func (v verdict) add(clause, message string) {
 	if clause == "" {
 		return
@@ -95,11 +96,11 @@ func (v verdict) print(out io.Writer, theme string) {
 	fmt.Fprintf(out, "| %s | %d | %s | %s |\n", theme, v.rounds, strings.Join(clauses, ", "), strings.Join(messages, "; "))
 }
 
-// childTime is how long a round may take, beside its patience, before it counts as
-// hanging altogether.
+// childTime is the time, beyond its patience, after which a round counts as
+// hanging.
 const childTime = 2 * time.Minute
 
-// child runs one round in a process of its own, and returns what it broke.
+// child runs one round in its own process, and returns what it broke.
 func (o Options) child(t theme, seed uint64) (clause, message string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), childTime+o.Patience)
 	defer cancel()
@@ -132,11 +133,11 @@ func (o Options) childFlags(t theme, seed uint64) []string {
 	}
 }
 
-// unexplained is what stands for a clause when a process died and did not say why.
+// unexplained stands for a clause when a process died without a message.
 const unexplained = "unexplained"
 
-// deathOf finds the clause in what a process said before it died; state is how it died,
-// such as "exit status 3".
+// deathOf finds the clause in the output of a process that died. state is how
+// it died, such as "exit status 3".
 func deathOf(said, state string) (clause, message string) {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)

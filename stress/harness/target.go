@@ -9,8 +9,7 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// A Typed queue is what is put to the test: the method set of client-go's rate
-// limiting work queue.
+// A Typed queue has the method set of client-go's rate limiting work queue.
 type Typed[T comparable] interface {
 	Add(T)
 	Len() int
@@ -30,13 +29,13 @@ type Contextual[T comparable] interface {
 	GetContext(context.Context) (T, error)
 }
 
-// Counted is a queue that keeps counters.
+// Counted is a queue with counters.
 type Counted interface {
 	Stats() shardq.Stats
 }
 
-// Settings are what a plan asks of a new queue. A target ignores what it has no
-// option for; its [Features] say so.
+// Settings describe a new queue. A target ignores settings for which it has no
+// option: its [Features] say so.
 type Settings[T comparable] struct {
 	Shards           int
 	Limiter          limiter.Limiter[T]
@@ -44,8 +43,8 @@ type Settings[T comparable] struct {
 	Hash             func(T) uint64
 	CancelDelayOnAdd bool
 	OnMisuse         func()
-	// The rest is of section I and those that came later: it is set only for targets that
-	// have that.
+	// The rest is for section I and later ones: it is set only for targets that
+	// have it.
 	Capacity                    int
 	OnWatermark                 func(high bool)
 	HighWatermark, LowWatermark int
@@ -59,26 +58,28 @@ type Settings[T comparable] struct {
 	Metrics                     bool
 }
 
-// Features are what a target has beyond the method set, and so what a plan may ask
-// of it.
+// Features describe a target beyond the method set, and limit what a plan may
+// use.
 type Features struct {
-	// Shards: the number of shards can be chosen; without it there is one.
+	// Shards reports whether the number of shards can be chosen. Otherwise
+	// there is one.
 	Shards bool
-	// Clock: time can be injected.
+	// Clock reports whether time can be injected.
 	Clock bool
-	// Options: hash function, misuse hook and CancelDelayOnAdd.
+	// Options reports whether there are a hash function, a misuse hook and
+	// CancelDelayOnAdd.
 	Options bool
-	// CallersLimiter: the limiter is called by whoever calls AddRateLimited, so
-	// that its panic can be recovered.
+	// CallersLimiter reports whether the caller of AddRateLimited calls the
+	// limiter, so that its panic can be recovered.
 	CallersLimiter bool
-	// ExactLen: Len counts ready items alone, not those that are dirty.
+	// ExactLen reports whether Len counts only ready items, without dirty ones.
 	ExactLen bool
-	// Collected: a queue that is dropped needs no ShutDown. Where it does, rounds of
-	// small queues end with goroutines left, and are run only if they are asked for.
+	// Collected reports whether a dropped queue needs no ShutDown. Otherwise
+	// rounds of small queues leave goroutines, and run only on request.
 	Collected bool
-	// Control: the queue is [Controlled], with its options.
+	// Control reports whether the queue is [Controlled], with its options.
 	Control bool
-	// Workers: shardq.NewWorkers takes the queue.
+	// Workers reports whether shardq.NewWorkers accepts the queue.
 	Workers bool
 }
 
@@ -92,7 +93,7 @@ type Target struct {
 	Anys     func(Settings[any]) Typed[any]
 }
 
-// Shardq is the target that all this is for.
+// Shardq is the target for queues of shardq.
 func Shardq() Target {
 	return Target{
 		Name:     "shardq",

@@ -2,10 +2,10 @@ package harness
 
 import "sync/atomic"
 
-// User code that panics: a temper loses itself now and then, and attempt knows its
-// panics from those of the queue.
+// User code that panics. A temper panics now and then, and attempt
+// distinguishes its panics from those of the queue.
 
-// temper panics at every so-manieth strain.
+// temper panics at every n-th call.
 type temper struct {
 	strains atomic.Uint64
 	every   uint64
@@ -13,7 +13,7 @@ type temper struct {
 	soothed *atomic.Bool // while it is set, there is no panic
 }
 
-// provoked is what a temper panics with.
+// provoked is the value of a temper's panic.
 type provoked string
 
 const (
@@ -30,15 +30,15 @@ func (t *temper) strain() {
 	}
 }
 
-// attempt calls f and returns the panic on purpose that it ended with, or calm.
+// attempt calls f, and returns the value of an intentional panic, or calm.
 func attempt(f func()) (panicked provoked) {
 	defer func() { panicked = onPurpose(recover()) }()
 	f()
 	return calm
 }
 
-// onPurpose returns what was recovered, if it was provoked, and goes on panicking if
-// not.
+// onPurpose returns the recovered value if it is from a temper, and panics
+// again otherwise.
 func onPurpose(recovered any) provoked {
 	switch r := recovered.(type) {
 	case nil:

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// watchdog sees to it that something happens (C4), and how much memory that takes.
+// watchdog checks that the round makes progress (C4), and measures the memory
+// that it takes.
 type watchdog struct {
 	progress atomic.Uint64
 	current  atomic.Pointer[round]
@@ -19,8 +20,8 @@ type watchdog struct {
 	idle     uint64 // the heap before the first round
 }
 
-// watch looks every half a second until the channel is closed. If nothing happened
-// for as long as its patience, it calls bark.
+// watch checks every half second until the channel is closed. If there was no
+// progress for its patience, it calls bark.
 func (w *watchdog) watch(until <-chan struct{}, bark func(*round)) {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
@@ -48,8 +49,8 @@ func liveHeap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// explain writes what hangs: the clause, every goroutine, and then, if that does not
-// hang too, the state of the queue and the books.
+// explain writes a report about a hang: the clause, every goroutine, and then,
+// if that does not hang too, the state of the queue and the records.
 func (w *watchdog) explain(out io.Writer, r *round) {
 	clause := "C4"
 	if r.queue != nil && r.queue.ShuttingDown() {
@@ -67,7 +68,7 @@ func (w *watchdog) explain(out io.Writer, r *round) {
 	}
 }
 
-// stacks returns what all goroutines are doing.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	var text strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&text, 1)

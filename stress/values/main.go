@@ -1,11 +1,12 @@
-// Values plays seeded random rounds against a Coalescer, and checks that nothing is lost,
-// nothing comes twice, no two workers have one key, and the values of a key come in their
-// order, per producer: whatever retries, panics of Merge, capacities and shutdowns there are.
-// In every other round Workers take the values, whose handlers and hooks fail, panic and exit.
+// Values runs seeded random rounds against a Coalescer. It checks that no value
+// is lost or comes twice, that no two workers have the same key, and that the
+// values of a key come in the order of each producer. Rounds have retries,
+// panics of Merge, capacities and shutdowns. In every other round Workers take
+// the values, and their handlers and hooks fail, panic and exit.
 //
 //	go run -race ./stress/values -duration 60s -seed 1
 //
-// A failure prints the seed of its round, to be repeated with -seed and -rounds 1.
+// If a round fails, values prints its seed. Repeat it with -seed and -rounds 1.
 package main
 
 import (
@@ -16,9 +17,9 @@ import (
 )
 
 func main() {
-	seed := flag.Uint64("seed", 1, "the `seed` of the first round; the next has the next")
-	duration := flag.Duration("duration", 10*time.Second, "how long to begin rounds")
-	rounds := flag.Uint64("rounds", 1<<62, "how many rounds at most")
+	seed := flag.Uint64("seed", 1, "the `seed` of the first round; each round adds one")
+	duration := flag.Duration("duration", 10*time.Second, "the time during which new rounds start")
+	rounds := flag.Uint64("rounds", 1<<62, "the maximum number of rounds")
 	flag.Parse()
 	begin, played := time.Now(), uint64(0)
 	var sum tally

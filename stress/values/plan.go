@@ -8,19 +8,19 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// A stamp is a value that was put: the n-th of its producer.
+// A stamp identifies a value: the n-th of its producer.
 type stamp struct{ producer, n int }
 
-// A value is all that was merged into it, in order.
+// A value has all stamps that were merged into it, in order.
 type value = []stamp
 
 // A pair is a key with its value.
 type pair = shardq.Pending[int, value]
 
-// A target is what is tried: a Coalescer, or one that is spoiled.
+// A target is a Coalescer, or a saboteur of one.
 type target = coalescer
 
-// A plan is what a seed makes of a round.
+// A plan describes a round. It follows from the seed.
 type plan struct {
 	seed                     uint64
 	shards, keys             int
@@ -28,12 +28,12 @@ type plan struct {
 	batch                    int
 	capacity                 int
 	weighed                  bool
-	bounded                  bool // everybody asks for room
+	bounded                  bool // all puts honor the capacity
 	panics                   uint64
 	retries                  bool
-	closeAfter               int64 // puts, or never before the end
+	closeAfter               int64 // in puts; negative: only at the end
 	ending                   int   // ShutDown, or Drain with a policy
-	run                      bool  // Workers take what comes, not a loop
+	run                      bool  // Workers take the values, not a loop
 	maxAttempts              int
 	putEndsBackoff           bool
 }
@@ -71,7 +71,7 @@ func newPlan(seed uint64) plan {
 	return p
 }
 
-// options returns those of the coalescer; merge is the round's.
+// options returns the options of the coalescer, with the round's merge.
 func (p plan) options(merge func(pending, next value) value) shardq.CoalescerOptions[int, value] {
 	o := shardq.CoalescerOptions[int, value]{
 		Queue: shardq.Options[int]{

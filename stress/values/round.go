@@ -12,34 +12,34 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A round is a plan that is being played.
+// A round is a plan in progress.
 type round struct {
 	plan
 	target target
 	merges atomic.Uint64
-	begun  atomic.Int64 // puts
+	begun  atomic.Int64 // the puts that began
 	close  sync.Once
 	keys   []account
-	// tally is counted by all. It is a variable of its own because its words are then
-	// aligned for atomics on 32-bit platforms, too.
+	// tally is shared by all goroutines. It is a separate variable so that its
+	// words are aligned for atomics on 32-bit platforms.
 	tally *tally
-	// context is that of the Workers, if there are some, and stop ends it.
+	// context is the context of the Workers, and stop ends it.
 	context context.Context
 	stop    context.CancelFunc
-	handed  atomic.Uint64 // to their handler
+	handed  atomic.Uint64 // the keys passed to the handler
 
 	mu      sync.Mutex // guards the fields below
 	faults  []error
 	dropped []pair
 }
 
-// An account is what is known of a key.
+// An account has what the round knows of a key.
 type account struct {
-	holder atomic.Int32 // workers who have the key
-	came   value        // all that was dealt with; whoever has the key writes it
+	holder atomic.Int32 // the number of workers that have the key
+	came   value        // everything that was processed; the worker with the key writes it
 
 	mu  sync.Mutex // guards the fields below
-	put value      // all that was taken in
+	put value      // everything that was accepted
 }
 
 // A tally counts what a round has done.
@@ -58,13 +58,14 @@ func (t *tally) add(u tally) {
 
 func count(n *uint64) { atomic.AddUint64(n, 1) }
 
-// errMerge is what Merge panics with.
+// errMerge is the value of a panic in Merge.
 var errMerge = errors.New("merge panics on purpose")
 
-// hangs is how long a round may take. Nothing is measured by it.
+// hangs is the time after which a round counts as hanging. Nothing is measured
+// by it.
 const hangs = time.Minute
 
-// play plays the round of a seed, and returns all that was wrong.
+// play runs the round of a seed, and returns every fault.
 func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) target) (tally, error) {
 	r := &round{plan: newPlan(seed), stop: func() {}, tally: new(tally)}
 	if r.run {
@@ -101,7 +102,8 @@ func (r *round) fault(format string, arguments ...any) {
 	}
 }
 
-// merge makes a new value, so that the detector sees who else has the old ones.
+// merge makes a new value, so that the race detector sees other users of the
+// old ones.
 func (r *round) merge(pending, next value) value {
 	if n := r.merges.Add(1); r.panics > 0 && n%r.panics == 0 {
 		panic(errMerge)
@@ -109,7 +111,7 @@ func (r *round) merge(pending, next value) value {
 	return append(append(make(value, 0, len(pending)+len(next)), pending...), next...)
 }
 
-// guarded calls do, and reports whether it returned.
+// guarded calls do, and reports whether it returned without a panic.
 func (r *round) guarded(do func()) (returned bool) {
 	defer func() {
 		if cause := recover(); cause == errMerge {
@@ -176,7 +178,7 @@ func (r *round) work(worker int) {
 	}
 }
 
-// take takes one key, or some, or gives up, as the dice will have it.
+// take takes one key or several, or gives up, at random.
 func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
 	ctx := context.Background()
 	if dice.IntN(8) == 0 {
@@ -196,7 +198,7 @@ func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
 	return n, err
 }
 
-// deal ends the processing of what was taken, in one way or another.
+// deal ends the processing of keys in a random way.
 func (r *round) deal(dice *rand.Rand, taken []pair) {
 	var done []pair
 	for _, p := range taken {
@@ -214,7 +216,7 @@ func (r *round) deal(dice *rand.Rand, taken []pair) {
 	r.target.DoneBatch(done)
 }
 
-// giveBack reports whether the value was taken back.
+// giveBack returns a value, and reports whether the coalescer accepted it.
 func (r *round) giveBack(dice *rand.Rand, p pair) bool {
 	r.keys[p.Key].holder.Add(-1)
 	back := r.target.PutBack
@@ -232,7 +234,7 @@ func (r *round) giveBack(dice *rand.Rand, p pair) bool {
 	return true
 }
 
-// look checks the bound where all ask for room.
+// look checks the capacity if all puts honor it.
 func (r *round) look() {
 	if stats := r.target.Stats(); r.capacity > 0 && stats.Values.Weight > r.capacity {
 		r.fault("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
@@ -242,7 +244,7 @@ func (r *round) look() {
 // end ends the coalescer, once.
 func (r *round) end() {
 	r.close.Do(func() {
-		if r.run && r.seed%2 == 0 { // they drain it, or leave what there is to settle
+		if r.run && r.seed%2 == 0 { // the Workers drain it, or leave the rest for settle
 			r.stop()
 			return
 		}
@@ -255,13 +257,13 @@ func (r *round) end() {
 		dropped, err := r.target.Drain(ctx, shardq.DrainOptions{Waiting: shardq.WaitingPolicy(r.ending)})
 		r.drop(dropped)
 		if err != nil {
-			r.target.ShutDown() // or workers would wait for another Drain
+			r.target.ShutDown() // otherwise workers would wait for another Drain
 		}
 	})
 }
 
-// drop books what a drain has dropped. No worker has it, but one may have an older value of
-// the key: that is booked when all have left.
+// drop records the values that a drain dropped. A worker may still have an
+// older value of the key, so that they are added to the account at the end.
 func (r *round) drop(dropped []pair) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// settle checks the books when all have left.
+// settle compares the accounts after all goroutines have ended.
 func (r *round) settle() {
 	dropped, err := r.target.Drain(context.Background(), shardq.DrainOptions{})
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *round) settle() {
 	}
 }
 
-// checkKey compares what came of a key with what was put.
+// checkKey compares the processed values of a key with those that were put.
 func (r *round) checkKey(key int) {
 	missing := map[stamp]bool{}
 	for _, s := range r.keys[key].put {

@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// coalescer is what a round uses of a Coalescer.
+// coalescer has the methods of a Coalescer that a round uses.
 type coalescer interface {
 	Put(key int, v value) error
 	TryPut(key int, v value) error

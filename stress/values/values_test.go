@@ -10,7 +10,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// TestC54ConservationUnderLoad plays some rounds.
+// TestC54ConservationUnderLoad runs some rounds.
 func TestC54ConservationUnderLoad(t *testing.T) {
 	rounds := uint64(300)
 	if testing.Short() {
@@ -35,7 +35,7 @@ func TestC54ConservationUnderLoad(t *testing.T) {
 // A saboteur has one fault.
 type saboteur struct{ target }
 
-// saboteurs are convicted by some round, or the program proves nothing.
+// saboteurs must each be found by some round, or the program proves nothing.
 var saboteurs = map[string]func(target) target{
 	"loses a value":          func(t target) target { return &loser{saboteur: saboteur{t}} },
 	"puts a value twice":     func(t target) target { return &doubler{saboteur{t}} },
@@ -118,8 +118,8 @@ type crowd struct{ saboteur }
 
 func (s *crowd) TryPut(key int, v value) error { return s.target.Put(key, v) }
 
-// TestSaboteursAreConvicted: each fault is found in one of so many rounds.
-func TestSaboteursAreConvicted(t *testing.T) {
+// TestSaboteursAreFound checks that one of several rounds finds each fault.
+func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(2000) {

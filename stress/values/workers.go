@@ -10,14 +10,14 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// errFails is what handlers return.
+// errFails is the error of handlers.
 var errFails = errors.New("fails on purpose")
 
-// runWorkers has Workers take what comes, until the round's end, and takes what they leave. If a
-// Merge panics in one of them, Run panics, and others take their place.
+// runWorkers runs Workers until the round ends, and then takes what is left. If
+// Merge panics in a worker, Run panics, and runWorkers starts new Workers.
 func (r *round) runWorkers() {
 	defer r.work(0)
-	defer r.target.ShutDown() // or nobody would tell work that nothing comes any more
+	defer r.target.ShutDown() // otherwise workers would wait forever
 	for {
 		w, err := r.target.NewWorkers(r.workerOptions())
 		if err != nil {
@@ -31,7 +31,7 @@ func (r *round) runWorkers() {
 	}
 }
 
-// runOnce reports whether Run has returned, and did not panic.
+// runOnce reports whether Run returned without a panic.
 func (r *round) runOnce(w *shardq.Workers[pair]) (returned bool) {
 	defer func() {
 		if cause := recover(); cause != nil && !errors.Is(cause.(error), errMerge) {
@@ -56,7 +56,7 @@ func (r *round) workerOptions() shardq.WorkerOptions[pair] {
 	return o
 }
 
-// handle succeeds most of the time.
+// handle processes a key. It succeeds most of the time.
 func (r *round) handle(_ context.Context, p pair) error {
 	count(&r.tally.takes)
 	account := &r.keys[p.Key]
@@ -87,8 +87,8 @@ func (r *round) handle(_ context.Context, p pair) error {
 	return nil
 }
 
-// putBeside puts a value for a key in processing, so that a Take has to merge what goes back with
-// that. It is the n-th of a producer of its own.
+// putBeside puts a value for a key in processing, so that a later Take must
+// merge it with a returned value. It is the n-th value of its own producer.
 func (r *round) putBeside(key, n int) {
 	one, err := stamp{-1, n}, error(nil)
 	if !r.guarded(func() { err = r.target.Put(key, value{one}) }) || err != nil {
@@ -100,17 +100,18 @@ func (r *round) putBeside(key, n int) {
 	r.keys[key].put = append(r.keys[key].put, one)
 }
 
-// handleBatch is handle of each, or the failure of all.
+// handleBatch calls handle for each key, or fails for all.
 func (r *round) handleBatch(ctx context.Context, all []pair) []error {
 	errs := make([]error, len(all))
 	for i, p := range all {
 		errs[i] = r.handleOne(ctx, p)
-		all[i] = pair{Key: -1} // the slice is the handler's
+		all[i] = pair{Key: -1} // the handler owns the slice
 	}
 	return errs
 }
 
-// handleOne makes a failure of a panic and of an exit, which would be that of the others, too.
+// handleOne converts a panic or an exit into an error. Otherwise it would end
+// the whole batch.
 func (r *round) handleOne(ctx context.Context, p pair) (err error) {
 	over := make(chan struct{})
 	go func() {
@@ -127,8 +128,8 @@ func (r *round) handleOne(ctx context.Context, p pair) (err error) {
 	return err
 }
 
-// giveUp books what is in nobody's hands any more. As far as that is not what a drain has
-// dropped, the worker still has the key.
+// giveUp records a discarded value. Unless a drain has dropped it, the worker
+// still has the key.
 func (r *round) giveUp(f shardq.Failure[pair]) {
 	count(&r.tally.givenUp)
 	if strings.Contains(f.Err.Error(), "dropped while it waited") {

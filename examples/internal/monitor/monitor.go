@@ -1,4 +1,4 @@
-// Package monitor serves what there is to see of the queues of an example program while it works:
+// Package monitor serves the queues of an example program while it runs:
 //
 //	/              the live page
 //	/metrics       for Prometheus
@@ -25,10 +25,10 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// mostGroups is how many groups of a queue have series of their own.
+// mostGroups is the number of groups of a queue with series of their own.
 const mostGroups = 20
 
-// closing bounds how long requests that are under way may hold up the end of the program.
+// closing limits the time for which open requests delay the end of the program.
 const closing = time.Second
 
 // A Monitor is a server.
@@ -38,8 +38,8 @@ type Monitor struct {
 	ended    chan struct{}
 }
 
-// Start listens on an address, such as 127.0.0.1:6060, or with port 0 for any that is free, and
-// serves what there is to see of the queues, until Close, to clients on this machine: see
+// Start listens on an address, such as 127.0.0.1:6060. Port 0 selects a free
+// port. It serves the queues until Close, to clients on this machine: see
 // [debugpage.Local]. The queues must have metrics.
 func Start(address, title string, queues ...shardq.Observable) (*Monitor, error) {
 	handler, err := handler(title, queues)
@@ -57,16 +57,16 @@ func Start(address, title string, queues ...shardq.Observable) (*Monitor, error)
 	}
 	go func() {
 		defer close(m.ended)
-		_ = m.server.Serve(listener) // http.ErrServerClosed
+		_ = m.server.Serve(listener) // returns http.ErrServerClosed
 	}()
 	return m, nil
 }
 
-// URL returns where the page is, for a browser on this machine.
+// URL returns the address of the page, for a browser on this machine.
 func (m *Monitor) URL() string { return fmt.Sprintf("http://%v/", reachable(m.listener.Addr())) }
 
-// reachable returns the address to ask at for one that is listened on: for all of the machine's, that is
-// the loopback address.
+// reachable returns an address at which a listener can be reached. For a
+// listener on all addresses, it is the loopback address.
 func reachable(address net.Addr) net.Addr {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -79,7 +79,7 @@ func reachable(address net.Addr) net.Addr {
 	return &net.TCPAddr{IP: loopback, Port: tcp.Port}
 }
 
-// Close ends the server. A nil Monitor has nothing to end.
+// Close stops the server. It does nothing if the Monitor is nil.
 func (m *Monitor) Close() {
 	if m == nil {
 		return
@@ -120,7 +120,8 @@ func handler(title string, queues []shardq.Observable) (http.Handler, error) {
 	return localOnly(mux), nil
 }
 
-// localOnly refuses requests that are not of this machine: profiles and series tell as much as the page.
+// localOnly rejects requests from other machines, because profiles and series
+// reveal as much as the page.
 func localOnly(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !debugpage.Local(r) {

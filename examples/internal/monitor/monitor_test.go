@@ -28,7 +28,7 @@ func TestOnlyLocalClients(t *testing.T) {
 	}
 }
 
-// TestURLCanBeOpened: also that of a server that listens on all addresses.
+// TestURLCanBeOpened also covers a server that listens on all addresses.
 func TestURLCanBeOpened(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0", ":0"} {
 		m, err := Start(address, "queues", shardq.Must(shardq.Options[string]{Name: "q", Metrics: true}))

@@ -51,7 +51,7 @@ func TestRulesAreComplete(t *testing.T) {
 // requireSection checks that the runbook's address leads to a section that is about the alert.
 func requireSection(t *testing.T, page, alert, address string) {
 	t.Helper()
-	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/operations.md#")
+	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/reference/operations.md#")
 	require.True(t, ok, address)
 	for section := range strings.SplitSeq(page, "\n## ") {
 		title, text, _ := strings.Cut(section, "\n")
@@ -85,7 +85,7 @@ var stories = []story{
 	{"nothing happens", []string{
 		"workqueue_depth 0x120", "shardq_ready_items 0x120", "shardq_processing_items 0x120",
 		"shardq_parked_consumers 4x120", "shardq_oldest_ready_seconds 0x120", "shardq_oldest_processing_seconds 0x120",
-		"shardq_backoffs_total 0x120", "workqueue_adds_total 0x120", "shardq_give_ups_total 0x120",
+		"shardq_backoffs_total 0x120", "workqueue_adds_total 0x120", "shardq_discarded_items_total 0x120",
 		"shardq_held_items 0x120", "shardq_shutting_down 0x120", "shardq_misused_dones_total 7x120",
 		"shardq_rejected_adds_total 7x120", "shardq_failed_readings_total 7x120",
 	}, nil},
@@ -115,8 +115,8 @@ var stories = []story{
 	{"a few fail for ever", []string{"shardq_limiter_items 5x120", "shardq_backoffs_total 0+1x120", "workqueue_adds_total 0+200x120"},
 		[]string{"ShardqFailingForLong"}},
 	{"a few fail, and then succeed", []string{"shardq_limiter_items 5x90 0 5x29"}, nil},
-	{"all is given up", []string{"shardq_give_ups_total 0x115 1+1x5"}, []string{"ShardqGiveUps"}},
-	{"something was given up an hour ago", []string{"shardq_give_ups_total 0x60 1x60"}, nil},
+	{"all items are discarded", []string{"shardq_discarded_items_total 0x115 1+1x5"}, []string{"ShardqDiscarded"}},
+	{"an item was discarded an hour ago", []string{"shardq_discarded_items_total 0x60 1x60"}, nil},
 	{"nobody works", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x120", "shardq_parked_consumers 0x120"},
 		[]string{"ShardqNoConsumer"}},
 	{"somebody came just now", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x118 1x2", "shardq_parked_consumers 0x120"}, nil},
@@ -129,9 +129,9 @@ var stories = []story{
 	{"one is idle now and then", []string{
 		"shardq_ready_items 9x120", "shardq_processing_items 4x120", "shardq_parked_consumers 0x110 1 0x9", "shardq_oldest_ready_seconds 90x120",
 	}, nil},
-	{"groups are at their limit beside idle consumers", []string{"shardq_held_back_groups 1x120", "shardq_parked_consumers 2x120"},
-		[]string{"ShardqHeldBack"}},
-	{"groups are at their limit, and all are busy", []string{"shardq_held_back_groups 1x120", "shardq_parked_consumers 0x120"}, nil},
+	{"groups are throttled while consumers are idle", []string{"shardq_throttled_groups 1x120", "shardq_parked_consumers 2x120"},
+		[]string{"ShardqThrottled"}},
+	{"groups are throttled, and all consumers are busy", []string{"shardq_throttled_groups 1x120", "shardq_parked_consumers 0x120"}, nil},
 	{"it is full", []string{"shardq_held_items 95x120", "shardq_capacity_items 100x120"}, []string{"ShardqNearCapacity"}},
 	{"it is half full", []string{"shardq_held_items 50x120", "shardq_capacity_items 100x120"}, nil},
 	{"it has no capacity", []string{"shardq_held_items 1000000x120"}, nil},

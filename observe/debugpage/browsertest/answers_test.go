@@ -15,7 +15,8 @@ import (
 
 const connection = `document.getElementById("connection").dataset.connection === `
 
-// TestAnswersThatAreNotUnderstood: they are told of, and nothing of them is shown.
+// TestAnswersThatAreNotUnderstood checks that the page reports such answers,
+// and shows nothing of them.
 func TestAnswersThatAreNotUnderstood(t *testing.T) {
 	var wrong atomic.Pointer[string]
 	var damage atomic.Pointer[strings.Replacer]
@@ -62,10 +63,11 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestPausedWhileThereIsNoAnswer: what is wrong stays to be seen, and that all is well is said with an answer, not before.
+// TestPausedWhileThereIsNoAnswer checks that the page keeps showing what is
+// wrong until an answer comes.
 func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	var down atomic.Bool
-	var gate atomic.Pointer[chan struct{}] // what answers wait for, if there is something
+	var gate atomic.Pointer[chan struct{}] // blocks the answers, unless nil
 	open := make(chan struct{})
 	close(open)
 	gate.Store(&open)
@@ -94,7 +96,7 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	b.waitFor(connection + `"live"`)
 
 	press()
-	b.waitForFrames(60) // for what was under way
+	b.waitForFrames(60) // lets a poll in progress end
 	require.Equal(t, "paused at", words())
 	closed := make(chan struct{})
 	gate.Store(&closed)
@@ -115,7 +117,8 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: a page that gets none does not call itself live.
+// TestLateAnswer checks that the page does not call itself live without an
+// answer.
 func TestLateAnswer(t *testing.T) {
 	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q"}))
 	s.waitFor(connection + `"late"`)

@@ -16,7 +16,7 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// A moody queue panics while it is asked to.
+// A moody queue panics while its test wants that.
 type moody struct {
 	shardq.Observable
 	panics *atomic.Bool
@@ -29,8 +29,8 @@ func (m moody) Look(rows int) shardq.Snapshot[any] {
 	return m.Observable.Look(rows)
 }
 
-// TestQueueThatComesAndGoes: the page stays with its queue, says that it is gone, and begins anew when there is
-// one of that name again.
+// TestQueueThatComesAndGoes checks that the page stays with its queue, says
+// that it is gone, and starts again when there is a queue of that name.
 func TestQueueThatComesAndGoes(t *testing.T) {
 	b := newTab(t)
 	first := shardq.Must(shardq.Options[string]{Name: "first", Shards: 4})
@@ -49,15 +49,16 @@ func TestQueueThatComesAndGoes(t *testing.T) {
 
 	list(other)
 	b.waitFor(connection + `"away"`)
-	require.Contains(t, b.text("#connection"), "no news of the queue (400: there is no queue first: it may be closed, or have another name); trying again.")
-	require.Equal(t, "no news of the queue", b.text("#announcer"))
+	require.Contains(t, b.text("#connection"), "the queue is unavailable (400: there is no queue first: it may be closed, or have another name); trying again.")
+	require.Equal(t, "the queue is unavailable", b.text("#announcer"))
 	require.Equal(t, "first", b.text("#name"))
 
 	list(shardq.Must(shardq.Options[string]{Name: "first", Shards: 8}))
 	b.waitFor(`window.sameDocument === undefined && document.querySelectorAll("[data-heat] li").length === 8 && ` + connection + `"live"`)
 }
 
-// TestQueueThatIsReplaced: by one of the same name that is made otherwise, from one answer to the next.
+// TestQueueThatIsReplaced replaces the queue, between two answers, by one of
+// the same name with another configuration.
 func TestQueueThatIsReplaced(t *testing.T) {
 	b := newTab(t)
 	var listed atomic.Pointer[shardq.Queue[string]]
@@ -75,7 +76,7 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 	q.panics.Store(true)
 	connection := `document.getElementById("connection")?.dataset.connection === `
 	b.waitFor(connection + `"away"`)
-	require.Contains(t, b.text("#connection"), "no news of the queue (reading this queue panicked); trying again.")
+	require.Contains(t, b.text("#connection"), "the queue is unavailable (reading this queue panicked); trying again.")
 	b.run(chromedp.Reload()) // from the start
 	b.waitFor(connection + `"away"`)
 	require.False(t, evaluate[bool](b, `!!document.querySelector(".tiles")`))
@@ -84,8 +85,9 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestOnlyQueueGivesWayToAnother: of another name, to which the page leads.
-func TestOnlyQueueGivesWayToAnother(t *testing.T) {
+// TestOnlyQueueIsReplaced replaces the queue by one of another name, to
+// which the page links.
+func TestOnlyQueueIsReplaced(t *testing.T) {
 	b := newTab(t)
 	var listed atomic.Pointer[shardq.Queue[string]]
 	listed.Store(shardq.Must(shardq.Options[string]{Name: "first"}))
@@ -100,7 +102,7 @@ func TestOnlyQueueGivesWayToAnother(t *testing.T) {
 	require.False(t, evaluate[bool](b, link))
 }
 
-// between serves a page of a queue, with what a test puts between.
+// between serves the page of a queue, behind a function of the test.
 func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
 	t.Helper()
 	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Observable{q}, PollEvery: pollEvery})
@@ -110,7 +112,7 @@ func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w ht
 	return server.URL
 }
 
-// TestErrorPagesOfAProxy: they are as long as they like, and not shown.
+// TestErrorPagesOfAProxy checks that long error pages of a proxy are not shown.
 func TestErrorPagesOfAProxy(t *testing.T) {
 	b := newTab(t)
 	var media atomic.Pointer[string]
@@ -130,7 +132,8 @@ func TestErrorPagesOfAProxy(t *testing.T) {
 	b.waitFor(`document.getElementById("connection-text").textContent === "connection lost (502: <h1>` + strings.Repeat("x", 116) + `); trying again. Last seen"`)
 }
 
-// TestRatesOfRareNews: though all of the last ten seconds is one reading.
+// TestRatesOfRareNews checks that there are rates although the last ten seconds
+// have one reading.
 func TestRatesOfRareNews(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[int]{Name: "q"})
@@ -140,7 +143,7 @@ func TestRatesOfRareNews(t *testing.T) {
 			page.ServeHTTP(w, r)
 			return
 		}
-		for range 60 { // in what will be half a minute
+		for range 60 { // in half a minute of the page's time
 			q.Add(n)
 			n++
 		}

@@ -21,13 +21,14 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// patience is how long a test waits for what the page is to show. It only bounds a failure.
+// patience limits the time that a test waits for the page. It matters only if
+// the test fails.
 const patience = 60 * time.Second
 
-// pollEvery is how often the pages of the tests ask for news.
+// pollEvery is the polling interval of the pages in the tests.
 const pollEvery = 50 * time.Millisecond
 
-// chromium returns the executable, or ends the test if there is none.
+// chromium returns the executable, or skips or fails the test if there is none.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
@@ -45,17 +46,18 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// A tab is a page that is open in a browser of its own.
+// A tab is an open page in its own browser.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu sync.Mutex
-	// complaints are the errors and warnings of the page, violations of its policy among them.
+	// complaints are the errors and warnings of the page, including violations
+	// of its policy.
 	complaints []string
 }
 
-// newTab starts a browser with an empty profile, and ends it with the test.
+// newTab starts a browser with an empty profile, which ends with the test.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -74,12 +76,12 @@ func newTab(t *testing.T) *tab {
 	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithListener(b.listen))
 	t.Cleanup(cancel)
 	b.ctx = ctx
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank"))) // without a bound, which would end the browser
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank"))) // with a timeout, the browser would end
 	call(b, log.Enable, cdp.Empty{})
 	return b
 }
 
-// call sends the browser a command.
+// call sends a command to the browser.
 func call[P, R any](b *tab, command cdp.Command[P, R], parameters P) R {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -102,7 +104,8 @@ func (b *tab) listen(event any) {
 	}
 }
 
-// requireNoComplaints fails if the page has reported an error, or a violation of its policy.
+// requireNoComplaints fails if the page has reported an error, or a violation
+// of its policy.
 func (b *tab) requireNoComplaints() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -110,7 +113,7 @@ func (b *tab) requireNoComplaints() {
 	require.Empty(b.t, b.complaints)
 }
 
-// run does something in the tab.
+// run runs actions in the tab.
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -118,15 +121,15 @@ func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
 }
 
-// open loads an address, and waits for the first news.
+// open loads an address, and waits for the first answer.
 func (b *tab) open(address string) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(address))
 	b.waitFor(`document.documentElement.classList.contains("updating")`)
 }
 
-// waitFor waits until an expression is true. It looks again and again in the page, without the eval that the page's
-// policy forbids.
+// waitFor waits until an expression is true. It polls in the page, without
+// eval, which the page's policy forbids.
 func (b *tab) waitFor(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -135,7 +138,7 @@ func (b *tab) waitFor(expression string) {
 		"new Promise(resolve => { const look = () => ("+expression+") ? resolve(true) : setTimeout(look, 20); look() })",
 		chromedp.EvalAwaitPromise)
 	_, err := chromedp.Run(ctx, look)
-	for range 5 { // the look ends with the document that it began in
+	for range 5 { // polling ends if the document is replaced
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -147,7 +150,7 @@ func (b *tab) waitFor(expression string) {
 	}
 }
 
-// waitForFrames waits until the page was drawn so many times.
+// waitForFrames waits until the page was drawn n times.
 func (b *tab) waitForFrames(n int) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -174,24 +177,24 @@ func evaluate[V any](b *tab, expression string) V {
 	return value
 }
 
-// text returns that of an element.
+// text returns the text of an element.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return evaluate[string](b, `document.querySelector(`+quote(selector)+`).textContent`)
 }
 
-// texts returns those of all elements, without blanks at their ends.
+// texts returns the trimmed texts of all elements.
 func (b *tab) texts(selector string) []string {
 	b.t.Helper()
 	return evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.textContent.trim())`)
 }
 
-// quote writes a text as a literal of JavaScript.
+// quote formats a text as a JavaScript literal.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// serve serves a page until the test ends, below a prefix, as somebody's mux may.
+// serve serves a page until the test ends, below a prefix, as in a mux.
 func serve(t *testing.T, options debugpage.Options) (address string) {
 	t.Helper()
 	if options.PollEvery == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// A timed queue has work that takes as long as a test says.
+// A timed queue has work that takes as long as its test says.
 type timed struct {
 	*shardq.Queue[int]
 	fake *clock.Fake
@@ -35,12 +35,13 @@ func (q *timed) work(durations ...time.Duration) {
 
 const workChart = `[data-chart="detail.durations.work"] `
 
-// TestDurationsOfTheLastMinutes: they are what a queue says that has counted nothing else; they end with the window,
-// and begin anew with another queue of the same name that cannot be told from it but by its counts.
+// TestDurationsOfTheLastMinutes checks that the recent durations equal those of
+// a queue that has counted nothing else. They end with the window. They start
+// again with another queue of the same name, which only its counts distinguish.
 func TestDurationsOfTheLastMinutes(t *testing.T) {
-	lately := []time.Duration{3 * time.Second, time.Second, 900 * time.Millisecond, 40 * time.Millisecond}
+	recent := []time.Duration{3 * time.Second, time.Second, 900 * time.Millisecond, 40 * time.Millisecond}
 	only := newTimed()
-	only.work(lately...)
+	only.work(recent...)
 	want := newStepped(t, only)
 	q := newTimed()
 	for range 50 {
@@ -50,39 +51,39 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
-	sinceMade := s.texts(workChart + "td.all")
+	sinceCreation := s.texts(workChart + "td.all")
 	require.Equal(t, "At work: 100 durations, half of them at most 1.0 ms", label())
 
 	s.step(90*time.Second, alike)
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
-	require.Equal(t, sinceMade, s.texts(workChart+"td.all"))
+	require.Equal(t, sinceCreation, s.texts(workChart+"td.all"))
 	require.Empty(t, s.texts(workChart+"g.recent rect"))
-	require.Equal(t, "At work, last 1 m 30 s: nothing; since it was made: 100 durations, half of them at most 1.0 ms", label())
+	require.Equal(t, "At work, last 1 m 30 s: nothing; since creation: 100 durations, half of them at most 1.0 ms", label())
 	require.Equal(t, "last 1 m 30 s", s.text(workChart+"th.recent"))
 
-	q.work(lately...)
+	q.work(recent...)
 	s.step(2*time.Minute, alike)
 	require.True(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`))
 	require.Equal(t, want.texts(workChart+"td.all"), s.texts(workChart+"td.recent"))
 	require.Equal(t, "104", s.texts(workChart + "td.all")[4])
 	require.Equal(t, "last 3 m 30 s", s.text(workChart+"th.recent"))
-	require.Equal(t, "At work, last 3 m 30 s: 4 durations, half of them at most 917 ms; since it was made: 104 durations, half of them at most 20 ms", label())
+	require.Equal(t, "At work, last 3 m 30 s: 4 durations, half of them at most 917 ms; since creation: 104 durations, half of them at most 20 ms", label())
 	require.Equal(t, []string{"96", "0", "0", "0", "96", "2", "0", "0", "0", "3", "0", "2"}, s.attributes(workChart+"g.all rect", "height"), "of 104")
 	require.Equal(t, []string{"0", "0", "0", "0", "0", "50", "0", "0", "0", "100", "0", "50"}, s.attributes(workChart+"g.recent rect", "height"), "of 4")
 	require.Equal(t, []string{"100", "100", "100", "100", "100", "50", "100", "100", "100", "0", "100", "50"}, s.attributes(workChart+"g.recent rect", "y"))
-	require.Equal(t, "≤ 1.0 s: 2, 2 of them lately", s.texts(workChart + "g.recent title")[9])
+	require.Equal(t, "≤ 1.0 s: 2, 2 of them recent", s.texts(workChart + "g.recent title")[9])
 	require.Equal(t, []string{"≤ 1.9 ms", "≤ 4.0 s"}, s.texts(workChart+".axis span"))
 
-	s.step(4*time.Minute, alike) // before that, nobody remembers
+	s.step(4*time.Minute, alike) // nothing earlier is kept
 	require.Equal(t, []string{"–", "–", "–", "–", "0"}, s.texts(workChart+"td.recent"))
 	require.Equal(t, "last 4 m 00 s", s.text(workChart+"th.recent"))
 
-	for range 5 { // as soon as only a few seconds are missing, it is all of the window
+	for range 5 { // near the whole window, it is the whole window
 		s.step(57*time.Second, alike)
 	}
 	require.Equal(t, "last 5 m", s.text(workChart+"th.recent"))
 
-	other := newTimed() // which has counted as much, but not the same
+	other := newTimed() // with the same number of other durations
 	for range 104 {
 		other.work(time.Minute)
 	}
@@ -98,10 +99,12 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// alike has each queue look the same to the page, as those do that cannot be compared.
+// alike makes all queues look the same to the page, as queues do that are not
+// comparable.
 func alike(report map[string]any) { queueIn(report, 0)["instance"] = "alike" }
 
-// TestQueueThatIsReplacedByABusierOne: made alike, and with more of everything.
+// TestQueueThatIsReplacedByABusierOne replaces the queue by one with the same
+// configuration and higher counts.
 func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
 	first, busier := newTimed(), newTimed()
 	first.work(time.Second)
@@ -121,7 +124,8 @@ func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestSumBeyondCounting: there is no mean then, also not of the last minutes.
+// TestSumBeyondCounting checks that there is no mean, also not of the last
+// minutes.
 func TestSumBeyondCounting(t *testing.T) {
 	q := newTimed()
 	q.work(100 * 365 * 24 * time.Hour)
@@ -133,12 +137,13 @@ func TestSumBeyondCounting(t *testing.T) {
 	s.step(10*time.Second, unchanged)
 	require.Equal(t, "–", s.texts(workChart + "td.all")[3])
 	require.Equal(t, "–", s.texts(workChart + "td.recent")[3])
-	require.Equal(t, "At work, last 10 s: 3 durations, half of them longer than 12 d 03 h; since it was made: 4 durations, half of them longer than 12 d 03 h",
+	require.Equal(t, "At work, last 10 s: 3 durations, half of them longer than 12 d 03 h; since creation: 4 durations, half of them longer than 12 d 03 h",
 		s.attributes(workChart+"svg", "aria-label")[0])
 	s.requireNoComplaints()
 }
 
-// TestChartsWithoutDurations: they say so, and take no room for it until there are some.
+// TestChartsWithoutDurations checks that empty charts say so, and take no room
+// until there are durations.
 func TestChartsWithoutDurations(t *testing.T) {
 	q := newTimed()
 	s := newStepped(t, q)
@@ -152,7 +157,8 @@ func TestChartsWithoutDurations(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestValuesThatGoBack: the values of a Coalescer that cannot be told from the one before are another's if they are less.
+// TestValuesThatGoBack checks that lower counts of a Coalescer's values show
+// that it was replaced.
 func TestValuesThatGoBack(t *testing.T) {
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
 		Queue: shardq.Options[int]{Name: "clicks", Shards: 1}, Merge: func(pending, next int) int { return pending + next },

@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A reading is what an answer says.
+// A reading has the numbers of an answer.
 type reading struct{ ready, added, put, merged float64 }
 
 func (r reading) in(report map[string]any) {
@@ -29,8 +29,9 @@ func (b *tab) line(selector string) string {
 	return strings.Join(b.attributes(selector+" path.line", "d"), " ")
 }
 
-// lineThrough returns the line through points of a graph that is 100 wide, of which the highest is 1 below its
-// upper edge, and nothing is 1 above its lower edge, which is at 30.
+// lineThrough returns the line through points of a graph. The graph is 100
+// wide. Its highest value is 1 below the upper edge, and 0 is 1 above the lower
+// edge, at 30.
 func lineThrough(points ...[2]float64) string {
 	line := ""
 	for i, p := range points {
@@ -39,14 +40,15 @@ func lineThrough(points ...[2]float64) string {
 	return line
 }
 
-// TestGraphsFollowTheNumbers: what there is, as it is; what is counted, as it grows; and a share of it, by all.
+// TestGraphsFollowTheNumbers checks the graphs of a value, of the rate of a
+// counter, and of a share.
 func TestGraphsFollowTheNumbers(t *testing.T) {
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(pending, _ int) int { return pending }})
 	s := newStepped(t, c.Queue())
 	ready, added, merged := `.tile [data-graph="gauges.ready"]`, `.tile [data-graph="counters.added"]`, `.tile [data-graph="values.merged"]`
 	label := func(graph string) string { return s.attributes(graph+" svg", "aria-label")[0] }
 
-	s.step(time.Second, reading{ready: 0, added: 100, put: 10, merged: 5}.in) // since the first, which has nothing
+	s.step(time.Second, reading{ready: 0, added: 100, put: 10, merged: 5}.in) // relative to the first reading, which is 0
 	require.Equal(t, lineThrough([2]float64{0, 0}, [2]float64{100, 0}), s.line(ready), "nothing is at the bottom")
 	require.Equal(t, "Ready, last 1.0 s: 0 to 0, now 0", label(ready))
 	require.Empty(t, s.line(added), "one point is no line")
@@ -58,12 +60,13 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	require.Equal(t, "Ready, last 8.0 s: 0 to 20, now 20", label(ready))
 	area := s.attributes(ready+" path.area", "d")[0]
 	require.Equal(t, s.line(ready)+"L100 30L0 30Z", area, "down to the lower edge, and back")
-	// 100, 20, 0 and 50 in a second, from the second reading on.
+	// The rates are 100, 20, 0 and 50 per second, from the second reading on.
 	require.Equal(t, lineThrough([2]float64{0, 1}, [2]float64{100. / 7, 0.2}, [2]float64{300. / 7, 0}, [2]float64{100, 0.5}), s.line(added))
 	require.Equal(t, "Added per second, last 7.0 s: 0 to 100, now 50", label(added))
 	require.Equal(t, "40", s.text(`.tile [data-rate="counters.added"]`), "320 in 8 s")
 	require.Equal(t, "40", s.text(`tr [data-rate="counters.added"]`))
-	// A half, nothing put, a quarter, and three quarters: all of it would be the upper edge.
+	// The shares are a half, none, a quarter, and three quarters. The upper
+	// edge is 1.
 	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{300. / 7, 0.25}, [2]float64{100, 0.75}), s.line(merged))
 	require.Equal(t, "Merged share, last 7.0 s: 25 % to 75 %, now 75 %", label(merged))
 	require.Equal(t, "50 %", s.text(`[data-share="values.merged"]`), "105 of 210")
@@ -74,8 +77,9 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestGraphsForgetWhatIsOld: after five minutes, and all of it at another queue of the same name.
-func TestGraphsForgetWhatIsOld(t *testing.T) {
+// TestGraphsDropOldReadings checks that a graph drops readings after five
+// minutes, and all of them if another queue of the same name comes.
+func TestGraphsDropOldReadings(t *testing.T) {
 	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q"}))
 	graph := `.tile [data-graph="gauges.ready"]`
 	at := func(ready, added float64) func(map[string]any) {
@@ -86,7 +90,7 @@ func TestGraphsForgetWhatIsOld(t *testing.T) {
 	}
 	s.step(time.Second, at(1000, 1))
 	s.step(4*time.Minute, at(10, 1))
-	s.step(time.Minute, at(5, 1)) // the first reading is too old, the second just not
+	s.step(time.Minute, at(5, 1)) // the first reading is too old, the second is not yet
 	require.Equal(t, lineThrough([2]float64{0, 1}, [2]float64{80, 0.01}, [2]float64{100, 0.005}), s.line(graph))
 	s.step(time.Second, at(10, 1))
 	require.Equal(t, "Ready, last 1 m 01 s: 5 to 10, now 10", s.attributes(graph+" svg", "aria-label")[0])
@@ -97,7 +101,8 @@ func TestGraphsForgetWhatIsOld(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestHeatFollowsTheNumbers: colour, text and label of each cell, and the sentence above, for all that can be shown.
+// TestHeatFollowsTheNumbers checks the colour, text and label of each cell, and
+// the summary, for each quantity.
 func TestHeatFollowsTheNumbers(t *testing.T) {
 	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q", Shards: 4}))
 	cells := `[data-heat] li span`
@@ -113,14 +118,14 @@ func TestHeatFollowsTheNumbers(t *testing.T) {
 			"Highest: shard 3, 10,000 ready, which is 2.6 times the mean.",
 		},
 		{
-			"inflight", "processing", "in processing", []any{7, 0, 0, 1},
+			"inflight", "processing", "in flight", []any{7, 0, 0, 1},
 			[]string{"h9", "h0", "h0", "h2"}, []string{"7", "0", "0", "1"}, []string{"7", "0", "0", "1"},
-			"Highest: shard 0, 7 in processing, which is 3.5 times the mean.",
+			"Highest: shard 0, 7 in flight, which is 3.5 times the mean.",
 		},
 		{
-			"waiting", "waiting", "waiting", []any{0, 0, 0, 0},
+			"delayed", "waiting", "delayed", []any{0, 0, 0, 0},
 			[]string{"h0", "h0", "h0", "h0"}, []string{"0", "0", "0", "0"}, []string{"0", "0", "0", "0"},
-			"All shards: nothing waiting.",
+			"All shards: nothing delayed.",
 		},
 		{
 			"adds", "added", "of all adds", []any{0, 25, 60, 115}, // twice the mean is 100

@@ -19,12 +19,14 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// newFake returns a clock that stands still, so that the pages of a queue do, too.
+// newFake returns a clock that stands still, and with it the pages of its
+// queues.
 func newFake() *clock.Fake {
 	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// resting returns a queue that has some of everything, and changes only by what a test does.
+// resting returns a queue with something in every state, which only its test
+// changes.
 func resting(fake *clock.Fake) *shardq.Queue[string] {
 	q := shardq.Must(shardq.Options[string]{
 		Name: "invoices", Shards: 8, Metrics: true, Clock: fake, Capacity: 1000,
@@ -73,13 +75,13 @@ func TestUpdatesWithoutReloading(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestScriptShowsWhatTheServerDoes: what the server has written stays, word by word, when the script has written
-// over it.
-func TestScriptShowsWhatTheServerDoes(t *testing.T) {
+// TestScriptShowsTheSameAsTheServer checks that the script writes the same text
+// as the server.
+func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	b := newTab(t)
 	fake := newFake()
 	page := serve(t, debugpage.Options{Queues: []shardq.Observable{resting(fake)}})
-	for _, query := range []string{"?shards=depth", "?shards=inflight", "?shards=waiting", "?shards=adds"} {
+	for _, query := range []string{"?shards=depth", "?shards=inflight", "?shards=delayed", "?shards=adds"} {
 		const shown = `[...document.querySelectorAll("[data-value], tbody tr:has(.key), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
 			`.map(e => e.textContent.replace(/\s+/g, " ") + "|" + (e.getAttribute("aria-label") ?? "") + "|" + e.getAttribute("class"))`
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
@@ -115,7 +117,7 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 	require.Equal(t, "tenant-5/taken", firstKeys()[0])
 	require.Equal(t, "sorted by For, ascending", b.text("#announcer"))
 
-	// With the keyboard, to the column beside it and back, as anybody without a mouse does.
+	// The keyboard moves to the next column and back.
 	b.run(chromedp.Focus("#for"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\r"))
 	require.Equal(t, "Attempts", evaluate[string](b, `document.activeElement.textContent`))
 	require.Equal(t, "descending", evaluate[string](b, head("Attempts")+`.getAttribute("aria-sort")`))
@@ -123,7 +125,7 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 	b.run(chromedp.Focus("#for"), chromedp.KeyEvent(" "), chromedp.KeyEvent(" "))
 	require.Equal(t, "ascending", evaluate[string](b, head("For")+`.getAttribute("aria-sort")`))
 
-	// The order and the focus outlast the next news.
+	// The order and the focus stay after the next poll.
 	q.Add("tenant-8/new")
 	for taken := ""; taken != "tenant-8/new"; {
 		taken, _ = q.Get()
@@ -134,7 +136,8 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestHostileKeysRunNothing: neither as they come from the server, nor as the script puts them in.
+// TestHostileKeysRunNothing checks the keys that the server writes, and those
+// that the script writes.
 func TestHostileKeysRunNothing(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[string]{
@@ -171,8 +174,8 @@ func TestHostileKeysRunNothing(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestPolicyHolds: it is the policy that keeps a script out that got in all the same. Otherwise the test
-// above would say little.
+// TestPolicyHolds checks that the policy blocks a script that got into the
+// page. Otherwise the test above would prove little.
 func TestPolicyHolds(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
@@ -185,10 +188,11 @@ func TestPolicyHolds(t *testing.T) {
 	require.True(t, evaluate[bool](b, `window.refused === true`))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	require.NotEmpty(t, b.complaints, "and it is told of")
+	require.NotEmpty(t, b.complaints, "and it is announced")
 }
 
-// TestMillionItems: the page of a large queue comes as quickly as that of a small one, and is not larger.
+// TestMillionItems checks that the page of a large queue loads as quickly as
+// that of a small one, and is not larger.
 func TestMillionItems(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[int]{Name: "large", Metrics: true})
@@ -229,7 +233,8 @@ func TestQueueThatShutsDownWhileItIsWatched(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestConnectionLost: it is said, with the time of what is still shown, and ends by itself.
+// TestConnectionLost checks that the page says so, with the time of the shown
+// values, and recovers by itself.
 func TestConnectionLost(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[string]{Name: "q"})
@@ -255,8 +260,9 @@ func TestConnectionLost(t *testing.T) {
 	require.Equal(t, "connected again", b.text("#announcer"))
 }
 
-// TestAsksForNothingUnlessSomebodyLooks: neither while it is paused nor while it is hidden.
-func TestAsksForNothingUnlessSomebodyLooks(t *testing.T) {
+// TestPollsOnlyWhileVisible checks that the page does not poll while it is
+// paused or hidden.
+func TestPollsOnlyWhileVisible(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[int]{Name: "q"})
 	asked := atomic.Int64{}
@@ -274,7 +280,8 @@ func TestAsksForNothingUnlessSomebodyLooks(t *testing.T) {
 		{func() { hide(true) }, func() { hide(false) }},
 	} {
 		c.stop()
-		// What was under way may still come. After that, sixty frames are many times what it waits.
+		// A poll in progress may still end. Sixty frames are many polling
+		// intervals.
 		b.waitForFrames(60)
 		before := asked.Load()
 		q.Add(2*n + 1)
@@ -297,7 +304,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	address := serve(t, debugpage.Options{Queues: []shardq.Observable{q}})
 	b.run(chromedp.Navigate(address))
 	text := evaluate[string](b, `document.body.innerText`)
-	for _, want := range []string{"invoices", "running", "tenant-1/taken", "stuck", "In processing, the longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
+	for _, want := range []string{"invoices", "running", "tenant-1/taken", "stuck", "In flight, longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "Pause")
@@ -311,12 +318,13 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestQuantities: the map of the shards shows another without loading the page.
+// TestQuantities checks that the map of shards shows another quantity without a
+// reload.
 func TestQuantities(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
-	for name, unit := range map[string]string{"adds": "of all adds", "inflight": "in processing", "waiting": "waiting", "depth": "ready"} {
+	for name, unit := range map[string]string{"adds": "of all adds", "inflight": "in flight", "delayed": "delayed", "depth": "ready"} {
 		b.run(chromedp.Click(`[data-quantity="` + name + `"]`))
 		b.waitFor(`document.querySelector("[data-heat-summary]").textContent.includes(` + quote(unit) + `)`)
 		require.Equal(t, []string{name}, evaluate[[]string](b, `[...document.querySelectorAll("[aria-current]")].map(e => e.dataset.quantity)`))
@@ -326,7 +334,7 @@ func TestQuantities(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// A broken queue panics wherever it is asked for something but its name.
+// A broken queue panics in every method except Name.
 type broken struct{ shardq.Observable }
 
 func (broken) Name() string { return "broken" }
@@ -351,7 +359,8 @@ func TestOverview(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestNarrow: at the width of a phone, nothing is wider than the screen but what scrolls by itself.
+// TestNarrow checks that on a phone, only scrollable elements are wider than
+// the screen.
 func TestNarrow(t *testing.T) {
 	q := resting(newFake())
 	q.Add(strings.Repeat("long", 50))
@@ -362,7 +371,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestNarrowAfterAWhile: when there is the column of the last minutes, with the longest durations that are shown.
+// TestNarrowAfterAWhile checks the same with the column of the last minutes and
+// the longest formatted durations.
 func TestNarrowAfterAWhile(t *testing.T) {
 	q := newTimed()
 	q.work(400*24*time.Hour, 999*time.Millisecond)
@@ -399,7 +409,8 @@ func requireNothingTooWide(b *tab, width int64, q shardq.Observable) {
 	b.requireNoComplaints()
 }
 
-// TestContrast: text is readable in light and dark: 4.5 to 1, as WCAG AA has it.
+// TestContrast checks that text has a contrast of 4.5 to 1 in light and dark,
+// as in WCAG AA.
 func TestContrast(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
@@ -415,8 +426,9 @@ func TestContrast(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `document.getAnimations().length`))
 }
 
-// TestContrastOfBars: they, or their outlines, stand out from what is behind by 3 to 1, as WCAG AA has it of graphics: also
-// those that the bars of the last minutes are in front of.
+// TestContrastOfBars checks that bars, or their outlines, have a contrast of 3
+// to 1, as in WCAG AA for graphics. This includes bars behind those of the last
+// minutes.
 func TestContrastOfBars(t *testing.T) {
 	q := newTimed()
 	q.work(time.Second)
@@ -438,7 +450,7 @@ func TestContrastOfBars(t *testing.T) {
 	}
 }
 
-// luminances are functions to compare colours with.
+// luminances has JavaScript functions that compare colours.
 const luminances = `
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
 	const over = (colours) => { // from the back to the front
@@ -454,7 +466,8 @@ const luminances = `
 	};
 `
 
-// contrasts is an expression for the texts that have too little. The colours of a heat map are there as samples.
+// contrasts is an expression for the texts with too little contrast. It
+// includes the colours of the heat map as samples.
 const contrasts = `(() => {
 ` + luminances + `
 	const samples = document.createElement("div");
@@ -473,7 +486,7 @@ const contrasts = `(() => {
 	return [...new Set(poor)];
 })()`
 
-// TestAccessibleNames: what a screen reader is told.
+// TestAccessibleNames checks the names that a screen reader announces.
 func TestAccessibleNames(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
@@ -494,13 +507,13 @@ func TestAccessibleNames(t *testing.T) {
 	require.Contains(t, roles["heading"], "invoices")
 	require.Contains(t, roles["button"], "Pause")
 	require.Contains(t, roles["navigation"], "What the map of the shards shows")
-	require.Contains(t, roles["region"], "In processing, the longest first")
+	require.Contains(t, roles["region"], "In flight, longest first")
 	require.Contains(t, roles["columnheader"], "For")
 	for _, role := range []string{"button", "link", "image", "region", "navigation", "list", "columnheader", "table", "figure", "DescriptionList"} {
 		require.NotEmpty(t, roles[role], role)
 		for _, name := range roles[role] {
 			if role == "list" && name == "" {
-				continue // those without a name are named by what they are in
+				continue // elements without a name are named by their parent
 			}
 			require.NotEmpty(t, strings.TrimSpace(name), role)
 		}
@@ -512,20 +525,21 @@ func TestAccessibleNames(t *testing.T) {
 		}
 	}
 	require.Equal(t, 8, shards)
-	require.NotEmpty(t, roles["status"], "where changes are told")
+	require.NotEmpty(t, roles["status"], "where changes are announced")
 }
 
 // plain returns the text of a value of the accessibility tree.
 func plain(v *accessibility.Value) string { return strings.Trim(string(v.Value), `"`) }
 
-// TestWhatIsNotKeptHasNoGraph: a line at zero would say that nothing happens.
-func TestWhatIsNotKeptHasNoGraph(t *testing.T) {
+// TestUnknownValuesHaveNoGraph checks that unknown values have no graph. A line
+// at zero would say that nothing happens.
+func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[int]{Name: "plain"})
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
 	b.waitFor(`document.querySelector("[data-graph='counters.added'] svg")`)
 	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
 	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))
-	require.Contains(t, b.text("main"), "Options.Metrics switches them on.")
+	require.Contains(t, b.text("main"), "Options.Metrics turns them on.")
 	b.requireNoComplaints()
 }

@@ -24,7 +24,8 @@ import (
 
 var screenshots = flag.String("screenshots", "", "the directory to write the pictures of the documents to")
 
-// TestScreenshots makes the pictures of the documents, of a minute in the life of a queue.
+// TestScreenshots makes the pictures of the documents, from a minute of a
+// queue.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("-screenshots does not say where to")
@@ -35,14 +36,14 @@ func TestScreenshots(t *testing.T) {
 	})
 	b.run(chromedp.EmulateViewport(1280, 1400))
 	b.open(address + "?shards=adds")
-	time.Sleep(75 * time.Second) // that is what the pictures show: there is nothing to wait for
+	time.Sleep(75 * time.Second) // the pictures show this time: there is no event to wait for
 	bottom := evaluate[float64](b, `document.querySelector("[aria-labelledby=durations]").getBoundingClientRect().bottom`)
 	b.picture("debugpage-light.png", 1280, int64(bottom)+16, "light")
 	b.picture("debugpage-dark.png", 1280, int64(bottom)+16, "dark")
 	b.picture("debugpage-phone.png", 390, 844, "light", chromedp.EmulateMobile, chromedp.EmulateScale(2))
 }
 
-// picture writes what the tab shows to a file.
+// picture writes a picture of the tab to a file.
 func (b *tab) picture(name string, width, height int64, scheme string, options ...chromedp.EmulateViewportOption) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
@@ -61,9 +62,9 @@ type invoice struct{ tenant, number string }
 
 func (i invoice) String() string { return i.tenant + "/" + i.number }
 
-// invoices returns a queue in which much goes on: twelve workers, one of them stuck for minutes; a
-// tenant that adds far more than all others; some invoices that fail again and again; and some that
-// are due later. It goes on until the test ends.
+// invoices returns a busy queue: twelve workers, one of them stuck for minutes;
+// a tenant that adds far more than all others; some invoices that always fail;
+// and some that are delayed. It runs until the test ends.
 func invoices(t *testing.T) *shardq.Queue[invoice] {
 	shifted := &shiftedClock{Clock: clock.Real()}
 	queue := shardq.Must(shardq.Options[invoice]{
@@ -104,7 +105,8 @@ var (
 
 const flooding = "globex"
 
-// A shiftedClock is ahead of another, so that minutes need not be waited for.
+// A shiftedClock is ahead of another clock, so that the test need not wait for
+// minutes.
 type shiftedClock struct {
 	clock.Clock
 	shift atomic.Int64
@@ -112,7 +114,8 @@ type shiftedClock struct {
 
 func (c *shiftedClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.shift.Load())) }
 
-// workBefore has a few thousand invoices done before anybody looks, quickly, for there were not many at a time.
+// workBefore completes a few thousand invoices quickly, before the first
+// reading.
 func workBefore(queue *shardq.Queue[invoice], clock *shiftedClock) {
 	random := rand.New(rand.NewPCG(3, 4))
 	pass := func(mean float64) {
@@ -143,7 +146,7 @@ func addInvoices(ctx context.Context, queue *shardq.Queue[invoice]) {
 	}
 }
 
-// work takes some milliseconds, and sometimes fails.
+// work takes some milliseconds, and fails now and then.
 func work(ctx context.Context, i invoice) error {
 	if i == stuck {
 		<-ctx.Done()

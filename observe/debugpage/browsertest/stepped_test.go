@@ -17,12 +17,14 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// A stepped page gets one answer for each step of its test, which says what is in it, and when it was.
+// A stepped page gets one answer for each step of its test, with a given
+// content and time.
 type stepped struct {
 	*tab
 	answers chan func(report map[string]any)
 	time    time.Time
-	// over is closed at the end of the test: a page waits for an answer then.
+	// over is closed at the end of the test, when the page still waits for an
+	// answer.
 	over chan struct{}
 	// asked is the query of the last answer.
 	asked atomic.Pointer[string]
@@ -68,7 +70,8 @@ func (s *stepped) serve(page http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-// step answers the page, so much later than before, with what change makes of the answer, and waits until that is shown.
+// step gives the page an answer that is later by a duration and changed by
+// change, and waits until the page shows it.
 func (s *stepped) step(later time.Duration, change func(report map[string]any)) {
 	s.t.Helper()
 	s.time = s.time.Add(later)
@@ -87,7 +90,7 @@ func queueIn(report map[string]any, i int) map[string]any {
 	return report["queues"].([]any)[i].(map[string]any)
 }
 
-// set changes what is at a path such as "gauges.ready" in a queue.
+// set changes the value at a path such as "gauges.ready" in a queue.
 func set(queue map[string]any, path string, value any) {
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -96,7 +99,7 @@ func set(queue map[string]any, path string, value any) {
 	queue[names[len(names)-1]] = value
 }
 
-// attributes returns those of all elements.
+// attributes returns an attribute of all elements.
 func (b *tab) attributes(selector, name string) []string {
 	b.t.Helper()
 	return evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.getAttribute(`+quote(name)+`))`)

@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// items returns rows of items that differ in all columns, and whose order in each is another. Those of a number go by it, not
-// by how it is written.
+// items returns rows that differ in all columns, with a different order in
+// each. A column of numbers is ordered by value, not by text.
 func items() []any {
 	item := func(key string, age, due any, attempts, worker float64, dirty bool, group string, priority, shard float64) map[string]any {
 		return map[string]any{
@@ -69,12 +69,13 @@ func (s sheet) directions() []string {
 
 func (s sheet) head(field string) string { return s.selector(`thead th[data-field="` + field + `"]`) }
 
-// fields returns those of the columns that can be sorted.
+// fields returns the fields of the columns that can be sorted.
 func (s sheet) fields() []string {
 	return s.attributes(s.selector("thead th:has(button)"), "data-field")
 }
 
-// inOrder returns the first fields of rows, sorted: those whose value is not known are last.
+// inOrder returns the first fields of the sorted rows. Rows with an unknown
+// value are last.
 func inOrder(rows []any, first, field, direction string) (names []string) {
 	value := func(row any) any {
 		for name := range strings.SplitSeq(field, ".") {
@@ -108,8 +109,8 @@ func inOrder(rows []any, first, field, direction string) (names []string) {
 	return names
 }
 
-// TestTablesSortByEachColumn: in both directions, by the numbers, whatever their units, and so they stay when there
-// are other rows.
+// TestTablesSortByEachColumn sorts in both directions, by value whatever the
+// unit, and checks that the order stays when the rows change.
 func TestTablesSortByEachColumn(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
@@ -152,7 +153,8 @@ func TestTablesSortByEachColumn(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// nextDirection is where a click leads: to the other, or, from no order at all, to where the most, or the first word, is on
+// nextDirection returns the direction after a click: the opposite one, or for
+// an unsorted column the one with the highest number, or the first word, on
 // top.
 func nextDirection(before string, words bool) string {
 	if before == "descending" || before == "" && words {
@@ -161,9 +163,9 @@ func nextDirection(before string, words bool) string {
 	return "descending"
 }
 
-// TestRowsAreWhatTheAnswerSays: each cell with its unit, also of a row that shows another item than before; and the words in
-// place of the rows when there are none.
-func TestRowsAreWhatTheAnswerSays(t *testing.T) {
+// TestRowsShowTheAnswer checks each cell with its unit, also when a row
+// shows another item than before, and the text in place of missing rows.
+func TestRowsShowTheAnswer(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
 	table := sheet{s, "detail.processing"}
@@ -211,7 +213,8 @@ func TestRowsAreWhatTheAnswerSays(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestOverviewSortsAndFollows: rates and graphs go with their queue, whatever row that is in, and rows come and go.
+// TestOverviewSortsAndFollows checks that rates and graphs stay with their
+// queue in any row, and that rows come and go.
 func TestOverviewSortsAndFollows(t *testing.T) {
 	var queues []shardq.Observable
 	for _, name := range []string{"b", "c", "a"} {
@@ -275,7 +278,8 @@ func TestOverviewSortsAndFollows(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestSelectedQueue: the page of one of several asks for that one, and shows what is said of it.
+// TestSelectedQueue checks that the page of one of several queues requests and
+// shows that queue.
 func TestSelectedQueue(t *testing.T) {
 	var queues []shardq.Observable
 	for i, name := range []string{"first", "second & last"} {

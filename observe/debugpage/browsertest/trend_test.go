@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// A trend is what the function of that name in the page returns.
+// A trend is the result of the function of that name in the page.
 type trend struct {
 	Tone    string  `json:"tone"`
 	Verdict string  `json:"verdict"`
@@ -17,8 +17,8 @@ type trend struct {
 	Span    float64 `json:"span"`
 }
 
-// TestTrend: thirty readings, two seconds apart, of which i is the index; what is not given is as in a queue that
-// keeps up.
+// TestTrend passes thirty readings, two seconds apart, with the index i. Other
+// values are those of a queue that keeps up.
 func TestTrend(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{shardq.Must(shardq.Options[string]{Name: "q"})}}))
@@ -41,7 +41,7 @@ func TestTrend(t *testing.T) {
 		{"a flood after a quiet time", `{ready: i < 20 ? 0 : 60000 - 100 * i, done: 100 * i}`, "warn", "falling behind"},
 		{"a peak that is over", `{ready: i === 25 ? 60000 : 20, done: 100 * i}`, "plain", "up and down"},
 		{"less and less", `{ready: 60000 - 1000 * i, done: 1000 * i}`, "good", "catching up"},
-		{"less and less, but not lately", `{ready: i < 20 ? 60000 - 2000 * i : 20000, done: 1000 * i}`, "plain", "up and down"},
+		{"less and less, but not recently", `{ready: i < 20 ? 60000 - 2000 * i : 20000, done: 1000 * i}`, "plain", "up and down"},
 		{"less, and more again", `{ready: i < 20 ? 60000 - 3000 * i : 1000 * (i - 18), done: 1000 * i}`, "plain", "up and down"},
 		{"less, and a step up at last", `{ready: i < 29 ? 60000 - 2000 * i : 50000, done: 1000 * i}`, "plain", "up and down"},
 		{"less, but those that are left wait", `{ready: 60000 - 1000 * i, done: 1000 * i, oldest: 2 * i}`, "warn", "falling behind in age"},
@@ -61,7 +61,7 @@ func TestTrend(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestTrendOfAQueueWithoutConsumers: in the page.
+// TestTrendOfAQueueWithoutConsumers checks the trend in the page.
 func TestTrendOfAQueueWithoutConsumers(t *testing.T) {
 	b := newTab(t)
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Capacity: 2})
@@ -75,7 +75,7 @@ func TestTrendOfAQueueWithoutConsumers(t *testing.T) {
 		item, _ := q.Get()
 		q.Done(item)
 	}
-	b.waitForText(".trend", "keeping up: next to nothing is ready")
+	b.waitForText(".trend", "keeping up: nothing is ready")
 	require.Equal(t, "good", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
 	b.requireNoComplaints()
 }

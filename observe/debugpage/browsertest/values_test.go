@@ -10,7 +10,8 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-// TestValuesOfACoalescer: what is pending, and how much of what is put is merged, as it changes; and that it is full.
+// TestValuesOfACoalescer checks the pending values and the share of merged puts
+// as they change, and that the page says when the coalescer is full.
 func TestValuesOfACoalescer(t *testing.T) {
 	b := newTab(t)
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
@@ -20,7 +21,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 		Capacity: 5000,
 	})
 	put := func(key, value int) { require.NoError(t, c.Put(key, value)) }
-	put(0, 1000) // before anybody looks
+	put(0, 1000) // before the first reading
 	for range 7 {
 		put(0, 1)
 	}
@@ -28,7 +29,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	require.Equal(t, "1,007", b.text(`.tile [data-value="values.weight"]`))
 	require.Equal(t, " of 5,000", b.text(`.tile b small`))
 	merged := `.tile [data-share="values.merged"]`
-	require.Equal(t, "–", b.text(merged), "nothing was put while somebody looked")
+	require.Equal(t, "–", b.text(merged), "nothing was put since the first reading")
 	require.Equal(t, "87 %", b.text(`[data-value="values.mergedShare"]`))
 
 	put(1, 10)
@@ -41,7 +42,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	b.waitForText(`[data-value="values.put"]`, "12")
 	b.waitFor(`document.querySelector(` + "`.tile [data-rate=\"values.put\"]`" + `).textContent !== "–"`)
 
-	put(1, 1) // a graph wants two times at which something was put
+	put(1, 1) // a graph needs two readings with puts
 	b.waitForText(merged, "80 %")
 	b.waitFor(`/^Merged share, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
 
@@ -51,7 +52,8 @@ func TestValuesOfACoalescer(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestLargeWeights: of bytes, say, which keep to their tile at any width; the whole number is at hand.
+// TestLargeWeights checks that a large weight, of bytes for example, fits its
+// tile at any width, and that its title has the whole number.
 func TestLargeWeights(t *testing.T) {
 	for weighs, want := range map[int64]string{
 		9_999_999:         "9,999,999 of 9,999,999",

@@ -1,4 +1,5 @@
-// Package monitortest has what the tests need that look at a program as its operators do.
+// Package monitortest helps tests that read the pages of a program as operators
+// do.
 package monitortest
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Get returns what a page says. It leaves no connection open.
+// Get returns the body of a page. It leaves no connection open.
 func Get(t testing.TB, url string) string {
 	t.Helper()
 	response, err := http.Get(url)
