@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
 // A Census describes the histories of a limiter. All limiters of this package
@@ -184,13 +184,13 @@ func mostFailedOf[T comparable](l Limiter[T], limit int) []Failed[T] {
 
 // most collects the items with the most failures, each item once.
 type most[T comparable] struct {
-	kept  *least.Selection[Failed[T]]
+	kept  *topk.Selection[Failed[T]]
 	known map[T]struct{} // the items in kept
 }
 
 func newMost[T comparable](limit int) most[T] {
 	moreOften := func(a, b Failed[T]) int { return cmp.Compare(b.Failures, a.Failures) }
-	return most[T]{least.New(limit, moreOften), make(map[T]struct{})}
+	return most[T]{topk.New(limit, moreOften), make(map[T]struct{})}
 }
 
 func (m *most[T]) add(f Failed[T]) {

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/shardq/shardq/internal/chunked"
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
 // All returns an iterator over the ids and deadlines of all timers, in the
@@ -87,7 +87,7 @@ func (w *Wheel) offerRing(e *earliest, tail uint32, left *int) (ok bool) {
 
 // An earliest collects the earliest timers.
 type earliest struct {
-	kept   *least.Selection[timer]
+	kept   *topk.Selection[timer]
 	wanted func(id uint32) bool
 	// offered counts the wanted timers that were offered.
 	offered int
@@ -100,7 +100,7 @@ type timer struct {
 
 func newEarliest(n int, wanted func(id uint32) bool) *earliest {
 	byDeadline := func(a, b timer) int { return cmp.Compare(a.deadline, b.deadline) }
-	return &earliest{kept: least.New(n, byDeadline), wanted: wanted}
+	return &earliest{kept: topk.New(n, byDeadline), wanted: wanted}
 }
 
 func (e *earliest) offer(id uint32, deadline uint64) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
 // Others is the name under which the groups are added up that are not among the greatest.
@@ -41,7 +41,7 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 
 // greatest returns the groups that come first, at most so many, and the sum of the others.
 func greatest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b shardq.GroupInfo) int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
-	most := least.New(limit, compare)
+	most := topk.New(limit, compare)
 	for g := range groups {
 		if out, dropped := most.Add(g); dropped {
 			rest = sum(rest, out)
