@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
 // Numbers are all numbers of a queue.
@@ -45,10 +45,10 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) int { return s.Held }),
 	items("shardq.capacity.items", "Distinct items that TryAdd and AddContext allow the queue to hold; missing without a limit",
 		func(s *shardq.Stats) int { return s.Capacity }).
-		shownIf(func(r *roster.Reading) bool { return r.Stats.Capacity > 0 }),
+		shownIf(func(r *registry.Reading) bool { return r.Stats.Capacity > 0 }),
 	items("shardq.limiter.items", "Items with a history of failures in the rate limiter; missing if the limiter does not report it",
 		func(s *shardq.Stats) int { return s.Limited }).
-		shownIf(func(r *roster.Reading) bool { return r.Stats.Limited >= 0 }),
+		shownIf(func(r *registry.Reading) bool { return r.Stats.Limited >= 0 }),
 	gauge("shardq.oldest.ready", "s",
 		"Longest time that the first item of a shard has been ready; with groups, the first item of up to 64 groups of each shard, selected next or throttled",
 		func(s *shardq.Stats) float64 { return oldest(s, ready) }),
@@ -106,7 +106,7 @@ var ofCoalescers = []Number{
 	level("shardq.pending.capacity", "{weight}",
 		"Weight of the entries that TryPut and PutContext allow a Coalescer to hold; missing without a limit, and for other queues",
 		func(s *shardq.Stats) int { return s.Values.Capacity }).
-		shownIf(func(r *roster.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 }),
+		shownIf(func(r *registry.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 }),
 	total("shardq.puts", "{put}", "Values that a Coalescer accepted; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Put }).shownIf(coalesced),
 	total("shardq.merged.puts", "{put}",
@@ -141,13 +141,13 @@ func gauge(name, unit, text string, read func(s *shardq.Stats) float64) Number {
 	return Number{Description: Description{name, unit, text, Gauge}, Float: read}
 }
 
-func (n Number) shownIf(shown func(r *roster.Reading) bool) Number {
+func (n Number) shownIf(shown func(r *registry.Reading) bool) Number {
 	n.shown = shown
 	return n
 }
 
-func grouped(r *roster.Reading) bool   { return r.Configuration.Groups }
-func coalesced(r *roster.Reading) bool { return r.Stats.Values != nil }
+func grouped(r *registry.Reading) bool   { return r.Configuration.Groups }
+func coalesced(r *registry.Reading) bool { return r.Stats.Values != nil }
 
 func one(is bool) int {
 	if is {

@@ -5,7 +5,7 @@ package series
 
 import (
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
 // A Description describes a metric.
@@ -42,11 +42,11 @@ type Number struct {
 	Integer func(s *shardq.Stats) int64
 	Float   func(s *shardq.Stats) float64
 	// shown reports whether a queue has the number. If nil, all queues have it.
-	shown func(r *roster.Reading) bool
+	shown func(r *registry.Reading) bool
 }
 
 // Has reports whether the queue of a reading has the number.
-func (n *Number) Has(r *roster.Reading) bool { return n.shown == nil || n.shown(r) }
+func (n *Number) Has(r *registry.Reading) bool { return n.shown == nil || n.shown(r) }
 
 // Value returns the value as a floating-point number.
 func (n *Number) Value(s *shardq.Stats) float64 {
@@ -63,7 +63,7 @@ type Histogram struct {
 	Read       func(m *shardq.Metrics) shardq.Histogram
 }
 
-// Failures describes [roster.Reading].Failures, and GroupItems the numbers of a
+// Failures describes [registry.Reading].Failures, and GroupItems the numbers of a
 // group.
 var (
 	Failures = Description{
@@ -85,8 +85,8 @@ type Group struct {
 }
 
 // Groups returns the numbers of at most limit groups: see
-// [roster.Reading.Groups].
-func Groups(r *roster.Reading, limit int) []Group {
+// [registry.Reading.Groups].
+func Groups(r *registry.Reading, limit int) []Group {
 	var all []Group
 	for group, g := range r.Groups(limit) {
 		all = append(all,

@@ -10,16 +10,16 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
 )
 
 // read returns a reading of a queue.
-func read(t *testing.T, queue shardq.Observable) roster.Reading {
+func read(t *testing.T, queue shardq.Observable) registry.Reading {
 	t.Helper()
-	var r roster.Roster
-	require.NoError(t, r.Add(roster.NamesOf([]shardq.Observable{queue})...))
+	var r registry.Registry
+	require.NoError(t, r.Add(registry.RowsOf([]shardq.Observable{queue})...))
 	readings := r.Read()
 	require.Len(t, readings, 1)
 	require.True(t, readings[0].Read)

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
 // Scope is the name of the instrumentation scope of all metrics.
@@ -29,8 +29,8 @@ type Options struct {
 // more, and the Observer lets go of it. Until then it keeps a queue from being collected as
 // garbage, also one that is dropped without a shutdown: Remove it.
 type Observer struct {
-	roster  roster.Roster
-	options Options
+	registry registry.Registry
+	options  Options
 }
 
 // NewObserver returns an Observer of queues, to which [Observer.Add] adds more. The error names
@@ -51,16 +51,16 @@ func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error
 // this Observer has. For queues whose names are empty or equal there is [Observer.AddAs]. The name
 // of a queue that is closed is free again.
 func (o *Observer) Add(queues ...shardq.Observable) error {
-	return o.add(roster.NamesOf(queues)...)
+	return o.add(registry.RowsOf(queues)...)
 }
 
 // AddAs is [Observer.Add] of a queue under a name that need not be its own.
 func (o *Observer) AddAs(name string, queue shardq.Observable) error {
-	return o.add(&roster.Row{Name: name, Queue: queue})
+	return o.add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (o *Observer) add(rows ...*roster.Row) error {
-	if err := o.roster.Add(rows...); err != nil {
+func (o *Observer) add(rows ...*registry.Row) error {
+	if err := o.registry.Add(rows...); err != nil {
 		return fmt.Errorf("shardqotel: %w", err)
 	}
 	return nil
@@ -68,7 +68,7 @@ func (o *Observer) add(rows ...*roster.Row) error {
 
 // Remove takes out the queue that was added under a name, and reports whether there was one. A
 // collection that is under way may still show it.
-func (o *Observer) Remove(name string) bool { return o.roster.Remove(name) }
+func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register makes the instruments with a meter of the provider, and has them observed by one
 // callback, which locks the shards of each queue one after the other, briefly. The registration's

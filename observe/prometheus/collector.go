@@ -7,7 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 )
 
@@ -20,7 +20,7 @@ import (
 // Until then the Collector keeps a queue from being collected as garbage, also one that is dropped
 // without a shutdown: Remove it.
 type Collector struct {
-	roster    roster.Roster
+	registry  registry.Registry
 	options   Options
 	families  []family
 	groups    *prometheus.Desc // nil if no groups are wanted
@@ -64,16 +64,16 @@ func (c *Collector) newDesc(name, help string, more ...string) *prometheus.Desc 
 // queues whose names are empty or equal there is [Collector.AddAs]. The name of a queue that is
 // closed is free again.
 func (c *Collector) Add(queues ...shardq.Observable) error {
-	return c.add(roster.NamesOf(queues)...)
+	return c.add(registry.RowsOf(queues)...)
 }
 
 // AddAs is [Collector.Add] of a queue under a name that need not be its own.
 func (c *Collector) AddAs(name string, queue shardq.Observable) error {
-	return c.add(&roster.Row{Name: name, Queue: queue})
+	return c.add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (c *Collector) add(rows ...*roster.Row) error {
-	if err := c.roster.Add(rows...); err != nil {
+func (c *Collector) add(rows ...*registry.Row) error {
+	if err := c.registry.Add(rows...); err != nil {
 		return fmt.Errorf("shardqprom: %w", err)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (c *Collector) add(rows ...*roster.Row) error {
 
 // Remove takes out the queue that was added under a name, and reports whether there was one. A
 // scrape that is under way may still show it.
-func (c *Collector) Remove(name string) bool { return c.roster.Remove(name) }
+func (c *Collector) Remove(name string) bool { return c.registry.Remove(name) }
 
 // Describe tells the registry which series there are, but see [Options].Unchecked.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
@@ -97,12 +97,12 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 // briefly. If a queue panics, as its clock or its limiter may, that is counted, and the scrape goes
 // on with the other queues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	for _, reading := range c.roster.Read() {
+	for _, reading := range c.registry.Read() {
 		c.collect(&reading, metrics)
 	}
 }
 
-func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric) {
+func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metric) {
 	names := c.options.Style.values(r.Name)
 	common := prometheus.MakeLabelPairs(c.failures, names)
 	metrics <- sample{c.failures, common, prometheus.CounterValue, float64(r.Failures)}

@@ -1,4 +1,4 @@
-package roster
+package registry
 
 import (
 	"cmp"
@@ -10,17 +10,19 @@ import (
 	"github.com/shardq/shardq/internal/topk"
 )
 
-// Others is the name under which the groups are added up that are not among the greatest.
+// Others is the name of the sum of all groups that are not among the first.
 const Others = "other"
 
-// nameBytes is how much of the name of a group is shown.
+// nameBytes limits the length of a group's name.
 const nameBytes = 128
 
-// Groups returns so many groups by the names under which they are shown, those that hold the most,
-// and the sum of all others as [Others], with which a group of that name is added up. It is nil if
-// the queue has no groups, or panics when it is asked for them. Names are valid UTF-8 of at most 128
-// bytes; groups whose names are then alike are added up.
-// It goes through all groups of the queue, and keeps as many as are wanted.
+// Groups returns the limit groups that hold the most items, by name, and the
+// sum of all other groups as [Others]. Names are valid UTF-8 of at most 128
+// bytes. Groups whose shortened names are equal are added up, and a group that
+// is named like Others is added to the sum. Groups visits all groups of the
+// queue and uses memory for those that it returns.
+//
+// If the queue has no groups, or panics, Groups returns nil.
 func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 	if !r.Configuration.Groups {
 		return nil
@@ -30,17 +32,18 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 			_ = recover()
 		}
 	}()
-	greatest, rest := greatest(r.Queue.Groups(), limit, byHeld)
+	first, rest := largest(r.Queue.Groups(), limit, byHeld)
 	shown = map[string]shardq.GroupInfo{Others: rest}
-	for _, g := range greatest {
+	for _, g := range first {
 		name := shownName(g.Group)
 		shown[name] = sum(shown[name], g)
 	}
 	return shown
 }
 
-// greatest returns the groups that come first, at most so many, and the sum of the others.
-func greatest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b shardq.GroupInfo) int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
+// largest returns at most limit groups, the first ones in the order of compare,
+// and the sum of the others.
+func largest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b shardq.GroupInfo) int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
 	most := topk.New(limit, compare)
 	for g := range groups {
 		if out, dropped := most.Add(g); dropped {
@@ -50,7 +53,7 @@ func greatest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b sh
 	return most.Values(), rest
 }
 
-// byHeld orders groups with most items first, and then by their names.
+// byHeld orders groups by descending number of items held, and then by name.
 func byHeld(a, b shardq.GroupInfo) int {
 	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
 }
@@ -62,14 +65,14 @@ func sum(a, b shardq.GroupInfo) shardq.GroupInfo {
 	return a
 }
 
-// shownName returns what is shown of the name of a group. It is cut twice, for a byte that is not
-// valid is shown as three.
+// shownName shortens a group's name and makes it valid UTF-8. It shortens
+// twice, because an invalid byte becomes three bytes.
 func shownName(group string) string {
 	return shortened(strings.ToValidUTF8(shortened(group), string(utf8.RuneError)))
 }
 
-// shortened returns the first bytes of a name that is too long, without the beginning of a
-// character with which they end: three bytes at most. Other bytes that are not valid stay.
+// shortened returns the first bytes of a name that is too long. It omits a
+// final incomplete character, of three bytes at most. Other invalid bytes stay.
 func shortened(name string) string {
 	if len(name) <= nameBytes {
 		return name
