@@ -6,11 +6,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// DefaultController returns the default limiter of controllers: the longer
-// delay of a per-item exponential backoff, from 5 ms to 1000 s, and of a token
-// bucket for all items, with 10 tokens per second and a burst of 100. It is
-// client-go's DefaultTypedControllerRateLimiter. It reads Clock and
-// ForgetAfter.
+// DefaultController returns the default limiter of controllers. Its delay is
+// the longer one of a per-item exponential backoff, from 5 ms to 1000 s, and of
+// a token bucket for all items. The bucket earns 10 tokens per second, with a
+// burst of 100. The limiter is client-go's DefaultTypedControllerRateLimiter.
+// It reads Clock and ForgetAfter.
 func DefaultController[T comparable](options ...Options) Limiter[T] {
 	return NewMaxOf(
 		NewExponential[T](5*time.Millisecond, 1000*time.Second, options...),

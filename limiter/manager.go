@@ -19,12 +19,11 @@ type Manager struct {
 	ends    instant // when the Backoff restarts
 }
 
-// NewManager returns a Manager of the backoff. The Manager restarts the
-// backoff, so that the next delay is the initial one, when [Manager.Reset] is
-// called and after a quiet period of [Options].ForgetAfter without a call of
-// Step. The quiet period begins when all returned delays have expired, so
-// delays may be longer than the quiet period. Package wait measures it from the
-// last call instead.
+// NewManager returns a Manager of the backoff. [Manager.Reset] restarts the
+// backoff, so that the next delay is the initial one. So does a quiet period,
+// of [Options].ForgetAfter without a call of Step. It begins when all returned
+// delays have expired, so delays may be longer than the quiet period. Package
+// wait measures it from the last call instead.
 //
 // NewManager reads ForgetAfter, Clock, and Random if there is jitter.
 //

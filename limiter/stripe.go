@@ -19,10 +19,10 @@ type stripe[T comparable] struct {
 	// inUse is false only while there are no histories. It spares the lock to
 	// the many calls for items without one. Under the lock, it is set before
 	// the first history goes in. It is cleared by the first call that took the
-	// lock in vain, not by the removal, because a stripe with one restless item
-	// would pay for that each time. A caller that reads false while a history
-	// goes in runs concurrently with that history's When, and may count as
-	// earlier.
+	// lock in vain. The removal does not clear it, because a stripe with one
+	// restless item would then pay each time. A caller that reads false while a
+	// history goes in runs concurrently with that history's When, and may count
+	// as earlier.
 	inUse atomic.Bool
 
 	first history[T]

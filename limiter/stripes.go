@@ -10,12 +10,10 @@ import (
 // The number of stripes is a power of two, and the top bits of an item's hash
 // choose one.
 //
-// A concurrent map with lock-free reads was measured in their place, an xsync
-// MapOf of pointers to counters, in 16 goroutines on 2 cores (AMD EPYC, Go
-// 1.26.8, 2026-11-21): it takes 16 ns in place of 83 for When of one of 64k
-// known items, but 160 ns and two allocations in place of 59 ns and none for a
-// first failure and its Forget, and expiry would need a second structure to
-// sweep. One map behind one lock takes 547 and 648 ns.
+// A concurrent map with lock-free reads is faster for items with a history, but
+// slower for a first failure and its Forget, for which it allocates. Expiry
+// would need a second structure to sweep. See
+// docs/decisions/0011-limiter-state.md.
 type stripes[T comparable] struct {
 	shift uint // less than 64, which the mask in of shows to the compiler
 	all   []stripe[T]

@@ -30,8 +30,8 @@ func (w *Wheel) All() iter.Seq2[uint32, uint64] {
 const ringLimit = 4096
 
 // Earliest returns the ids of the n earliest timers for which wanted returns
-// true, in the order of their deadlines, or of all such timers if there are
-// fewer. The cost is proportional to the number of timers before the last of
+// true, in the order of their deadlines. If there are fewer, it returns all of
+// them. The cost is proportional to the number of timers before the last of
 // them or in its slot. If that number is large, Earliest visits all timers
 // once.
 func (w *Wheel) Earliest(n int, wanted func(id uint32) bool) []uint32 {

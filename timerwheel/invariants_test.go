@@ -113,9 +113,9 @@ func (c *invariants) ring(tail uint32, visit func(id uint32, n *node)) {
 	}
 }
 
-// memory checks that chunks other than the first have memory if and only if a
-// timer is filed in them, that at most one chunk is in reserve, and that no
-// cell keeps data of a former timer.
+// memory checks that a chunk other than the first has memory if and only if a
+// timer is filed in it. At most one chunk is in reserve, and no cell keeps data
+// of a former timer.
 func (c *invariants) memory() {
 	c.Helper()
 	inUse := map[uint32]bool{0: true}
