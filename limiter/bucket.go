@@ -8,8 +8,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// NewBucket returns a limiter that passes the failures of all items together at
-// the rate of a token bucket. Each failure takes one token. Its delay lasts
+// NewBucket returns a limiter that delays failures to the rate of a token
+// bucket, which all items share. Each failure takes one token. Its delay lasts
 // until the bucket would have had that token. The limiter is client-go's
 // BucketRateLimiter. It keeps no history: Forget does nothing and NumRequeues
 // always returns 0.

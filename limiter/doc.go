@@ -31,10 +31,11 @@
 // all memory of an item.
 //
 // If Forget may be missed, set [Options].ForgetAfter. A history then expires
-// when its item has been quiet for that long. Later calls of When and Forget,
-// for any item, free the memory of expired histories. Each call examines a few
-// entries, chosen at random, so finding all expired histories takes about as
-// many calls as there are histories. Without ForgetAfter, no clock is read.
+// when its item has been quiet for that long after its last delay. Later calls
+// of When and Forget, for any item, free the memory of expired histories. Each
+// call examines a few entries, chosen at random, so finding all expired
+// histories takes about as many calls as there are histories. Without
+// ForgetAfter, no clock is read.
 //
 // When, Forget and NumRequeues take constant time. For items that have a
 // history they allocate nothing. A table that grows or shrinks rebuilds one of

@@ -47,9 +47,9 @@ func (w *Wheel) Earliest(n int, wanted func(id uint32) bool) []uint32 {
 	return e.ids()
 }
 
-// EarliestWithin is like [Wheel.Earliest], but visits at most that many timers.
-// It returns false if it would have to visit more. A caller that holds a lock
-// can so bound the time.
+// EarliestWithin is like [Wheel.Earliest], but visits at most that many timers,
+// so that a caller that holds a lock can bound the time. It returns false if it
+// would have to visit more.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true
