@@ -27,10 +27,10 @@ var (
 	_ *sync.Mutex    = (*shared.Mutex[shared.Lock])(nil)
 )
 
-// TestTheNamesCostNothing: the compiler inlines the methods of sync/atomic only
+// TestAliasesCostNothing: the compiler inlines the methods of sync/atomic only
 // in a package that imports it. With only the aliases of its types, an add of a
 // word became a call.
-func TestTheNamesCostNothing(t *testing.T) {
+func TestAliasesCostNothing(t *testing.T) {
 	users := 0
 	require.NoError(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
