@@ -8,7 +8,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
 )
 
@@ -58,7 +58,7 @@ type Coalescer[K comparable, V any] struct {
 	// routed says that code of the user's tells where a key belongs.
 	routed   bool
 	capacity int
-	room     *room.Room
+	limit    *itemlimit.Limiter
 	stripes  coalescerStripes[K, V]
 	ending   coalescerEnding
 	buffers  sync.Pool // of *keyBuffer[K]
@@ -125,7 +125,7 @@ func NewCoalescer[K comparable, V any](options CoalescerOptions[K, V]) (*Coalesc
 		weigh:          options.Weight,
 		putEndsBackoff: options.PutEndsBackoff,
 		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
-		room:           options.newRoom(),
+		limit:          options.newLimit(),
 	}
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
@@ -157,12 +157,13 @@ func (o CoalescerOptions[K, V]) validate() error {
 	return errors.Join(faults...)
 }
 
-// newRoom returns the room for the values, or nil if nobody counts.
-func (o CoalescerOptions[K, V]) newRoom() *room.Room {
+// newLimit returns the limiter of the values, or nil if there is neither a
+// capacity nor a Weight function.
+func (o CoalescerOptions[K, V]) newLimit() *itemlimit.Limiter {
 	if o.Capacity == 0 && o.Weight != nil {
-		return room.New(math.MaxInt64, 0, 0, nil)
+		return itemlimit.New(math.MaxInt64, 0, 0, nil)
 	}
-	return room.New(int64(o.Capacity), 0, 0, nil)
+	return itemlimit.New(int64(o.Capacity), 0, 0, nil)
 }
 
 // Put merges value into the pending value of key, or makes it that, and sees to it that key is
@@ -174,14 +175,14 @@ func (o CoalescerOptions[K, V]) newRoom() *room.Room {
 // A key that waits for its retry goes on waiting, unless [CoalescerOptions].PutEndsBackoff is
 // set.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
-	return c.put(key, value, askNothing)
+	return c.put(key, value, forceAcquire)
 }
 
 // TryPut is [Coalescer.Put] if there is room for value: otherwise, or if others wait for
 // room in [Coalescer.PutContext], it returns [ErrFull] and takes nothing in. Unless values
 // are weighed, a key that has a pending value needs no room for another. It does not wait.
 func (c *Coalescer[K, V]) TryPut(key K, value V) error {
-	return c.put(key, value, askForRoom)
+	return c.put(key, value, tryAcquire)
 }
 
 // PutContext is [Coalescer.TryPut] that waits for room, for as long as ctx lasts. Who waits first
@@ -278,9 +279,9 @@ func (c *Coalescer[K, V]) Stats() Stats { return c.queue.Stats() }
 // values returns what the queue does not know.
 func (c *Coalescer[K, V]) values() *Values {
 	v := c.stripes.count()
-	v.Capacity, v.Exceeded, v.Weight = c.capacity, c.room.Exceeded(), v.Keys
-	if c.room != nil {
-		v.Weight = int(min(c.room.Held(), math.MaxInt)) // what an int can hold
+	v.Capacity, v.Exceeded, v.Weight = c.capacity, c.limit.Exceeded(), v.Keys
+	if c.limit != nil {
+		v.Weight = int(min(c.limit.Held(), math.MaxInt)) // what an int can hold
 	}
 	return &v
 }

@@ -64,7 +64,7 @@ func (g *giver[K, V]) layBack() bool {
 		weight = 0 // the key has its room
 	}
 	if weight > 0 { // else the look at the capacity would count it
-		c.room.Enter(weight)
+		c.limit.ForceAcquire(weight)
 	}
 	e.prependPart(g.value, weight)
 	if g.counted = !s.closed; g.counted {
@@ -95,7 +95,7 @@ func (g *giver[K, V]) leave() {
 	if g.counted {
 		g.c.leave(g.stripe)
 	} else {
-		g.c.room.Look()
+		g.c.limit.Notify()
 	}
 }
 

@@ -87,7 +87,7 @@ var alreadyReleased = endedContext.Done()
 
 // close takes the first step.
 func (c *Coalescer[K, V]) close() {
-	c.room.Close()
+	c.limit.Close()
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
 		s.mu.Lock()
@@ -247,7 +247,7 @@ func (c *Coalescer[K, V]) sweep() (dropped []Pending[K, V]) {
 func (c *Coalescer[K, V]) dropLocked(dropped []Pending[K, V], s *coalescerStripe[K, V], key K, e *entry[V]) []Pending[K, V] {
 	for e.first != nil {
 		value, weight := e.removeFirst()
-		c.room.Leave(weight)
+		c.limit.Release(weight)
 		dropped = append(dropped, Pending[K, V]{key, value})
 	}
 	s.removeLocked(key, e)

@@ -4,21 +4,21 @@ import (
 	"context"
 	"hash/maphash"
 
-	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
 )
 
-// An asking says how a value comes to its room.
-type asking uint8
+// An acquisition says how a Put acquires the weight of its value.
+type acquisition uint8
 
 const (
-	askNothing asking = iota // it enters, room or not
-	askForRoom               // it enters if there is room
-	hasRoom                  // it was given room
+	forceAcquire acquisition = iota // beyond the capacity if necessary
+	tryAcquire                      // if the capacity allows
+	acquired                        // done before, by Acquire
 )
 
 // put takes a value in.
-func (c *Coalescer[K, V]) put(key K, value V, how asking) error {
+func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected
 	}
@@ -26,20 +26,20 @@ func (c *Coalescer[K, V]) put(key K, value V, how asking) error {
 	return p.put(how)
 }
 
-// putWaiting waits for room if there is none.
+// putWaiting is put, but waits until the capacity allows the value.
 func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error {
 	if c.queue.shards.Reject(key) {
 		return ErrRejected
 	}
 	p := c.newPutter(key, value)
-	err := p.put(askForRoom)
+	err := p.put(tryAcquire)
 	if err != ErrFull {
 		return err
 	}
-	switch err = c.room.Wait(ctx, p.weight); err {
+	switch err = c.limit.Acquire(ctx, p.weight); err {
 	case nil:
-		return p.put(hasRoom)
-	case room.ErrClosed:
+		return p.put(acquired)
+	case itemlimit.ErrClosed:
 		return ErrShutDown
 	default:
 		return err
@@ -79,7 +79,7 @@ func (c *Coalescer[K, V]) weightOf(value V) int64 {
 }
 
 // put takes the value in, if it may.
-func (p *putter[K, V]) put(how asking) error {
+func (p *putter[K, V]) put(how acquisition) error {
 	s := p.stripe
 	crowded := p.c.queue.shards.Crowded(p.key) // later its value would be in, and its key not
 	s.mu.Lock()
@@ -87,11 +87,11 @@ func (p *putter[K, V]) put(how asking) error {
 	if e != nil {
 		crowded = nil // the key is in, or on its way
 	}
-	needed, err := p.enterLocked(e, how, crowded)
+	needed, err := p.acquireLocked(e, how, crowded)
 	if err != nil {
 		s.mu.Unlock()
-		if how == hasRoom {
-			p.c.room.Arrive()
+		if how == acquired {
+			p.c.limit.FinishAcquire()
 		}
 		return err
 	}
@@ -101,8 +101,8 @@ func (p *putter[K, V]) put(how asking) error {
 		e = s.insertLocked(p.key)
 	}
 	switch {
-	case how == hasRoom:
-		p.arriveLocked(e, needed)
+	case how == acquired:
+		p.joinWaitedLocked(e, needed)
 	case known:
 		p.joinLocked(e, needed)
 	default:
@@ -116,28 +116,28 @@ func (p *putter[K, V]) put(how asking) error {
 	return nil
 }
 
-// enterLocked finds room, and returns how much the value needs in its place. It refuses
-// the value if crowded is an error.
-func (p *putter[K, V]) enterLocked(e *entry[V], how asking, crowded error) (needed int64, err error) {
+// acquireLocked acquires the weight that the value adds, and returns it. It
+// refuses the value if crowded is an error.
+func (p *putter[K, V]) acquireLocked(e *entry[V], how acquisition, crowded error) (needed int64, err error) {
 	c := p.c
 	if needed = p.weight; c.weigh == nil && e != nil {
-		needed = 0 // the key has its room
+		needed = 0 // the key has acquired its weight
 	}
 	switch {
 	case p.stripe.closed:
 		err = ErrShutDown
 	case crowded != nil:
 		err = crowded
-	case how == askForRoom && needed > 0 && !c.room.TryEnter(needed):
+	case how == tryAcquire && needed > 0 && !c.limit.TryAcquire(needed):
 		return 0, ErrFull
-	case how == askNothing && needed > 0:
-		c.room.Enter(needed)
+	case how == forceAcquire && needed > 0:
+		c.limit.ForceAcquire(needed)
 	}
-	if how == hasRoom {
+	if how == acquired {
 		if err != nil {
-			c.room.Leave(p.weight)
+			c.limit.Release(p.weight)
 		} else {
-			c.room.Leave(p.weight - needed)
+			c.limit.Release(p.weight - needed)
 		}
 	}
 	return needed, err
@@ -160,15 +160,16 @@ func (p *putter[K, V]) joinLocked(e *entry[V], needed int64) {
 	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.fail(e, needed) })
 }
 
-// arriveLocked is joinLocked of a value that has waited for room: before Merge is
-// called, which may take its time or ask for room itself, the next in the line is
-// let in. To keep the order of the line, the value takes its place first, and
-// nobody merges or takes it there: if Merge panics, it leaves again.
-func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
+// joinWaitedLocked is joinLocked of a value that has waited for the capacity.
+// Merge may take long, or put a value itself, so the next waiter is granted
+// before Merge is called. To keep the order of the waiters, the value takes its
+// place first, and no call merges or takes it there. If Merge panics, the value
+// is removed.
+func (p *putter[K, V]) joinWaitedLocked(e *entry[V], needed int64) {
 	own := e.appendPart(p.value, needed)
 	own.merging = true
 	p.stripe.mu.Unlock()
-	p.c.room.Arrive()
+	p.c.limit.FinishAcquire()
 	p.stripe.mu.Lock()
 	fail := func() { p.leaveLine(e, own) }
 	if left := e.neighbours(); left != nil {
@@ -185,17 +186,17 @@ func (p *putter[K, V]) arriveLocked(e *entry[V], needed int64) {
 // the key. It is not the only one, because Merge has panicked over others, or over it
 // and another.
 func (p *putter[K, V]) leaveLine(e *entry[V], own *part[V]) {
-	room := e.remove(own)
+	weight := e.remove(own)
 	if p.c.weigh == nil {
-		e.first.weight += room // the key stays
-		room = 0
+		e.first.weight += weight // the key stays
+		weight = 0
 	}
-	p.fail(e, room)
+	p.fail(e, weight)
 }
 
 // fail ends a Put whose value cannot be merged. It is called with the lock held.
-func (p *putter[K, V]) fail(e *entry[V], room int64) {
-	p.c.room.Leave(room)
+func (p *putter[K, V]) fail(e *entry[V], weight int64) {
+	p.c.limit.Release(weight)
 	p.releaseLocked(e)
 }
 
@@ -230,19 +231,19 @@ func (c *Coalescer[K, V]) mergeLocked(s *coalescerStripe[K, V], into *part[V], n
 	merged = true
 	s.mu.Lock()
 	into.value, into.merging = together, false
-	into.weight += weight // not before: it may have been given the room of its key meanwhile
+	into.weight += weight // not before: leaveLine may have added the weight of the key meanwhile
 	if c.weigh != nil {
 		c.resize(weighs - into.weight)
 		into.weight = weighs
 	}
 }
 
-// resize changes the room of a value. A look at the room is to follow.
+// resize changes the weight of a value. The caller must call Notify afterwards.
 func (c *Coalescer[K, V]) resize(change int64) {
 	if change > 0 {
-		c.room.Enter(change)
+		c.limit.ForceAcquire(change)
 	} else if change < 0 {
-		c.room.Leave(-change)
+		c.limit.Release(-change)
 	}
 }
 
@@ -279,5 +280,5 @@ func (c *Coalescer[K, V]) leaveLocked(s *coalescerStripe[K, V]) {
 	if last {
 		c.passed()
 	}
-	c.room.Look()
+	c.limit.Notify()
 }

@@ -66,7 +66,7 @@ func (c *Coalescer[K, V]) unifyLocked(s *coalescerStripe[K, V], e *entry[V], fai
 		}
 		c.mergeNextLocked(s, e, first, func() {
 			s.mu.Unlock()
-			c.room.Look()
+			c.limit.Notify()
 			fail()
 		})
 	}
@@ -79,7 +79,7 @@ func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.
 	switch rest := e.first; {
 	case rest == nil:
 		s.removeLocked(key, e)
-		c.room.Leave(weight)
+		c.limit.Release(weight)
 		s.mu.Unlock()
 	case rest.merging: // whoever does that adds the key
 		rest.wanted = true
@@ -92,7 +92,7 @@ func (c *Coalescer[K, V]) claimLocked(s *coalescerStripe[K, V], key K, at shard.
 		s.mu.Unlock()
 		c.queue.shards.Again(at)
 	}
-	c.room.Look()
+	c.limit.Notify()
 	return value
 }
 
@@ -102,7 +102,7 @@ func (c *Coalescer[K, V]) leaveRestLocked(rest *part[V], weight int64) {
 	if c.weigh == nil {
 		rest.weight += weight
 	} else {
-		c.room.Leave(weight)
+		c.limit.Release(weight)
 	}
 }
 

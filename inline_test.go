@@ -22,7 +22,7 @@ func TestSmallFunctionsAreInlinedInPrograms(t *testing.T) {
 	has := func(function string) bool { return strings.Contains(symbols, "shardq/"+function+"\n") }
 	require.True(t, has("shard.(*segment).remove"), "too large to be inlined")
 	for _, small := range []string{
-		"shard.(*segment).pack", "shard.(*index).segmentOf", "internal/chunked.CellsOf", "internal/room.(*Room).Look",
+		"shard.(*segment).pack", "shard.(*index).segmentOf", "internal/chunked.CellsOf", "internal/itemlimit.(*Limiter).Notify",
 	} {
 		require.False(t, has(small), small)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/suite"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/observe/debugpage"
@@ -124,8 +124,8 @@ func looksInto(q *shardq.Queue[tenanted]) []look {
 	must(err)
 	variables, err := expvars.Func(q)
 	must(err)
-	var exported roster.Roster
-	must(exported.Add(roster.NamesOf([]shardq.Observable{q})...))
+	var exported registry.Registry
+	must(exported.Add(registry.RowsOf([]shardq.Observable{q})...))
 	return []look{
 		{"none", func() { time.Sleep(time.Millisecond) }},
 		{"Len", func() { q.Len() }},

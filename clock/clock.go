@@ -1,43 +1,47 @@
-// Package clock is the one place where shardq's packages meet time. Everything
-// that waits or measures takes a [Clock], so that a test can step through hours
-// in microseconds, and a program can run on a time source of its own.
+// Package clock defines the source of time of shardq's packages. All code that
+// waits or measures takes a [Clock]. So a test can step through hours in
+// microseconds, and a program can use its own time source.
 //
-// Production code uses [Real]. Tests either inject a [Fake], or keep the real
-// clock and run inside a testing/synctest bubble: both work.
+// Production code uses [Real]. Tests either pass a [Fake], or use the real
+// clock inside a testing/synctest bubble.
 package clock
 
 import "time"
 
-// A Clock tells the time and calls functions later. Implementations must be
-// safe for concurrent use. shardq never calls a Clock while it holds a lock. The
-// ShutDown of a queue waits for a call of its Clock that is under way, so no method
-// of a Clock or of a [Timer] may call ShutDown, or wait for somebody who does.
+// A Clock returns the time and calls functions later. Implementations must be
+// safe for concurrent use. shardq never calls a Clock while it holds a lock.
 //
-// A Clock may jump backward or forward: deadlines are points on the Clock's own
-// axis, so a deadline of 12:00 passes when the Clock says 12:00, whatever way it
-// took to get there.
+// A Clock may jump backward or forward. Deadlines are points on the Clock's own
+// axis: a deadline of 12:00 passes when the Clock reads 12:00, however it got
+// there.
+//
+// The ShutDown of a queue waits for calls of its Clock that have not returned.
+// So no method of a Clock or of a [Timer] may call ShutDown, or wait for a
+// goroutine that does.
 type Clock interface {
-	// Now returns the present time.
+	// Now returns the current time.
 	Now() time.Time
-	// AfterFunc calls f once, d from now, from any goroutine. A d of zero or
-	// less calls f as soon as possible. It may call f before it returns, and
-	// so may the Reset of its Timer. f does not block for long, unless a hook
-	// of the user's does that it calls, such as a queue's OnStuck.
+	// AfterFunc calls f once, d from now, on any goroutine. It may call f
+	// before it returns, and so may Reset of the returned Timer. f does not
+	// block for long, unless it calls a user's hook that does, such as OnStuck
+	// of a queue.
+	//
+	// If d is zero or negative, AfterFunc calls f as soon as possible.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer is a pending call that [Clock].AfterFunc arranged.
-// [*time.Timer], as [time.AfterFunc] returns it, is one.
+// A Timer is a call that [Clock].AfterFunc scheduled. [*time.Timer], as
+// [time.AfterFunc] returns it, implements Timer.
 type Timer interface {
-	// Stop prevents the call; it reports whether it was still to come.
+	// Stop prevents the call. It reports whether the call was still pending.
 	Stop() bool
-	// Reset makes the call come d from now, whether or not it has already come
-	// once; it reports whether it was still to come.
+	// Reset schedules the call for d from now, whether or not it was made
+	// before. It reports whether the call was still pending.
 	Reset(d time.Duration) bool
 }
 
-// Real returns the clock of package time. Its readings carry the monotonic
-// clock, so a change of the wall clock does not move deadlines.
+// Real returns the clock of package time. Its times carry the monotonic clock,
+// so a change of the wall clock does not move deadlines.
 func Real() Clock { return realClock{} }
 
 type realClock struct{}

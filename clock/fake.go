@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Fake is a [Clock] that moves only when it is told to. It is safe for
-// concurrent use; it must not be copied.
+// A Fake is a [Clock] that moves only when [Fake.Step] is called. It is safe
+// for concurrent use and must not be copied.
 type Fake struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -14,30 +14,33 @@ type Fake struct {
 	pending []*fakeTimer
 }
 
-// NewFake returns a Fake that stands at start.
+// NewFake returns a Fake whose current time is start.
 func NewFake(start time.Time) *Fake { return &Fake{now: start} }
 
-// Now returns the time that the clock was last set to.
+// Now returns the current time of the Fake.
 func (c *Fake) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// AfterFunc arranges for f to be called by the [Fake.Step] that reaches d from
-// now. If d is zero or less, the next Step calls it, whatever its length.
+// AfterFunc schedules f for the [Fake.Step] that reaches d from now.
+//
+// If d is zero or negative, the next Step calls f, even a Step of zero.
 func (c *Fake) AfterFunc(d time.Duration, f func()) Timer {
 	t := &fakeTimer{clock: c, call: f}
 	t.Reset(d)
 	return t
 }
 
-// Step moves the clock by d, which may be negative, and calls, on this
-// goroutine, every function that has become due: the earliest first, in the
-// order of their arranging where they tie. The clock already stands at its new
-// time when the first of them runs, as after a long stall of a real one.
-// Functions that arrange further calls that are due already get them in the same
-// Step. A panic of a function passes through Step; what was due after it stays
+// Step moves the clock by d, which may be negative. It then calls every
+// function that is due, on this goroutine, in the order of their times.
+// Functions of the same time are called in the order in which they were
+// scheduled. The clock has its new time before the first call, as after a long
+// stall of a real clock. If a function schedules a call that is already due,
+// the same Step makes that call.
+//
+// A panic of a function passes through Step. The functions due after it stay
 // pending.
 func (c *Fake) Step(d time.Duration) {
 	c.mu.Lock()
@@ -52,15 +55,15 @@ func (c *Fake) Step(d time.Duration) {
 	}
 }
 
-// Timers returns the number of calls that are arranged and have not come yet.
+// Timers returns the number of pending calls.
 func (c *Fake) Timers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.pending)
 }
 
-// Next returns how far the earliest arranged call is from now, and whether there
-// is one.
+// Next returns the time until the earliest pending call, and whether there is
+// one.
 func (c *Fake) Next() (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +103,7 @@ func (c *Fake) removeLocked(i int) {
 	c.pending = c.pending[:last]
 }
 
-// fakeTimer is guarded by its clock's mutex.
+// fakeTimer is a call of a Fake, whose mutex guards its fields.
 type fakeTimer struct {
 	clock  *Fake
 	call   func()

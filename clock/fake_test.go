@@ -15,7 +15,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A log records in which order functions are called.
+// A log records the order in which functions are called.
 type log struct{ calls []string }
 
 func (l *log) note(name string) func() {
@@ -49,10 +49,10 @@ func TestFakeCallsInTheOrderOfTime(t *testing.T) {
 	c.AfterFunc(3*time.Second, l.note("third"))
 	c.AfterFunc(time.Second, l.note("first"))
 	c.AfterFunc(2*time.Second, l.note("second"))
-	c.AfterFunc(2*time.Second, l.note("second, later arranged"))
+	c.AfterFunc(2*time.Second, l.note("second, scheduled later"))
 	c.AfterFunc(time.Minute, l.note("not yet"))
 	c.Step(10 * time.Second)
-	require.Equal(t, []string{"first", "second", "second, later arranged", "third"}, l.calls)
+	require.Equal(t, []string{"first", "second", "second, scheduled later", "third"}, l.calls)
 	require.Equal(t, 1, c.Timers())
 }
 
@@ -64,9 +64,9 @@ func TestFakeStandsAtItsNewTimeDuringCalls(t *testing.T) {
 	require.Equal(t, start.Add(time.Hour), seen)
 }
 
-// What is due already waits for the next Step, were it one of no length: the fake
-// calls nothing of its own accord.
-func TestFakeCallsWhatIsDueAlreadyInTheNextStep(t *testing.T) {
+// TestFakeCallsDueFunctionsInTheNextStep: a function that is already due waits
+// for the next Step, even a Step of zero.
+func TestFakeCallsDueFunctionsInTheNextStep(t *testing.T) {
 	for _, d := range []time.Duration{0, -1, -time.Hour} {
 		c, l := clock.NewFake(start), &log{}
 		c.AfterFunc(d, l.note("a"))
@@ -76,7 +76,7 @@ func TestFakeCallsWhatIsDueAlreadyInTheNextStep(t *testing.T) {
 	}
 }
 
-func TestFakeCallsWhatIsArrangedDuringAStep(t *testing.T) {
+func TestFakeCallsFunctionsScheduledDuringAStep(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}
 	c.AfterFunc(time.Second, func() {
 		l.note("outer")()
@@ -116,14 +116,14 @@ func TestFakeTimerReset(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}
 	timer := c.AfterFunc(time.Second, l.note("a"))
 	c.Step(time.Second / 2)
-	require.True(t, timer.Reset(time.Second), "it was to come")
+	require.True(t, timer.Reset(time.Second), "the call was pending")
 	c.Step(time.Second / 2)
 	require.Empty(t, l.calls)
 	require.Equal(t, 1, c.Timers())
 	c.Step(time.Second / 2)
 	require.Equal(t, []string{"a"}, l.calls)
 
-	require.False(t, timer.Reset(time.Second), "it had come")
+	require.False(t, timer.Reset(time.Second), "the call was made")
 	c.Step(time.Second)
 	require.Equal(t, []string{"a", "a"}, l.calls)
 
@@ -133,7 +133,8 @@ func TestFakeTimerReset(t *testing.T) {
 	require.Equal(t, []string{"a", "a", "a"}, l.calls)
 }
 
-// A Reset counts as arranged anew where two are due at one time.
+// TestFakeTimerResetGoesBehindItsEquals: of timers with the same time, one that
+// was Reset counts as scheduled last.
 func TestFakeTimerResetGoesBehindItsEquals(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}
 	first := c.AfterFunc(time.Second, l.note("first"))
@@ -179,7 +180,8 @@ func TestFakePanicPassesThroughStep(t *testing.T) {
 	require.Equal(t, []string{"before", "after"}, l.calls)
 }
 
-// Functions may use the clock and its timers: no lock is held.
+// TestFakeFunctionsMayUseTheClock: functions may use the clock and its timers,
+// because no lock is held.
 func TestFakeFunctionsMayUseTheClock(t *testing.T) {
 	c, l := clock.NewFake(start), &log{}
 	other := c.AfterFunc(2*time.Second, l.note("stopped"))
@@ -213,11 +215,11 @@ func TestFakeFromManyGoroutines(t *testing.T) {
 				switch i % 4 {
 				case 0:
 					if timer.Stop() {
-						calls.Add(1) // in place of the call that will not come
+						calls.Add(1) // replaces the call that Stop prevented
 					}
 				case 1:
 					if !timer.Reset(time.Second) {
-						calls.Add(-1) // two calls will have come
+						calls.Add(-1) // the function is called twice
 					}
 				}
 				c.Step(time.Second)
@@ -228,11 +230,12 @@ func TestFakeFromManyGoroutines(t *testing.T) {
 	}
 	group.Wait()
 	c.Step(time.Hour)
-	require.EqualValues(t, 4*200, calls.Load(), "each function once")
+	require.EqualValues(t, 4*200, calls.Load(), "each function is called once")
 	require.Zero(t, c.Timers())
 }
 
-// The real clock is package time's: here in a bubble, where that can be seen exactly.
+// TestReal checks that the real clock is that of package time, in a bubble,
+// where the times are exact.
 func TestReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.Real()
@@ -255,5 +258,5 @@ func TestReal(t *testing.T) {
 }
 
 func TestRealIsOneValue(t *testing.T) {
-	require.True(t, clock.Real() == clock.Real(), "comparable, and equal to itself")
+	require.True(t, clock.Real() == clock.Real(), "Real is comparable, and equal to itself")
 }

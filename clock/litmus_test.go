@@ -10,26 +10,26 @@ import (
 	"github.com/shardq/shardq/internal/litmus"
 )
 
-// What the comments of this package say of races, and the test that tries it:
+// The races that the comments of this package describe, and their tests:
 //
-//	clock.go  Stop prevents the call, or reports that it came    TestLitmusStopAgainstStep
-//	clock.go  Reset likewise, and makes it come anew             TestLitmusResetAgainstStep
-//	clock.go  AfterFunc calls f once                             TestLitmusStepAgainstStep
-//	fake.go   Step calls what is due, whoever arranged it        TestLitmusAfterFuncAgainstStep
+//	clock.go  Stop prevents the call, or reports false        TestLitmusStopAgainstStep
+//	clock.go  Reset likewise, and schedules the call again    TestLitmusResetAgainstStep
+//	clock.go  AfterFunc calls f once                          TestLitmusStepAgainstStep
+//	fake.go   Step makes all calls that are due               TestLitmusAfterFuncAgainstStep
 
-// A call is what a timer is to do: it counts.
+// A call counts how often a timer calls it.
 type call struct{ calls atomic.Int32 }
 
 func (c *call) make() { c.calls.Add(1) }
 
-// A race is a fake clock with which two calls meet.
+// A race is a fake clock that two goroutines use concurrently.
 type race struct {
 	clock *Fake
 	timer Timer
 	call  *call
 }
 
-// begin makes the clock anew, with a timer for the times given.
+// begin makes a new clock, with a timer for each of the times.
 func (r *race) begin(times ...time.Duration) {
 	r.clock, r.call = NewFake(time.Unix(0, 0)), &call{}
 	for _, d := range times {
@@ -41,12 +41,13 @@ func (r *race) lock() *sync.Mutex { return &r.clock.mu }
 
 func (r *race) step() { r.clock.Step(time.Second) }
 
-// state says what was called, and what is still to come.
+// state describes the calls that were made and those that are pending.
 func (r *race) state() string {
 	return fmt.Sprintf("%d calls, %d timers", r.call.calls.Load(), r.clock.Timers())
 }
 
-// TestLitmusStopAgainstStep: either Stop says that it prevented the call, or it came.
+// TestLitmusStopAgainstStep: either Stop reports that it prevented the call, or
+// the call was made.
 func TestLitmusStopAgainstStep(t *testing.T) {
 	var r race
 	var stopped bool
@@ -64,8 +65,8 @@ func TestLitmusStopAgainstStep(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusResetAgainstStep: either Reset says that the call was to come, and it comes
-// once, or it had come and comes again.
+// TestLitmusResetAgainstStep: either Reset reports that the call was pending,
+// and it is made once, or the call was made and is made again.
 func TestLitmusResetAgainstStep(t *testing.T) {
 	var r race
 	var was bool
@@ -87,8 +88,8 @@ func TestLitmusResetAgainstStep(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusStepAgainstStep: of two who step the clock, one makes the call; and the clock
-// goes by both steps.
+// TestLitmusStepAgainstStep: of two concurrent Steps, one makes the call. The
+// clock moves by both.
 func TestLitmusStepAgainstStep(t *testing.T) {
 	var r race
 	litmus.Pair{
@@ -104,8 +105,8 @@ func TestLitmusStepAgainstStep(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusAfterFuncAgainstStep: what is arranged while the clock steps is called by
-// that Step, or is still to come at its time on the clock.
+// TestLitmusAfterFuncAgainstStep: a call that is scheduled during a Step is
+// made by that Step, or stays pending at its time.
 func TestLitmusAfterFuncAgainstStep(t *testing.T) {
 	var r race
 	litmus.Pair{

@@ -7,50 +7,59 @@ import (
 )
 
 // A Backoff is a sequence of delays that grow by a factor and are spread by
-// jitter. It has the fields of package wait of apimachinery, whose Backoff converts
-// to this one: limiter.Backoff(b). It also has its rules, but for Steps of 0: there
-// they mean that nothing ever grows.
+// jitter. Its fields are those of Backoff in apimachinery's package wait, which
+// converts to this type: limiter.Backoff(b). Its rules are the same, except for
+// a Steps of 0, which in package wait means that the delay never grows.
 //
-// As a plain value it is a recipe: [NewItemBackoff] and [NewManager] take one
-// and leave it alone. [Backoff.Step] uses the value up: it is then not safe for
-// concurrent use.
+// [NewItemBackoff] and [NewManager] copy a Backoff and leave the original
+// unchanged. [Backoff.Step] modifies it, and then it is not safe for concurrent
+// use.
 type Backoff struct {
 	// Duration is the first delay, before jitter. Negative values count as 0.
 	Duration time.Duration
 
-	// Factor is what the delay is multiplied by from one step to the next. With
-	// 0 it stays as it is; negative values and NaN count as 0. What would be
-	// longer than a time.Duration can be becomes the longest one.
+	// Factor multiplies the delay from one step to the next. A product that
+	// overflows becomes the longest time.Duration.
+	//
+	// If zero, negative or NaN, the delay stays the same.
 	Factor float64
 
-	// Jitter lengthens each delay by a random share of itself, from 0 to
-	// Jitter, evenly spread. It does not add up from step to step. 0 means
-	// none, as do negative values and NaN.
+	// Jitter lengthens each delay by a random share of itself, uniformly
+	// distributed from 0 to Jitter. Jitter does not accumulate from step to
+	// step.
+	//
+	// If zero, negative or NaN, there is no jitter.
 	Jitter float64
 
-	// Steps is how many more times the delay may grow. With 0 there is no bound, so
-	// that it grows up to Cap. With less than 0 it does not change any more.
+	// Steps limits how many more times the delay may grow.
+	//
+	// If zero, it grows up to Cap. If negative, it no longer changes.
 	Steps int
 
-	// Cap bounds the growth: a delay that would grow beyond it becomes Cap, and
-	// then grows no more. 0 means no bound, as do negative values.
+	// Cap limits the growth. A delay that would grow beyond it becomes Cap and
+	// then grows no more.
+	//
+	// If zero or negative, there is no limit.
 	Cap time.Duration
 }
 
-// Step returns the next delay, at least 0, and moves b on to the one after it:
-// Duration grows, Steps goes down, from 1 to -1, and to -1 at once when Duration
-// comes to Cap, because 0 is no bound. When the steps are used up, Step keeps on
-// returning the last Duration, with fresh jitter: it never ends.
+// Step returns the next delay, at least 0, and advances b to the one after it.
+// It multiplies Duration by Factor and decrements Steps, from 1 to -1 because 0
+// means no limit. When Duration reaches Cap, Steps becomes -1. When no steps
+// are left, Step continues to return the last Duration, each time with new
+// jitter.
 //
-// As in package wait, jitter comes on top of Cap, so that those who have all
-// reached it are still spread; and a first Duration above Cap is returned as it
+// As in package wait, jitter is added on top of Cap, so that callers that have
+// all reached Cap remain spread. A first Duration above Cap is returned as it
 // is. A nil Backoff returns 0.
 //
-// Step takes its random numbers from [rand.Float64]; see [Backoff.StepWith].
+// Step draws random numbers from [rand.Float64]. See [Backoff.StepWith] for
+// another source.
 func (b *Backoff) Step() time.Duration { return b.StepWith(rand.Float64) }
 
-// StepWith is Step with a random source of one's own, of which the same is asked
-// as of [Options].Random. It is called only if there is jitter.
+// StepWith is like Step, but draws its random number from random, which must
+// meet the conditions of [Options].Random. StepWith calls it only if there is
+// jitter.
 func (b *Backoff) StepWith(random func() float64) time.Duration {
 	if b == nil {
 		return 0
@@ -64,7 +73,7 @@ func (b *Backoff) StepWith(random func() float64) time.Duration {
 
 func (b *Backoff) jittered() bool { return b.Jitter > 0 }
 
-// step is Step with the random number already drawn.
+// step is Step with a random number that the caller has drawn.
 func (b *Backoff) step(random float64) time.Duration {
 	delay := max(b.Duration, 0)
 	b.Duration, b.Steps = b.next(delay)
@@ -85,10 +94,10 @@ func (b *Backoff) next(delay time.Duration) (time.Duration, int) {
 	}
 }
 
-// usedUp is what Steps are when there are none left. 0 is no bound.
+// usedUp is the value of Steps when none are left, because 0 means no limit.
 const usedUp = -1
 
-// fewerSteps returns the steps that are left after another one.
+// fewerSteps returns Steps after one more step.
 func (b *Backoff) fewerSteps() int {
 	switch b.Steps {
 	case 0:
@@ -111,8 +120,8 @@ func (b *Backoff) spread(delay time.Duration, random float64) time.Duration {
 	return delay + extra
 }
 
-// scaled returns d·factor, cut to what a time.Duration can hold, for a d of at
-// least 0. A product that is negative or not a number becomes 0.
+// scaled returns d·factor, limited to the range of time.Duration, for d of at
+// least 0. A product that is negative or NaN becomes 0.
 func scaled(d time.Duration, factor float64) time.Duration {
 	switch product := float64(d) * factor; {
 	case product >= math.MaxInt64:
@@ -124,7 +133,7 @@ func scaled(d time.Duration, factor float64) time.Duration {
 	}
 }
 
-// unit moves x into the range from 0 to 1, and NaN to 0.
+// unit limits x to the range from 0 to 1. NaN becomes 0.
 func unit(x float64) float64 {
 	if x > 0 {
 		return min(x, 1)

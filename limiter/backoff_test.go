@@ -64,9 +64,9 @@ func TestC32NilBackoffReturnsZero(t *testing.T) {
 func TestC32StepUsesUpTheFields(t *testing.T) {
 	b := Backoff{Duration: sec, Factor: 2, Steps: 5, Cap: 3 * sec, Jitter: 1}
 	b.StepWith(always(0.9))
-	require.Equal(t, Backoff{Duration: 2 * sec, Factor: 2, Steps: 4, Cap: 3 * sec, Jitter: 1}, b, "jitter must not add up")
+	require.Equal(t, Backoff{Duration: 2 * sec, Factor: 2, Steps: 4, Cap: 3 * sec, Jitter: 1}, b, "jitter must not accumulate")
 	b.Step()
-	require.Equal(t, Backoff{Duration: 3 * sec, Factor: 2, Steps: -1, Cap: 3 * sec, Jitter: 1}, b, "cap must end the steps")
+	require.Equal(t, Backoff{Duration: 3 * sec, Factor: 2, Steps: -1, Cap: 3 * sec, Jitter: 1}, b, "reaching Cap must use up the steps")
 	negative := Backoff{Duration: -sec, Factor: 2, Steps: -4}
 	negative.Step()
 	require.Equal(t, Backoff{Factor: 2, Steps: -4}, negative)
@@ -75,7 +75,7 @@ func TestC32StepUsesUpTheFields(t *testing.T) {
 func TestC32JitterRule(t *testing.T) {
 	cases := []struct{ jitter, random, want float64 }{
 		{0.5, 0, 1}, {0.5, 0.5, 1.25}, {4, 0.25, 2}, {1, 1 - 1.0/1024, 2 - 1.0/1024},
-		{1, 1, 2}, {1, 7, 2}, {1, math.Inf(1), 2}, // a random source out of bounds
+		{1, 1, 2}, {1, 7, 2}, {1, math.Inf(1), 2}, // a random source outside of its range
 		{1, -1, 1}, {1, math.Inf(-1), 1}, {1, math.NaN(), 1},
 	}
 	for _, c := range cases {
@@ -126,7 +126,7 @@ func TestC32ItemBackoffFollowsStep(t *testing.T) {
 		{Duration: 10 * ms, Factor: 2, Steps: 5},
 		{Duration: 10 * ms, Factor: 2, Steps: 100, Cap: 7 * sec},
 		{Duration: 10 * ms, Factor: 5, Steps: 4, Cap: sec},
-		{Duration: 10 * ms, Factor: 3, Steps: 15}, // beyond 2⁵³ ns Step rounds
+		{Duration: 10 * ms, Factor: 3, Steps: 15}, // Step rounds beyond 2⁵³ ns
 		{Duration: 10 * ms, Steps: 5, Cap: sec},
 		{Duration: 10 * ms, Factor: 2},
 		{Duration: 10 * ms, Factor: 2, Cap: 7 * sec},
@@ -206,8 +206,8 @@ func TestC32ItemBackoffDrawsFromTheGivenSource(t *testing.T) {
 	requireDelays(t, NewItemBackoff[string](b, Options{Random: always(math.NaN())}), "x", sec)
 }
 
-// FuzzBackoffStep checks, for any fields, what Step promises of each step, and
-// the bounds of the item limiter made of the same fields.
+// FuzzBackoffStep checks, for any fields, the promises of Step, and the bounds
+// of the item limiter with the same fields.
 func FuzzBackoffStep(f *testing.F) {
 	f.Add(int64(sec), 2.0, 0.5, 5, int64(time.Minute), 0.5)
 	f.Add(int64(-1), -1.0, math.NaN(), -1, int64(-1), math.NaN())

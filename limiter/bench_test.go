@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// benchmarkItems are keys as controllers have them, of about 30 bytes.
+// benchmarkItems are keys such as controllers use, of about 30 bytes.
 var benchmarkItems = func() []string {
 	items := make([]string, 1<<16)
 	for i := range items {
@@ -23,8 +23,8 @@ var benchmarkItems = func() []string {
 
 func benchmarkItem(i int) string { return benchmarkItems[i&(len(benchmarkItems)-1)] }
 
-// oneLock is the baseline: the design of client-go's limiter, one map behind one
-// mutex, with the same arithmetic.
+// oneLock is the baseline, with the design of client-go's limiter: one map
+// behind one mutex, and the same arithmetic.
 type oneLock[T comparable] struct {
 	mu        sync.Mutex
 	failures  map[T]int
@@ -59,13 +59,13 @@ func (l *oneLock[T]) NumRequeues(item T) int {
 	return l.failures[item]
 }
 
-// A design is a way to keep the histories of an exponential limiter.
+// A design is an implementation of an exponential limiter.
 type design struct {
 	name string
 	make func() Limiter[string]
 }
 
-// designs are what is compared.
+// designs are the implementations to compare.
 var designs = []design{
 	{"stripes", func() Limiter[string] { return NewExponential[string](ms, sec) }},
 	{"stripes-expiring", func() Limiter[string] {
@@ -74,7 +74,7 @@ var designs = []design{
 	{"one-lock", func() Limiter[string] { return newOneLock[string](ms, sec) }},
 }
 
-// A mix is what one operation of a benchmark consists of.
+// A mix is one operation of a benchmark.
 type mix struct {
 	name   string
 	filled bool // all items have failed before
@@ -99,14 +99,14 @@ var mixes = []mix{
 		l.When(benchmarkItem(i))
 		l.Forget(benchmarkItem(i))
 	}},
-	// Everything goes on failing.
+	// All items fail again and again.
 	{"when", true, func(l Limiter[string], i int) { l.When(benchmarkItem(i)) }},
-	// Everything succeeds, and nothing has failed.
+	// All items succeed, and none has failed.
 	{"forget", false, func(l Limiter[string], i int) { l.Forget(benchmarkItem(i)) }},
 }
 
-// BenchmarkParallel measures one operation of a mix, by as many goroutines as
-// processors and by eight times as many. Compare designs within one run.
+// BenchmarkParallel measures one operation of a mix, with as many goroutines as
+// processors and with eight times as many. Compare designs within one run.
 func BenchmarkParallel(b *testing.B) {
 	for _, m := range mixes {
 		for _, perProcessor := range []int{1, 8} {
@@ -130,8 +130,8 @@ func fill(l Limiter[string]) {
 	}
 }
 
-// benchmarkParallel calls call with the numbers that follow each other, each
-// worker from a start of its own.
+// benchmarkParallel calls call with consecutive numbers. Each worker begins at
+// a different one.
 func benchmarkParallel(b *testing.B, perProcessor int, call func(i int)) {
 	var worker atomic.Int64
 	b.SetParallelism(perProcessor)
@@ -144,7 +144,8 @@ func benchmarkParallel(b *testing.B, perProcessor int, call func(i int)) {
 	})
 }
 
-// BenchmarkWhen measures When of known items for every limiter, serially.
+// BenchmarkWhen measures When of items with a history for every limiter,
+// serially.
 func BenchmarkWhen(b *testing.B) {
 	spread := Backoff{Duration: ms, Factor: 2, Jitter: 0.5, Steps: 20, Cap: sec}
 	limiters := []design{
@@ -194,8 +195,8 @@ func BenchmarkManagerStep(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports the heap that a history takes, without its item, with
-// a million of them, and what is left of it when all are forgotten.
+// BenchmarkMemory reports the heap per history, without its item, for a million
+// of them, and what remains after all are forgotten.
 func BenchmarkMemory(b *testing.B) {
 	items := make([]string, 1_000_000)
 	for i := range items {
@@ -223,7 +224,7 @@ func BenchmarkMemory(b *testing.B) {
 	runtime.KeepAlive(items)
 }
 
-// heap returns the bytes that live objects take.
+// heap returns the number of bytes of live objects.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

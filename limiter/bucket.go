@@ -8,28 +8,28 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// NewBucket returns a limiter that lets the failures of all items together pass
-// at the rate of a token bucket. Each failure takes one token, and waits until
-// the bucket would have had it. It is client-go's BucketRateLimiter. It keeps no
-// history: Forget does nothing and NumRequeues is always 0.
+// NewBucket returns a limiter that delays failures to the rate of a token
+// bucket, which all items share. Each failure takes one token. Its delay lasts
+// until the bucket would have had that token. The limiter is client-go's
+// BucketRateLimiter. It keeps no history: Forget does nothing and NumRequeues
+// always returns 0.
 //
-// Several limiters may share a bucket, and its limit and burst may be changed at
-// any time. At the extremes of the two, as package rate has them:
-//   - [rate.Inf]: no delay, whatever the burst.
-//   - a limit of 0 or less: no delay while the initial burst lasts, then the
-//     longest duration there is, about 292 years. So does any limit whose token
-//     is further off than that.
-//   - a burst of 0 or less: that longest duration, always.
-//   - a limit that is NaN or plus infinity, other than rate.Inf: no delay.
+// Several limiters may share a bucket, and the caller may change its limit and
+// burst at any time. If the clock goes backward, no delay becomes negative, and
+// the bucket earns tokens twice for the repeated time.
 //
-// A clock that goes backward never makes a delay negative; the bucket earns the
-// time that is repeated twice.
+// NewBucket reads Clock. It panics if bucket is nil.
 //
-// All items share the bucket and its mutex. It reads Clock. NewBucket panics if
-// bucket is nil.
+// The extreme values have these effects, as in package rate:
+//   - A limit of [rate.Inf] means no delay, whatever the burst.
+//   - A limit of 0 or less means no delay while the initial burst lasts, and then
+//     the longest duration, about 292 years. So does any limit whose next token is
+//     further off than that.
+//   - A burst of 0 or less means that longest duration, always.
+//   - A limit of NaN or plus infinity, other than rate.Inf, means no delay.
 func NewBucket[T comparable](bucket *rate.Limiter, options ...Options) Limiter[T] {
 	if bucket == nil {
-		panic("limiter: NewBucket needs a bucket, got nil")
+		panic("limiter: NewBucket: bucket is nil, want a *rate.Limiter")
 	}
 	return &tokens[T]{bucket: bucket, clock: combine(options).Clock}
 }

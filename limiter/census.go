@@ -4,27 +4,27 @@ import (
 	"cmp"
 	"math/bits"
 
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
-// A Census tells what a limiter has histories of. All limiters of this package have its
-// methods; those made of others tell what these tell.
+// A Census describes the histories of a limiter. All limiters of this package
+// implement it. Those that combine other limiters report what these report.
 type Census[T comparable] interface {
-	// Len returns the number of items with a history, or -1 if that is not known.
+	// Len returns the number of items with a history, or -1 if that is unknown.
 	Len() int
-	// MostFailed returns the items that failed most often since they were last
-	// forgotten, at most so many, the most often first.
+	// MostFailed returns at most limit items, those with the most failures
+	// since their last Forget, in descending order of failures.
 	MostFailed(limit int) []Failed[T]
 }
 
-// Failed is an item with the number of its failures.
+// Failed is an item and the number of its failures.
 type Failed[T comparable] struct {
 	Item     T
 	Failures int
 }
 
-// Len counts the histories, those included that have expired and were not swept yet. It
-// locks one stripe after the other, for a moment.
+// Len returns the number of histories, including those that have expired and
+// are not swept yet. It locks one stripe at a time, briefly.
 func (p *perItem[T]) Len() (n int) {
 	for s := range p.used {
 		s.mu.Lock()
@@ -34,9 +34,9 @@ func (p *perItem[T]) Len() (n int) {
 	return n
 }
 
-// MostFailed goes through all histories, and locks one stripe after the other, for a part
-// of its histories at a time: see [cursor]. It misses no item that is not forgotten
-// meanwhile, and returns none twice.
+// MostFailed visits all histories. It locks one stripe at a time, for a bounded
+// number of its histories: see [cursor]. It misses no item that stays
+// unforgotten during the call, and returns none twice.
 func (p *perItem[T]) MostFailed(limit int) []Failed[T] {
 	most := newMost[T](limit)
 	now := p.idle.now()
@@ -82,11 +82,12 @@ func (s *stripe[T]) lenLocked() (n int) {
 	return n
 }
 
-// homesPerHold is how many homes MostFailed visits while it holds the lock of a stripe.
+// homesPerHold limits the homes that MostFailed visits while it holds the lock
+// of a stripe.
 const homesPerHold = 128
 
-// visitLocked visits the histories from a cursor on, those of some homes. It returns
-// from where to go on, and whether there is more.
+// visitLocked visits the histories of some homes, beginning at a cursor. It
+// returns the cursor to continue from, and whether there is more.
 func (s *stripe[T]) visitLocked(from cursor, visit func(*history[T])) (next cursor, more bool) {
 	if from == 0 && !s.first.vacant() {
 		visit(&s.first)
@@ -103,15 +104,15 @@ func (s *stripe[T]) visitLocked(from cursor, visit func(*history[T])) (next curs
 	return from, more
 }
 
-// A cursor goes through the homes of a table: the slots at which searches begin. A
-// history never comes to stand before its home, and keeps it while the length of the
-// table stays the same. So that no history is missed if the length changes, the
-// cursor counts with its bits in reverse, the highest bit of a home first, as SCAN of
-// Redis does: then those homes that the cursor has passed in a table are the same
-// ones, split or joined, in a longer or shorter one.
+// A cursor iterates over the homes of a table, the slots at which searches
+// begin. A history never stands before its home, and keeps its home while the
+// length of the table is unchanged. The cursor counts with its bits reversed,
+// the highest bit of a home first, as SCAN of Redis does. So if the length
+// changes, the homes that the cursor has passed are the same ones, split or
+// joined, and no history is missed.
 type cursor uint32
 
-// home returns the home in a table of so many slots.
+// home returns the home in a table of that many slots.
 func (c cursor) home(slots int) int { return int(bits.Reverse32(uint32(c))) & (slots - 1) }
 
 // next returns the cursor behind the home, and whether there are homes left.
@@ -131,32 +132,32 @@ func (t *table[T]) visitHome(home int, visit func(*history[T])) {
 	}
 }
 
-// Len is 0: a bucket knows no items.
+// Len returns 0, because a bucket keeps no histories.
 func (t *tokens[T]) Len() int { return 0 }
 
-// MostFailed is empty: a bucket knows no items.
+// MostFailed returns nil, because a bucket keeps no histories.
 func (t *tokens[T]) MostFailed(int) []Failed[T] { return nil }
 
-// Len is that of the limiter.
+// Len returns the Len of the wrapped limiter.
 func (w *withMaxWait[T]) Len() int { return lenOf(w.Limiter) }
 
-// MostFailed is that of the limiter.
+// MostFailed returns the MostFailed of the wrapped limiter.
 func (w *withMaxWait[T]) MostFailed(limit int) []Failed[T] { return mostFailedOf(w.Limiter, limit) }
 
-// Len is the greatest of those of the limiters, for as a rule they have the same items; or -1, if one
-// of them does not say.
+// Len returns the largest Len of the limiters, because they usually have the
+// same items. It returns -1 if one of them does.
 func (m maxOf[T]) Len() (largest int) {
 	for _, l := range m {
 		n := lenOf(l)
 		if n < 0 {
-			return -1 // it may know others than those that the rest knows
+			return -1 // it may have items that the other limiters do not have
 		}
 		largest = max(largest, n)
 	}
 	return largest
 }
 
-// MostFailed counts for each item the most that a limiter has for it.
+// MostFailed reports the largest count of any limiter for each item.
 func (m maxOf[T]) MostFailed(limit int) []Failed[T] {
 	most := newMost[T](limit)
 	for _, l := range m {
@@ -181,15 +182,15 @@ func mostFailedOf[T comparable](l Limiter[T], limit int) []Failed[T] {
 	return nil
 }
 
-// most keeps those that failed most often of many, each once.
+// most collects the items with the most failures, each item once.
 type most[T comparable] struct {
-	kept  *least.Selection[Failed[T]]
-	known map[T]struct{} // those that are kept
+	kept  *topk.Selection[Failed[T]]
+	known map[T]struct{} // the items in kept
 }
 
 func newMost[T comparable](limit int) most[T] {
 	moreOften := func(a, b Failed[T]) int { return cmp.Compare(b.Failures, a.Failures) }
-	return most[T]{least.New(limit, moreOften), make(map[T]struct{})}
+	return most[T]{topk.New(limit, moreOften), make(map[T]struct{})}
 }
 
 func (m *most[T]) add(f Failed[T]) {

@@ -24,13 +24,14 @@ func fail(l Limiter[int], item, times int) {
 	}
 }
 
-// TestCensusOfEachLimiter: all that keep something for each item tell of it alike.
+// TestCensusOfEachLimiter compares the Census of all limiters that keep
+// histories.
 func TestCensusOfEachLimiter(t *testing.T) {
 	exponential := func() Limiter[int] { return NewExponential[int](ms, sec) }
 	for name, l := range map[string]Limiter[int]{
 		"exponential":    exponential(),
 		"fast and slow":  NewFastSlow[int](ms, sec, 2),
-		"back-off":       NewItemBackoff[int](Backoff{Duration: ms, Factor: 2, Steps: 5}),
+		"backoff":        NewItemBackoff[int](Backoff{Duration: ms, Factor: 2, Steps: 5}),
 		"max wait":       NewWithMaxWait(exponential(), sec),
 		"longest":        NewMaxOf(exponential(), NewBucket[int](rate.NewLimiter(rate.Inf, 1))),
 		"the same twice": NewMaxOf(exponential(), NewFastSlow[int](ms, sec, 2)),
@@ -67,7 +68,7 @@ func TestCensusOfABucket(t *testing.T) {
 	require.Empty(t, censusOf(t, l).MostFailed(10))
 }
 
-// TestCensusOfMany: of many items, those that failed most often, whichever stripe they are in.
+// TestCensusOfMany selects the most failed of many items, from all stripes.
 func TestCensusOfMany(t *testing.T) {
 	l := NewExponential[int](ms, sec)
 	for item := range 1000 {
@@ -85,7 +86,8 @@ func TestCensusOfMany(t *testing.T) {
 	}
 }
 
-// TestCensusLeavesOutWhatHasExpired: it is forgotten, though it may still be counted.
+// TestCensusLeavesOutWhatHasExpired: MostFailed omits expired histories. Len
+// may still count them.
 func TestCensusLeavesOutWhatHasExpired(t *testing.T) {
 	fake := clock.NewFake(start)
 	l := NewExponential[int](ms, ms, Options{Clock: fake, ForgetAfter: time.Hour})
@@ -100,7 +102,7 @@ func TestCensusLeavesOutWhatHasExpired(t *testing.T) {
 	require.LessOrEqual(t, censusOf(t, l).Len(), 2)
 }
 
-// A foreign limiter is no Census.
+// A foreign limiter does not implement Census.
 type foreign struct{ failures map[int]int }
 
 func (f foreign) When(item int) time.Duration { f.failures[item]++; return 0 }
@@ -111,20 +113,21 @@ func TestCensusOfForeignLimiters(t *testing.T) {
 	alone := func() foreign { return foreign{map[int]int{}} }
 	for _, l := range []Limiter[int]{NewWithMaxWait[int](alone(), sec), NewMaxOf[int](alone()), NewMaxOf[int](alone(), alone())} {
 		fail(l, 1, 2)
-		require.Equal(t, -1, censusOf(t, l).Len(), "not known")
+		require.Equal(t, -1, censusOf(t, l).Len(), "unknown")
 		require.Empty(t, censusOf(t, l).MostFailed(10))
 	}
 	require.Zero(t, censusOf(t, NewMaxOf[int]()).Len())
-	// Beside one that tells, it is asked for its number all the same.
-	stranger := alone()
-	l := NewMaxOf(stranger, NewExponential[int](ms, sec))
+	// NumRequeues of the foreign limiter counts for items that the other reports.
+	other := alone()
+	l := NewMaxOf(other, NewExponential[int](ms, sec))
 	fail(l, 1, 2)
-	stranger.failures[1] = 7
-	require.Equal(t, -1, censusOf(t, l).Len(), "the stranger may know more")
+	other.failures[1] = 7
+	require.Equal(t, -1, censusOf(t, l).Len(), "the foreign limiter may have more items")
 	require.Equal(t, []Failed[int]{{1, 7}}, censusOf(t, l).MostFailed(10))
 }
 
-// TestCensusOfLimitersThatDiffer: an item counts once, with the most that a limiter has for it.
+// TestCensusOfLimitersThatDiffer: an item counts once, with its largest count
+// in any limiter.
 func TestCensusOfLimitersThatDiffer(t *testing.T) {
 	a, b := NewExponential[int](ms, sec), NewFastSlow[int](ms, sec, 2)
 	l := NewMaxOf(a, b)
@@ -132,14 +135,15 @@ func TestCensusOfLimitersThatDiffer(t *testing.T) {
 	fail(a, 2, 1)
 	fail(b, 2, 5)
 	fail(b, 3, 1)
-	require.Equal(t, 3, censusOf(t, l).Len(), "the greatest")
+	require.Equal(t, 3, censusOf(t, l).Len(), "the largest")
 	require.Equal(t, []Failed[int]{{2, 5}, {1, 2}, {3, 1}}, censusOf(t, l).MostFailed(10))
 }
 
-// TestCensusBesideChanges: while the histories of a stripe are visited a part at a
-// time, others come and go, and its table grows and shrinks. None that stays is
-// missed, and no part is long.
-func TestCensusBesideChanges(t *testing.T) {
+// TestCensusDuringChanges visits the histories of a stripe in several holds of
+// its lock. In between, other items come and go, and the table grows and
+// shrinks. No history that stays is missed, and each hold visits a bounded
+// number.
+func TestCensusDuringChanges(t *testing.T) {
 	const stay, others = 1000, 9000
 	p := newPerItem[int](func(int, float64) time.Duration { return 0 }, Options{})
 	hash := func(item int) uint64 { return uint64(uint32(item) * 0x9e3779b1) }
@@ -151,8 +155,8 @@ func TestCensusBesideChanges(t *testing.T) {
 			fail(item)
 		}
 		seen, slots := map[int]bool{}, map[int]bool{}
-		parts := 0
-		for c, more := cursor(0), true; more; parts++ {
+		holds := 0
+		for c, more := cursor(0), true; more; holds++ {
 			visited := 0
 			c, more = s.visitLocked(c, func(h *history[int]) {
 				visited++
@@ -161,15 +165,15 @@ func TestCensusBesideChanges(t *testing.T) {
 			require.LessOrEqual(t, visited, 4*homesPerHold)
 			slots[len(s.rest.slots)] = true
 			for item := stay; item < stay+others; item++ {
-				if (parts+run)%4 < 2 { // grow, and then shrink
+				if (holds+run)%4 < 2 { // grow, and then shrink
 					fail(item)
 				} else {
 					forget(item)
 				}
 			}
-			require.Less(t, parts, 1000)
+			require.Less(t, holds, 1000)
 		}
-		require.Greater(t, len(slots), 1, "the table has not changed")
+		require.Greater(t, len(slots), 1, "the length of the table has not changed")
 		for item := range stay {
 			require.True(t, seen[item], "%d is missing", item)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestC31FirstFailuresAtOnceAreAllCounted: several goroutines bring the first failures of
-// a limiter, which make its stripes. All of them count.
+// TestC31FirstFailuresAtOnceAreAllCounted: several goroutines count the first
+// failures of a limiter, which allocate its stripes. All are counted.
 func TestC31FirstFailuresAtOnceAreAllCounted(t *testing.T) {
 	const goroutines = 4
 	for round := range 2000 {
@@ -29,7 +29,8 @@ func TestC31FirstFailuresAtOnceAreAllCounted(t *testing.T) {
 	}
 }
 
-// TestC32StepsGoDownWithoutAFactor: what does not grow uses its steps up all the same.
+// TestC32StepsGoDownWithoutAFactor: a Backoff that does not grow uses up its
+// steps too.
 func TestC32StepsGoDownWithoutAFactor(t *testing.T) {
 	b := Backoff{Duration: sec, Steps: 2}
 	for _, left := range []int{1, -1, -1} {
@@ -38,8 +39,8 @@ func TestC32StepsGoDownWithoutAFactor(t *testing.T) {
 	}
 }
 
-// TestC30NegativeJitterBesideACap: negative jitter is none. It does not lower what may be
-// spread.
+// TestC30NegativeJitterBesideACap: negative jitter counts as none, and leaves
+// no share of the Cap unused.
 func TestC30NegativeJitterBesideACap(t *testing.T) {
 	for _, jitter := range []float64{-0.5, -1, -2} {
 		b := Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 3 * sec, Jitter: jitter}
@@ -47,16 +48,16 @@ func TestC30NegativeJitterBesideACap(t *testing.T) {
 	}
 }
 
-// TestC30JitterWithoutACap: with no Cap there is no room to be kept for jitter. The
-// longest delay is the longest Duration.
+// TestC30JitterWithoutACap: without a Cap, no share of it is reserved for
+// jitter. The longest delay is the longest Duration.
 func TestC30JitterWithoutACap(t *testing.T) {
 	b := Backoff{Duration: forever - 5, Jitter: 1}
 	requireDelays(t, NewItemBackoff[string](b, Options{Random: always(0)}), "x", forever-5)
 	requireDelays(t, NewItemBackoff[string](b, Options{Random: always(1)}), "x", forever)
 }
 
-// TestC32NoDelaySetsNoTimer: a Loop without delays does not wait for its clock, which
-// stands still here.
+// TestC32NoDelaySetsNoTimer: a Loop without delays does not wait for its clock,
+// which stands still here.
 func TestC32NoDelaySetsNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options, fake := expiring(0)
@@ -74,8 +75,9 @@ func TestC32NoDelaySetsNoTimer(t *testing.T) {
 	})
 }
 
-// TestC31ItemsOfOneHash: items whose hashes are alike in the half that a table keeps have
-// histories of their own, in the stripe's first place and in its table.
+// TestC31ItemsOfOneHash: items that share the half of their hash that a table
+// keeps have separate histories, in the stripe's first history and in its
+// table.
 func TestC31ItemsOfOneHash(t *testing.T) {
 	const hash = 7
 	items := []string{"a", "b", "c", "d"}

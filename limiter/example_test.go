@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// An item that fails waits twice as long each time, and from the beginning again
-// once it was forgotten.
+// An item that fails waits twice as long each time. After a Forget it begins
+// again.
 func ExampleNewExponential() {
 	l := limiter.NewExponential[string](5*time.Millisecond, time.Second)
 	for range 4 {
@@ -44,8 +44,8 @@ func ExampleNewFastSlow() {
 	// 10s
 }
 
-// The bucket holds two tokens and gets ten a second: the third failure has to
-// wait, whichever items they are of.
+// The bucket holds two tokens and earns ten per second. So the third failure
+// waits, whichever items fail.
 func ExampleNewBucket() {
 	fixed := clock.NewFake(time.Now()) // so that no time passes in this example
 	l := limiter.NewBucket[string](rate.NewLimiter(10, 2), limiter.Options{Clock: fixed})
@@ -59,13 +59,13 @@ func ExampleNewBucket() {
 	// d 200ms
 }
 
-// A back-off with jitter for each item. The random source is fixed here: it says
-// one half each time.
+// Each item has a backoff with jitter. The random source is fixed at one half
+// here.
 func ExampleNewItemBackoff() {
 	l := limiter.NewItemBackoff[string](limiter.Backoff{
 		Duration: 100 * time.Millisecond,
 		Factor:   2,
-		Jitter:   0.5, // up to half as long again
+		Jitter:   0.5, // lengthens each delay by up to half
 		Steps:    10,
 		Cap:      time.Second,
 	}, limiter.Options{Random: func() float64 { return 0.5 }})
@@ -108,7 +108,8 @@ func ExampleNewWithMaxWait() {
 	// 3ms
 }
 
-// A burst of a hundred failures passes; then ten a second do, whatever the items.
+// A burst of a hundred failures passes without a delay from the bucket. After
+// it, ten per second pass, whichever items fail.
 func ExampleDefaultController() {
 	fixed := clock.NewFake(time.Now())
 	l := limiter.DefaultController[int](limiter.Options{Clock: fixed})
@@ -133,14 +134,14 @@ func ExampleDefaultItemBased() {
 	// 4ms
 }
 
-// Items that vanish without a Forget cost memory for only so long.
+// The histories of items that vanish without a Forget expire.
 func ExampleOptions_forgetAfter() {
 	fake := clock.NewFake(time.Now())
 	l := limiter.NewExponential[string](time.Second, time.Hour,
 		limiter.Options{Clock: fake, ForgetAfter: 10 * time.Minute})
 	fmt.Println(l.When("default/web"), l.When("default/web"))
 
-	fake.Step(10 * time.Minute) // the delay of 2 s is part of the wait
+	fake.Step(10 * time.Minute) // the delay of 2 s comes first
 	fmt.Println(l.NumRequeues("default/web"), "failures")
 	fake.Step(2 * time.Second)
 	fmt.Println(l.NumRequeues("default/web"), "failures")
@@ -176,7 +177,7 @@ func ExampleBackoff_StepWith() {
 	// 5s
 }
 
-// Two minutes without trouble, and the next trouble is the first.
+// After a quiet period of two minutes, the next delay is the initial one.
 func ExampleNewManager() {
 	fake := clock.NewFake(time.Now())
 	m := limiter.NewManager(
@@ -202,7 +203,7 @@ func ExampleManager_Reset() {
 	// 1s
 }
 
-// A connection that is kept up: it backs off while the server is away.
+// A client keeps a connection open, and backs off while the server is away.
 func ExampleLoop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -216,7 +217,7 @@ func ExampleLoop() {
 			fmt.Println("failed:", err)
 		} else {
 			fmt.Println("connected")
-			m.Reset() // the next failure is the first again
+			m.Reset() // the next failure counts as the first
 		}
 		if len(answers) == 0 {
 			cancel()

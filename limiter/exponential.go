@@ -3,15 +3,16 @@ package limiter
 import "time"
 
 // NewExponential returns a limiter that doubles an item's delay with each
-// failure: the first waits base, the n-th base·2ⁿ⁻¹, and none longer than max.
-// It is client-go's ItemExponentialFailureRateLimiter, without its overflows:
-// every delay is at least 0 and at most max, after any number of failures. A
-// base of 0 or less means no delay, as does a max of 0 or less; a base above
-// max means max always.
+// failure. The first failure waits base, the n-th base·2ⁿ⁻¹, and none longer
+// than max. The limiter is client-go's ItemExponentialFailureRateLimiter,
+// except that its delays never overflow.
 //
-// It keeps a history of each item that has failed, until Forget, or until it
-// expires: see [Options].ForgetAfter. It reads ForgetAfter and, if that is set,
-// Clock.
+// It keeps a history of each item that has failed, until Forget or until the
+// history expires: see [Options].ForgetAfter. It reads ForgetAfter and, if that
+// is set, Clock.
+//
+// If base or max is zero or negative, there is no delay. If base exceeds max,
+// every delay is max.
 func NewExponential[T comparable](base, max time.Duration, options ...Options) Limiter[T] {
 	return newPerItem[T](exponential(base, max), combine(options))
 }
@@ -20,8 +21,8 @@ func NewExponential[T comparable](base, max time.Duration, options ...Options) L
 func exponential(base, limit time.Duration) curve {
 	base, limit = max(base, 0), max(limit, 0)
 	return func(failures int, _ float64) time.Duration {
-		// Shifting the limit down instead of base up cannot overflow; a shift
-		// by 63 or more leaves 0 of it.
+		// Shifting limit down cannot overflow, and shifting base up could. A
+		// shift by 63 or more leaves 0 of limit.
 		if base > limit>>failures {
 			return limit
 		}

@@ -10,22 +10,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzLimiter reads its input as a limiter, made of others maybe, and as calls of it, and
-// compares its answers with those of a naive model.
+// FuzzLimiter reads its input as a limiter, possibly a combination of others,
+// and as calls of it. It compares the answers with those of a naive model.
 //
-// The inputs in testdata/fuzz/FuzzLimiter are named after what they try. One of them is
-// told, a call in each line, with
+// The inputs in testdata/fuzz/FuzzLimiter are named after what they try. This
+// command prints the calls of one, one per line:
 //
 //	go test -run FuzzLimiter/NAME -v ./limiter
 //
-// An example is "9s e1m9s Wa Wa S5m Na": how long histories are kept, a limiter, and
-// calls. The script's methods say how each is read. Where a letter is unknown, another
-// stands for it, so that every text can be read.
+// An example is "9s e1m9s Wa Wa S5m Na": how long histories are kept, a
+// limiter, and calls. The methods of script define how each is read. An unknown
+// letter stands for a known one, so that every text is valid.
 func FuzzLimiter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { playScript(t, text) })
 }
 
-// TestC30RandomLimitersBehaveAsTheirModels is FuzzLimiter with inputs of rapid's.
+// TestC30RandomLimitersBehaveAsTheirModels runs FuzzLimiter with inputs of
+// rapid.
 func TestC30RandomLimitersBehaveAsTheirModels(t *testing.T) {
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("efobmwfWWWWFNSSabc0123459/.nmsHyzNIJRhxe *")), 10, 200, -1)
 	rapid.Check(t, func(rt *rapid.T) { playScript(rt, text.Draw(rt, "script")) })
@@ -43,7 +44,7 @@ func playScript(t failer, text string) {
 		}
 	}
 	if log, ok := t.(*testing.T); ok && testing.Verbose() {
-		log.Log(p.told())
+		log.Log(p.transcript())
 	}
 }
 
@@ -51,7 +52,7 @@ type failer interface {
 	Fatalf(format string, arguments ...any)
 }
 
-// playing is a limiter beside its model.
+// playing is a limiter and its model.
 type playing struct {
 	failer
 	clock   *clock.Fake
@@ -59,65 +60,67 @@ type playing struct {
 	limiter Limiter[int]
 	model   naive
 	calls   int
-	story   []line
+	lines   []line
 }
 
-// A line is what is told of a call.
+// A line is one line of the transcript.
 type line struct {
 	format    string
 	arguments []any
 }
 
-// play makes a call and compares. The length of a step is read from the script.
+// play makes a call and compares. It reads the length of a step from the
+// script.
 func (p *playing) play(call byte, item int, s *script) {
 	p.calls++
 	now := p.clock.Now()
 	switch call {
 	case 'W':
 		got, want := p.limiter.When(item), p.model.when(item, now)
-		p.tell("When(%d) = %v", item, got)
+		p.record("When(%d) = %v", item, got)
 		if got < 0 || got < want.least || got > want.most {
-			p.fail("that is not between %v and %v", want.least, want.most)
+			p.fail("want between %v and %v", want.least, want.most)
 		}
 	case 'F':
 		p.limiter.Forget(item)
 		p.model.forget(item)
-		p.tell("Forget(%d)", item)
+		p.record("Forget(%d)", item)
 	case 'w', 'f':
-		for one := range crowd {
-			p.play(call-'a'+'A', item+one, s)
+		for i := range manyItems {
+			p.play(call-'a'+'A', item+i, s)
 		}
 	case 'S':
 		d := p.steppable(s.duration())
 		p.clock.Step(d)
-		p.tell("Step(%v)", d)
+		p.record("Step(%v)", d)
 	}
 	got, want := p.limiter.NumRequeues(item), p.model.requeues(item, p.clock.Now())
-	p.tell("NumRequeues(%d) = %d", item, got)
+	p.record("NumRequeues(%d) = %d", item, got)
 	if got != want {
-		p.fail("that is not %d", want)
+		p.fail("want %d", want)
 	}
 }
 
-func (p *playing) tell(format string, arguments ...any) {
-	p.story = append(p.story, line{format, arguments})
+func (p *playing) record(format string, arguments ...any) {
+	p.lines = append(p.lines, line{format, arguments})
 }
 
-func (p *playing) told() string {
+func (p *playing) transcript() string {
 	var lines []string
-	for _, l := range p.story {
+	for _, l := range p.lines {
 		lines = append(lines, fmt.Sprintf(l.format, l.arguments...))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func (p *playing) fail(format string, arguments ...any) {
-	p.tell(format, arguments...)
-	p.Fatalf("%s", p.told())
+	p.record(format, arguments...)
+	p.Fatalf("%s", p.transcript())
 }
 
-// steppable cuts a step to where clocks go. Where histories expire, the clock does not
-// go back: chance decides when the limiter looks for what has expired.
+// steppable limits a step to the range of clocks. If histories expire, the
+// clock does not go back, because the limiter looks for expired ones at random
+// times.
 func (p *playing) steppable(d time.Duration) time.Duration {
 	elapsed := p.clock.Now().Sub(start)
 	first := -forever / 2

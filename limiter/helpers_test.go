@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rateLimiter restates the method set of client-go's TypedRateLimiter: the two
-// types must be assignable to each other.
+// rateLimiter repeats the method set of client-go's TypedRateLimiter. Values of
+// either interface must be assignable to the other.
 type rateLimiter[T comparable] interface {
 	When(item T) time.Duration
 	Forget(item T)
@@ -26,10 +26,10 @@ const forever = time.Duration(math.MaxInt64)
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 
-// always returns a random source that is not random.
+// always returns a random source that always returns x.
 func always(x float64) func() float64 { return func() float64 { return x } }
 
-// delays calls When for the item as many times as want is long, and compares.
+// requireDelays calls When once per wanted delay, and compares.
 func requireDelays[T comparable](t *testing.T, l Limiter[T], item T, want ...time.Duration) {
 	t.Helper()
 	for i, w := range want {
@@ -37,14 +37,14 @@ func requireDelays[T comparable](t *testing.T, l Limiter[T], item T, want ...tim
 	}
 }
 
-// expiring returns options whose histories expire, and the clock they go by.
+// expiring returns options with which histories expire, and their clock.
 func expiring(after time.Duration) (Options, *clock.Fake) {
 	fake := clock.NewFake(start)
 	return Options{Clock: fake, ForgetAfter: after}, fake
 }
 
-// entries returns how many histories a per-item limiter holds in memory, expired
-// or not, after it has checked the tables they are in.
+// entries checks the tables of a per-item limiter and returns the number of its
+// histories, including expired ones that are not swept yet.
 func entries[T comparable](t testing.TB, l Limiter[T]) int {
 	t.Helper()
 	all := l.(*perItem[T]).stripes.Load()
@@ -58,7 +58,8 @@ func entries[T comparable](t testing.TB, l Limiter[T]) int {
 	return total
 }
 
-// slots returns how many histories a per-item limiter has room for.
+// slots returns the number of histories that the memory of a per-item limiter
+// can hold.
 func slots[T comparable](l Limiter[T]) (total int) {
 	all := l.(*perItem[T]).stripes.Load()
 	if all == nil {
@@ -73,17 +74,17 @@ func slots[T comparable](l Limiter[T]) (total int) {
 	return total
 }
 
-// checkStripe checks what must hold of a stripe between any two calls, and
-// returns the number of its histories.
+// checkStripe checks the invariants of a stripe whose lock is free, and returns
+// the number of its histories.
 func checkStripe[T comparable](t testing.TB, s *stripe[T]) (found int) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first.vacant() {
-		require.Zero(t, s.first, "a vacant place refers to something")
+		require.Zero(t, s.first, "a vacant history refers to something")
 	} else {
 		found++
-		require.Nil(t, s.rest.find(s.first.hash, s.first.item), "item %v is there twice", s.first.item)
+		require.Nil(t, s.rest.find(s.first.hash, s.first.item), "item %v has two histories", s.first.item)
 	}
 	if s.rest != nil {
 		found += checkTable(t, s.rest)
@@ -101,7 +102,7 @@ func checkTable[T comparable](t testing.TB, table *table[T]) (found int) {
 			continue
 		}
 		found++
-		require.Same(t, h, table.find(h.hash, h.item), "item %v cannot be found, or is there twice", h.item)
+		require.Same(t, h, table.find(h.hash, h.item), "item %v cannot be found, or has two histories", h.item)
 	}
 	require.Equal(t, found, table.live)
 	require.LessOrEqual(t, found*4, len(table.slots)*3, "table too full")

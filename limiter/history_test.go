@@ -36,7 +36,7 @@ func TestC31ExpiryNeverShortensARunningBackoff(t *testing.T) {
 	l := NewExponential[string](sec, time.Hour, o)
 	for _, want := range []time.Duration{1 * sec, 2 * sec, 4 * sec, 8 * sec} {
 		requireDelays(t, l, "x", want)
-		fake.Step(want) // the delay has just passed; the idle time of 1 ns has not
+		fake.Step(want) // the delay has just expired, but not ForgetAfter, which is 1 ns
 	}
 	fake.Step(1)
 	requireDelays(t, l, "x", sec)
@@ -66,9 +66,9 @@ func TestC31H14ClockThatJumps(t *testing.T) {
 	requireDelays(t, l, "x", 1*sec)
 	fake.Step(-time.Hour)
 	requireDelays(t, l, "x", 2*sec)
-	requireDelays(t, l, "y", 1*sec) // before the limiter's own beginning
+	requireDelays(t, l, "y", 1*sec) // before the limiter was made
 	fake.Step(61 * sec)
-	require.Equal(t, 2, l.NumRequeues("x"), "its first delay has still an hour to go on this clock")
+	require.Equal(t, 2, l.NumRequeues("x"), "its first delay runs for another hour on this clock")
 	require.Equal(t, 0, l.NumRequeues("y"))
 	fake.Step(2 * time.Hour)
 	require.Equal(t, 0, l.NumRequeues("x"))
@@ -81,7 +81,7 @@ func TestC31WithoutForgetAfterNoClockIsRead(t *testing.T) {
 	l.NumRequeues("x")
 }
 
-// brokenClock has no methods to call.
+// brokenClock panics in every method.
 type brokenClock struct{ clock.Clock }
 
 func TestC31SweepsTakeMemoryBack(t *testing.T) {
@@ -116,7 +116,7 @@ func TestC31SweepLeavesWhatHasNotExpired(t *testing.T) {
 	for i := range 1000 {
 		l.When(i)
 	}
-	fake.Step(time.Minute) // the delays of 1 ms still to go
+	fake.Step(time.Minute) // the delays of 1 ms still run
 	for range 10_000 {
 		l.Forget(-1)
 	}
@@ -132,12 +132,12 @@ func TestC31MemoryIsBoundedUnderAStreamOfNewItems(t *testing.T) {
 	most := 0
 	for i := range 100_000 {
 		l.When(i)
-		fake.Step(ms) // so about 1000 items are not expired at any time
+		fake.Step(ms) // so about 1000 histories are live at any time
 		if i%1000 == 0 {
 			most = max(most, entries(t, l))
 		}
 	}
-	require.Less(t, most, 10_000, "2,600 with two processors, 4,900 with eight: each stripe is swept by its own calls")
+	require.Less(t, most, 10_000, "about 2,600 with two processors and 4,900 with eight, because a stripe is swept by its own calls")
 }
 
 func TestC31ForgetGivesEverythingBack(t *testing.T) {
@@ -195,8 +195,9 @@ func TestC31AnUnusedLimiterHasNoTable(t *testing.T) {
 	require.Nil(t, l.(*perItem[string]).stripes.Load())
 }
 
-// On 32-bit platforms a stripe is smaller than a cache line and not padded, so that
-// two of them may share one.
+// TestC31StripeFillsACacheLine checks the sizes of a stripe and a history. On
+// 32-bit platforms a stripe is smaller than a cache line, so two of them may
+// share one.
 func TestC31StripeFillsACacheLine(t *testing.T) {
 	stripes, histories := uintptr(64), uintptr(32)
 	if bits.UintSize == 32 {
@@ -217,9 +218,8 @@ func TestC31StripesGrowWithProcessors(t *testing.T) {
 	}
 }
 
-// The counts of all failures must add up: no When is lost to another, to a
-// growing table or to a sweep. Seen from the delays: whoever reads n failures
-// reads them once per history.
+// TestC31ConcurrentFailuresAreAllCounted adds up the counts of all failures.
+// None is lost to another failure, to a growing table or to a sweep.
 func TestC31ConcurrentFailuresAreAllCounted(t *testing.T) {
 	for _, after := range []time.Duration{0, 24 * time.Hour} {
 		t.Run(fmt.Sprint("forget after ", after), func(t *testing.T) {
@@ -247,10 +247,11 @@ func TestC31ConcurrentFailuresAreAllCounted(t *testing.T) {
 	}
 }
 
-// Each history hands out its delays in order, from the first, and each once. So
-// however Whens and Forgets interleave, an item's n+1st delay cannot have been
-// returned more often than its n-th, and the first no more often than Forget
-// (or expiry) ended a history, and once.
+// TestC31ConcurrentForgetLosesNoFailure: each history returns its delays in
+// order, from the first, and each once. So for any interleaving of When and
+// Forget, an item's n+1st delay is returned no more often than its n-th. The
+// first is returned at most once more than Forget (or expiry) deleted a
+// history.
 func TestC31ConcurrentForgetLosesNoFailure(t *testing.T) {
 	const workers, rounds, items = 8, 4000, 20
 	l := NewExponential[int](1, forever)
@@ -274,7 +275,7 @@ func TestC31ConcurrentForgetLosesNoFailure(t *testing.T) {
 	group.Wait()
 	for item := range items {
 		more := forgets[item].Load() + 1
-		for n := range len(returned[item]) - 1 { // the last is the greatest, which repeats
+		for n := range len(returned[item]) - 1 { // the last is the largest, which repeats
 			count := returned[item][n].Load()
 			require.LessOrEqual(t, count, more, "item %d, delay %d", item, n)
 			more = count
@@ -283,8 +284,9 @@ func TestC31ConcurrentForgetLosesNoFailure(t *testing.T) {
 	entries(t, l)
 }
 
-// The same with an expiry in place of Forget: histories end between the phases,
-// in which the clock stands still, so that the number of beginnings is known.
+// TestC31ConcurrentExpiryLosesNoFailure is the same with expiry in place of
+// Forget. Histories expire between the phases. The clock stands still within
+// them, so that the number of new histories is known.
 func TestC31ConcurrentExpiryLosesNoFailure(t *testing.T) {
 	const workers, phases, rounds, items = 8, 20, 200, 100
 	o, fake := expiring(time.Minute)
@@ -358,7 +360,7 @@ func TestC31ConcurrentEverything(t *testing.T) {
 	}
 }
 
-func TestC31SweepGivesWayToWhoeverUsesTheStripe(t *testing.T) {
+func TestC31SweepSkipsALockedStripe(t *testing.T) {
 	o, fake := expiring(sec)
 	l := NewExponential[int](ms, sec, o).(*perItem[int])
 	l.When(1)
@@ -366,7 +368,7 @@ func TestC31SweepGivesWayToWhoeverUsesTheStripe(t *testing.T) {
 	all := l.stripes.Load().all
 	for i := range all {
 		all[i].mu.Lock()
-		all[i].sweep(&l.idle, l.idle.now()) // returns
+		all[i].sweep(&l.idle, l.idle.now()) // does not block
 		all[i].mu.Unlock()
 	}
 	require.Equal(t, 1, entries[int](t, l))

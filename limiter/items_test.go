@@ -13,7 +13,7 @@ func perItemLimiters[T comparable](options ...Options) map[string]Limiter[T] {
 	return map[string]Limiter[T]{
 		"exponential": NewExponential[T](ms, sec, options...),
 		"fast, slow":  NewFastSlow[T](ms, sec, 3, options...),
-		"back-off":    NewItemBackoff[T](Backoff{Duration: ms, Factor: 2, Steps: 20, Cap: sec}, options...),
+		"backoff":     NewItemBackoff[T](Backoff{Duration: ms, Factor: 2, Steps: 20, Cap: sec}, options...),
 	}
 }
 
@@ -43,7 +43,7 @@ func requireNotKept[T comparable](t *testing.T, item T) {
 				require.Zero(t, l.NumRequeues(item))
 				l.Forget(item)
 			}
-			require.Nil(t, l.(*perItem[T]).stripes.Load(), "%s keeps something", name)
+			require.Nil(t, l.(*perItem[T]).stripes.Load(), "%s has allocated stripes", name)
 		}
 	}
 }

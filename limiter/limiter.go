@@ -2,22 +2,26 @@ package limiter
 
 import "time"
 
-// A Limiter decides how long an item is held back before it is tried again.
+// A Limiter computes how long an item is delayed before it is tried again.
 //
-// Every Limiter of this package is safe for concurrent use, never blocks beyond
-// a few nanoseconds of mutual exclusion, and must not be copied. The method set
-// is that of client-go's TypedRateLimiter, so each of the two types is
-// assignable to the other. Whoever implements Limiter must make it safe for
-// concurrent use too.
+// Every Limiter of this package is safe for concurrent use and must not be
+// copied. Its methods hold mutexes for a few nanoseconds and do not block
+// otherwise. Other implementations must be safe for concurrent use too.
+//
+// The method set is that of client-go's TypedRateLimiter, so values of either
+// interface are assignable to the other.
 type Limiter[T comparable] interface {
-	// When counts one more failure of the item, and returns how long the item
-	// is to wait from now: zero or more.
+	// When counts one more failure of the item and returns the delay before the
+	// next attempt, zero or more.
 	When(item T) time.Duration
-	// Forget ends the item's history: its next failure counts as its first.
-	// Call it when the item has succeeded, and when it is given up.
-	// Forgetting an item that has no history does nothing.
+	// Forget deletes the item's history, so that its next failure counts as its
+	// first. Call it when the item has succeeded or is discarded.
+	//
+	// If the item has no history, Forget does nothing.
 	Forget(item T)
 	// NumRequeues returns the number of failures of the item since the last
-	// Forget; 0 for an item without a history.
+	// Forget.
+	//
+	// If the item has no history, it returns 0.
 	NumRequeues(item T) int
 }

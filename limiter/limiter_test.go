@@ -58,7 +58,7 @@ func TestC29Bucket(t *testing.T) {
 	l.Forget("one")
 	requireDelays(t, l, "one", 400*ms)
 
-	fake.Step(500 * ms) // five tokens: just what is owed for the failures so far, but one
+	fake.Step(500 * ms) // earns five tokens, which pay the debt of four and leave one
 	requireDelays(t, l, "one", 0, 100*ms)
 	fake.Step(time.Hour)
 	requireDelays(t, l, "one", 0, 0, 100*ms)
@@ -132,7 +132,7 @@ func TestC29DefaultController(t *testing.T) {
 		l.Forget("two")
 		requireDelays(t, l, "two", 5*ms)
 	}
-	// The burst of 100 is used up: from here on ten per second.
+	// The burst of 100 is used up, so ten per second remain.
 	requireDelays(t, l, "three", 100*ms, 200*ms, 300*ms)
 	require.Equal(t, 3, l.NumRequeues("three"))
 	for range 20 {
@@ -151,16 +151,16 @@ func TestC29DefaultItemBased(t *testing.T) {
 }
 
 func TestC29NilArgumentsPanicAtOnce(t *testing.T) {
-	require.PanicsWithValue(t, "limiter: NewBucket needs a bucket, got nil", func() { NewBucket[string](nil) })
-	require.PanicsWithValue(t, "limiter: NewMaxOf needs limiters, got nil at index 1", func() {
+	require.PanicsWithValue(t, "limiter: NewBucket: bucket is nil, want a *rate.Limiter", func() { NewBucket[string](nil) })
+	require.PanicsWithValue(t, "limiter: NewMaxOf: limiter 1 is nil, want a Limiter", func() {
 		NewMaxOf(NewExponential[string](ms, sec), nil)
 	})
-	require.PanicsWithValue(t, "limiter: NewWithMaxWait needs a limiter, got nil", func() {
+	require.PanicsWithValue(t, "limiter: NewWithMaxWait: limiter is nil, want a Limiter", func() {
 		NewWithMaxWait[string](nil, sec)
 	})
 }
 
-// scripted is a user's limiter: it answers as told and keeps a log.
+// scripted is a user's limiter that returns given answers and logs its calls.
 type scripted struct {
 	name     string
 	delay    time.Duration
@@ -197,7 +197,7 @@ func TestOptionsLaterFieldsWin(t *testing.T) {
 	require.Zero(t, combine([]Options{{ForgetAfter: sec}, {ForgetAfter: -1}}).ForgetAfter)
 }
 
-// extremeDurations are what parameters are tried with.
+// extremeDurations are the parameters to try.
 var extremeDurations = []time.Duration{
 	math.MinInt64, -time.Hour, -1, 0, 1, 2, 3, 999, ms, sec, 1000 * sec, time.Hour,
 	forever / 2, forever/2 + 1, forever - 1, forever,
@@ -236,8 +236,8 @@ func TestC30H16AMillionFailures(t *testing.T) {
 		"exponential negative": NewExponential[int](-sec, sec),
 		"exponential low max":  NewExponential[int](sec, ms),
 		"fast and slow":        NewFastSlow[int](ms, sec, 500_000),
-		"back-off":             NewItemBackoff[int](Backoff{Duration: 1, Factor: 1.5, Jitter: 0.5, Steps: math.MaxInt, Cap: forever}),
-		"back-off uncapped":    NewItemBackoff[int](Backoff{Duration: 1, Factor: 2, Jitter: 2, Steps: math.MaxInt}),
+		"backoff":              NewItemBackoff[int](Backoff{Duration: 1, Factor: 1.5, Jitter: 0.5, Steps: math.MaxInt, Cap: forever}),
+		"backoff uncapped":     NewItemBackoff[int](Backoff{Duration: 1, Factor: 2, Jitter: 2, Steps: math.MaxInt}),
 		"default":              DefaultController[int](),
 	}
 	for name, l := range limiters {

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What the comments of this package say of races, and the test that tries it:
+// The races that the comments of this package describe, and their tests:
 //
-//	peritem.go  allocate: "unless somebody else has just done so"     TestLitmusFirstFailures
+//	peritem.go  allocate: "unless another goroutine has just done so" TestLitmusFirstFailures
 //	stripe.go   inUse is set and cleared under the lock               TestLitmusForgetAgainstWhenOfAnother, TestLitmusSweepAgainstWhen
-//	stripe.go   who reads inUse too soon "may count as earlier"       TestLitmusForgetAgainstWhen
-//	stripe.go   fail: "never cut short an earlier delay"              TestLitmusExpiryAgainstWhen
+//	stripe.go   a caller that reads inUse early "may count as earlier" TestLitmusForgetAgainstWhen
+//	stripe.go   fail: "never shorten an earlier delay"                TestLitmusExpiryAgainstWhen
 //	stripe.go   a count is one step, in one hold of the lock          TestLitmusWhenAgainstWhen
 //	table.go    grows and shrinks, under the stripe's lock            TestLitmusCrowdedStripe
-//	manager.go  each Step "moves the Backoff on for all"              TestLitmusManagerSteps
-//	loop.go     over holds the signal that nobody takes               TestLitmusLoopEnds
+//	manager.go  each Step "advances the Backoff for all callers"      TestLitmusManagerSteps
+//	loop.go     over holds the signal that no wait receives           TestLitmusLoopEnds
 //	bucket.go   all items share the bucket                            TestLitmusBucket
 
 // lockOf returns the lock of the item's stripe.
@@ -53,7 +53,8 @@ func newExponential(o ...Options) *perItem[int] {
 	return NewExponential[int](sec, time.Hour, o...).(*perItem[int])
 }
 
-// TestLitmusFirstFailures: the first two failures of a limiter meet; both are counted.
+// TestLitmusFirstFailures: the first two failures of a limiter race. Both are
+// counted.
 func TestLitmusFirstFailures(t *testing.T) {
 	var l *perItem[int]
 	litmus.Pair{
@@ -66,7 +67,8 @@ func TestLitmusFirstFailures(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusWhenAgainstWhen: two failures of an item are two, and have two delays.
+// TestLitmusWhenAgainstWhen: two concurrent failures of an item count as two,
+// and get different delays.
 func TestLitmusWhenAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var a, b time.Duration
@@ -82,8 +84,8 @@ func TestLitmusWhenAgainstWhen(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusForgetAgainstWhen: the failure comes before the Forget and is forgotten,
-// or after it and is the first.
+// TestLitmusForgetAgainstWhen: the failure comes before the Forget and is
+// forgotten, or comes after it and is the first.
 func TestLitmusForgetAgainstWhen(t *testing.T) {
 	l := newExponential()
 	var delay time.Duration
@@ -102,8 +104,8 @@ func TestLitmusForgetAgainstWhen(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusForgetAgainstWhenOfAnother: a Forget for nothing finds the stripe empty and
-// takes it out of use, while a first history goes in: it is not hidden by that.
+// TestLitmusForgetAgainstWhenOfAnother: a Forget in vain finds the stripe empty
+// and clears inUse, while a first history goes in. The history stays visible.
 func TestLitmusForgetAgainstWhenOfAnother(t *testing.T) {
 	l := newExponential()
 	items := inOneStripe(l, 2)
@@ -112,7 +114,7 @@ func TestLitmusForgetAgainstWhenOfAnother(t *testing.T) {
 		Rounds: 50_000,
 		Begin: func() {
 			l.When(items[0])
-			l.Forget(items[0]) // leaves the stripe in use
+			l.Forget(items[0]) // leaves inUse set
 		},
 		One:      func() { l.Forget(items[1]) },
 		Other:    func() { l.When(items[0]) },
@@ -121,8 +123,8 @@ func TestLitmusForgetAgainstWhenOfAnother(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusSweepAgainstWhen: an item's history has expired and is swept, while the item
-// fails again: for the first time, as all can see.
+// TestLitmusSweepAgainstWhen: an expired history is swept while its item fails
+// again. That failure counts as the first.
 func TestLitmusSweepAgainstWhen(t *testing.T) {
 	o, fake := expiring(time.Minute)
 	l := newExponential(o)
@@ -150,8 +152,9 @@ func TestLitmusSweepAgainstWhen(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusExpiryAgainstWhen: of two failures that meet, one waits for an hour and the
-// other for a second. The history outlasts both, whichever was first.
+// TestLitmusExpiryAgainstWhen: of two concurrent failures, one waits for an
+// hour and the other for a second. The history outlasts both delays, in either
+// order.
 func TestLitmusExpiryAgainstWhen(t *testing.T) {
 	o, fake := expiring(sec)
 	l := NewFastSlow[int](time.Hour, sec, 1, o)
@@ -171,8 +174,8 @@ func TestLitmusExpiryAgainstWhen(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusCrowdedStripe: a stripe's table grows and shrinks while another item of the
-// stripe fails, is looked for and forgotten.
+// TestLitmusCrowdedStripe: a stripe's table grows and shrinks while another
+// item of the stripe fails, is looked up and is forgotten.
 func TestLitmusCrowdedStripe(t *testing.T) {
 	l := newExponential()
 	items := inOneStripe(l, 41)
@@ -204,7 +207,8 @@ func TestLitmusCrowdedStripe(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusManagerSteps: Steps that meet have a delay each, and a Reset starts over.
+// TestLitmusManagerSteps: concurrent Steps return different delays, and a Reset
+// restarts the Backoff.
 func TestLitmusManagerSteps(t *testing.T) {
 	m := NewManager(Backoff{Duration: sec, Factor: 2, Steps: 10})
 	var a, b time.Duration
@@ -229,8 +233,8 @@ func TestLitmusManagerSteps(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusManagerQuietPeriod: the quiet period begins when the longer of two delays has
-// passed, whichever was asked for first.
+// TestLitmusManagerQuietPeriod: the quiet period begins when the longer of two
+// delays has expired, whichever was returned first.
 func TestLitmusManagerQuietPeriod(t *testing.T) {
 	o, fake := expiring(sec)
 	m := NewManager(Backoff{Duration: time.Hour, Factor: 0.5, Steps: 1}, o)
@@ -248,7 +252,7 @@ func TestLitmusManagerQuietPeriod(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusBucket: of two failures that meet at a bucket with one token, one has it.
+// TestLitmusBucket: two failures compete for one token, and one gets it.
 func TestLitmusBucket(t *testing.T) {
 	fake := clock.NewFake(start)
 	l := NewBucket[int](rate.NewLimiter(1, 1), Options{Clock: fake})
@@ -263,9 +267,9 @@ func TestLitmusBucket(t *testing.T) {
 	}.Run(t)
 }
 
-// TestLitmusLoopEnds: the delay of a Loop ends together with its context. Neither the
-// Loop stays behind, nor who calls the timer's function, nor a timer.
-func TestLitmusLoopEnds(t *testing.T) { synctest.Test(t, litmusLoopEnds) } // where a hang is seen at once
+// TestLitmusLoopEnds: a delay of Loop expires together with its context. No
+// Loop, no call of the timer's function and no timer stays behind.
+func TestLitmusLoopEnds(t *testing.T) { synctest.Test(t, litmusLoopEnds) } // the bubble detects a hang at once
 
 func litmusLoopEnds(t *testing.T) {
 	var fake *clock.Fake

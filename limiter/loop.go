@@ -7,32 +7,33 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// Counting says from where [Loop] counts a delay.
+// Counting selects the point from which [Loop] measures a delay.
 type Counting int
 
 const (
-	// FromEnd counts from the end of a run: a delay passes between two runs.
-	// Package wait calls this sliding.
+	// FromEnd measures from the end of a run, so that a delay passes between
+	// two runs. Package wait calls this sliding.
 	FromEnd Counting = iota
-	// FromStart counts from the start of a run: the delay is the distance
-	// between the starts of two runs. If a run takes longer than its delay, the
-	// next one follows at once; what it missed is not made up for. If the clock was
-	// set back during a run, that counts as no time.
+	// FromStart measures from the start of a run, so that the delay separates
+	// the starts of two runs. If a run takes longer than its delay, the next
+	// one follows immediately, and missed runs are not made up. If the clock is
+	// set back during a run, the run counts as taking no time.
 	FromStart
 )
 
-// Loop calls run, on this goroutine, until the context ends, and lets a delay of
-// the manager pass between one run and the next. It returns as soon as the
-// context has ended and no run is going on: it does not interrupt a run, so run
-// has to watch the context itself. If the context has ended already, run is not
-// called.
+// Loop calls run on this goroutine until ctx ends. Between two runs it waits
+// for a delay of the manager, by the manager's clock. If ctx ends during a
+// wait, Loop returns at once. Loop does not interrupt a run, so run must watch
+// ctx itself.
 //
-// Loop cannot know which runs were successful. Have run call [Manager.Reset]
-// when it succeeds, or give the manager a quiet period.
+// Loop does not know which runs succeed. Let run call [Manager.Reset] when it
+// succeeds, or give the manager a quiet period.
 //
-// Time is the manager's clock. A delay of 0 means no pause at all. A panic of
-// run passes through Loop; nothing is left behind then either: Loop starts no
-// goroutine, and has a timer only while it waits.
+// A panic of run passes through Loop. Loop starts no goroutine, and has a timer
+// only while it waits.
+//
+// If ctx has ended already, Loop does not call run. A delay of 0 means no
+// pause.
 func Loop(ctx context.Context, manager *Manager, counting Counting, run func(context.Context)) {
 	pause := newPause(manager.options.Clock)
 	defer pause.stop()
@@ -41,25 +42,26 @@ func Loop(ctx context.Context, manager *Manager, counting Counting, run func(con
 		run(ctx)
 		delay := manager.Step()
 		if counting == FromStart {
-			delay -= max(pause.clock.Now().Sub(started), 0) // or a clock that is set back lengthens it
+			// Without the bound, a clock that is set back would lengthen the delay.
+			delay -= max(pause.clock.Now().Sub(started), 0)
 		}
 		pause.wait(ctx, delay)
 	}
 }
 
-// A pause is a timer that is waited for again and again, by one goroutine.
+// A pause is a timer that one goroutine waits for repeatedly.
 type pause struct {
 	clock clock.Clock
 	timer clock.Timer   // nil before the first wait
-	over  chan struct{} // holds a signal from the timer's call until it is taken
+	over  chan struct{} // one signal of the timer's call
 }
 
 func newPause(c clock.Clock) *pause {
 	return &pause{clock: c, over: make(chan struct{}, 1)}
 }
 
-// wait returns when d has passed or the context has ended. In the latter case
-// the pause may only be stopped.
+// wait returns when d has passed or ctx has ended. After ctx has ended, the
+// caller may only call stop.
 func (p *pause) wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

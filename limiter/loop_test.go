@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// runs loops, in a bubble with the real clock, over runs that take the given
-// times, and returns when each of them started. The context ends in the last.
+// runs runs a Loop whose runs take the given times, in a bubble with the real
+// clock. It returns the start of each run. The context ends in the last run.
 func runs(t *testing.T, b Backoff, counting Counting, takes ...time.Duration) (starts []time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -40,7 +40,8 @@ func TestC32LoopFromEnd(t *testing.T) {
 
 func TestC32LoopFromStart(t *testing.T) {
 	b := Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 4 * sec}
-	// The second run takes longer than its delay of 2 s: the third follows at once.
+	// The second run takes longer than its delay of 2 s, so the third follows at
+	// once.
 	require.Equal(t, []time.Duration{0, 1 * sec, 11 * sec, 15 * sec, 19 * sec},
 		runs(t, b, FromStart, 0, 10*sec, 0, 3*sec, 0))
 }
@@ -68,10 +69,10 @@ func TestC32LoopEndsWhileItWaits(t *testing.T) {
 }
 
 func TestC32LoopDoesNotRunWhenDelayAndContextEndTogether(t *testing.T) {
-	for range 50 { // the select of the loop takes either at random
+	for range 50 { // the select of Loop chooses at random
 		fake := clock.NewFake(start)
 		ctx, cancel := context.WithCancel(t.Context())
-		fake.AfterFunc(sec, cancel) // arranged first, so called first
+		fake.AfterFunc(sec, cancel) // scheduled first, so called first
 		count := 0
 		done := make(chan struct{})
 		go func() {
@@ -117,7 +118,7 @@ func TestC32LoopStartsOverAfterAQuietPeriod(t *testing.T) {
 			starts = append(starts, time.Since(began))
 			switch len(starts) {
 			case 4:
-				time.Sleep(time.Minute) // ran well for long
+				time.Sleep(time.Minute) // a long successful run
 			case 6:
 				cancel()
 			}
@@ -147,7 +148,7 @@ func TestC32C17LoopPassesAPanicThrough(t *testing.T) {
 	fake.Step(sec)
 	require.Equal(t, "second run", <-done)
 	require.Zero(t, fake.Timers())
-	requireManagerSteps(t, m, 2*sec) // goes on working
+	requireManagerSteps(t, m, 2*sec) // the Manager remains usable
 }
 
 func TestC32LoopLeavesNoTimerBehind(t *testing.T) {
@@ -176,8 +177,9 @@ func TestC32LoopLetsGoexitThrough(t *testing.T) {
 	require.Zero(t, fake.Timers())
 }
 
-// A clock that is set back during a run makes no pause longer than the delay, and
-// no overflow of the difference makes the loop spin: it waits for its timer.
+// TestC32LoopFromStartWhenTheClockIsSetBack: if the clock is set back during a
+// run, no pause is longer than the delay. An overflow of the difference does
+// not make Loop spin: it waits for its timer.
 func TestC32LoopFromStartWhenTheClockIsSetBack(t *testing.T) {
 	for _, delay := range []time.Duration{10 * sec, forever} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -208,7 +210,7 @@ func TestC32LoopFromStartWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// waitForTimer returns when somebody waits for the clock.
+// waitForTimer returns when the clock has a timer.
 func waitForTimer(fake *clock.Fake) {
 	for fake.Timers() == 0 {
 		runtime.Gosched()

@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// A Manager follows a [Backoff] for whoever shares it, say all who talk to one
-// server, and starts over when things have been quiet. It must be made by
-// [NewManager] and must not be copied. All its methods are safe for concurrent
-// use; each call of Step by anybody moves the Backoff on for all.
+// A Manager shares a [Backoff] among callers, such as all clients of one
+// server, and restarts it after a quiet period. Each call of Step advances the
+// Backoff for all callers. A Manager must be made by [NewManager] and must not
+// be copied. All methods are safe for concurrent use.
 type Manager struct {
 	initial Backoff
 	options Options
 	idle    idleness
 
-	mu      sync.Mutex // guards the fields below; only this package's code runs under it
+	mu      sync.Mutex // guards the fields below; no user code runs under it
 	current Backoff
-	ends    instant // when to start over
+	ends    instant // when the Backoff restarts
 }
 
-// NewManager returns a Manager of the backoff. It starts over, that is, its next
-// delay is the initial one again, after a quiet period of [Options].ForgetAfter
-// in which no delay was asked for, and by [Manager.Reset]. The quiet period
-// begins when all delays that were returned have passed: a Manager whose delays
-// are longer than its quiet period works too. (Package wait counts it from when
-// a delay was asked for.) Without ForgetAfter it starts over by Reset alone.
+// NewManager returns a Manager of the backoff. [Manager.Reset] restarts the
+// backoff, so that the next delay is the initial one. So does a quiet period,
+// of [Options].ForgetAfter without a call of Step. It begins when all returned
+// delays have expired, so delays may be longer than the quiet period. Package
+// wait measures it from the last call instead.
 //
-// It reads ForgetAfter, Clock, and if there is jitter Random.
+// NewManager reads ForgetAfter, Clock, and Random if there is jitter.
+//
+// If ForgetAfter is zero, only Reset restarts the backoff.
 func NewManager(backoff Backoff, options ...Options) *Manager {
 	o := combine(options)
 	return &Manager{initial: backoff, options: o, idle: newIdleness(o), current: backoff}
@@ -49,7 +50,7 @@ func (m *Manager) Step() time.Duration {
 	return delay
 }
 
-// Reset makes the Manager start over at once: the next delay is the initial one.
+// Reset restarts the backoff: the next delay is the initial one.
 func (m *Manager) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,7 +21,7 @@ func TestC32ManagerStartsOverAfterAQuietPeriod(t *testing.T) {
 	m := NewManager(Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 8 * sec}, o)
 	requireManagerSteps(t, m, 1*sec, 2*sec, 4*sec)
 
-	fake.Step(14*sec - 1) // the last delay, and the quiet period but for a nanosecond
+	fake.Step(14*sec - 1) // one nanosecond before the quiet period ends
 	requireManagerSteps(t, m, 8*sec)
 	fake.Step(18 * sec)
 	requireManagerSteps(t, m, 1*sec, 2*sec)
@@ -32,7 +32,7 @@ func TestC32ManagerWithDelaysLongerThanTheQuietPeriod(t *testing.T) {
 	m := NewManager(Backoff{Duration: 10 * sec, Factor: 2, Steps: 9}, o)
 	for _, want := range []time.Duration{10 * sec, 20 * sec, 40 * sec} {
 		requireManagerSteps(t, m, want)
-		fake.Step(want) // asked again just when the delay has passed
+		fake.Step(want) // the delay has just expired
 	}
 }
 
@@ -41,7 +41,7 @@ func TestC32ManagerCountsFromTheLatestEnd(t *testing.T) {
 	random := 0.0
 	o.Random = func() float64 { random = 1 - random; return random }
 	m := NewManager(Backoff{Duration: sec, Factor: 2, Jitter: 9, Steps: 9}, o)
-	requireManagerSteps(t, m, 10*sec, 2*sec) // the longer delay first, by chance
+	requireManagerSteps(t, m, 10*sec, 2*sec) // the longer delay first
 	fake.Step(11*sec - 1)
 	requireManagerSteps(t, m, 40*sec)
 }

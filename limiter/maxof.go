@@ -6,19 +6,21 @@ import (
 	"time"
 )
 
-// NewMaxOf returns a limiter that asks each of the given ones, and answers with
-// the longest delay and the largest NumRequeues: at least 0, also of no limiters
-// at all. It is client-go's MaxOfRateLimiter.
+// NewMaxOf returns a limiter that combines the given ones. When returns the
+// longest of their delays, and NumRequeues the largest of their counts. The
+// limiter is client-go's MaxOfRateLimiter.
 //
-// Every limiter is asked and every one forgets, in the order given, even if one
-// before it panics: else their counts would drift apart. The panic then goes on
-// to the caller. Negative delays count as 0.
+// When and Forget call every limiter, in the order given, even if an earlier
+// one panics, so that the counts of the limiters stay equal. The panic then
+// continues to the caller.
 //
-// NewMaxOf panics if a limiter is nil. It copies the slice.
+// NewMaxOf copies the slice. It panics if a limiter is nil.
+//
+// Negative delays count as 0. With no limiters, When and NumRequeues return 0.
 func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 	for i, l := range limiters {
 		if l == nil {
-			panic(fmt.Sprintf("limiter: NewMaxOf needs limiters, got nil at index %d", i))
+			panic(fmt.Sprintf("limiter: NewMaxOf: limiter %d is nil, want a Limiter", i))
 		}
 	}
 	return maxOf[T](slices.Clone(limiters))
@@ -26,7 +28,7 @@ func NewMaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] {
 
 type maxOf[T comparable] []Limiter[T]
 
-// When asks the first limiter and then, panic or not, the others.
+// When calls the first limiter and then the others, even if the first panics.
 func (m maxOf[T]) When(item T) (longest time.Duration) {
 	if len(m) == 0 {
 		return 0
@@ -35,7 +37,7 @@ func (m maxOf[T]) When(item T) (longest time.Duration) {
 	return m[0].When(item)
 }
 
-// Forget tells the first limiter and then, panic or not, the others.
+// Forget calls the first limiter and then the others, even if the first panics.
 func (m maxOf[T]) Forget(item T) {
 	if len(m) == 0 {
 		return

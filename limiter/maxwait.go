@@ -2,19 +2,20 @@ package limiter
 
 import "time"
 
-// NewWithMaxWait returns a limiter that answers as the given one does, but with
-// a delay of at most max, and at least 0. A negative max counts as 0. It is
-// client-go's WithMaxWaitRateLimiter.
+// NewWithMaxWait returns a limiter that limits the delays of another one to
+// max. It is client-go's WithMaxWaitRateLimiter.
 //
 // NewWithMaxWait panics if limiter is nil.
+//
+// Negative delays, and a negative max, count as 0.
 func NewWithMaxWait[T comparable](limiter Limiter[T], max time.Duration) Limiter[T] {
 	if limiter == nil {
-		panic("limiter: NewWithMaxWait needs a limiter, got nil")
+		panic("limiter: NewWithMaxWait: limiter is nil, want a Limiter")
 	}
 	return &withMaxWait[T]{Limiter: limiter, longest: max}
 }
 
-// withMaxWait passes Forget and NumRequeues on as they are.
+// withMaxWait inherits Forget and NumRequeues unchanged.
 type withMaxWait[T comparable] struct {
 	Limiter[T]
 	longest time.Duration

@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is a per-item limiter as one would write it in a hurry: a plain map,
-// and its own account of when a history ends. The delay of the n-th failure is
-// stated anew as well.
+// A model is a simple per-item limiter: a plain map, with its own computation
+// of delays and of when a history expires.
 type model struct {
 	delay func(failures int) time.Duration
 	after time.Duration
@@ -50,7 +49,7 @@ func (m *model) NumRequeues(item int) int { return m.history(item).failures }
 // modelExponential computes base·2ⁿ with numbers of any size.
 func modelExponential(base, limit time.Duration) func(int) time.Duration {
 	return func(failures int) time.Duration {
-		exact := new(big.Int).Lsh(big.NewInt(int64(base)), uint(min(failures, 100))) // more is as much
+		exact := new(big.Int).Lsh(big.NewInt(int64(base)), uint(min(failures, 100))) // more than 100 exceeds every limit
 		if exact.Sign() <= 0 || limit <= 0 {
 			return 0
 		}
@@ -70,7 +69,7 @@ func modelFastSlow(fast, slow time.Duration, attempts int) func(int) time.Durati
 	}
 }
 
-// modelBackoff goes through all the steps each time.
+// modelBackoff repeats all steps each time.
 func modelBackoff(b Backoff) func(int) time.Duration {
 	return func(failures int) (delay time.Duration) {
 		steps := b
@@ -81,7 +80,7 @@ func modelBackoff(b Backoff) func(int) time.Duration {
 	}
 }
 
-// A pairing is a limiter beside its model, on one clock.
+// A pairing is a limiter and its model, on one clock.
 type pairing struct {
 	limiter Limiter[int]
 	model   *model
@@ -109,8 +108,8 @@ func (p *pairing) count(t require.TestingT, item int) {
 
 func (p *pairing) step(d time.Duration) { p.clock.Step(d); p.model.now = p.model.now.Add(d) }
 
-// living returns how many histories have not expired.
-func (p *pairing) living() (n int) {
+// live returns the number of histories that have not expired.
+func (p *pairing) live() (n int) {
 	for item := range p.model.items {
 		if p.model.NumRequeues(item) > 0 {
 			n++
@@ -125,7 +124,7 @@ func drawPairing(t *rapid.T) *pairing {
 	a, b := delay.Draw(t, "first parameter"), delay.Draw(t, "second parameter")
 	n := rapid.IntRange(-1, 8).Draw(t, "third parameter")
 	recipe := Backoff{Duration: min(a, b), Factor: 2, Steps: n, Cap: max(a, b)}
-	switch rapid.SampledFrom([]string{"exponential", "fast and slow", "back-off"}).Draw(t, "limiter") {
+	switch rapid.SampledFrom([]string{"exponential", "fast and slow", "backoff"}).Draw(t, "limiter") {
 	case "exponential":
 		return newPairing(after, modelExponential(a, b), func(o Options) Limiter[int] { return NewExponential[int](a, b, o) })
 	case "fast and slow":
@@ -138,7 +137,7 @@ func drawPairing(t *rapid.T) *pairing {
 func TestC29C31PerItemLimitersBehaveAsTheirModels(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPairing(rt)
-		// A few items that fail again and again, or so many that tables grow.
+		// A few items that fail repeatedly, or so many that tables grow.
 		item := rapid.IntRange(0, rapid.SampledFrom([]int{3, 40, 3000}).Draw(rt, "items"))
 		rt.Repeat(map[string]func(*rapid.T){
 			"When":        func(rt *rapid.T) { p.when(rt, item.Draw(rt, "item")) },
@@ -157,7 +156,7 @@ func TestC29C31PerItemLimitersBehaveAsTheirModels(t *testing.T) {
 			},
 			"": func(rt *rapid.T) {
 				held := entries(t, p.limiter)
-				require.GreaterOrEqual(rt, held, p.living())
+				require.GreaterOrEqual(rt, held, p.live())
 				require.LessOrEqual(rt, held, len(p.model.items))
 			},
 		})
@@ -195,7 +194,7 @@ func TestC32ManagerBehavesAsItsModel(t *testing.T) {
 }
 
 // FuzzExponential reads bytes as calls on a few items, and compares with the
-// model: two bits choose the call, six the item or the step of time.
+// model. Two bits select the call, six the item or the step of time.
 func FuzzExponential(f *testing.F) {
 	f.Add(int64(1), int64(1000), int64(0), []byte{0x00, 0x00, 0x01, 0x40, 0x80, 0x00, 0xff})
 	f.Add(int64(5), int64(5), int64(10), []byte{0x00, 0xc1, 0x00, 0xff, 0x80, 0x00, 0x40, 0x80})
@@ -220,7 +219,7 @@ func FuzzExponential(f *testing.F) {
 				}
 			}
 		}
-		require.GreaterOrEqual(t, entries(t, p.limiter), p.living())
+		require.GreaterOrEqual(t, entries(t, p.limiter), p.live())
 		require.LessOrEqual(t, entries(t, p.limiter), len(p.model.items))
 	})
 }

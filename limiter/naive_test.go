@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A naive limiter says between which bounds the answer must be: the two are the same
-// where no fraction is rounded.
+// A naive limiter returns the bounds of the right answer. They are equal if no
+// fraction is rounded.
 type naive interface {
 	when(item int, now time.Time) bounds
 	forget(item int)
@@ -20,7 +20,8 @@ type bounds struct{ least, most time.Duration }
 
 func exactly(d time.Duration) bounds { return bounds{d, d} }
 
-// exact is the model of limiters that count failures and use nothing but whole numbers.
+// exact is the model of the limiters that count failures and compute with
+// integers only.
 type exact struct{ *model }
 
 func newExact(o Options, delay func(int) time.Duration) exact {
@@ -39,10 +40,10 @@ func (e exact) requeues(item int, now time.Time) int {
 	return e.NumRequeues(item)
 }
 
-// naiveBackoff multiplies, failure by failure.
+// naiveBackoff multiplies once per failure.
 type naiveBackoff struct {
 	Backoff
-	drawn    float64 // what is drawn in place of all random numbers
+	drawn    float64 // replaces all random numbers
 	failures map[int]int
 }
 
@@ -74,7 +75,7 @@ func (n *naiveBackoff) when(item int, _ time.Time) bounds {
 	return rounded(delay, spread, longest)
 }
 
-// rounded returns delay·spread, with room for what rounding may do to either.
+// rounded returns delay·spread, widened by what rounding may change in either.
 func rounded(delay, spread float64, longest time.Duration) bounds {
 	const relative, absolute = 1e-9, 2
 	if delay == 0 {
@@ -86,15 +87,15 @@ func rounded(delay, spread float64, longest time.Duration) bounds {
 }
 
 func toDuration(x float64) time.Duration {
-	exact, _ := big.NewFloat(max(0, min(x, math.MaxInt64))).Int64() // cuts off what is too large
+	exact, _ := big.NewFloat(max(0, min(x, math.MaxInt64))).Int64() // saturates
 	return time.Duration(exact)
 }
 
 func (n *naiveBackoff) forget(item int)                    { delete(n.failures, item) }
 func (n *naiveBackoff) requeues(item int, _ time.Time) int { return n.failures[item] }
 
-// naiveBucket has limit new tokens each second, and room for burst. Failures take
-// tokens, and may leave less than none.
+// naiveBucket earns limit tokens per second, up to burst. Failures take tokens,
+// and may leave a debt.
 type naiveBucket struct {
 	limit, burst, tokens float64
 	last                 time.Time

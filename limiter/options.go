@@ -7,35 +7,41 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// Options configure the constructors of this package; each says which of the
-// fields it reads. The zero Options stand for the defaults. A constructor takes
-// any number of them: a field takes the last value that is not zero, so a
-// default of one's own can be handed on and refined. Options are read once and
-// never modified.
+// Options configures the constructors of this package. Each constructor names
+// the fields that it reads. A constructor accepts any number of Options and
+// uses, for each field, the last value that is not zero. So a caller can pass
+// its own defaults and override some of them. Constructors read Options once
+// and never modify them.
+//
+// The zero Options select the defaults.
 type Options struct {
-	// Clock is the source of time. It is called with no lock held.
-	// Default: [clock.Real].
+	// Clock is the source of time. The limiter calls it with no lock held.
+	//
+	// Defaults to [clock.Real].
 	Clock clock.Clock
 
 	// Random returns the next number of a random sequence, at least 0 and less
-	// than 1; values beyond are moved to the nearest bound, and NaN to 0. It
-	// must be safe for concurrent use. It is called with no lock held.
-	// Default: [rand.Float64].
+	// than 1. Numbers outside that range become the nearest bound, and NaN
+	// becomes 0. Random must be safe for concurrent use. The limiter calls it
+	// with no lock held.
+	//
+	// Defaults to [rand.Float64].
 	Random func() float64
 
-	// ForgetAfter is how long a history is kept while nothing fails: once the
-	// delay last returned has passed, and then ForgetAfter without a further
-	// failure, the history is as good as forgotten. The delay is part of the
-	// rule so that a back-off that still runs is never shortened. Choose it far
-	// above the time that an item spends being queued and processed after its
-	// delay, or each failure will look like the first. If the clock is set back,
-	// histories are kept for as much longer.
-	// Default, and for negative values: a history is kept until Forget.
+	// ForgetAfter limits how long a history is kept without a further failure.
+	// The period starts at the deadline of the last delay, so that a running
+	// backoff is never shortened. After it, the next failure counts as the
+	// first.
+	//
+	// Choose a period far longer than an item needs to be queued and processed
+	// after its delay, or every failure looks like the first. If the clock is
+	// set back, histories are kept longer by that amount.
+	//
+	// If zero or negative, a history is kept until Forget.
 	ForgetAfter time.Duration
 }
 
-// combine returns the options that a constructor was given as one, with every
-// default filled in.
+// combine merges the options of a constructor and fills in every default.
 func combine(options []Options) Options {
 	combined := Options{Clock: clock.Real(), Random: rand.Float64}
 	for _, o := range options {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A curve says how long an item waits that has failed so many times before. It
-// is pure code of this package, called with a lock held. What is random in it
+// A curve returns the delay of an item that has failed that many times before.
+// It is code of this package, and is called with a lock held. Its random number
 // is drawn beforehand, 0 <= random <= 1.
 type curve func(failures int, random float64) time.Duration
 
-// perItem is a limiter whose delay depends on the number of the item's failures,
-// which it counts. Those that do so differ in their curve only.
+// perItem is a limiter whose delay depends on the number of the item's
+// failures. The per-item limiters differ only in their curve.
 type perItem[T comparable] struct {
 	curve  curve
-	random func() float64 // nil if the curve uses no random number
+	random func() float64 // nil if the curve uses no random numbers
 	idle   idleness
-	seed   maphash.Seed // of its own, so nobody can choose items that collide
-	// stripes is nil until the first failure: a limiter that was never needed
-	// costs next to nothing.
+	seed   maphash.Seed // per limiter, so that callers cannot choose items that collide
+	// stripes is nil until the first failure, so that an unused limiter is
+	// small.
 	stripes atomic.Pointer[stripes[T]]
 }
 
@@ -81,18 +81,18 @@ func (p *perItem[T]) NumRequeues(item T) int {
 	return s.failures(p, hash, item, p.idle.now())
 }
 
-// allocate makes the stripes, unless somebody else has just done so.
+// allocate makes the stripes, unless another goroutine has just done so.
 func (p *perItem[T]) allocate() *stripes[T] {
 	p.stripes.CompareAndSwap(nil, newStripes[T]())
 	return p.stripes.Load()
 }
 
-// sweepEvery is how many calls make one sweep, on average.
+// sweepEvery is the mean number of calls per sweep.
 const sweepEvery = 4
 
-// sweep has some calls remove a few of the histories that have expired. Which
-// calls, and where, is left to chance: a single busy item then sweeps for all
-// others, and calls share no counter.
+// sweep removes a few expired histories in some of its calls. The calls and the
+// stripes are chosen at random, so that a single busy item sweeps for all
+// others and calls share no counter.
 func (p *perItem[T]) sweep(all *stripes[T]) {
 	chance := rand.Uint64()
 	if chance%sweepEvery != 0 {
@@ -103,7 +103,7 @@ func (p *perItem[T]) sweep(all *stripes[T]) {
 	}
 }
 
-// findable reports whether a table can find the item again: whether it is equal
-// to itself, as all values but NaN are, and those that hold one. An item that is
-// not has no history; each of its failures is its first.
+// findable reports whether a table can find the item again, that is, whether
+// the item is equal to itself. Only NaNs, and values that contain one, are not.
+// Such an item has no history, and each of its failures is its first.
 func findable[T comparable](item T) bool { return item == item }

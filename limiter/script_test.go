@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A script is what is left of the input.
+// A script is the unread rest of the input.
 type script string
 
 func (s *script) more() bool {
@@ -25,12 +25,12 @@ func (s *script) byte() byte {
 	return b
 }
 
-// number reads a letter as a number: a digit stands for itself, and so do the letters
-// before and after the digits.
+// number reads a character as its distance from the digit 0, so that digits
+// stand for themselves.
 func (s *script) number() int { return int(int8(s.byte() - '0')) }
 
-// duration reads a number and a unit: n, m, s, H or y. With z, the number chooses an
-// extreme.
+// duration reads a number and a unit: n, m, s, H or y. With the unit z, the
+// number selects an extreme.
 func (s *script) duration() time.Duration {
 	number, unit := s.number(), s.byte()
 	extremes := []time.Duration{0, -1, math.MinInt64, math.MaxInt64, math.MaxInt64 - 1, 1 << 62, 1<<62 + 1, math.MinInt64 + 1}
@@ -41,7 +41,7 @@ func (s *script) duration() time.Duration {
 	return time.Duration(number) * max(units[unit], 1)
 }
 
-// float reads a number, or a letter for one that is out of the ordinary.
+// float reads a digit as itself, or a letter as an extreme or a fraction.
 func (s *script) float() float64 {
 	letters := map[byte]float64{
 		'N': math.NaN(), 'I': math.Inf(1), 'J': math.Inf(-1), 'R': float64(rate.Inf), 'h': 0.5,
@@ -54,11 +54,12 @@ func (s *script) float() float64 {
 	return float64(int8(b - '0'))
 }
 
-// crowd is the number of items that a call in lower case is made for.
-const crowd = 200
+// manyItems is the number of items of a call in lower case.
+const manyItems = 200
 
-// call reads a letter for a method, or S for a step, and an item: a is the first. With
-// *n before it, the call is made n times. In lower case it is made for a crowd.
+// call reads a letter for a method, or S for a step, and an item, of which a is
+// the first. The prefix *n repeats the call n times. A letter in lower case
+// calls the method for manyItems.
 func (s *script) call() (call byte, times, item int) {
 	call, times = s.byte(), 1
 	if call == '*' {
@@ -74,13 +75,13 @@ func (s *script) call() (call byte, times, item int) {
 	return call, times, item
 }
 
-// forgetAfter reads Options.ForgetAfter. It comes first.
+// forgetAfter reads Options.ForgetAfter, which comes first.
 func (s *script) forgetAfter() time.Duration { return s.duration() }
 
-// deepest is how many limiters may be inside each other.
+// deepest limits how deeply limiters are nested.
 const deepest = 3
 
-// limiter reads a limiter: a letter, and its parameters in their order.
+// limiter reads a letter for a limiter, and then its parameters in order.
 func (s *script) limiter(p *playing, depth int) (Limiter[int], naive) {
 	s.more()
 	kind := s.byte()
@@ -90,22 +91,22 @@ func (s *script) limiter(p *playing, depth int) (Limiter[int], naive) {
 	switch kind {
 	case 'f':
 		fast, slow, attempts := s.duration(), s.duration(), s.number()
-		p.tell("NewFastSlow(%v, %v, %d, %v)", fast, slow, attempts, p.options.ForgetAfter)
+		p.record("NewFastSlow(%v, %v, %d, %v)", fast, slow, attempts, p.options.ForgetAfter)
 		return NewFastSlow[int](fast, slow, attempts, p.options), newExact(p.options, modelFastSlow(fast, slow, attempts))
 	case 'o':
 		b := Backoff{Duration: s.duration(), Factor: s.float(), Jitter: s.float(), Steps: s.number(), Cap: s.duration()}
 		drawn := float64(s.number()) / 9
-		p.tell("NewItemBackoff(%+v), and %v for all random numbers", b, drawn)
+		p.record("NewItemBackoff(%+v), and %v for all random numbers", b, drawn)
 		return NewItemBackoff[int](b, Options{Random: always(drawn)}), &naiveBackoff{b, drawn, map[int]int{}}
 	case 'b':
 		limit, burst := rate.Limit(s.float()), s.number()
-		p.tell("NewBucket(%v, %d)", limit, burst)
+		p.record("NewBucket(%v, %d)", limit, burst)
 		return NewBucket[int](rate.NewLimiter(limit, burst), p.options), &naiveBucket{limit: float64(limit), burst: float64(burst), tokens: float64(burst), last: start}
 	case 'm':
 		var limiters []Limiter[int]
 		var models naiveMaxOf
 		n := s.number() & 3
-		p.tell("NewMaxOf of the next %d", n)
+		p.record("NewMaxOf of the next %d", n)
 		for range n {
 			l, m := s.limiter(p, depth-1)
 			limiters, models = append(limiters, l), append(models, m)
@@ -113,12 +114,12 @@ func (s *script) limiter(p *playing, depth int) (Limiter[int], naive) {
 		return NewMaxOf(limiters...), models
 	case 'w':
 		longest := s.duration()
-		p.tell("NewWithMaxWait(%v) of the next", longest)
+		p.record("NewWithMaxWait(%v) of the next", longest)
 		l, m := s.limiter(p, depth-1)
 		return NewWithMaxWait(l, longest), naiveMaxWait{m, longest}
 	default:
 		base, longest := s.duration(), s.duration()
-		p.tell("NewExponential(%v, %v, %v)", base, longest, p.options.ForgetAfter)
+		p.record("NewExponential(%v, %v, %v)", base, longest, p.options.ForgetAfter)
 		return NewExponential[int](base, longest, p.options), newExact(p.options, modelExponential(base, longest))
 	}
 }

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// sweepLength is how many slots of a table one sweep looks at.
+// sweepLength is the number of table slots that one sweep examines.
 const sweepLength = 16
 
 // A stripe holds the histories of the items whose hashes share their top bits.
-// With strings for items it is a cache line long, and the first history is on
-// it: as long as there are fewer histories than stripes, most calls touch
-// nothing else that another processor may have written to.
+// For strings it is one cache line, including the first history. While there
+// are fewer histories than stripes, most calls touch no other line that another
+// processor writes.
 type stripe[T comparable] struct {
-	mu sync.Mutex // guards the fields below; only this package's code runs under it
+	mu sync.Mutex // guards the fields below; no user code runs under it
 
 	// inUse is false only while there are no histories. It spares the lock to
-	// the many calls for items without one. Under the lock, it is set before the
-	// first history goes in, and cleared by the first call that took the lock
-	// for nothing, not by the removal: else a stripe with one restless item
-	// would pay for it each time. Who reads false while a history goes in runs
-	// concurrently with that history's When, and may count as earlier.
+	// the many calls for items without one. Under the lock, it is set before
+	// the first history goes in. It is cleared by the first call that took the
+	// lock in vain. The removal does not clear it, because a stripe with one
+	// restless item would then pay each time. A caller that reads false while a
+	// history goes in runs concurrently with that history's When, and may count
+	// as earlier.
 	inUse atomic.Bool
 
 	first history[T]
@@ -38,7 +39,7 @@ func (s *stripe[T]) fail(p *perItem[T], hash uint64, item T, now instant, random
 	}
 	delay := p.curve(int(h.failures), random)
 	ends := p.idle.end(now, delay)
-	if h.vacant() || ends > h.ends { // never cut short an earlier delay
+	if h.vacant() || ends > h.ends { // never shorten an earlier delay
 		h.ends = ends
 	}
 	h.failures = min(h.failures+1, maxFailures)
@@ -74,8 +75,8 @@ func (s *stripe[T]) failures(p *perItem[T], hash uint64, item T, now instant) in
 	return int(h.failures)
 }
 
-// sweep removes a few of the histories that have expired, if any. It gives way
-// to whoever uses the stripe; a later call will sweep.
+// sweep removes a few expired histories, if any. If another goroutine holds the
+// lock, it does nothing, because a later call sweeps.
 func (s *stripe[T]) sweep(idle *idleness, now instant) {
 	if !s.mu.TryLock() {
 		return
@@ -100,8 +101,8 @@ func (s *stripe[T]) findLocked(hash uint32, item T) *history[T] {
 	return s.rest.find(hash, item)
 }
 
-// claimLocked returns the item's history, a new one if it has none: the caller
-// must give that a failure.
+// claimLocked returns the item's history, a new one if it has none. The caller
+// must count a failure in it, because a history without failures is vacant.
 func (s *stripe[T]) claimLocked(hash uint32, item T) *history[T] {
 	h := s.findLocked(hash, item)
 	if h != nil {

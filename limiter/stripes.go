@@ -5,25 +5,23 @@ import (
 	"runtime"
 )
 
-// stripes are the parts of one hash table that are used independently: two items
-// contend only if they fall into one stripe and are used within the same few
-// nanoseconds. They are a power of two in number; the top bits of an item's hash
+// stripes are the independent parts of one hash table. Two items contend only
+// if they fall into one stripe and are used within the same few nanoseconds.
+// The number of stripes is a power of two, and the top bits of an item's hash
 // choose one.
 //
-// A concurrent map with lock-free reads was measured in their place, an xsync
-// MapOf of pointers to counters, in 16 goroutines on 2 cores (AMD EPYC, Go
-// 1.26.8, 2026-11-21): it takes 16 ns in place of 83 for When of one of 64k
-// known items, but 160 ns and two allocations in place of 59 ns and none for a
-// first failure and its Forget, and expiry would need a second structure to
-// sweep. One map behind one lock takes 547 and 648 ns.
+// A concurrent map with lock-free reads is faster for items with a history, but
+// slower for a first failure and its Forget, for which it allocates. Expiry
+// would need a second structure to sweep. See
+// docs/decisions/0011-limiter-state.md.
 type stripes[T comparable] struct {
-	shift uint // less than 64; the mask below tells the compiler
+	shift uint // less than 64, which the mask in of shows to the compiler
 	all   []stripe[T]
-	_     [32]byte // fills a cache line, which every call reads: nobody may write to it
+	_     [32]byte // fills the cache line: every call reads it, so no word on it may be written
 }
 
-// Their number grows with the processors that may use them at once. Each is a
-// cache line, and a table of its own once two histories meet in it.
+// The number of stripes grows with the number of processors. Each stripe is a
+// cache line, and has a table once it has two histories.
 const (
 	stripesPerProcessor = 64
 	maxStripes          = 512

@@ -2,17 +2,17 @@ package limiter
 
 import "math"
 
-// A history is the record of an item that has failed, in a place of its own. A
-// place without failures is vacant, and zero throughout: nothing refers to an
-// item that was forgotten.
+// A history is the record of an item that has failed. A history without
+// failures is vacant, and zero throughout, so that nothing refers to a
+// forgotten item.
 type history[T comparable] struct {
 	item     T
-	ends     instant // when it expires, if histories do
+	ends     instant // when it expires, if histories expire
 	hash     uint32  // the low half of the item's hash
 	failures uint32  // at most maxFailures
 }
 
-// maxFailures is where the count of failures stops: what every int can hold.
+// maxFailures is where the count of failures stops. Every int can hold it.
 const maxFailures = math.MaxInt32
 
 func (h *history[T]) vacant() bool { return h.failures == 0 }
@@ -21,25 +21,25 @@ func (h *history[T]) is(hash uint32, item T) bool {
 	return h.hash == hash && !h.vacant() && h.item == item
 }
 
-// minSlots is the shortest length of a table; every length is a power of two.
+// minSlots is the shortest length of a table. Every length is a power of two.
 const minSlots = 4
 
-// A table is a hash table of histories with open addressing: linear probing, and
-// a removal that moves later entries up instead of leaving a mark (Knuth, The
-// Art of Computer Programming, volume 3, section 6.4, algorithm R). It is at
-// most three quarters full, and shrinks below an eighth. It is not safe for
-// concurrent use. A nil table is empty.
+// A table is a hash table of histories with open addressing: linear probing,
+// and a removal that moves later entries up instead of leaving a mark (Knuth,
+// The Art of Computer Programming, volume 3, section 6.4, algorithm R). It is
+// at most three quarters full, and shrinks below an eighth. A nil table is
+// empty. A table is not safe for concurrent use.
 type table[T comparable] struct {
 	slots []history[T]
 	live  int // entries
-	hand  int // where the next sweep begins; beyond the slots, at the first
+	hand  int // where the next sweep begins; if beyond the slots, at the first
 }
 
 func newTable[T comparable]() *table[T] { return &table[T]{slots: make([]history[T], minSlots)} }
 
 func (t *table[T]) empty() bool { return t == nil || t.live == 0 }
 
-// find returns the item's history, or nil. The pointer is good until the table
+// find returns the item's history, or nil. The pointer is valid until the table
 // changes.
 func (t *table[T]) find(hash uint32, item T) *history[T] {
 	if t.empty() {
@@ -51,7 +51,7 @@ func (t *table[T]) find(hash uint32, item T) *history[T] {
 	return nil
 }
 
-// add returns a place for the history of an item that has none.
+// add returns a vacant history for an item that has none.
 func (t *table[T]) add(hash uint32, item T) *history[T] {
 	if (t.live+1)*4 > len(t.slots)*3 {
 		t.resize(len(t.slots) * 2)
@@ -74,7 +74,7 @@ func (t *table[T]) remove(hash uint32, item T) bool {
 	return true
 }
 
-// sweep removes what has expired from the next few slots.
+// sweep removes expired histories from the next slots.
 func (t *table[T]) sweep(length int, idle *idleness, now instant) {
 	if t.empty() {
 		return
@@ -82,7 +82,7 @@ func (t *table[T]) sweep(length int, idle *idleness, now instant) {
 	for range min(length, len(t.slots)) {
 		i := t.hand & (len(t.slots) - 1)
 		if h := &t.slots[i]; !h.vacant() && idle.over(now, h.ends) {
-			t.removeAt(i) // what moves up to i is looked at next
+			t.removeAt(i) // the entry that moves up to i is examined next
 		} else {
 			t.hand = i + 1
 		}
@@ -90,8 +90,8 @@ func (t *table[T]) sweep(length int, idle *idleness, now instant) {
 	t.shrink()
 }
 
-// search returns the slot that holds the item, or else the vacant slot that ends
-// the search for it.
+// search returns the slot that holds the item, or else the vacant slot that
+// ends the search for it.
 func (t *table[T]) search(hash uint32, item T) int {
 	mask := len(t.slots) - 1
 	for i := int(hash) & mask; ; i = (i + 1) & mask {
@@ -101,7 +101,7 @@ func (t *table[T]) search(hash uint32, item T) int {
 	}
 }
 
-// removeAt vacates slot i, and moves up the entries that a search would no
+// removeAt vacates slot i. It moves up the entries that a search would no
 // longer find behind the gap.
 func (t *table[T]) removeAt(i int) {
 	mask := len(t.slots) - 1
@@ -116,7 +116,7 @@ func (t *table[T]) removeAt(i int) {
 	t.live--
 }
 
-// shrink halves a table that is nearly empty.
+// shrink halves the table if it is less than an eighth full.
 func (t *table[T]) shrink() {
 	if len(t.slots) > minSlots && t.live < len(t.slots)/8 {
 		t.resize(len(t.slots) / 2)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// callback is a clock that calls back whenever it is read.
+// callback is a clock that calls a function whenever it is read.
 type callback struct {
 	*clock.Fake
 	call func()
@@ -17,14 +17,14 @@ type callback struct {
 
 func (c *callback) Now() time.Time {
 	if call := c.call; call != nil {
-		c.call = nil // not again from within
+		c.call = nil // prevents recursion
 		defer func() { c.call = call }()
 		call()
 	}
 	return c.Fake.Now()
 }
 
-// lockedStripes counts the stripes whose lock is held.
+// lockedStripes returns the number of stripes whose lock is held.
 func lockedStripes[T comparable](l Limiter[T]) (locked int) {
 	all := l.(*perItem[T]).stripes.Load()
 	if all == nil {
@@ -45,7 +45,7 @@ func TestC17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
 	calls := 0
 	check := func() {
 		if l == nil {
-			return // being made
+			return // the constructor reads the clock
 		}
 		calls++
 		require.Zero(t, lockedStripes(l))
@@ -56,7 +56,7 @@ func TestC17ClockAndRandomAreCalledWithNoLockHeld(t *testing.T) {
 	source := &callback{Fake: clock.NewFake(start), call: check}
 	random := 0
 	o := Options{Clock: source, ForgetAfter: time.Hour, Random: func() float64 {
-		if random++; random%2 == 1 { // its check draws the next one
+		if random++; random%2 == 1 { // the check draws the next one
 			check()
 		}
 		return 0
@@ -120,7 +120,7 @@ func TestC17H17ForgetHasForgottenWhenTheSweepPanics(t *testing.T) {
 	require.Equal(t, 1, l.NumRequeues(500))
 }
 
-func TestC17H17MaxOfAsksAllEvenIfOnePanics(t *testing.T) {
+func TestC17H17MaxOfCallsAllEvenIfOnePanics(t *testing.T) {
 	var log []string
 	l := NewMaxOf[string](
 		&scripted{name: "a", log: &log},
@@ -133,7 +133,7 @@ func TestC17H17MaxOfAsksAllEvenIfOnePanics(t *testing.T) {
 	require.Equal(t, []string{
 		"a.When", "b.When", "c.When",
 		"a.Forget", "b.Forget", "c.Forget",
-		"a.NumRequeues", "b.NumRequeues", // nothing changes, so nothing is missed
+		"a.NumRequeues", "b.NumRequeues", // changes nothing, so it may stop here
 	}, log)
 }
 

@@ -57,8 +57,8 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 			sh.mu.Unlock()
 			panic(errTooMany)
 		}
-		if sh.set.room != nil {
-			sh.set.room.Enter(1)
+		if sh.set.limit != nil {
+			sh.set.limit.ForceAcquire(1)
 		}
 		if id, e = sh.table.insert(p, item); sh.set.group != nil {
 			sh.joinGroup(id, &to.tag)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/internal/itemlimit"
 )
 
 // ErrFull is what [Set.TryAdd] returns when there is no room for another item.
@@ -23,7 +23,7 @@ func (s *Set[T]) TryAdd(item T) error {
 	}
 	sh, to := s.addressOf(item)
 	err := s.admit(sh, item, to, false)
-	s.room.Look()
+	s.limit.Notify()
 	return err
 }
 
@@ -40,33 +40,34 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	err := s.admit(sh, item, to, false)
 	waited := err == ErrFull
 	if waited {
-		if err = s.room.Wait(ctx, 1); err == nil {
-			err = s.enter(sh, item, to)
-		} else if err == room.ErrClosed {
+		if err = s.limit.Acquire(ctx, 1); err == nil {
+			err = s.addAcquired(sh, item, to)
+		} else if err == itemlimit.ErrClosed {
 			err = ErrShutDown
 		}
 	}
-	s.room.Look()
+	s.limit.Notify()
 	if waited && err == nil && s.groupWeight != nil {
-		// It may be another one by now. Whoever is next in the line is not to wait
-		// for the user's code, so the item is in before.
+		// The weight may have changed. The item is added before, so that the next
+		// waiter does not wait for the user's code.
 		sh.weighAgain(item, to.hash, s.weightOf(to.group))
 	}
 	return err
 }
 
-// enter adds an item for which there is room, and lets the next in the line come: before
-// anybody looks at the level, whose hook may ask for room itself.
-func (s *Set[T]) enter(sh *shard[T], item T, to address) error {
-	entered := false
+// addAcquired adds an item for which the limiter has granted a weight, and lets
+// the limiter grant the next waiter. It does so before the caller calls Notify,
+// whose hook may acquire itself.
+func (s *Set[T]) addAcquired(sh *shard[T], item T, to address) error {
+	refreshed := false
 	defer func() {
-		if !entered { // the clock has panicked
-			s.room.Leave(1)
+		if !refreshed { // the clock has panicked
+			s.limit.Release(1)
 		}
-		s.room.Arrive()
+		s.limit.FinishAcquire()
 	}()
 	s.refresh()
-	entered = true
+	refreshed = true
 	return s.admit(sh, item, to, true)
 }
 
@@ -80,26 +81,26 @@ func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
 	}
 }
 
-// admit adds an item for which there may be room, or is for sure. A look at the room is to
-// follow.
-func (s *Set[T]) admit(sh *shard[T], item T, to address, hasRoom bool) error {
-	if !hasRoom {
-		s.refresh() // otherwise the caller has done so, while it could give the room back
+// admit adds an item, if the limiter allows or acquired is true. The caller
+// must call Notify afterwards.
+func (s *Set[T]) admit(sh *shard[T], item T, to address, acquired bool) error {
+	if !acquired {
+		s.refresh() // otherwise addAcquired has, where it can release the weight if the clock panics
 	}
 	sh.mu.Lock()
-	fx, err := sh.admitItem(item, to, hasRoom)
+	fx, err := sh.admitItem(item, to, acquired)
 	sh.mu.Unlock()
-	s.publish(fx) // the hook is for the caller to call, when the next in the line is let in
+	s.publish(fx) // without the hook, which the caller calls after the next waiter is granted
 	return err
 }
 
-// admitItem is admit of an item of the shard.
-func (sh *shard[T]) admitItem(item T, to address, hasRoom bool) (fx effects, err error) {
-	room := sh.set.room
+// admitItem is admit for an item of the shard.
+func (sh *shard[T]) admitItem(item T, to address, acquired bool) (fx effects, err error) {
+	limit := sh.set.limit
 	if sh.set.closing.refusing.Load() {
 		sh.rare.dropped++
-		if hasRoom {
-			room.Leave(1)
+		if acquired {
+			limit.Release(1)
 		}
 		return fx, ErrShutDown
 	}
@@ -107,19 +108,19 @@ func (sh *shard[T]) admitItem(item T, to address, hasRoom bool) (fx effects, err
 	id, p := sh.table.find(to.hash, item)
 	switch {
 	case id != 0:
-		if hasRoom {
-			room.Leave(1) // the item was added meanwhile, and has its own
+		if acquired {
+			limit.Release(1) // the item was added meanwhile, which acquired its weight
 		}
 		if sh.groups != nil {
 			sh.weighAdded(id, &to.tag)
 		}
 		return sh.add(id, sh.table.at(id), sh.set.request()), nil
 	case sh.table.roomy == 0 && !sh.hasID():
-		if hasRoom {
-			room.Leave(1)
+		if acquired {
+			limit.Release(1)
 		}
 		return fx, errTooMany
-	case !hasRoom && !room.TryEnter(1):
+	case !acquired && !limit.TryAcquire(1):
 		return fx, ErrFull
 	}
 	id, e := sh.table.insert(p, item)

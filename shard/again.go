@@ -93,7 +93,7 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	}
 	s.publish(fx)
 	s.watchDeadline(filed, d) // these two may panic
-	s.room.Look()
+	s.limit.Notify()
 	return came
 }
 

@@ -13,7 +13,7 @@ const batchSize = 64
 // each 64 of them it takes the lock of each shard that they belong to once, and wakes
 // one consumer at most.
 func (s *Set[T]) AddBatch(items []T) {
-	defer s.room.Look() // last, for it may panic; and also if an item panics
+	defer s.limit.Notify() // last, for it may panic; and also if an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.addSome(items[:n])
@@ -59,7 +59,7 @@ func (s *Set[T]) dealAdds(d *deal, items []T) {
 func (s *Set[T]) DoneBatch(items []T) {
 	var misused []T
 	defer s.reportAll(&misused)
-	defer s.room.Look() // as in AddBatch
+	defer s.limit.Notify() // as in AddBatch
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		misused = append(misused, s.doneSome(items[:n])...)
@@ -95,7 +95,7 @@ func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 }
 
 func (s *Set[T]) endAll(handles []Handle) (late []int) {
-	defer s.room.Look() // last, for it may panic
+	defer s.limit.Notify() // last, for it may panic
 	for first := 0; first < len(handles); first += batchSize {
 		some := handles[first:min(first+batchSize, len(handles))]
 		var d deal

@@ -8,7 +8,7 @@ import (
 // AddBatchAfter adds the items as [Set.AddAfter] does, with one reading of the clock
 // for each 64 of them, and the locks of [Set.AddBatch].
 func (s *Set[T]) AddBatchAfter(items []T, duration time.Duration) {
-	defer s.room.Look() // last, for it may panic; and also if an item panics
+	defer s.limit.Notify() // last, for it may panic; and also if an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.fileSome(items[:n], Delay{Duration: duration, Retry: true})

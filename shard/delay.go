@@ -159,7 +159,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	s.driver.filed(deadline, at)
-	s.room.Look()
+	s.limit.Notify()
 	return true, false
 }
 

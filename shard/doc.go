@@ -14,7 +14,7 @@
 //	Done     → table.go → state.go → forgotten, or back to ready.go if it was added meanwhile
 //	AddAfter → delay.go → timerwheel → driver.go sleeps → delay.go → as Add from state.go on
 //	AddBatch → deal.go sorts it by shards → as many Adds, by batch.go
-//	TryAdd   → admit.go → internal/room → as Add
+//	TryAdd   → admit.go → internal/itemlimit → as Add
 //	Group    → address.go → groups.go has a run queue for it → ring.go and fair.go say
 //	           whose turn it is
 //	Priority → priority.go → wishes.go notes it → levels.go and heap.go within
@@ -39,11 +39,11 @@
 //
 // The mutex is a leaf: while it is held nothing is called that could take another
 // lock, block, or run a user's code. The line of those who wait for room
-// (internal/room), the list of what the watchdog found, and that of what a ShutDown
+// (internal/itemlimit), the list of what the watchdog found, and that of what a ShutDown
 // took from a Drain have mutexes of their own, leaves as well. Between shards there
 // are only atomics: the pointers to shards (shards.go), the words of ready bits
 // (readybits.go), the parking lot (park.go), the driver's baton (driver.go), the
-// closing flags (shutdown.go), the count of what is held (internal/room), that of
+// closing flags (shutdown.go), the count of what is held (internal/itemlimit), that of
 // the groups held back (ring.go), the pulse (ages.go) and the board of priorities
 // (urgency.go).
 //

@@ -136,8 +136,8 @@ func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 // forget removes an entry that is idle and does not wait. Nothing in the queue
 // refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
-	if sh.set.room != nil {
-		sh.set.room.Leave(1)
+	if sh.set.limit != nil {
+		sh.set.limit.Release(1)
 	}
 	if sh.groups != nil {
 		sh.leaveGroup(id)

@@ -31,7 +31,7 @@ const (
 // after makes the effects of an operation come true, with no lock held. It calls
 // OnWatermark last, because the hook may panic. A misuse is reported after that.
 func (s *Set[T]) after(fx effects) {
-	if fx&^took != 0 || s.room != nil { // and otherwise the call is not worth it
+	if fx&^took != 0 || s.limit != nil { // and otherwise the call is not worth it
 		s.comeTrue(fx)
 	}
 }
@@ -43,7 +43,7 @@ func (s *Set[T]) comeTrue(fx effects) {
 	if fx&(yields|reports) != 0 {
 		s.publish(fx &^ wakes)
 	}
-	s.room.Look()
+	s.limit.Notify()
 }
 
 // publish is after without the hook: it calls no user code.

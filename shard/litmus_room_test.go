@@ -34,8 +34,8 @@ func newHouse(t failer, round int, config Config[int]) *house {
 	return h
 }
 
-// mutexes includes that of the line.
-func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.room.Line()) }
+// mutexes includes the lock of the waiters.
+func (h *house) mutexes() []locker { return append(h.Set.mutexes(), h.limit.Mutex()) }
 
 func fullHouse(t failer) func(round int) *house {
 	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
@@ -66,7 +66,7 @@ func (h *house) answers(asleep int) string {
 		}
 	}
 	synctest.Wait() // for who asked before the actors came
-	return fmt.Sprintf("1 %s, 2 %s, %d held, %d sleep", answer(h.errs[1]), answer(h.errs[2]), h.room.Held(), asleep)
+	return fmt.Sprintf("1 %s, 2 %s, %d held, %d sleep", answer(h.errs[1]), answer(h.errs[2]), h.limit.Held(), asleep)
 }
 
 // TestLitmusRoom: who joins the line while the room is given up is let in (C40).
@@ -146,7 +146,7 @@ func TestLitmusRoomOfTwo(t *testing.T) {
 				if s.TryAdd(item) != nil {
 					continue
 				}
-				if s.room.Held() > 1 {
+				if s.limit.Held() > 1 {
 					wrong.Add(1)
 				}
 				s.Cancel(item)

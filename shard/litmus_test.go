@@ -60,11 +60,11 @@ import (
 //	urgency.go   a class that was taken off is put on again         TestClassComesBack
 //	             a shard comes while its class is taken off         TestShardComesWhileItsClassIsTakenOff
 //	admit.go     the answer is what was done                        TestLitmusTryAddAgainstShutDown
-//	internal/room leave, then look for a line; join, then look       TestLitmusRoom
-//	             who is let in while its context ends has the room  TestLitmusRoomPassedOn
-//	             room is reserved once                              TestLitmusTryAdd
-//	             who joins after the end is refused                 TestLitmusRoomAtShutDown, …RoomGivenAtShutDown
-//	             what changed during a call is told after it        TestLitmusWatermarks; …AtRest in internal/room
+//	internal/itemlimit: release, then check for waiters; wait, then check  TestLitmusRoom
+//	             a waiter granted while its context ends stands     TestLitmusRoomPassedOn
+//	             a weight is reserved once                          TestLitmusTryAdd
+//	             a waiter after Close is refused                    TestLitmusRoomAtShutDown, …RoomGivenAtShutDown
+//	             a change during a hook's call leads to another     TestLitmusWatermarks; …AtRest in internal/itemlimit
 //	watchdog.go  never is set before the look                       TestLitmusWatchdog, …WatchdogAgainstDone
 //	ages.go      unless somebody has read the clock since           TestLitmusPulse
 //	stats.go     each shard's reading is consistent                 TestLitmusReadings

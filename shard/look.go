@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
 // A Look is what there is in a set.
@@ -173,7 +173,7 @@ func (sh *shard[T]) firstWaiting(rows *[]Info[T], limit int) (visited int, all b
 // A search sweeps through a shard for the first items of some states.
 type search[T comparable] struct {
 	// kept has a selection for each state that is searched for; the others are nil.
-	kept [states + 1]*least.Selection[ranked[T]]
+	kept [states + 1]*topk.Selection[ranked[T]]
 	// known are the items that need not be told of again: those that are kept, and
 	// those that were told of before.
 	known map[T]struct{}
@@ -193,7 +193,7 @@ type ranked[T comparable] struct {
 func newSearch[T comparable](of []State, limit int) *search[T] {
 	s := &search[T]{}
 	for _, state := range of {
-		s.kept[state] = least.New(limit, func(a, b ranked[T]) int { return cmp.Compare(a.at, b.at) })
+		s.kept[state] = topk.New(limit, func(a, b ranked[T]) int { return cmp.Compare(a.at, b.at) })
 	}
 	return s
 }

@@ -65,7 +65,7 @@ func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
 		for s.sweepSome(sh) {
 		}
 	}
-	s.room.Look() // last, for it may panic
+	s.limit.Notify() // last, for it may panic
 }
 
 // beginSweep reports false if a sweep is under way. It takes the lock.

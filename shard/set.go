@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/chunked"
-	"github.com/shardq/shardq/internal/room"
+	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/internal/shared"
 )
 
@@ -82,8 +82,9 @@ type Set[T comparable] struct {
 	ids     uint32
 	crowded atomic.Bool
 
-	// room counts what the queue holds; nil if nobody wants to know.
-	room *room.Room
+	// limit counts the items held. If nil, there is neither a capacity nor a
+	// watermark.
+	limit *itemlimit.Limiter
 
 	closing closing
 	drained drain
@@ -180,7 +181,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		lanes:            newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		ages:             config.Ages,
 		lowerEvery:       uint32(config.LowerLevelEvery),
-		room: room.New(int64(config.Capacity),
+		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time: newTimebase(config.Clock, config.Tick),
 		lot:  newLot(),

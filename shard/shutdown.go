@@ -46,7 +46,7 @@ func (s *Set[T]) refuse(retries bool) {
 	s.noteEndOfUpdates()
 	s.closing.retries.Decide(retries)
 	s.closing.refusing.Store(true)
-	s.room.Close()
+	s.limit.Close()
 }
 
 // close does what every end of the queue does. It reports the items that waited and were
@@ -65,7 +65,7 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.closing.complete.Store(true)
 	s.drained.settle()
 	s.wake()
-	s.room.Look()
+	s.limit.Notify()
 }
 
 // closeShard drops what waits in a shard, a bounded number per hold of its lock, and

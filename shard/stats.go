@@ -166,7 +166,7 @@ func (s *Set[T]) newStats() (stats Stats, now present) {
 	stats = Stats{
 		Shards:       len(s.shards),
 		Rejected:     s.rejected.Load(),
-		Exceeded:     s.room.Exceeded(),
+		Exceeded:     s.limit.Exceeded(),
 		GivenUp:      s.givenUp.Load(),
 		HeldBack:     int(held),
 		Parked:       int(s.lot.parked.Load()),

@@ -1,28 +1,26 @@
 package timerwheel
 
-// Advance moves the wheel towards tick now and calls fire, once each, for the
-// timers whose deadlines it passes, in the order of their deadlines. Timers of one
-// tick come out in the order in which Schedule gave them that deadline, with three
-// exceptions: one that was moved to it from a nearby tick may come out before
-// others that had it earlier; so may one that was filed while an Advance was
-// unfinished, by fire or between bounded calls; and a Rewind of an unfinished
-// Advance does not keep the order of ties. (Filing behind what an unfinished
-// Advance has still to sort would keep it, and would let a steady stream of new
-// timers hold up those that are due.)
+// Advance moves the wheel towards tick now. It calls fire once for each timer
+// whose deadline it passes, in the order of deadlines. The timer is no longer
+// filed at that time. fire may call Schedule and Cancel, but not Advance or
+// Rewind.
 //
-// A timer is no longer filed when fire is called for it; fire may call Schedule and
-// Cancel, but not Advance or Rewind.
+// Advance does at most limit steps, each of constant cost: it fires one timer,
+// sorts one timer into a finer slot, or opens a slot. It reports whether it
+// arrived at now. If it did not, the caller calls it again, and can release its
+// lock in between. A limit below 1 does nothing. A now before [Wheel.Now] does
+// nothing and reports true: see [Wheel.Rewind].
 //
-// It does at most limit steps, each of them a constant amount of work (hand out
-// one timer, sort one timer into a finer slot, or open a slot), and reports
-// whether it arrived at now. If it did not, nothing is lost: call it again. That
-// lets a caller who holds a lock put it down in between, whatever the number of
-// timers due. A limit below 1 does nothing.
-//
-// If now is before [Wheel.Now] nothing happens: see [Wheel.Rewind].
+// Advance fires the timers of one tick in the order in which Schedule set that
+// deadline, with three exceptions:
+//   - A timer that was moved to the tick from a nearby one may precede timers that
+//     had the deadline earlier.
+//   - So may a timer that was filed during an unfinished Advance, by fire or
+//     between two calls.
+//   - A Rewind during an unfinished Advance does not keep the order of ties.
 func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bool) {
 	if now < w.now {
-		return true // not even what a bounded call left due at w.now
+		return true // leaves timers unfired that a bounded call left due at w.now
 	}
 	for range limit {
 		id, arrived := w.step(now)
@@ -36,10 +34,11 @@ func (w *Wheel) Advance(now uint64, limit int, fire func(id uint32)) (arrived bo
 	return false
 }
 
-// Rewind moves the wheel back to tick now, for a clock that was set back: timers
-// keep their deadlines. It does nothing if now is not before [Wheel.Now]. The cost
-// is constant: the timers are sorted anew by the next calls of Advance, and until
-// then [Wheel.Next] asks for one at once.
+// Rewind moves the wheel back to tick now, for a clock that was set back.
+// Timers keep their deadlines. The cost is constant: later calls of Advance
+// sort the timers again. Until they have, [Wheel.Next] returns now.
+//
+// If now is not before [Wheel.Now], Rewind does nothing.
 func (w *Wheel) Rewind(now uint64) {
 	if now >= w.now {
 		return
@@ -50,8 +49,8 @@ func (w *Wheel) Rewind(now uint64) {
 	w.now = now
 }
 
-// step does one piece of the way to tick now. It returns a timer that is due, if
-// the piece yielded one, and whether there was nothing left to do.
+// step does one step towards tick now. It returns the timer that is due, if the
+// step found one, and whether the wheel has arrived.
 func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 	if w.cascading != 0 {
 		return w.refile(), false
@@ -69,22 +68,22 @@ func (w *Wheel) step(now uint64) (due uint32, arrived bool) {
 		w.takeOut(level, slot)
 		return 0, false
 	}
-	// A slot of level 0 is a single tick: its head is due.
+	// A slot of level 0 is a single tick, so its head is due.
 	id := w.nodes.At(w.slots[0][slot]).next
 	w.remove(id, w.nodes.At(id))
 	return id, false
 }
 
-// arrive ends an Advance. All occupied slots start after now, so that place
-// returns for every filed deadline what it returned before.
+// arrive ends an Advance. All occupied slots start after now, so place returns
+// the same result as before for every filed deadline.
 func (w *Wheel) arrive(now uint64) bool {
 	w.now = now
 	return true
 }
 
-// refile moves the head of the cascading ring to the slot where it belongs now, or
-// returns it if it is due. What is due here is due at exactly w.now, the start of
-// the slot that the ring came from; all others of the wheel are later.
+// refile moves the head of the cascading ring to its slot, or returns it if it
+// is due. A due timer is due at exactly w.now, the start of the slot that the
+// ring came from. All other timers of the wheel are later.
 func (w *Wheel) refile() (due uint32) {
 	id := w.nodes.At(w.cascading).next
 	n := w.nodes.At(id)
@@ -108,7 +107,7 @@ func (w *Wheel) takeOut(level, slot int) {
 	w.cascading = tail
 }
 
-// splice joins the ring that tail names to the end of the cascading ring.
+// splice appends the ring that tail names to the cascading ring.
 func (w *Wheel) splice(tail uint32) {
 	first, last := w.nodes.At(w.cascading), w.nodes.At(tail)
 	head, joined := first.next, last.next

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestC26BoundedSteps hands out a million timers that are due at once, in calls
-// of a thousand steps, and does other things in between.
+// TestC26BoundedSteps fires a million timers that are due at once, in calls of
+// a thousand steps, and uses the wheel between the calls.
 func TestC26BoundedSteps(t *testing.T) {
 	t.Run("at the start of a slot", func(t *testing.T) {
-		boundedSteps(t, span(3), 1) // due as soon as that slot is opened
+		boundedSteps(t, span(3), 1) // due when the slot is opened
 	})
 	t.Run("deep inside slots", func(t *testing.T) {
-		boundedSteps(t, span(3)+span(2)+span(1)+1, 4) // sorted thrice, then handed out
+		boundedSteps(t, span(3)+span(2)+span(1)+1, 4) // sorted three times, then fired
 	})
 }
 
@@ -33,7 +33,7 @@ func boundedSteps(t *testing.T, deadline uint64, stepsPerTimer int) {
 		before := left
 		arrived = w.Advance(deadline, limit, func(id uint32) {
 			if gone[id] {
-				t.Fatalf("timer %d was cancelled or handed out before", id)
+				t.Fatalf("timer %d was canceled or fired before", id)
 			}
 			gone[id] = true
 			left--
@@ -54,23 +54,23 @@ func boundedSteps(t *testing.T, deadline uint64, stepsPerTimer int) {
 	require.LessOrEqual(t, calls, 1+(timers*stepsPerTimer+2*levels)/limit)
 }
 
-// inBetween uses the wheel while many timers wait to be sorted or handed out, and
-// leaves it as it was.
+// inBetween uses the wheel while many timers wait to be sorted or fired. It
+// leaves the wheel as it was.
 func inBetween(t *testing.T, w *Wheel, deadline uint64) {
 	const stranger = 2_000_000
 	next, ok := w.Next()
 	require.True(t, ok)
 	require.LessOrEqual(t, next, deadline)
-	require.False(t, w.Schedule(stranger, w.Now()), "that is now, and now has passed")
+	require.False(t, w.Schedule(stranger, w.Now()), "the current tick has passed")
 	require.True(t, w.Schedule(stranger, w.Now()+1))
 	require.True(t, w.Schedule(stranger, w.Now()+100_000))
 	require.True(t, w.Cancel(stranger))
 }
 
-// TestC26CancelWhileDue cancels and moves timers that are due, but not handed out
-// yet: the caller's word counts until the last moment.
+// TestC26CancelWhileDue cancels and moves timers that are due but have not
+// fired. The caller's calls take effect until the last moment.
 func TestC26CancelWhileDue(t *testing.T) {
-	for _, deadline := range []uint64{5, 64, 4096} { // in level 0, and at the start of slots above
+	for _, deadline := range []uint64{5, 64, 4096} { // in level 0, and at the start of slots of higher levels
 		c := newChecked(t, 0)
 		for id := uint32(1); id <= 6; id++ {
 			c.schedule(id, deadline)
@@ -81,9 +81,9 @@ func TestC26CancelWhileDue(t *testing.T) {
 		c.cancel(3)               // from the middle
 		c.cancel(6)               // the last
 		c.schedule(4, deadline)   // due already
-		c.schedule(5, deadline+1) // put off
+		c.schedule(5, deadline+1) // later
 		c.check()
-		c.arrive(deadline, 1) // hands out 2
+		c.arrive(deadline, 1) // fires 2
 		require.Equal(t, 1, c.wheel.Len())
 		c.arrive(deadline+1, 1)
 		require.Zero(t, c.wheel.Len())
@@ -97,13 +97,13 @@ func TestAdvanceLimit(t *testing.T) {
 		require.False(t, w.Advance(1, limit, nil))
 		require.Zero(t, w.Now())
 	}
-	require.False(t, w.Advance(1, 1, func(uint32) {}), "one step to hand out")
-	require.True(t, w.Advance(1, 1, nil), "one to see that this was all")
+	require.False(t, w.Advance(1, 1, func(uint32) {}), "one step fires the timer")
+	require.True(t, w.Advance(1, 1, nil), "one step arrives")
 	require.Equal(t, uint64(1), w.Now())
 }
 
-// TestAdvanceBackwards stops an Advance halfway and has the clock set back then:
-// what was due is due no more.
+// TestAdvanceBackwards stops an Advance halfway and then sets the clock back.
+// Timers that were due are due no longer.
 func TestAdvanceBackwards(t *testing.T) {
 	for _, deadline := range []uint64{5, 64} {
 		w := New(0)
@@ -125,8 +125,8 @@ func TestAdvanceBackwards(t *testing.T) {
 	}
 }
 
-// TestRewindCost rewinds a wheel with timers in all slots of all levels: that does
-// not sort them, and the next Advance sorts each once.
+// TestRewindCost rewinds a wheel with timers in all slots of all levels. Rewind
+// does not sort them, and the next Advance sorts each once.
 func TestRewindCost(t *testing.T) {
 	c := newChecked(t, 1<<63)
 	id := uint32(0)
@@ -144,8 +144,8 @@ func TestRewindCost(t *testing.T) {
 	require.Equal(t, len(c.timers), c.wheel.Len())
 }
 
-// TestFireReentrant schedules from within fire: an earlier timer, a later one, and
-// itself.
+// TestFireReentrant schedules from within fire: an earlier timer, a later one,
+// and itself.
 func TestFireReentrant(t *testing.T) {
 	c := newChecked(t, 0)
 	var order []uint32
@@ -153,12 +153,12 @@ func TestFireReentrant(t *testing.T) {
 		order = append(order, id)
 		switch id {
 		case 1:
-			c.schedule(1, c.wheel.Now()+1) // itself, a tick on
-			c.schedule(9, c.wheel.Now())   // too late
+			c.schedule(1, c.wheel.Now()+1) // itself, one tick later
+			c.schedule(9, c.wheel.Now())   // has passed
 			c.cancel(3)
 		case 2:
-			c.schedule(1, 200) // put off
-			c.schedule(8, 150) // before what is there
+			c.schedule(1, 200) // moves it to a later tick
+			c.schedule(8, 150) // before the filed timers
 		}
 	}
 	c.schedule(1, 64)

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// timers is what the benchmarks do with a wheel and with a heap.
+// timers is the set of operations that the benchmarks run on a wheel and on a
+// heap.
 type timers interface {
 	schedule(id uint32, deadline uint64)
 	cancel(id uint32)
-	// expire goes to the next tick with work and hands out what is due then.
+	// expire advances to the next tick with work and fires what is due then.
 	expire(fire func(id uint32, now uint64))
 }
 
@@ -24,12 +25,12 @@ func (w wheelTimers) expire(fire func(id uint32, now uint64)) {
 	w.Advance(now, math.MaxInt, func(id uint32) { fire(id, now) })
 }
 
-// longestDelay is 17 minutes in ticks of a millisecond. Delays are spread evenly
-// up to it, ids are taken in random order.
+// longestDelay is 17 minutes in ticks of a millisecond. Delays are uniformly
+// distributed up to it, and ids are in random order.
 const longestDelay = 1 << 20
 
-// BenchmarkSchedule files timers in an empty engine until they are as many as
-// pending says, over and over.
+// BenchmarkSchedule repeatedly files timers in an empty engine until it has as
+// many as pending says.
 func BenchmarkSchedule(b *testing.B) {
 	perEngine(b, func(b *testing.B, pending int, open func() timers) {
 		engine, random, filed := open(), random(1), 0
@@ -45,8 +46,8 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 }
 
-// BenchmarkCancel takes timers out of an engine, in random order, until it is
-// empty, over and over.
+// BenchmarkCancel repeatedly cancels the timers of an engine, in random order,
+// until it is empty.
 func BenchmarkCancel(b *testing.B) {
 	perEngine(b, func(b *testing.B, pending int, open func() timers) {
 		engine, left := open(), 0
@@ -64,7 +65,7 @@ func BenchmarkCancel(b *testing.B) {
 	})
 }
 
-// BenchmarkReschedule gives one of the pending timers, any, another deadline.
+// BenchmarkReschedule moves a random pending timer to another deadline.
 func BenchmarkReschedule(b *testing.B) {
 	perEngine(b, func(b *testing.B, pending int, open func() timers) {
 		engine, random := open(), random(2)
@@ -75,8 +76,8 @@ func BenchmarkReschedule(b *testing.B) {
 	})
 }
 
-// BenchmarkExpire lets time pass. One operation is the expiry of one timer, with
-// all the sorting on its way, and its being filed again.
+// BenchmarkExpire lets time pass. One operation is the expiry of one timer,
+// with all of its sorting, and its rescheduling.
 func BenchmarkExpire(b *testing.B) {
 	perEngine(b, func(b *testing.B, pending int, open func() timers) {
 		engine, random, expired := open(), random(3), 0
@@ -129,9 +130,9 @@ func shuffled(n int, random random) []uint32 {
 	return ids
 }
 
-// random is a generator that costs next to nothing beside what is measured:
-// xorshift64*, of S. Vigna, "An experimental exploration of Marsaglia's xorshift
-// generators, scrambled" (2016).
+// random is a generator that is cheap compared with what is measured:
+// xorshift64*, of S. Vigna, "An experimental exploration of Marsaglia's
+// xorshift generators, scrambled" (2016).
 type random uint64
 
 // below returns a number from 0 to n-1, for n of up to 32 bits.

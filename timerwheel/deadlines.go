@@ -2,18 +2,21 @@ package timerwheel
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// PartSize is how many timers there are in a part at most.
+// PartSize is the largest number of timers in a part.
 const PartSize = chunked.ChunkCells
 
-// Parts returns the number of the parts that timers may be in, from 0 on. A timer's part follows from
-// its id; in some there may be none.
+// Parts returns the number of parts, which are numbered from 0. A timer's id
+// determines its part. A part may be empty.
 //
-// With [Wheel.Deadlines], who wants to look at all timers can do so a part at a time, and let others
-// go on in between.
+// A caller can visit all timers one part at a time with [Wheel.Deadlines], and
+// release its lock in between.
 func (w *Wheel) Parts() int { return w.nodes.Chunks() }
 
-// Deadlines appends the deadlines of the timers of a part, in no order that says anything; none, if
-// there is no such part any more. The cost is that of a full part, or nothing if it has no memory.
+// Deadlines appends the deadlines of the timers of a part to deadlines, in no
+// particular order. The cost is that of a full part, or nothing if the part has
+// no memory.
+//
+// If there is no such part, Deadlines appends nothing.
 func (w *Wheel) Deadlines(part int, deadlines []uint64) []uint64 {
 	if part >= w.nodes.Chunks() {
 		return deadlines

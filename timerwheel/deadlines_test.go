@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDeadlines: the parts have the deadlines of all timers that are filed, and of no others.
+// TestDeadlines: the parts contain the deadlines of all filed timers, and no
+// others.
 func TestDeadlines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, want := New(0), map[uint32]uint64{}
@@ -42,8 +43,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestDeadlinesOfAPartThatIsGone: there are none.
-func TestDeadlinesOfAPartThatIsGone(t *testing.T) {
+// TestDeadlinesOfAMissingPart: Deadlines appends nothing.
+func TestDeadlinesOfAMissingPart(t *testing.T) {
 	w := New(0)
 	w.Schedule(10*PartSize, 5)
 	last := w.Parts() - 1
@@ -51,5 +52,5 @@ func TestDeadlinesOfAPartThatIsGone(t *testing.T) {
 	w.Cancel(10 * PartSize)
 	require.Empty(t, w.Deadlines(last, nil))
 	require.Empty(t, w.Deadlines(1000, nil))
-	require.Equal(t, 1, w.Parts(), "the first stays")
+	require.Equal(t, 1, w.Parts(), "the first part stays")
 }

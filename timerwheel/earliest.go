@@ -6,11 +6,11 @@ import (
 	"math/bits"
 
 	"github.com/shardq/shardq/internal/chunked"
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
-// All returns an iterator over the ids of all timers and their deadlines, in the order of the ids.
-// The wheel must not be changed meanwhile.
+// All returns an iterator over the ids and deadlines of all timers, in the
+// order of the ids. The caller must not change the wheel during the iteration.
 func (w *Wheel) All() iter.Seq2[uint32, uint64] {
 	return func(yield func(id uint32, deadline uint64) bool) {
 		for part := range w.nodes.Chunks() {
@@ -24,15 +24,18 @@ func (w *Wheel) All() iter.Seq2[uint32, uint64] {
 	}
 }
 
-// mostOnRings is how many timers Earliest visits along the rings. A ring is a list through all memory: to
-// go along one of a million timers takes twenty times as long as to look at all nodes in their order.
-const mostOnRings = 4096
+// ringLimit is the number of timers that Earliest visits along the rings. A
+// ring is a list scattered over memory, so visiting a million timers along a
+// ring takes twenty times as long as visiting all nodes in order.
+const ringLimit = 4096
 
-// Earliest returns the ids of n timers that come first, the earliest before the others, or of all if
-// there are fewer; only of those that are wanted. The cost is that of those that come before the last
-// of them or share its slot; or, if these are very many, that of a look at all timers.
+// Earliest returns the ids of the n earliest timers for which wanted returns
+// true, in the order of their deadlines. If there are fewer, it returns all of
+// them. The cost is proportional to the number of timers before the last of
+// them or in its slot. If that number is large, Earliest visits all timers
+// once.
 func (w *Wheel) Earliest(n int, wanted func(id uint32) bool) []uint32 {
-	if ids, ok := w.EarliestWithin(mostOnRings, n, wanted); ok {
+	if ids, ok := w.EarliestWithin(ringLimit, n, wanted); ok {
 		return ids
 	}
 	e := newEarliest(n, wanted)
@@ -44,8 +47,9 @@ func (w *Wheel) Earliest(n int, wanted func(id uint32) bool) []uint32 {
 	return e.ids()
 }
 
-// EarliestWithin is [Wheel.Earliest] that visits at most so many timers. It reports
-// false if that is too few to tell. So a caller who holds a lock knows for how long.
+// EarliestWithin is like [Wheel.Earliest], but visits at most that many timers,
+// so that a caller that holds a lock can bound the time. It returns false if it
+// would have to visit more.
 func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []uint32, ok bool) {
 	if n <= 0 {
 		return nil, true
@@ -54,7 +58,7 @@ func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []
 	if !w.offerRing(e, w.cascading, &most) {
 		return nil, false
 	}
-	e.offered = 0 // what is being sorted may be later than what is in the slots
+	e.offered = 0 // a timer being sorted may be later than those in slots
 	for level := range w.slots {
 		for slots := w.occupied[level]; slots != 0 && e.offered < n; slots &= slots - 1 {
 			if !w.offerRing(e, w.slots[level][bits.TrailingZeros64(slots)], &most) {
@@ -65,8 +69,8 @@ func (w *Wheel) EarliestWithin(most, n int, wanted func(id uint32) bool) (ids []
 	return e.ids(), true
 }
 
-// offerRing offers the timers of the ring that tail names. It reports false when as
-// many as left says have been visited.
+// offerRing offers the timers of the ring that tail names. It subtracts the
+// timers that it visits from left, and returns false when left is used up.
 func (w *Wheel) offerRing(e *earliest, tail uint32, left *int) (ok bool) {
 	for id := tail; id != 0; {
 		if *left--; *left < 0 {
@@ -81,11 +85,11 @@ func (w *Wheel) offerRing(e *earliest, tail uint32, left *int) (ok bool) {
 	return true
 }
 
-// An earliest keeps those timers that come first.
+// An earliest collects the earliest timers.
 type earliest struct {
-	kept   *least.Selection[timer]
+	kept   *topk.Selection[timer]
 	wanted func(id uint32) bool
-	// offered counts the timers that were offered and are wanted.
+	// offered counts the wanted timers that were offered.
 	offered int
 }
 
@@ -96,7 +100,7 @@ type timer struct {
 
 func newEarliest(n int, wanted func(id uint32) bool) *earliest {
 	byDeadline := func(a, b timer) int { return cmp.Compare(a.deadline, b.deadline) }
-	return &earliest{kept: least.New(n, byDeadline), wanted: wanted}
+	return &earliest{kept: topk.New(n, byDeadline), wanted: wanted}
 }
 
 func (e *earliest) offer(id uint32, deadline uint64) {

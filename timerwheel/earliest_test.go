@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEarliest compares it with a sort of all that are filed, also in the midst of an Advance, after
-// a Rewind, and where it goes through all of a crowd; and that it does not visit
-// more than it may.
+// TestEarliest compares Earliest with a sort of all filed timers, also during
+// an Advance, after a Rewind, and where Earliest visits all timers. It also
+// checks that EarliestWithin visits no more timers than allowed.
 func TestEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, filed := New(0), map[uint32]uint64{}
@@ -24,7 +24,7 @@ func TestEarliest(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "crowd") {
-			for id := range uint32(mostOnRings + 100) {
+			for id := range uint32(ringLimit + 100) {
 				schedule(1000+id, 1<<20+uint64(id*7919%5000))
 			}
 		}
@@ -35,7 +35,7 @@ func TestEarliest(t *testing.T) {
 			case 0:
 				w.Cancel(id)
 				delete(filed, id)
-			case 1: // seldom to its end: timers are left in between
+			case 1: // rarely arrives, so that due timers stay filed
 				w.Advance(w.Now()+ticks, rapid.IntRange(1, 20).Draw(t, "limit"), func(id uint32) { delete(filed, id) })
 			case 2:
 				w.Rewind(w.Now() - min(w.Now(), ticks))
@@ -52,7 +52,7 @@ func TestEarliest(t *testing.T) {
 		want = want[:min(max(n, 0), len(want))]
 		got := w.Earliest(n, wanted)
 		require.Equal(t, deadlinesOf(filed, want), deadlinesOf(filed, got))
-		require.Len(t, slices.Compact(slices.Sorted(slices.Values(got))), len(got), "some are there twice")
+		require.Len(t, slices.Compact(slices.Sorted(slices.Values(got))), len(got), "an id appears twice")
 		for _, id := range got {
 			require.True(t, wanted(id))
 		}

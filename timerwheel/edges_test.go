@@ -12,7 +12,8 @@ import (
 // span returns 64^n, the width of a slot of level n.
 func span(n int) uint64 { return 1 << (levelBits * n) }
 
-// edgeStarts are ticks from which the edges of slots lie near, far and askew.
+// edgeStarts returns ticks that are near, far from and unaligned with edges of
+// slots.
 func edgeStarts() []uint64 {
 	starts := []uint64{0, 1, 62, 63, 64, 65, 1_000_003, math.MaxUint64 - 200, math.MaxUint64 - span(3)}
 	for n := range levels {
@@ -26,7 +27,7 @@ func edgeStarts() []uint64 {
 }
 
 // edgeDeadlines returns 64^n-1, 64^n and 64^n+1 for each n, counted from 0 and
-// from start, as far as they are after start.
+// from start, if they are after start.
 func edgeDeadlines(start uint64) []uint64 {
 	var deadlines []uint64
 	for n := range levels {
@@ -42,8 +43,8 @@ func edgeDeadlines(start uint64) []uint64 {
 	return append(deadlines, math.MaxUint64)
 }
 
-// TestH21CascadeEdges lets deadlines at the edges of slots pass, of which an
-// off-by-one in the sorting would make some come a slot too early or too late.
+// TestH21CascadeEdges lets deadlines at the edges of slots pass. An off-by-one
+// in the sorting would fire some of them a slot too early or too late.
 func TestH21CascadeEdges(t *testing.T) {
 	for _, start := range edgeStarts() {
 		t.Run(fmt.Sprintf("start=%d", start), func(t *testing.T) {
@@ -56,11 +57,12 @@ func TestH21CascadeEdges(t *testing.T) {
 	}
 }
 
-// stepsOfOne is more steps than a single timer takes through all levels: to open
-// its slot and to sort it in each, to hand it out, and to see that this was all.
+// stepsOfOne exceeds the steps of a single timer through all levels: to open
+// its slot and to sort it in each, to fire it, and to arrive.
 const stepsOfOne = 2*levels + 2
 
-// tickByTick jumps to a few ticks before the deadline and then goes tick by tick.
+// tickByTick jumps to a few ticks before the deadline and then advances by
+// single ticks.
 func tickByTick(t *testing.T, start, deadline uint64) {
 	w := New(start)
 	require.True(t, w.Schedule(1, deadline))
@@ -75,8 +77,8 @@ func tickByTick(t *testing.T, start, deadline uint64) {
 	require.Zero(t, w.Len())
 }
 
-// jumpByJump goes where Next says. A single timer is never sorted on the way:
-// Next knows its deadline.
+// jumpByJump advances to the ticks that Next returns. Advance never sorts a
+// single timer on the way, because Next returns its deadline.
 func jumpByJump(t *testing.T, start, deadline uint64) {
 	w := New(start)
 	w.Schedule(1, deadline)
@@ -88,7 +90,7 @@ func jumpByJump(t *testing.T, start, deadline uint64) {
 	require.Equal(t, 1, fired, "from %d, due at %d", start, deadline)
 }
 
-// allTogether files all edges in one wheel and lets Next drive it.
+// allTogether files all edges in one wheel and advances by Next.
 func allTogether(t *testing.T, start uint64) {
 	c := newChecked(t, start)
 	distinct := map[uint64]bool{}
@@ -107,10 +109,10 @@ func allTogether(t *testing.T, start uint64) {
 		wakes++
 	}
 	require.Empty(t, c.timers)
-	require.LessOrEqual(t, wakes, len(distinct), "a wake-up for each deadline at most")
+	require.LessOrEqual(t, wakes, len(distinct), "at most one wake-up per deadline")
 }
 
-// TestC22EndOfTime files timers at the last tick there is.
+// TestC22EndOfTime files timers at the last tick.
 func TestC22EndOfTime(t *testing.T) {
 	c := newChecked(t, 0)
 	c.schedule(1, math.MaxUint64)
@@ -129,7 +131,7 @@ func TestC22EndOfTime(t *testing.T) {
 	require.Equal(t, uint64(math.MaxUint64), next)
 	c.arrive(math.MaxUint64, 8)
 	require.Zero(t, c.wheel.Len())
-	require.False(t, c.wheel.Schedule(1, math.MaxUint64), "there is no time after this")
+	require.False(t, c.wheel.Schedule(1, math.MaxUint64), "no tick follows the last one")
 }
 
 // TestC22ZeroWheel uses a Wheel that was not made by New.

@@ -7,9 +7,9 @@ import (
 	"github.com/shardq/shardq/timerwheel"
 )
 
-// A program keeps what its timers are for in a slice of its own. The position in
-// it is the timer's id. (Position 0 stays unused: zero is no id.) A loop sleeps
-// until the tick that Next names and calls Advance then.
+// A program keeps the purpose of its timers in a slice. The position in the
+// slice is the timer's id. (Position 0 stays unused, because 0 is not a valid
+// id.) A loop sleeps until the tick that Next returns and then calls Advance.
 func Example() {
 	type reminder struct {
 		text  string
@@ -28,8 +28,8 @@ func Example() {
 
 	const closingTime = 55
 	for now, ok := wheel.Next(); ok && now <= closingTime; now, ok = wheel.Next() {
-		// A real program sleeps here until that tick has come, or until
-		// something earlier is scheduled.
+		// A real program sleeps here until that tick, or until it schedules an
+		// earlier one.
 		wheel.Advance(now, 100, func(id uint32) {
 			r := reminders[id]
 			fmt.Printf("%2d: %s\n", now, r.text)
@@ -47,8 +47,9 @@ func Example() {
 	// still filed: 1
 }
 
-// A wheel knows no clock and no unit. Whoever counts in ticks of a millisecond
-// rounds the present down and deadlines up: then no timer is early.
+// A wheel knows no clock and no unit. This caller counts in ticks of a
+// millisecond and rounds the current time down and deadlines up, so that no
+// timer is early.
 func ExampleNew() {
 	const tick = time.Millisecond
 	present := func(since time.Duration) uint64 { return uint64(since / tick) }
@@ -66,8 +67,8 @@ func ExampleNew() {
 	// due at 13
 }
 
-// Schedule files a timer, and moves one that is filed. A deadline that has passed
-// is not filed: that the timer is due, the caller learns at once.
+// Schedule files a timer, or moves one that is filed. If a deadline has passed,
+// it reports false at once, and the caller handles the timer.
 func ExampleWheel_Schedule() {
 	wheel := timerwheel.New(100)
 
@@ -87,8 +88,8 @@ func ExampleWheel_Schedule() {
 	// timer 1 is due, and filed no longer: 0
 }
 
-// Five timers are due, and each call of Advance does two steps at most. In between
-// the wheel can be used, and a lock that guards it put down.
+// Five timers are due, and each call of Advance does at most two steps. Between
+// the calls, the program can use the wheel or release a lock that guards it.
 func ExampleWheel_Advance() {
 	wheel := timerwheel.New(0)
 	for id := uint32(1); id <= 5; id++ {
@@ -99,7 +100,7 @@ func ExampleWheel_Advance() {
 		var due []uint32
 		arrived = wheel.Advance(10, 2, func(id uint32) { due = append(due, id) })
 		fmt.Println(due, arrived)
-		wheel.Cancel(4) // the last moment to do so
+		wheel.Cancel(4) // still possible before it fires
 	}
 	// Output:
 	// [1 2] false
@@ -107,8 +108,9 @@ func ExampleWheel_Advance() {
 	// [] true
 }
 
-// Next says when to wake up. That is the earliest deadline; or, while many timers
-// share a slot and are far off, a tick before it, at which Advance sorts them.
+// Next returns when to wake up. That is usually the earliest deadline. While
+// many timers share a slot and are far off, it is an earlier tick, at which
+// Advance sorts them.
 func ExampleWheel_Next() {
 	wheel := timerwheel.New(0)
 	_, ok := wheel.Next()
@@ -130,12 +132,12 @@ func ExampleWheel_Next() {
 	// woke at 5000, 100 timers expired
 }
 
-// The clock that a wheel is driven by was set back. Deadlines stay as they are.
+// The clock that drives the wheel was set back. Deadlines stay as they are.
 func ExampleWheel_Rewind() {
 	wheel := timerwheel.New(1000)
 	wheel.Schedule(1, 1005)
 
-	// It is 400 now. The wheel still stands at 1000, for which 410 has passed.
+	// The clock reads 400. The wheel is still at 1000, so 410 has passed.
 	fmt.Println(wheel.Schedule(2, 410))
 
 	wheel.Rewind(400)
@@ -151,12 +153,12 @@ func ExampleWheel_Rewind() {
 	// timer 1 at 1005
 }
 
-// Cancel takes a timer out at once. Its id can be used anew.
+// Cancel removes a timer at once. Its id can be used again.
 func ExampleWheel_Cancel() {
 	wheel := timerwheel.New(0)
 	wheel.Schedule(1, 10)
 	fmt.Println(wheel.Cancel(1))
-	fmt.Println(wheel.Cancel(1)) // there is none any more
+	fmt.Println(wheel.Cancel(1)) // it is no longer filed
 
 	wheel.Schedule(1, 30)
 	wheel.Advance(100, 100, func(id uint32) {

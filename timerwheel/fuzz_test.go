@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// FuzzWheel reads its input as a starting tick and a list of operations, and does
-// them on the wheel and the model.
+// FuzzWheel reads its input as a starting tick and a list of operations, and
+// runs them on the wheel and the model.
 //
-// An operation is a byte that selects it and its arguments. A timer and a limit
-// are a byte, a tick is a byte for its shape and what that shape asks for. Bytes
-// that are missing at the end are zero.
+// An operation is a byte that selects it, and its arguments. A timer and a
+// limit are one byte each. A tick is a byte for its shape, and the bytes that
+// the shape needs. Missing bytes at the end are zero.
 func FuzzWheel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := &script{bytes: input}
@@ -31,12 +31,12 @@ func FuzzWheel(f *testing.F) {
 	})
 }
 
-// script is what is left of the input.
+// A script is the unread rest of the input.
 type script struct {
 	bytes []byte
 }
 
-// operation reads one operation and does it.
+// operation reads one operation and runs it.
 func (s *script) operation(c *checked) {
 	switch s.byte() % 8 {
 	case 0, 1, 2:
@@ -56,7 +56,7 @@ func (s *script) operation(c *checked) {
 	}
 }
 
-// advanceBusy advances while each timer that comes out does what follows in the
+// advanceBusy advances. Each timer that fires runs the next operations of the
 // script.
 func (s *script) advanceBusy(c *checked) {
 	now, limit := s.tick(c.wheel.Now()), int(s.byte())
@@ -74,8 +74,8 @@ func (s *script) advanceBusy(c *checked) {
 	c.onFire = nil
 }
 
-// id reads one of 64 low ids, over which the first chunk grows, or one of 192 that
-// are spread over the chunks behind.
+// id reads one of 64 low ids, over which the first chunk grows, or one of 192
+// ids that are spread over later chunks.
 func (s *script) id() uint32 {
 	b := uint32(s.byte())
 	if b < 64 {
@@ -85,9 +85,9 @@ func (s *script) id() uint32 {
 }
 
 // tick reads a tick. The high half of the first byte selects a base: now, a
-// neighbour of it, or an end of time. The low half selects a level, and the next
-// byte how many of its slots to go from there, forwards or back. Other values of
-// the low half mean the base itself, or that the tick follows as a word.
+// neighbor of it, or an end of the range. The low half selects a level, and the
+// next byte a number of its slots to add or subtract. Other values of the low
+// half mean the base itself, or that the tick follows as a word.
 func (s *script) tick(now uint64) uint64 {
 	shape := s.byte()
 	base := []uint64{now, 0, now + 1, now - 1, math.MaxUint64}[shape>>4%5]

@@ -2,8 +2,8 @@ package timerwheel
 
 import "container/heap"
 
-// heapTimers is what the wheel is measured against: a container/heap that knows
-// where each timer is, written without allocations.
+// heapTimers is the baseline of the benchmarks: a container/heap that tracks
+// the position of each timer, written without allocations.
 type heapTimers struct {
 	items []heapItem
 	// positions has the position in items of each id, plus one.
@@ -27,7 +27,7 @@ func (h *heapTimers) schedule(id uint32, deadline uint64) {
 	}
 	h.items = append(h.items, heapItem{deadline, id})
 	h.positions[id] = int32(len(h.items))
-	heap.Fix(h, len(h.items)-1) // what heap.Push does, but without boxing the item
+	heap.Fix(h, len(h.items)-1) // like heap.Push, without boxing the item
 }
 
 func (h *heapTimers) cancel(id uint32) {
@@ -36,7 +36,7 @@ func (h *heapTimers) cancel(id uint32) {
 	}
 }
 
-// expire goes to the earliest deadline and hands out what is due then.
+// expire advances to the earliest deadline and fires what is due then.
 func (h *heapTimers) expire(fire func(id uint32, now uint64)) {
 	now := h.items[0].deadline
 	for len(h.items) > 0 && h.items[0].deadline <= now {

@@ -6,16 +6,16 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// failer is what the checks need of a test: *testing.T, *testing.F's argument and
-// *rapid.T all have it.
+// failer is the subset of a test that the checks use: *testing.T, the argument
+// of *testing.F and *rapid.T implement it.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkInvariants fails the test unless all that the wheel keeps twice agrees:
-// links in both directions, places and deadlines, slots and their bits, rings and
-// the count of timers, timers and the memory behind them.
+// checkInvariants fails the test unless the wheel's redundant data agrees:
+// links in both directions, places and deadlines, slots and their bits, rings
+// and the count of timers, timers and the memory behind them.
 func checkInvariants(t failer, w *Wheel) {
 	t.Helper()
 	c := &invariants{failer: t, wheel: w, filed: map[uint32]bool{}}
@@ -84,7 +84,7 @@ func (c *invariants) cascading() {
 	}
 	c.ring(c.wheel.cascading, func(id uint32, n *node) {
 		if n.deadline < c.wheel.now {
-			c.Fatalf("timer %d, due at %d, was passed over: it is %d", id, n.deadline, c.wheel.now)
+			c.Fatalf("timer %d, due at %d, was passed over: the current tick is %d", id, n.deadline, c.wheel.now)
 		}
 	})
 }
@@ -98,11 +98,11 @@ func (c *invariants) ring(tail uint32, visit func(id uint32, n *node)) {
 		n := c.wheel.nodes.Lookup(id)
 		switch {
 		case id == 0 || n == nil:
-			c.Fatalf("timer %d links to %d, which is none", previous, id)
+			c.Fatalf("timer %d links to %d, which is no timer", previous, id)
 		case c.filed[id]:
 			c.Fatalf("timer %d is in two rings, or its ring does not close", id)
 		case n.previous != previous:
-			c.Fatalf("timer %d links to %d, but that one back to %d", previous, id, n.previous)
+			c.Fatalf("timer %d links to %d, which links back to %d", previous, id, n.previous)
 		}
 		c.filed[id] = true
 		visit(id, n)
@@ -113,9 +113,9 @@ func (c *invariants) ring(tail uint32, visit func(id uint32, n *node)) {
 	}
 }
 
-// memory checks that chunks but the first have memory if and only if a timer is
-// filed in them, that at most one more is kept in reserve, and that no cell
-// remembers a timer that is gone.
+// memory checks that a chunk other than the first has memory if and only if a
+// timer is filed in it. At most one chunk is in reserve, and no cell keeps data
+// of a former timer.
 func (c *invariants) memory() {
 	c.Helper()
 	inUse := map[uint32]bool{0: true}

@@ -6,30 +6,30 @@ const (
 	levelBits     = 6
 	slotsPerLevel = 1 << levelBits
 	slotMask      = slotsPerLevel - 1
-	// levels is how many digits of levelBits a uint64 has: every deadline has a
-	// slot of its own level, and nothing overflows.
+	// levels is the number of digits of levelBits in a uint64, so that every
+	// deadline has a slot and nothing overflows.
 	levels = (64 + levelBits - 1) / levelBits
 )
 
-// place returns where a deadline belongs when the wheel stands at now: the level
-// of the highest digit (in base 64) in which the two differ, and in that level
-// the slot that the deadline's digit names. A slot of level l spans 64^l ticks.
+// place returns the place of a deadline while the current tick is now. The
+// level is that of the highest base-64 digit in which the two differ. The slot
+// is the deadline's digit at that level. A slot of level l spans 64^l ticks.
 func place(now, deadline uint64) (level, slot int) {
 	level = (63 - bits.LeadingZeros64(now^deadline|slotMask)) / levelBits
 	return level, int(deadline >> (level * levelBits) & slotMask)
 }
 
-// slotStart returns the first tick of a slot: now's digits above the level, then
-// the slot's number, then zeros.
+// slotStart returns the first tick of a slot: now's digits above the level,
+// then the slot's number, then zeros.
 func (w *Wheel) slotStart(level, slot int) uint64 {
 	span := uint64(1) << (level * levelBits)
-	above := ^(span<<levelBits - 1) // at the top level: span overflows to 0, nothing is above
+	above := ^(span<<levelBits - 1) // 0 at the top level, where the shift overflows
 	return w.now&above | uint64(slot)*span
 }
 
-// link appends timer id to the ring of a slot. A ring is named by its tail, whose
-// next is the head: both ends in one word. Timers of one slot stay in the order in
-// which they came to it.
+// link appends timer id to the ring of a slot. The tail names a ring, and its
+// next is the head, so one word gives both ends. Timers of a slot stay in the
+// order in which they were linked.
 func (w *Wheel) link(id uint32, n *node, level, slot int) {
 	if w.slots[level] == nil {
 		w.slots[level] = new([slotsPerLevel]uint32)
@@ -40,7 +40,7 @@ func (w *Wheel) link(id uint32, n *node, level, slot int) {
 	w.occupiedLevels |= 1 << level
 }
 
-// append puts node n, named id, at the end of the ring that *tail names.
+// append appends node n of timer id to the ring that *tail names.
 func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	if *tail == 0 {
 		n.next, n.previous = id, id
@@ -53,15 +53,14 @@ func (w *Wheel) append(tail *uint32, id uint32, n *node) {
 	*tail = id
 }
 
-// unlink takes timer id out of whatever ring it is in.
+// unlink removes timer id from its ring.
 func (w *Wheel) unlink(id uint32, n *node) {
 	if id == w.cascading {
 		w.cascading = w.detach(id, n)
 		return
 	}
-	// A timer in the cascading ring that is not its tail also gets here. The
-	// slot that its deadline names then has another tail, so only the ring's
-	// links change, which is right.
+	// A timer of the cascading ring that is not its tail also gets here. The
+	// slot of its deadline then has another tail, so only the links change.
 	level, slot := place(w.now, n.deadline)
 	if ring := w.slots[level]; ring != nil && ring[slot] == id {
 		ring[slot] = w.detach(id, n)
@@ -73,7 +72,7 @@ func (w *Wheel) unlink(id uint32, n *node) {
 	w.detach(id, n)
 }
 
-// detach closes the ring over node n and returns the tail that the ring would
+// detach closes the ring over node n. It returns the tail that the ring would
 // have if n were its tail: the node before it, or 0 if n was alone.
 func (w *Wheel) detach(id uint32, n *node) (tail uint32) {
 	tail = n.previous

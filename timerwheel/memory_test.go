@@ -11,8 +11,8 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// TestNodeSize holds the promise of 16 bytes a timer, and none for the garbage
-// collector to look through.
+// TestNodeSize checks that a timer has 16 bytes, and no pointers for the
+// garbage collector to scan.
 func TestNodeSize(t *testing.T) {
 	require.Equal(t, uintptr(16), unsafe.Sizeof(node{}))
 	for field := range reflect.TypeFor[node]().Fields() {
@@ -21,7 +21,8 @@ func TestNodeSize(t *testing.T) {
 	}
 }
 
-// TestBytesPerTimer files a hundred thousand timers: nearly all cells are in use.
+// TestBytesPerTimer files a hundred thousand timers, which use nearly all
+// cells.
 func TestBytesPerTimer(t *testing.T) {
 	const timers = 100_000
 	w := New(0)
@@ -31,7 +32,7 @@ func TestBytesPerTimer(t *testing.T) {
 	require.LessOrEqual(t, w.nodes.Cells(), timers+chunked.ChunkCells)
 }
 
-// TestNoAllocations runs cycles that a wheel of long standing goes through.
+// TestNoAllocations runs cycles of a wheel that has reached its size.
 func TestNoAllocations(t *testing.T) {
 	const timers = 4 * chunked.ChunkCells
 	var step uint32
@@ -81,8 +82,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestMemoryReturns empties a wheel of many timers, in several orders and ways, and
-// looks at what it keeps: the first chunk and one in reserve.
+// TestMemoryReturns empties a wheel of many timers, in several orders and ways.
+// The wheel keeps the first chunk and one in reserve.
 func TestMemoryReturns(t *testing.T) {
 	const timers = 200_000
 	cancel := func(w *Wheel, id uint32) { w.Cancel(id) }
@@ -105,7 +106,7 @@ func TestMemoryReturns(t *testing.T) {
 	}
 }
 
-// TestSparseIDs files timers far apart: only their chunks have memory.
+// TestSparseIDs files timers with distant ids. Only their chunks have memory.
 func TestSparseIDs(t *testing.T) {
 	w := New(0)
 	for id := uint32(1); id < 1<<24; id <<= 1 {
@@ -115,8 +116,7 @@ func TestSparseIDs(t *testing.T) {
 	checkInvariants(t, w)
 }
 
-// forAll calls f once for each id up to n, in strides that have no factor in
-// common with n.
+// forAll calls f once for each id up to n, in strides that are coprime to n.
 func forAll(n, stride uint32, f func(id uint32)) {
 	for i := range uint64(n) {
 		f(1 + uint32(i*uint64(stride)%uint64(n)))

@@ -2,33 +2,33 @@ package timerwheel
 
 import "math"
 
-// checked is a wheel beside a naive model of it: a map that is searched from end
-// to end. Each operation is done on both, and the test fails at the first
-// difference.
+// checked is a wheel and a naive model of it, a map that is searched in full.
+// Each operation runs on both, and the test fails at the first difference.
 type checked struct {
 	failer
 	wheel  *Wheel
 	timers map[uint32]modelTimer
-	// filings counts the deadlines that Schedule gave: the order of ties.
+	// filings counts the deadlines that Schedule set, for the order of ties.
 	filings int
-	// unfinished: an Advance stopped before it arrived, and timers that are due
-	// may still be filed.
+	// unfinished is true if an Advance stopped before it arrived, so that due
+	// timers may still be filed.
 	unfinished bool
-	// onFire, if not nil, is called for each timer that is handed out.
+	// onFire, if not nil, is called for each timer that fires.
 	onFire func(id uint32)
 }
 
 type modelTimer struct {
 	deadline uint64
-	// filing is when the timer got its deadline.
+	// filing numbers the call that set the deadline.
 	filing int
-	// moved, midway and shuffled are the exceptions from the order of ties: the
-	// timer was moved to its tick from another; it was filed while a slot was
-	// being sorted; it was there when Rewind came while a slot was being sorted.
+	// moved, midway and shuffled are the exceptions from the order of ties. The
+	// timer was moved to its tick from another, was filed while a slot was
+	// being sorted, or was filed when a Rewind interrupted the sorting of a
+	// slot.
 	moved, midway, shuffled bool
 }
 
-// precedes tells whether timer a has to come out before b of the same tick.
+// precedes reports whether timer a must fire before b of the same tick.
 func (a modelTimer) precedes(b modelTimer) bool {
 	return a.filing < b.filing && !b.moved && !b.midway && !(a.shuffled && b.shuffled)
 }
@@ -75,7 +75,7 @@ func (c *checked) rewind(now uint64) {
 		}
 	}
 	if want < c.wheel.Now() {
-		c.unfinished = false // what was due is not any more
+		c.unfinished = false // due timers are due no longer
 	}
 	c.wheel.Rewind(now)
 	if got := c.wheel.Now(); got != want {
@@ -92,7 +92,7 @@ func (c *checked) advance(now uint64, limit int) (arrived bool) {
 		c.fired(id, now)
 	})
 	if calls > max(limit, 0) {
-		c.Fatalf("Advance with limit %d handed out %d timers", limit, calls)
+		c.Fatalf("Advance with limit %d fired %d timers", limit, calls)
 	}
 	if now < before {
 		c.stoodStill(before, calls)
@@ -108,7 +108,7 @@ func (c *checked) advance(now uint64, limit int) (arrived bool) {
 func (c *checked) stoodStill(before uint64, calls int) {
 	c.Helper()
 	if got := c.wheel.Now(); got != before || calls > 0 {
-		c.Fatalf("Advance to the past went from %d to %d and handed out %d timers", before, got, calls)
+		c.Fatalf("Advance to the past went from %d to %d and fired %d timers", before, got, calls)
 	}
 }
 
@@ -117,14 +117,14 @@ func (c *checked) fired(id uint32, now uint64) {
 	timer, filed := c.timers[id]
 	switch {
 	case !filed:
-		c.Fatalf("timer %d was handed out, but it is not filed", id)
+		c.Fatalf("timer %d fired, but it is not filed", id)
 	case timer.deadline > now:
-		c.Fatalf("timer %d, due at %d, was handed out at %d", id, timer.deadline, now)
+		c.Fatalf("timer %d, due at %d, fired at %d", id, timer.deadline, now)
 	case timer.deadline != c.wheel.Now():
-		c.Fatalf("timer %d, due at %d, was handed out while Now is %d", id, timer.deadline, c.wheel.Now())
+		c.Fatalf("timer %d, due at %d, fired while Now is %d", id, timer.deadline, c.wheel.Now())
 	}
 	if _, filed := c.wheel.Deadline(id); filed {
-		c.Fatalf("timer %d is still filed while it is handed out", id)
+		c.Fatalf("timer %d is still filed while it fires", id)
 	}
 	delete(c.timers, id)
 	c.firedInOrder(id, timer)
@@ -137,19 +137,19 @@ func (c *checked) firedInOrder(id uint32, timer modelTimer) {
 	c.Helper()
 	for other, left := range c.timers {
 		if left.deadline < timer.deadline {
-			c.Fatalf("timer %d, due at %d, came out before timer %d, due at %d",
+			c.Fatalf("timer %d, due at %d, fired before timer %d, due at %d",
 				id, timer.deadline, other, left.deadline)
 		}
 		if left.deadline == timer.deadline && left.precedes(timer) {
-			c.Fatalf("timer %d came out before timer %d, which had deadline %d first",
+			c.Fatalf("timer %d fired before timer %d, which had deadline %d first",
 				id, other, left.deadline)
 		}
 	}
 }
 
-// arrive advances to now in calls of limit steps. It fails if they are more steps
-// than sorting each timer down through all levels, handing it out, and opening
-// each slot that it was in.
+// arrive advances to now in calls of limit steps. It fails if they take more
+// steps than sorting each timer through all levels, firing it, and opening each
+// of its slots.
 func (c *checked) arrive(now uint64, limit int) {
 	c.Helper()
 	worst := len(c.timers)*(2*levels+1) + 1
@@ -161,7 +161,7 @@ func (c *checked) arrive(now uint64, limit int) {
 	}
 }
 
-// check compares all that can be asked of the wheel.
+// check compares all getters of the wheel with the model.
 func (c *checked) check() {
 	c.Helper()
 	if c.wheel.Len() != len(c.timers) {
@@ -193,7 +193,7 @@ func (c *checked) checkNext() {
 	}
 }
 
-// nextIsExact tells whether the wheel has to know its earliest deadline.
+// nextIsExact reports whether Next must return the earliest deadline.
 func nextIsExact(w *Wheel) bool {
 	if w.cascading != 0 {
 		return false

@@ -2,8 +2,9 @@ package timerwheel
 
 import "testing"
 
-// TestC19NextOfACrowdedSlot: a slot with more timers than Next looks through may hold its
-// earliest anywhere. Next must not lie after it, and Advance must fire it on time.
+// TestC19NextOfACrowdedSlot: a slot with more timers than Next searches may
+// hold its earliest anywhere. Next must not return a later tick, and Advance
+// must fire the timer on time.
 func TestC19NextOfACrowdedSlot(t *testing.T) {
 	const timers, latest = 100, 8191
 	w := New(0)
@@ -24,7 +25,8 @@ func TestC19NextOfACrowdedSlot(t *testing.T) {
 	}
 }
 
-// TestRewindToThePresent does nothing: nothing is sorted anew, and Next is as it was.
+// TestRewindToThePresent: a Rewind to the current tick sorts nothing again and
+// leaves Next unchanged.
 func TestRewindToThePresent(t *testing.T) {
 	w := New(100)
 	w.Schedule(1, 5000)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestC24DeadlineOrder lets one Advance pass thousands of deadlines, near and far,
-// filed in no order.
+// TestC24DeadlineOrder lets one Advance pass thousands of deadlines, near and
+// far, scheduled in random order.
 func TestC24DeadlineOrder(t *testing.T) {
 	const timers = 20_000
 	random := rand.New(rand.NewPCG(3, 4))
@@ -28,7 +28,7 @@ func TestC24DeadlineOrder(t *testing.T) {
 	require.True(t, slices.IsSorted(fired))
 }
 
-// TestC24Ties says in which order timers of one tick come out.
+// TestC24Ties checks the order in which timers of one tick fire.
 func TestC24Ties(t *testing.T) {
 	const tick, far = 5000, 1 << 40
 	tests := []struct {

@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testIDs are few, so that they are recycled all the time, and lie on both sides
-// of the edges of chunks.
+// testIDs are few, so that they are often recycled, and lie on both sides of
+// the edges of chunks.
 var testIDs = []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 500, 510, 511, 512, 513, 1023, 1024, 1025, 3000}
 
-// crowd is enough further timers to make a ring too long for Next to search.
+// A crowd of further timers makes a ring too long for Next to search.
 const (
 	firstOfCrowd = 100
 	crowd        = 40
@@ -21,7 +21,7 @@ const (
 func TestWheelAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChecked(t, tick(0).Draw(t, "start"))
-		for range 4 { // more steps than Repeat does by itself
+		for range 4 { // Repeat alone does fewer steps
 			t.Repeat(actions(c))
 		}
 		c.arrive(math.MaxUint64, 64)
@@ -52,8 +52,8 @@ func actions(c *checked) map[string]func(*rapid.T) {
 
 func id(t *rapid.T) uint32 { return rapid.SampledFrom(testIDs).Draw(t, "id") }
 
-// tick draws from the whole range, with a weight on what is special: the edges of
-// the slots of each level, and the ends of the range.
+// tick draws from the whole range, with extra weight on the edges of the slots
+// of each level and on the ends of the range.
 func tick(near uint64) *rapid.Generator[uint64] {
 	return rapid.Custom(func(t *rapid.T) uint64 {
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
@@ -66,14 +66,14 @@ func tick(near uint64) *rapid.Generator[uint64] {
 		case 3:
 			return rapid.Uint64Range(0, edge(t)).Draw(t, "tick")
 		case 4:
-			return near + edge(t) // wraps around now and then: also good
+			return near + edge(t) // may wrap around
 		default:
 			return near + rapid.Uint64Range(0, 130).Draw(t, "after")
 		}
 	})
 }
 
-// edge draws a multiple of 64^n, or a neighbour of one.
+// edge draws a multiple of 64^n, or a neighbor of one.
 func edge(t *rapid.T) uint64 {
 	span := uint64(1) << (levelBits * rapid.IntRange(0, levels-1).Draw(t, "level"))
 	return span*rapid.Uint64Range(1, slotsPerLevel).Draw(t, "slots") + rapid.Uint64Range(0, 2).Draw(t, "off") - 1
@@ -83,7 +83,7 @@ func deadline(t *rapid.T, c *checked) uint64 {
 	return tick(c.wheel.Now()).Draw(t, "deadline")
 }
 
-// anyDeadline draws the deadline of a timer that is filed, or a neighbour of it.
+// anyDeadline draws the deadline of a filed timer, or a neighbor of it.
 func anyDeadline(t *rapid.T, c *checked) uint64 {
 	timer, filed := c.timers[id(t)]
 	if !filed {
@@ -115,8 +115,8 @@ func cancelMany(t *rapid.T, c *checked) {
 	}
 }
 
-// advanceBusy advances while each timer that comes out schedules or cancels
-// another, or itself.
+// advanceBusy advances. Each timer that fires schedules or cancels another
+// timer, or itself.
 func advanceBusy(t *rapid.T, c *checked) {
 	c.onFire = func(fired uint32) {
 		switch rapid.IntRange(0, 3).Draw(t, "on fire") {

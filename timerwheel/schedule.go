@@ -1,17 +1,16 @@
 package timerwheel
 
-// Schedule files timer id under deadline, or moves it there if it is filed
-// already. It reports whether it did: a deadline that is not after [Wheel.Now] has
-// passed, and then the timer is left unfiled, for the caller to treat as due.
+// Schedule files timer id under deadline, or moves it there if it is filed. It
+// reports whether the timer is filed. If deadline is not after [Wheel.Now], it
+// has passed: Schedule leaves the timer unfiled, and the caller treats it as
+// due. The cost is constant, apart from the occasional allocation of a chunk of
+// nodes.
 //
-// Ids are the caller's, as a rule the position of what the timer is for in a
-// slice: memory is proportional to the spread of the ids in use. Zero is no id:
-// Schedule panics if given it.
-//
-// The cost is constant, but for the allocation of a chunk of nodes now and then.
+// The caller chooses the ids, usually positions in a slice of its own. Memory
+// is proportional to the spread of the ids in use. Schedule panics if id is 0.
 func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 	if id == 0 {
-		panic("timerwheel: 0 is not an id")
+		panic("timerwheel: id is 0, want 1 or more")
 	}
 	if deadline <= w.now {
 		w.Cancel(id)
@@ -27,8 +26,8 @@ func (w *Wheel) Schedule(id uint32, deadline uint64) bool {
 	return true
 }
 
-// Cancel takes timer id out of the wheel at once, and reports whether it was
-// filed. The cost is constant.
+// Cancel removes timer id from the wheel and reports whether it was filed. The
+// cost is constant.
 func (w *Wheel) Cancel(id uint32) bool {
 	n := w.nodes.Lookup(id)
 	if n == nil || n.next == 0 {
@@ -38,16 +37,19 @@ func (w *Wheel) Cancel(id uint32) bool {
 	return true
 }
 
-// file puts the node n, not in any ring, where deadline belongs.
+// file links node n, which is in no ring, at the place of deadline. During an
+// unfinished Advance this breaks ties out of order. Filing behind the cascading
+// ring would keep them, but a steady stream of new timers could then hold up
+// those that are due.
 func (w *Wheel) file(id uint32, n *node, deadline uint64) {
 	n.deadline = deadline
 	level, slot := place(w.now, deadline)
 	w.link(id, n, level, slot)
 }
 
-// move gives a filed timer another deadline. If that falls into the slot that the
-// timer is in already, the deadline alone is overwritten, as Linux does for
-// MOD_TIMER_REDUCE (kernel/time/timer.c): most reschedules of a far timer.
+// move changes the deadline of a filed timer. If both deadlines have the same
+// slot, only the deadline is overwritten, as Linux does for MOD_TIMER_REDUCE
+// (kernel/time/timer.c). That covers most moves of a far timer.
 func (w *Wheel) move(id uint32, n *node, deadline uint64) {
 	fromLevel, fromSlot := place(w.now, n.deadline)
 	toLevel, toSlot := place(w.now, deadline)
@@ -59,7 +61,7 @@ func (w *Wheel) move(id uint32, n *node, deadline uint64) {
 	w.file(id, n, deadline)
 }
 
-// remove takes a filed node out of its ring and gives its cell back.
+// remove unlinks a filed node and releases its cell.
 func (w *Wheel) remove(id uint32, n *node) {
 	w.unlink(id, n)
 	n.deadline = 0

@@ -8,15 +8,15 @@ import (
 
 func TestScheduleZeroID(t *testing.T) {
 	w := New(0)
-	require.PanicsWithValue(t, "timerwheel: 0 is not an id", func() { w.Schedule(0, 1) })
+	require.PanicsWithValue(t, "timerwheel: id is 0, want 1 or more", func() { w.Schedule(0, 1) })
 	require.False(t, w.Cancel(0))
 	_, filed := w.Deadline(0)
 	require.False(t, filed)
 	checkInvariants(t, w)
 }
 
-// TestScheduleLate gives deadlines that have passed: they must not end up in the
-// far future, where arithmetic that wraps around would file them.
+// TestScheduleLate schedules deadlines that have passed. Arithmetic that wraps
+// around would file them in the far future.
 func TestScheduleLate(t *testing.T) {
 	w := New(1000)
 	for _, late := range []uint64{0, 1, 999, 1000} {
@@ -24,7 +24,7 @@ func TestScheduleLate(t *testing.T) {
 		require.Zero(t, w.Len())
 		require.True(t, w.Schedule(7, 5000))
 		require.False(t, w.Schedule(7, late), "%d", late)
-		require.Zero(t, w.Len(), "a timer that was filed is so no longer")
+		require.Zero(t, w.Len(), "a filed timer becomes unfiled")
 	}
 	require.True(t, w.Schedule(7, 1001))
 	checkInvariants(t, w)
@@ -32,7 +32,7 @@ func TestScheduleLate(t *testing.T) {
 
 func TestCancelUnknown(t *testing.T) {
 	w := New(0)
-	require.False(t, w.Cancel(1), "of an empty wheel")
+	require.False(t, w.Cancel(1), "the wheel is empty")
 	w.Schedule(1, 10)
 	require.False(t, w.Cancel(2), "has a cell, but is not filed")
 	require.False(t, w.Cancel(5000), "has no cell")
@@ -42,8 +42,8 @@ func TestCancelUnknown(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestRecycledID files an id anew in every state that its last timer can be left
-// in. A link that outlived its timer would fire for the stranger.
+// TestRecycledID files an id again in every state that its last timer can
+// leave. A link that outlived its timer would fire for the new one.
 func TestRecycledID(t *testing.T) {
 	c := newChecked(t, 0)
 	for _, leave := range []func(){

@@ -7,11 +7,13 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// A Wheel holds timers and tells which are due. The zero Wheel is empty and
-// stands at tick 0. It is not safe for concurrent use and must not be copied.
+// A Wheel holds timers and reports which are due. It must not be copied and is
+// not safe for concurrent use.
+//
+// The zero Wheel is empty, and its current tick is 0.
 type Wheel struct {
-	// now is the tick that Advance has come to. Every filed deadline is later,
-	// save for those that the present Advance is about to hand out.
+	// now is the current tick. Every filed deadline is later, except those of
+	// timers that an unfinished Advance has still to fire.
 	now uint64
 	// occupiedLevels has a bit for each level that has an occupied slot.
 	occupiedLevels uint16
@@ -20,15 +22,15 @@ type Wheel struct {
 	// slots holds, for each level, the tail of each slot's ring. A level is
 	// allocated with its first timer.
 	slots [levels]*[slotsPerLevel]uint32
-	// cascading is the tail of a ring that was taken out of its slot and is
-	// being filed anew, a bounded number of timers at a time.
+	// cascading is the tail of a ring that was removed from its slot. Its
+	// timers are being filed again, a bounded number at a time.
 	cascading uint32
 	filed     int
 	nodes     chunked.Array[node]
 }
 
-// node is the part of a timer that the wheel keeps: 16 bytes without pointers, so
-// that the garbage collector never looks inside.
+// node is the wheel's record of a timer: 16 bytes without pointers, so that the
+// garbage collector never scans it.
 type node struct {
 	deadline uint64
 	// next and previous link the ring of a slot. next is 0 if and only if the
@@ -36,11 +38,11 @@ type node struct {
 	next, previous uint32
 }
 
-// New returns an empty wheel that stands at tick now.
+// New returns an empty wheel whose current tick is now.
 func New(now uint64) *Wheel { return &Wheel{now: now} }
 
-// Now returns the tick that the wheel stands at. While Advance calls its
-// function, that is the deadline of the timer in hand.
+// Now returns the current tick. While Advance calls fire, that is the deadline
+// of the timer that fire is called for.
 func (w *Wheel) Now() uint64 { return w.now }
 
 // Len returns the number of filed timers.
@@ -55,15 +57,16 @@ func (w *Wheel) Deadline(id uint32) (deadline uint64, filed bool) {
 	return n.deadline, true
 }
 
-// Next returns the tick at which Advance will next have work, and whether there
-// is any timer at all. That is the earliest deadline, exactly, unless that
-// deadline is far off and shares its slot with many others: then it is a tick
-// somewhat before, at which Advance sorts them into finer slots. So a driver that
-// sleeps until Next wakes once per deadline, and rarely in between. Next never
-// returns a tick after the earliest deadline.
+// Next returns the tick at which Advance next has work, and whether there is
+// any timer. Next never returns a tick after the earliest deadline.
+//
+// The tick is the earliest deadline, except if that deadline is far off and
+// shares its slot with many others. Then Next returns an earlier tick, at which
+// Advance sorts these timers into finer slots. So a driver that sleeps until
+// Next wakes once per deadline, and rarely in between.
 func (w *Wheel) Next() (tick uint64, ok bool) {
 	if w.cascading != 0 {
-		return w.now, true // sorting is under way and wants to go on
+		return w.now, true // an unfinished sort has more to do
 	}
 	if w.occupiedLevels == 0 {
 		return 0, false
@@ -77,7 +80,7 @@ func (w *Wheel) Next() (tick uint64, ok bool) {
 }
 
 // earliestInRing returns the earliest deadline of a ring, or otherwise if the
-// ring is too long to look through.
+// ring is too long to search.
 func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	const longest = 32
 	earliest := uint64(math.MaxUint64)
@@ -93,9 +96,10 @@ func (w *Wheel) earliestInRing(tail uint32, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// firstOccupied returns the place of the earliest timers. Every timer of a level
-// is earlier than those of the next level, and slots are in order within a level,
-// because both follow from the highest bits in which a deadline differs from now.
+// firstOccupied returns the place of the earliest timers. Every timer of a
+// level is earlier than those of the next level, and the slots of a level are
+// in order. Both follow from the highest bits in which a deadline differs from
+// now.
 func (w *Wheel) firstOccupied() (level, slot int) {
 	level = bits.TrailingZeros16(w.occupiedLevels)
 	return level, bits.TrailingZeros64(w.occupied[level])

@@ -1,5 +1,5 @@
-// Package chunked holds an array that grows without copying what it holds, and
-// gives memory back piece by piece.
+// Package chunked implements an array that grows without copying its cells, and
+// releases memory chunk by chunk.
 package chunked
 
 import (
@@ -11,54 +11,58 @@ import (
 const (
 	chunkBits = 9
 	// ChunkCells is the number of cells in a full chunk, unless the cells are
-	// large: with cells of 24 bytes a chunk is exactly one of the allocator's
-	// size classes, and small enough that the allocation and clearing of one is
-	// a bounded pause.
+	// large. With cells of 24 bytes, a chunk is exactly one of the allocator's
+	// size classes. It is small enough that its allocation and clearing is a
+	// bounded pause.
 	ChunkCells = 1 << chunkBits
-	// smallCell is the size of the largest cells of which a chunk has ChunkCells.
-	// Larger ones halve that number as they double, which bounds the size of a
-	// chunk: what one held cell keeps of others, and what growing copies.
+	// smallCell is the size of the largest cells of which a chunk has
+	// ChunkCells. For larger cells the number halves as their size doubles.
+	// That bounds the size of a chunk, the memory that one held cell keeps
+	// alive, and what growing copies.
 	smallCell = 64
-	// firstCells is where the first chunk starts, so that an array of a few
-	// cells costs a few cells. It doubles, by copying, up to a full chunk.
+	// firstCells is the initial size of the first chunk, so that an array of a
+	// few cells is small. The first chunk doubles, by copying, up to a full
+	// chunk.
 	firstCells = 8
 )
 
-// CellsOf returns the number of cells of a size in a full chunk: [ChunkCells], or if
-// these would take more than 32 KiB, the power of two that does not. It is at least
-// 2, for callers that leave position 0 unused.
+// CellsOf returns the number of cells of the given size in a full chunk. That
+// is [ChunkCells], or the largest power of two that fits into 32 KiB if that is
+// less. The result is at least 2, for callers that leave position 0 unused.
 //
-// The compiler knows the size of a type, and makes a constant of the result, so that
-// At takes a shift and a mask. CellsOf is not generic, because then each At would load
-// a dictionary for it.
+// The compiler knows the size of a type and makes the result a constant, so
+// that At takes a shift and a mask. CellsOf is not generic, because each At
+// would then load a dictionary.
 func CellsOf(size uintptr) uint32 {
 	return max(2, uint32(ChunkCells)>>bits.Len32(uint32(size-1)/smallCell))
 }
 
-// An Array holds cells of type E at uint32 positions. Cells that are not held
-// need no memory: a chunk is allocated with its first held cell and released with
-// its last. Growing by chunks replaces growing by append: copying a large slab
-// while its lock is held stopped everybody else for milliseconds.
+// An Array holds cells of type E at uint32 positions. A chunk is allocated with
+// its first held cell and released with its last, so unused ranges need no
+// memory. The array grows by chunks because growing by append copied a large
+// slab under its lock, which stopped other goroutines for milliseconds.
 //
 // The zero Array is ready to use. It is not safe for concurrent use.
 type Array[E any] struct {
-	// chunks is read on every access and seldom written, held the other way
-	// round: apart, so that a reader's cache line is not taken away by a count.
+	// chunks is read on every access and rarely written. held is rarely read
+	// and often written. They are separate so that a count does not invalidate
+	// a reader's cache line.
 	chunks [][]E
 	held   []int32
-	// spare is one released chunk, by its first cell, kept so that a load that moves
-	// back and forth over a chunk's edge does not allocate each time.
+	// spare is the first cell of one released chunk. It is kept so that a load
+	// that moves back and forth over the edge of a chunk does not allocate each
+	// time.
 	spare *E
-	// others has released chunks of this array and of others; it may be nil.
+	// others has released chunks of this array and of others. It may be nil.
 	others *Spares[E]
 }
 
-// Spares have full chunks that arrays have released, for other arrays. They are kept
-// until the garbage collector has run twice. All methods are safe for concurrent use,
-// and a nil *Spares keeps nothing.
+// Spares has full chunks that arrays released, for use by other arrays. The
+// garbage collector frees them after two cycles. All methods are safe for
+// concurrent use. A nil *Spares keeps nothing.
 type Spares[E any] struct{ pool sync.Pool }
 
-// put keeps a full chunk, by its first cell; nil is none.
+// put adds a full chunk, given by its first cell. If nil, put does nothing.
 func (s *Spares[E]) put(first *E) {
 	if s != nil && first != nil {
 		s.pool.Put(first)
@@ -72,11 +76,12 @@ func (s *Spares[E]) take() (first *E) {
 	return first
 }
 
-// Share lets an empty array release its chunks to others, and take theirs. The cells of
-// a chunk that it takes are as they were released.
+// Share makes an empty array release its chunks to others, and take chunks from
+// it. A taken chunk has the contents with which it was released.
 func (a *Array[E]) Share(others *Spares[E]) { a.others = others }
 
-// GiveBack releases all chunks. Nothing is held, and the array is not used again.
+// GiveBack releases all chunks. No cell may be held, and the array must not be
+// used again.
 func (a *Array[E]) GiveBack() {
 	a.others.put(a.spare)
 	for _, chunk := range a.chunks {
@@ -87,8 +92,8 @@ func (a *Array[E]) GiveBack() {
 	*a = Array[E]{}
 }
 
-// GrowFirst puts memory behind all positions of the first chunk, which otherwise grows to
-// that in steps. The array has memory for a position in it.
+// GrowFirst grows the first chunk to its full size, which it otherwise reaches
+// in steps. The array must have memory for a position in that chunk.
 func (a *Array[E]) GrowFirst() {
 	if first := a.chunks[0]; uint32(len(first)) < CellsOf(unsafe.Sizeof(*new(E))) {
 		a.chunks[0] = a.newChunk()
@@ -116,7 +121,7 @@ func (a *Array[E]) At(i uint32) *E {
 	return &a.chunks[i/n][i%n]
 }
 
-// Lookup is like At, but returns nil where no memory stands behind i.
+// Lookup is like At, but returns nil if position i has no memory.
 func (a *Array[E]) Lookup(i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	if c := i / n; int(c) < len(a.chunks) && int(i%n) < len(a.chunks[c]) {
@@ -125,22 +130,23 @@ func (a *Array[E]) Lookup(i uint32) *E {
 	return nil
 }
 
-// Hold puts memory behind position i and counts it as held. The cell is zero if
-// its last holder left it so. Each Hold is to be paired with one Release.
+// Hold allocates memory for position i, if necessary, and counts the position
+// as held. The cell is zero if its last holder left it so. Each Hold needs one
+// Release.
 func (a *Array[E]) Hold(i uint32) *E {
 	cell := a.Extend(i)
 	a.held[i/CellsOf(unsafe.Sizeof(*new(E)))]++
 	return cell
 }
 
-// Release counts position i as no longer held, and reports whether that took away
-// the memory of its chunk (the first chunk keeps its memory). The caller has zeroed
-// the cell, or leaves in it only what a later holder may find.
+// Release counts position i as no longer held. It reports whether that released
+// the memory of its chunk. The first chunk keeps its memory. Before Release,
+// the caller zeroes the cell, or leaves in it what a later holder may see.
 func (a *Array[E]) Release(i uint32) (emptied bool) {
 	c := i / CellsOf(unsafe.Sizeof(*new(E)))
 	a.held[c]--
 	if a.held[c] > 0 || c == 0 {
-		return false // the first chunk stays: most arrays never need another
+		return false // most arrays need only the first chunk
 	}
 	a.Drop(int(c))
 	return true
@@ -149,11 +155,12 @@ func (a *Array[E]) Release(i uint32) (emptied bool) {
 // Chunks returns one more than the number of the last chunk that has memory.
 func (a *Array[E]) Chunks() int { return len(a.chunks) }
 
-// Chunk returns the cells of chunk c, held or not: none if it has no memory.
+// Chunk returns the cells of chunk c, held or not. If the chunk has no memory,
+// it returns nil.
 func (a *Array[E]) Chunk(c int) []E { return a.chunks[c] }
 
-// Extend puts memory behind position i, for a caller who keeps the count of what
-// is held himself.
+// Extend allocates memory for position i, if necessary. It is for callers that
+// count held cells themselves.
 func (a *Array[E]) Extend(i uint32) *E {
 	n := CellsOf(unsafe.Sizeof(*new(E)))
 	c := i / n
@@ -163,8 +170,8 @@ func (a *Array[E]) Extend(i uint32) *E {
 	return &a.chunks[c][i%n]
 }
 
-// Drop takes away the memory of chunk c, in which nothing is held. The first chunk,
-// which may be smaller than the others, is not to be dropped.
+// Drop releases the memory of chunk c, in which no cell may be held. The caller
+// must not drop the first chunk, which may be smaller than the others.
 func (a *Array[E]) Drop(c int) {
 	if a.spare == nil {
 		a.spare = &a.chunks[c][0]
@@ -178,7 +185,7 @@ func (a *Array[E]) Drop(c int) {
 // Clear zeroes the cells of chunk c.
 func (a *Array[E]) Clear(c int) { clear(a.chunks[c]) }
 
-// Cells returns the number of cells that have memory behind them.
+// Cells returns the number of cells that have memory.
 func (a *Array[E]) Cells() int {
 	n := 0
 	if a.spare != nil {
@@ -208,9 +215,10 @@ func (a *Array[E]) grow(c, cell int) {
 	a.chunks[0] = grown
 }
 
-// trim forgets empty chunks at the end, and cuts the slice of chunks down once it
-// is mostly unused. To twice what is left, not to half of what was: the last
-// release of a burst may be the one that empties thousands of chunks.
+// trim removes empty chunks at the end, and shrinks the slice of chunks if it
+// is mostly unused. The new capacity is twice the remaining length, not half of
+// the old capacity, because the last release of a burst may empty thousands of
+// chunks.
 func (a *Array[E]) trim() {
 	n := len(a.chunks)
 	for n > 1 && a.chunks[n-1] == nil {

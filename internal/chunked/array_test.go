@@ -15,8 +15,8 @@ func TestArrayIsEmptyAtFirst(t *testing.T) {
 	}
 }
 
-// TestFirstChunkGrows holds cell after cell: few cost few, and what they hold
-// survives the copying.
+// TestFirstChunkGrows holds cell after cell. Few cells need little memory, and
+// their contents survive the copying.
 func TestFirstChunkGrows(t *testing.T) {
 	var a Array[uint32]
 	for i := range uint32(ChunkCells) {
@@ -39,8 +39,8 @@ func TestFirstChunkGrowsAtOnce(t *testing.T) {
 	require.Equal(t, ChunkCells, a.Cells())
 }
 
-// TestOtherChunksNeverMove lets the array grow by a thousand chunks under a
-// pointer to one of its cells.
+// TestOtherChunksNeverMove grows the array by a thousand chunks while it keeps
+// a pointer to a cell.
 func TestOtherChunksNeverMove(t *testing.T) {
 	var a Array[int]
 	p := a.Hold(ChunkCells + 7)
@@ -50,7 +50,7 @@ func TestOtherChunksNeverMove(t *testing.T) {
 	require.Same(t, p, a.At(ChunkCells+7))
 }
 
-// TestHolesNeedNoMemory holds one cell far up.
+// TestHolesNeedNoMemory holds one cell at a high position.
 func TestHolesNeedNoMemory(t *testing.T) {
 	var a Array[int]
 	*a.Hold(1000*ChunkCells + 5) = 5
@@ -73,14 +73,14 @@ func TestReleaseKeepsOneSpare(t *testing.T) {
 	for _, c := range []uint32{2, 1, 3} {
 		a.Release(c * ChunkCells)
 	}
-	require.Equal(t, small+ChunkCells, a.Cells(), "the first that was released is kept")
+	require.Equal(t, small+ChunkCells, a.Cells(), "the first released chunk is kept")
 	require.Same(t, spare, a.Hold(5*ChunkCells))
-	require.Equal(t, small+ChunkCells, a.Cells(), "and used again")
+	require.Equal(t, small+ChunkCells, a.Cells(), "the spare chunk is used again")
 	a.Hold(6 * ChunkCells)
 	require.Equal(t, small+2*ChunkCells, a.Cells())
 }
 
-// TestChunkStaysWhileHeld releases all cells of a chunk but one.
+// TestChunkStaysWhileHeld releases all cells of a chunk except one.
 func TestChunkStaysWhileHeld(t *testing.T) {
 	var a Array[int]
 	for i := range uint32(ChunkCells) {
@@ -94,7 +94,7 @@ func TestChunkStaysWhileHeld(t *testing.T) {
 	require.Nil(t, a.Lookup(ChunkCells))
 }
 
-// TestOneCellTwice holds a cell for two parties.
+// TestOneCellTwice holds one cell twice.
 func TestOneCellTwice(t *testing.T) {
 	var a Array[int]
 	*a.Hold(ChunkCells) = 9
@@ -117,7 +117,7 @@ func TestExtendAndDrop(t *testing.T) {
 	require.Equal(t, 6, *a.At(2))
 }
 
-// TestFirstChunkStays releases it.
+// TestFirstChunkStays releases the only held cell of the first chunk.
 func TestFirstChunkStays(t *testing.T) {
 	var a Array[int]
 	p := a.Hold(2)
@@ -126,7 +126,7 @@ func TestFirstChunkStays(t *testing.T) {
 	require.Equal(t, firstCells, a.Cells())
 }
 
-// TestNoAllocationsAtAnEdge goes back and forth over the edge of a chunk.
+// TestNoAllocationsAtAnEdge moves back and forth over the edge of a chunk.
 func TestNoAllocationsAtAnEdge(t *testing.T) {
 	var a Array[int]
 	a.Hold(ChunkCells - 1)
@@ -137,7 +137,7 @@ func TestNoAllocationsAtAnEdge(t *testing.T) {
 }
 
 // TestMemoryReturns fills many chunks and empties them, in several orders. The
-// slice of chunks shrinks too: it must not remember the burst.
+// slice of chunks shrinks too.
 func TestMemoryReturns(t *testing.T) {
 	const chunks = 5000
 	tests := map[string]func(c uint32) uint32{
@@ -163,8 +163,8 @@ func TestMemoryReturns(t *testing.T) {
 	}
 }
 
-// TestChunksAreBounded: cells of any size come in chunks of 32 KiB at most, and of
-// two cells at least, and growing copies half of that at most.
+// TestChunksAreBounded: a chunk has at most 32 KiB, or two cells if they are
+// larger. Growing copies at most half of that.
 func TestChunksAreBounded(t *testing.T) {
 	t.Run("0 bytes", checkChunks[struct{}])
 	t.Run("1 byte", checkChunks[byte])
@@ -182,12 +182,12 @@ func checkChunks[E comparable](t *testing.T) {
 	var zero E
 	size := int(unsafe.Sizeof(zero))
 	cells := int(CellsOf(uintptr(size)))
-	require.Zero(t, cells&(cells-1), "%d cells are no power of two", cells)
+	require.Zero(t, cells&(cells-1), "%d cells, want a power of two", cells)
 	if cells > 2 {
 		require.LessOrEqual(t, cells*size, 32<<10)
 	}
 	if 0 < size && cells < ChunkCells {
-		require.Greater(t, 2*cells*size, 32<<10, "as many as fit")
+		require.Greater(t, 2*cells*size, 32<<10, "twice as many would fit")
 	}
 	a.Hold(0)
 	for i := range 3 * cells {
@@ -204,8 +204,9 @@ func checkChunks[E comparable](t *testing.T) {
 	require.Nil(t, a.Lookup(uint32(3*cells)))
 }
 
-// TestSparesBelongToOne: what an array gives back goes to one other array, and to no two.
-func TestSparesBelongToOne(t *testing.T) {
+// TestSparesBelongToOneArray: a chunk that an array gives back goes to at most
+// one other array.
+func TestSparesBelongToOneArray(t *testing.T) {
 	var spares Spares[uint64]
 	first := Array[uint64]{}
 	first.Share(&spares)
@@ -228,7 +229,8 @@ func TestSparesBelongToOne(t *testing.T) {
 	}
 }
 
-// TestNilSpares: an array that shares nothing gives its chunks to the collector.
+// TestNilSpares: an array that does not share leaves its chunks to the garbage
+// collector.
 func TestNilSpares(t *testing.T) {
 	var a Array[int]
 	a.Hold(3 * ChunkCells)

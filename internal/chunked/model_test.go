@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cell is a type of cell with more than one word, so that a wrong size shows.
+// A cell has more than one word, so that a wrong size shows.
 type cell struct{ a, b, c uint64 }
 
-// TestArrayAgainstModel runs random operations on an array and on the model, in
-// both ways to use an array.
+// TestArrayAgainstModel runs random operations on an array and on the model,
+// for both ways to use an array.
 func TestArrayAgainstModel(t *testing.T) {
 	t.Run("Hold and Release", func(t *testing.T) {
 		againstModel(t, func(a *Array[cell]) user { return a })
@@ -33,7 +33,7 @@ type user interface {
 	Release(i uint32) (emptied bool)
 }
 
-// counter counts by itself what is held.
+// A counter counts held cells itself.
 type counter struct {
 	array *Array[cell]
 	held  map[uint32]int // by chunk
@@ -78,13 +78,15 @@ func againstModel(t *testing.T, open func(*Array[cell]) user) {
 	})
 }
 
-// position draws one of a few dozen, most of them at the edges of chunks.
+// position draws one of a few dozen positions, most of them at the edges of
+// chunks.
 func position(t *rapid.T) uint32 {
 	chunk := rapid.SampledFrom([]uint32{0, 0, 1, 2, 3, 20}).Draw(t, "chunk")
 	return chunk*ChunkCells + rapid.SampledFrom([]uint32{0, 1, 7, 8, 15, 16, 300, ChunkCells - 1}).Draw(t, "cell")
 }
 
-// checked is an array beside a naive model: a map of what each position holds.
+// checked is an array and a naive model, a map of the contents of each
+// position.
 type checked struct {
 	*rapid.T
 	array Array[cell]
@@ -97,7 +99,7 @@ type checked struct {
 func (c *checked) hold(i uint32) {
 	p := c.user.Hold(i)
 	if *p != c.value[i] {
-		c.Fatalf("Hold(%d) found %v, not %v", i, *p, c.value[i])
+		c.Fatalf("Hold(%d) found %v, want %v", i, *p, c.value[i])
 	}
 	c.last++
 	*p = cell{c.last, ^c.last, uint64(i)}
@@ -111,7 +113,8 @@ func (c *checked) holdMany(from, n uint32) {
 	}
 }
 
-// release does nothing if the position is not held: that is the caller's duty.
+// release does nothing if the position is not held, because Release requires
+// that.
 func (c *checked) release(i uint32) {
 	if c.holds[i] == 0 {
 		return
@@ -123,7 +126,7 @@ func (c *checked) release(i uint32) {
 	}
 	emptied := c.user.Release(i)
 	if gone := c.array.Lookup(i) == nil; gone != emptied {
-		c.Fatalf("Release(%d) reports %v, but whether its memory is gone is %v", i, emptied, gone)
+		c.Fatalf("Release(%d) reports %v, but Lookup finds no memory: %v", i, emptied, gone)
 	}
 }
 
@@ -140,15 +143,15 @@ func (c *checked) check() {
 	for i, want := range c.value {
 		inUse[int(i/ChunkCells)] = true
 		if got := c.array.Lookup(i); got == nil || *got != want || got != c.array.At(i) {
-			c.Fatalf("position %d holds %v, not %v", i, got, want)
+			c.Fatalf("position %d holds %v, want %v", i, got, want)
 		}
 	}
 	c.checkUnheld()
 	c.checkMemory(inUse)
 }
 
-// checkUnheld looks up every position up to the end: what has memory but is not
-// held is zero.
+// checkUnheld looks up every position up to the end. Cells with memory that are
+// not held must be zero.
 func (c *checked) checkUnheld() {
 	for i := range uint32(len(c.array.chunks)+1) * ChunkCells {
 		if p := c.array.Lookup(i); p != nil && c.holds[i] == 0 && *p != (cell{}) {
@@ -162,7 +165,7 @@ func (c *checked) checkUnheld() {
 	}
 }
 
-// spareOf returns the spare chunk of an array, if there is one.
+// spareOf returns the spare chunk of an array, or nil.
 func spareOf[E any](a *Array[E]) []E {
 	if a.spare == nil {
 		return nil
@@ -170,8 +173,8 @@ func spareOf[E any](a *Array[E]) []E {
 	return unsafe.Slice(a.spare, CellsOf(unsafe.Sizeof(*a.spare)))
 }
 
-// checkMemory checks that chunks but the first have memory if and only if a cell
-// of theirs is held.
+// checkMemory checks that a chunk other than the first has memory if and only
+// if one of its cells is held.
 func (c *checked) checkMemory(inUse map[int]bool) {
 	cells := len(spareOf(&c.array))
 	for i, chunk := range c.array.chunks {
@@ -187,6 +190,6 @@ func (c *checked) checkMemory(inUse map[int]bool) {
 		c.Fatalf("%d counts for %d chunks", n, len(c.array.chunks))
 	}
 	if got := c.array.Cells(); got != cells {
-		c.Fatalf("Cells is %d, not %d", got, cells)
+		c.Fatalf("Cells is %d, want %d", got, cells)
 	}
 }

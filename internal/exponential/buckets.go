@@ -1,5 +1,5 @@
-// Package exponential turns the histograms of queues into those with exponential buckets, as
-// Prometheus and OpenTelemetry have them.
+// Package exponential converts the histograms of queues to exponential buckets,
+// as Prometheus and OpenTelemetry define them.
 package exponential
 
 import (
@@ -10,29 +10,29 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Schema is what Prometheus calls the schema of the buckets, and OpenTelemetry their scale: each
-// bound is 2 to the power of 2⁻³ times the one before.
+// Schema is the schema of the buckets in Prometheus, and their scale in
+// OpenTelemetry. Each bound is 2 to the power of 2⁻³ times the previous one.
 const Schema = 3
 
 const perDoubling = 1 << Schema
 
 // Buckets are the buckets of a histogram of seconds.
 type Buckets struct {
-	// Zero is the number of durations of no length.
+	// Zero is the number of durations of zero.
 	Zero uint64
-	// First is the number of the first bucket, and Counts how many durations there are in it and
-	// those that follow: in bucket i those that are longer than 2^((i-1)/8) s, and not longer than
-	// 2^(i/8) s.
+	// First is the number of the first bucket. Counts has the numbers of
+	// durations in it and in the following buckets. Bucket i has the durations
+	// that are longer than 2^((i-1)/8) s and at most 2^(i/8) s.
 	First  int
 	Counts []uint64
 }
 
-// longest is the number of the bucket in which all is that is longer than what a queue tells apart,
-// twelve days: the first bucket beyond.
+// longest is the number of the first bucket beyond twelve days, the largest
+// bound of a queue's histogram. It has all longer durations.
 const longest = 20*perDoubling + 1
 
-// Of returns the buckets of a histogram. They hold exactly what was recorded: a queue's buckets
-// have the same bounds and some more, between which it is put together.
+// Of returns the buckets of a histogram. They are exact, because the bounds of
+// a queue's buckets include all of theirs.
 func Of(h shardq.Histogram) (b Buckets) {
 	for bound, n := range h.Buckets() {
 		if bound == 0 {
@@ -44,7 +44,7 @@ func Of(h shardq.Histogram) (b Buckets) {
 	return b
 }
 
-// add adds to a bucket. They come in their order.
+// add adds to a bucket. The caller adds in ascending order of buckets.
 func (b *Buckets) add(bucket int, n uint64) {
 	if len(b.Counts) == 0 {
 		b.First = bucket
@@ -54,7 +54,7 @@ func (b *Buckets) add(bucket int, n uint64) {
 	b.Counts[len(b.Counts)-1] += n
 }
 
-// fractions has the bounds within a doubling, halved as [math.Frexp] does it.
+// fractions has the bounds within a doubling, halved to match [math.Frexp].
 var fractions = makeFractions()
 
 func makeFractions() (bounds [perDoubling]float64) {
@@ -64,8 +64,8 @@ func makeFractions() (bounds [perDoubling]float64) {
 	return bounds
 }
 
-// bucketOf returns the number of the bucket of a duration, which is more than 0. The greatest
-// duration of a bucket stands for all of it.
+// bucketOf returns the number of the bucket of d, which must be more than 0. d
+// is the upper bound of a bucket and represents all of its durations.
 func bucketOf(d time.Duration) int {
 	if d == math.MaxInt64 {
 		return longest

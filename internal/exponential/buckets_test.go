@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq/internal/exponential"
 )
 
-// recorded returns the buckets of durations.
+// recorded returns the buckets of the given durations.
 func recorded(durations ...time.Duration) exponential.Buckets {
 	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
 	for _, d := range durations {
@@ -26,14 +26,15 @@ func TestEmpty(t *testing.T) {
 	require.Equal(t, exponential.Buckets{}, exponential.Of(shardq.Histogram{}))
 }
 
-// TestGaps: buckets between are there, and empty.
+// TestGaps: Counts includes empty buckets in between.
 func TestGaps(t *testing.T) {
 	require.Equal(t, exponential.Buckets{First: -8, Counts: []uint64{1, 0, 0, 0, 0, 0, 0, 0, 2, 1}},
 		recorded(time.Second/2, time.Second, time.Second-1, time.Second+1))
 }
 
-// TestDecadesArePutTogether: a bound that is a power of ten of a second does not part a bucket.
-func TestDecadesArePutTogether(t *testing.T) {
+// TestDecadesAreCombined: a bound that is a power of ten seconds does not split
+// a bucket.
+func TestDecadesAreCombined(t *testing.T) {
 	for decade := time.Microsecond; decade <= 1000*time.Second; decade *= 10 {
 		if decade == time.Second {
 			continue // a bound of both
@@ -42,10 +43,11 @@ func TestDecadesArePutTogether(t *testing.T) {
 	}
 }
 
-// longest is the greatest bound.
+// longest is the largest bound.
 const longest = 1 << 20 * time.Second
 
-// TestEachDurationIsInItsBucket: above the bound before, and not above its own.
+// TestEachDurationIsInItsBucket: each duration is above the previous bound, and
+// not above the bound of its bucket.
 func TestEachDurationIsInItsBucket(t *testing.T) {
 	for d := time.Duration(1); d <= longest; d = d*17/16 + 1 {
 		b := recorded(d)
@@ -56,7 +58,7 @@ func TestEachDurationIsInItsBucket(t *testing.T) {
 	}
 }
 
-// TestTheLongest: all that is beyond the greatest bound is in the bucket that begins there.
+// TestTheLongest: the bucket after the largest bound has all longer durations.
 func TestTheLongest(t *testing.T) {
 	require.Equal(t, exponential.Buckets{First: 160, Counts: []uint64{1, 2}},
 		recorded(longest, longest+1, math.MaxInt64))

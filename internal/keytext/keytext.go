@@ -1,5 +1,6 @@
-// Package keytext writes items as short texts, for a log or a page. An item may be anything: huge, of
-// methods that panic, or a pointer to what its worker is about to change.
+// Package keytext formats items as short texts, for a log or a page. An item
+// may be huge, have methods that panic, or be a pointer to memory that its
+// worker is about to change.
 package keytext
 
 import (
@@ -9,23 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// mostElements is how many elements of an array are written, and how many parts of the whole item are gone through
-// when its beginning is there.
-const mostElements = 64
+// maxElements limits the elements of an array that are written. Once the
+// beginning of the item is complete, it also limits the further parts that are
+// visited.
+const maxElements = 64
 
-// A Text is an item as %v has it, or its beginning.
+// A Text is the %v format of an item, or the beginning of that.
 type Text struct {
-	// Beginning is all of it, or as much as was asked for, cut between two runes.
+	// Beginning is the text, or as much as the caller asked for, cut between
+	// two runes.
 	Beginning string
-	// Length is how long all of it is, in bytes, as far as it was written: of an array, the first elements
-	// and how many more there are; and likewise of all that has many parts.
+	// Length is the length of the whole text in bytes. For an item with many
+	// parts, that is the text of the first parts and the number of the others.
 	Length int
 }
 
-// IsCut reports whether there is more than the beginning.
+// IsCut reports whether Beginning is shorter than the whole text.
 func (t Text) IsCut() bool { return t.Length > len(t.Beginning) }
 
-// String returns the beginning, with an ellipsis if there is more.
+// String returns the beginning, followed by an ellipsis if it is cut.
 func (t Text) String() string {
 	if t.IsCut() {
 		return t.Beginning + "…"
@@ -33,9 +36,10 @@ func (t Text) String() string {
 	return t.Beginning
 }
 
-// Of returns an item as a text of so many bytes at most, or that its String method panicked. It
-// follows no pointer, unless that method does, for what it leads to may be changed meanwhile. A long
-// string costs no more than a short one.
+// Of formats an item in at most the given number of bytes. If a String method
+// of the item panics, the text says so. Of follows no pointer, because its
+// target may change meanwhile. A String method may follow one. A long string
+// costs no more than a short one.
 func Of(item any, most int) (text Text) {
 	defer func() {
 		if recover() != nil {
@@ -43,24 +47,26 @@ func Of(item any, most int) (text Text) {
 			text = Text{panicked, len(panicked)}
 		}
 	}()
-	w := writer{most: most, left: mostElements}
+	w := writer{most: most, left: maxElements}
 	w.write(reflect.ValueOf(item))
 	return w.text()
 }
 
-// A writer keeps the beginning of what is written, and how long all of it is.
+// A writer keeps the beginning of the text, and counts the length of all of it.
 type writer struct {
 	kept   strings.Builder
 	length int
 	most   int
-	// left is how many parts may be gone through yet of which nothing is kept.
+	// left is the number of parts that may still be visited after the beginning
+	// is complete.
 	left int
 }
 
-// add writes a text. One byte more than there may be tells whether the last rune is whole.
+// add writes a text. It keeps one byte more than allowed, which shows whether
+// the last rune is whole.
 func (w *writer) add(text string) {
-	if room := w.most + 1 - w.kept.Len(); room > 0 {
-		w.kept.WriteString(text[:min(len(text), room)])
+	if free := w.most + 1 - w.kept.Len(); free > 0 {
+		w.kept.WriteString(text[:min(len(text), free)])
 	}
 	w.length += len(text)
 }
@@ -85,7 +91,7 @@ func (w *writer) write(v reflect.Value) {
 		w.add("}")
 	case reflect.Array:
 		w.add("[")
-		w.writeParts(v.Len(), mostElements, v.Index)
+		w.writeParts(v.Len(), maxElements, v.Index)
 		w.add("]")
 	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
 		w.add(fmt.Sprintf("(%s)(%#x)", v.Type(), v.Pointer()))
@@ -94,10 +100,11 @@ func (w *writer) write(v reflect.Value) {
 	}
 }
 
-// writeParts writes at most so many of the n parts of an item, and how many more there are.
+// writeParts writes at most that many of the n parts of an item, and the number
+// of the others.
 func (w *writer) writeParts(n, most int, part func(int) reflect.Value) {
 	for i := range n {
-		if i == most || !w.goesOn() {
+		if i == most || !w.continues() {
 			w.add(fmt.Sprintf(" … %d more", n-i))
 			return
 		}
@@ -108,8 +115,9 @@ func (w *writer) writeParts(n, most int, part func(int) reflect.Value) {
 	}
 }
 
-// goesOn reports whether another part may be gone through, so that an array of arrays costs no more than one.
-func (w *writer) goesOn() bool {
+// continues reports whether another part may be visited, so that an array of
+// arrays costs no more than one.
+func (w *writer) continues() bool {
 	if w.kept.Len() <= w.most {
 		return true
 	}
@@ -117,7 +125,7 @@ func (w *writer) goesOn() bool {
 	return w.left >= 0
 }
 
-// text returns what was written, cut between two runes. What is not UTF-8 is cut anywhere.
+// text returns the text, cut between two runes. Invalid UTF-8 is cut anywhere.
 func (w *writer) text() Text {
 	text := w.kept.String()
 	if w.length <= w.most {

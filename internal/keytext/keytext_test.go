@@ -31,18 +31,19 @@ func TestOf(t *testing.T) {
 	} {
 		require.Equal(t, want, Of(item, 20).String())
 	}
-	require.Regexp(t, `^\(\*int\)\(0x[0-9a-f]+\)$`, Of(&number, 100).String(), "what it points to is not looked at")
+	require.Regexp(t, `^\(\*int\)\(0x[0-9a-f]+\)$`, Of(&number, 100).String(), "the pointer is not followed")
 }
 
-// TestLength: it is that of all, whatever part of it is kept.
+// TestLength: Length counts the whole text, however much of it is kept.
 func TestLength(t *testing.T) {
 	require.Equal(t, Text{"12345", 5}, Of("12345", 5))
 	require.Equal(t, Text{"12345", 6}, Of("123456", 5))
 	require.Equal(t, Text{"{1234", 4 + 2000}, Of(named{"1234", strings.Repeat("x", 1997)}, 5))
-	require.Equal(t, Text{"", 3}, Of("世", 2), "no rune has room")
-	require.Equal(t, Text{"\x80\x80", 9}, Of(strings.Repeat("\x80", 9), 2), "which is not UTF-8")
+	require.Equal(t, Text{"", 3}, Of("世", 2), "no rune fits")
+	require.Equal(t, Text{"\x80\x80", 9}, Of(strings.Repeat("\x80", 9), 2), "invalid UTF-8")
 	require.True(t, strings.HasSuffix(Of([70]uint8{}, 1000).Beginning, " 0 … 6 more]"))
-	// The beginning ends in the fourth. Two parts of that, twelve more of five parts each, and two of the next are 64.
+	// The beginning ends in the fourth element. The 64 further parts are two of
+	// that, twelve elements of five parts each, and two of the next.
 	require.Equal(t, len("[[   ]")+15*len(" [   ]")+len(" [ … 3 more] … 65519 more]"), Of(huge{}, 20).Length)
 }
 
@@ -51,7 +52,8 @@ type counted struct{ written *int }
 
 func (c counted) String() string { *c.written++; return "x" }
 
-// TestManyParts: what is gone through is bounded for the item as a whole, however its arrays are nested.
+// TestManyParts: the number of visited parts is bounded for the item as a
+// whole, however its arrays are nested.
 func TestManyParts(t *testing.T) {
 	written := 0
 	var item [16][16][16]counted
@@ -66,8 +68,8 @@ func TestManyParts(t *testing.T) {
 	require.Equal(t, "[[[x x x", text.Beginning[:8])
 	require.Len(t, text.Beginning, 100)
 	require.True(t, text.IsCut())
-	require.Less(t, written, 100+mostElements)
+	require.Less(t, written, 100+maxElements)
 	written = 0
-	require.True(t, strings.HasSuffix(Of(item, 1<<20).Beginning, "x x x]]]"), "there is room for all")
+	require.True(t, strings.HasSuffix(Of(item, 1<<20).Beginning, "x x x]]]"), "the whole text fits")
 	require.Equal(t, 16*16*16, written)
 }

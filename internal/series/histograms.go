@@ -2,18 +2,18 @@ package series
 
 import "github.com/shardq/shardq"
 
-// Histograms are all that there are.
+// Histograms are all histograms of a queue.
 var Histograms = []Histogram{
 	{
-		"workqueue.queue.duration", "How long items were asked for before they were handed out",
+		"workqueue.queue.duration", "Time from the first add that a run serves until Get returns the item",
 		func(m *shardq.Metrics) shardq.Histogram { return m.QueueDuration },
 	},
 	{
-		"workqueue.work.duration", "How long items were in processing",
+		"workqueue.work.duration", "Time from Get to Done",
 		func(m *shardq.Metrics) shardq.Histogram { return m.WorkDuration },
 	},
 	{
-		"shardq.delay", "How long the delays were that were asked for",
+		"shardq.delay", "Requested delays",
 		func(m *shardq.Metrics) shardq.Histogram { return m.Delay },
 	},
 }

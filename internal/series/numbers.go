@@ -5,118 +5,119 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
-// Numbers are all that there are.
+// Numbers are all numbers of a queue.
 var Numbers = slices.Concat(ofWorkqueues, ofQueues, counts, ofCoalescers)
 
-// ofWorkqueues are those that client-go has.
+// ofWorkqueues are the numbers that client-go has too.
 var ofWorkqueues = []Number{
-	items("workqueue.depth", "Items that are ready, or will be when their present processing is done",
+	items("workqueue.depth", "Items that are ready or dirty",
 		func(s *shardq.Stats) int { return s.Metrics.Depth }),
-	total("workqueue.adds", "{add}", "Adds that asked for a run",
+	total("workqueue.adds", "{add}", "Adds that were not deduplicated; a delayed add counts when its delay expires",
 		func(s *shardq.Stats) uint64 { return s.Added }),
 	{
 		Description: Description{
 			"workqueue.unfinished_work", "s",
-			"For how long the items in processing have been that, together; stands still once a shutdown begins", Level,
+			"Sum of the times that the items in flight have been in processing; constant after a shutdown begins", Level,
 		},
 		Float: func(s *shardq.Stats) float64 { return s.Metrics.Unfinished.Seconds() },
 	},
 	gauge("workqueue.longest_running_processor", "s",
-		"For how long the longest of the items in processing has been that; stands still once a shutdown begins",
+		"Longest time that an item in flight has been in processing; constant after a shutdown begins",
 		func(s *shardq.Stats) float64 { return s.Metrics.LongestRunning.Seconds() }),
-	total("workqueue.retries", "{retry}", "Adds that came with a delay or asked for one",
+	total("workqueue.retries", "{retry}", "Adds with a delay, given by the caller or by the rate limiter",
 		func(s *shardq.Stats) uint64 { return s.Metrics.Retries }),
 }
 
-// ofQueues say what there is at the moment.
+// ofQueues describe the current state.
 var ofQueues = []Number{
-	items("shardq.ready.items", "Items that are ready to be handed out",
+	items("shardq.ready.items", "Items that are ready",
 		func(s *shardq.Stats) int { return s.Ready }),
-	items("shardq.processing.items", "Items that were handed out and are not done",
+	items("shardq.processing.items", "Items in flight, between Get and Done",
 		func(s *shardq.Stats) int { return s.Processing }),
-	items("shardq.dirty.items", "Items in processing that were added meanwhile, and are to be processed once more",
+	items("shardq.dirty.items", "Items in flight that were added again, and become ready when their processing ends",
 		func(s *shardq.Stats) int { return s.Metrics.Dirty }),
-	items("shardq.delayed.items", "Items whose delay is running; some may be ready or in processing as well",
+	items("shardq.delayed.items", "Items whose delay is running; some may also be ready or in flight",
 		func(s *shardq.Stats) int { return s.Waiting }),
-	items("shardq.held.items", "Different items that the queue holds, whatever their state: what a capacity bounds",
+	items("shardq.held.items", "Distinct items held, in any state; the capacity limits this number",
 		func(s *shardq.Stats) int { return s.Held }),
-	items("shardq.capacity.items", "How many items the queue may hold for those who ask for room; missing if there is no bound",
+	items("shardq.capacity.items", "Distinct items that TryAdd and AddContext allow the queue to hold; missing without a limit",
 		func(s *shardq.Stats) int { return s.Capacity }).
-		shownIf(func(r *roster.Reading) bool { return r.Stats.Capacity > 0 }),
-	items("shardq.limiter.items", "Items of which the limiter has a history of failures; missing if the limiter does not tell",
+		shownIf(func(r *registry.Reading) bool { return r.Stats.Capacity > 0 }),
+	items("shardq.limiter.items", "Items with a history of failures in the rate limiter; missing if the limiter does not report it",
 		func(s *shardq.Stats) int { return s.Limited }).
-		shownIf(func(r *roster.Reading) bool { return r.Stats.Limited >= 0 }),
+		shownIf(func(r *registry.Reading) bool { return r.Stats.Limited >= 0 }),
 	gauge("shardq.oldest.ready", "s",
-		"For how long the longest of the items has been ready that are at the heads of the shards' lines; with groups, of those of up to 64 groups of each shard, next in turn or held back",
+		"Longest time that the first item of a shard has been ready; with groups, the first item of up to 64 groups of each shard, selected next or throttled",
 		func(s *shardq.Stats) float64 { return oldest(s, ready) }),
 	gauge("shardq.oldest.processing", "s",
-		"For how long the longest of the items in processing has been that, also during a shutdown",
+		"Longest time that an item in flight has been in processing, also during a shutdown",
 		func(s *shardq.Stats) float64 { return oldest(s, processing) }),
-	level("shardq.workers", "{worker}", "Workers that the queue runs itself; none of a loop of one's own",
+	level("shardq.workers", "{worker}", "Workers that Run has started; consumers that call Get themselves do not count",
 		func(s *shardq.Stats) int { return s.Workers }),
-	level("shardq.parked.consumers", "{consumer}", "Consumers that sleep until something is ready",
+	level("shardq.parked.consumers", "{consumer}", "Consumers that are parked until an item is ready",
 		func(s *shardq.Stats) int { return s.Parked }),
 	level("shardq.shards", "{shard}", "Shards of the queue",
 		func(s *shardq.Stats) int { return s.Shards }),
 	gauge("shardq.shard.skew", "1",
-		"Adds to the busiest shard divided by the mean of all shards: 1 if all are alike, 0 before the first add",
+		"Adds to the busiest shard divided by the mean of all shards; 1 if all are equal, 0 before the first add",
 		func(s *shardq.Stats) float64 { return s.Skew() }),
-	level("shardq.shutting_down", "{queue}", "1 once a shutdown has begun, 0 before",
+	level("shardq.shutting_down", "{queue}", "1 after a shutdown has begun, 0 before",
 		func(s *shardq.Stats) int { return one(s.ShuttingDown) }),
 	level("shardq.groups", "{group}", "Groups that have items; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.Groups }).shownIf(grouped),
 	level("shardq.throttled.groups", "{group}",
-		"Groups that have something ready, and as much in processing as the limit allows; missing if there are no groups",
+		"Groups that have ready items but are throttled, because as many items as the limit allows are in flight; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.HeldBack }).shownIf(grouped),
 }
 
-// counts say what has happened.
+// counts are the numbers of past events.
 var counts = []Number{
-	total("shardq.deduplicated.adds", "{add}", "Adds that were served by a run to come anyway",
+	total("shardq.deduplicated.adds", "{add}", "Adds that were deduplicated, because their item was ready or dirty already",
 		func(s *shardq.Stats) uint64 { return s.Merged }),
-	total("shardq.dropped.adds", "{add}", "Adds that came after a shutdown began, and delayed adds that waited when it began",
+	total("shardq.dropped.adds", "{add}", "Adds after a shutdown began, and adds whose delay was running when it began",
 		func(s *shardq.Stats) uint64 { return s.Dropped }),
 	total("shardq.rejected.adds", "{add}", "Adds of items that are not equal to themselves",
 		func(s *shardq.Stats) uint64 { return s.Rejected }),
-	total("shardq.canceled.adds", "{add}", "Calls of Cancel that took something back",
+	total("shardq.canceled.adds", "{add}", "Calls of Cancel that took back a ready, dirty or delayed add",
 		func(s *shardq.Stats) uint64 { return s.Canceled }),
-	total("shardq.exceeding.adds", "{add}", "Items that were taken in beyond the capacity, by adds that do not ask for room",
+	total("shardq.exceeding.adds", "{add}", "Items that were added beyond the capacity, by adds that do not honor it",
 		func(s *shardq.Stats) uint64 { return s.Exceeded }),
-	total("shardq.misused.dones", "{done}", "Dones of items that were not in processing",
+	total("shardq.misused.dones", "{done}", "Calls of Done for items that were not in flight",
 		func(s *shardq.Stats) uint64 { return s.Misused }),
-	total("shardq.expired.delays", "{delay}", "Delays that ended, and made their item ready",
+	total("shardq.expired.delays", "{delay}", "Delays that expired, and made their item ready or dirty",
 		func(s *shardq.Stats) uint64 { return s.Fired }),
-	total("shardq.backoffs", "{retry}", "Adds that asked the limiter for a delay, for work that failed",
+	total("shardq.backoffs", "{retry}", "Adds whose delay was a backoff of the rate limiter",
 		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
-	total("shardq.discarded.items", "{item}", "Items that workers gave up, because of Permanent or MaxAttempts",
+	total("shardq.discarded.items", "{item}", "Items that workers discarded, because of Permanent or MaxAttempts",
 		func(s *shardq.Stats) uint64 { return s.GivenUp }),
 }
 
-// ofCoalescers say what a Coalescer has beside the queue of its keys.
+// ofCoalescers are the numbers of a Coalescer's values, in addition to those of
+// the queue of its keys.
 var ofCoalescers = []Number{
-	level("shardq.pending.keys", "{key}", "Keys of a Coalescer that have a value pending; missing for other queues",
+	level("shardq.pending.keys", "{key}", "Keys of a Coalescer that have an entry; missing for other queues",
 		func(s *shardq.Stats) int { return s.Values.Keys }).shownIf(coalesced),
 	level("shardq.pending.weight", "{weight}",
-		"What the pending values of a Coalescer weigh: as much as there are keys, unless values are weighed; missing for other queues",
+		"Weight of the entries of a Coalescer, which is their number without a Weight function; missing for other queues",
 		func(s *shardq.Stats) int { return s.Values.Weight }).shownIf(coalesced),
 	level("shardq.pending.capacity", "{weight}",
-		"How much the pending values of a Coalescer may weigh for those who ask for room; missing if there is no bound, and for other queues",
+		"Weight of the entries that TryPut and PutContext allow a Coalescer to hold; missing without a limit, and for other queues",
 		func(s *shardq.Stats) int { return s.Values.Capacity }).
-		shownIf(func(r *roster.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 }),
-	total("shardq.puts", "{put}", "Values that were put into a Coalescer and taken in; missing for other queues",
+		shownIf(func(r *registry.Reading) bool { return coalesced(r) && r.Stats.Values.Capacity > 0 }),
+	total("shardq.puts", "{put}", "Values that a Coalescer accepted; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Put }).shownIf(coalesced),
 	total("shardq.merged.puts", "{put}",
-		"Values that were put into a Coalescer whose key had a value pending; missing for other queues",
+		"Values that a Coalescer accepted for a key that had an entry; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Merged }).shownIf(coalesced),
 	total("shardq.pending.excesses", "{excess}",
-		"How often a Coalescer had more pending than its capacity after a Put took room, after a value was given back, or after values weighed more by being merged: one Put may count more than once; missing for other queues",
+		"Times that the entries of a Coalescer exceeded its capacity after a Put, after a value was put back, or because merged values weighed more; one Put may count more than once; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Exceeded }).shownIf(coalesced),
 }
 
-// total counts what has happened.
+// total returns a number that counts events.
 func total(name, unit, text string, read func(s *shardq.Stats) uint64) Number {
 	return Number{
 		Description: Description{name, unit, text, Counter},
@@ -124,7 +125,7 @@ func total(name, unit, text string, read func(s *shardq.Stats) uint64) Number {
 	}
 }
 
-// level counts what there is at the moment.
+// level returns a number that counts what exists at the moment.
 func level(name, unit, text string, read func(s *shardq.Stats) int) Number {
 	return Number{
 		Description: Description{name, unit, text, Level},
@@ -140,13 +141,13 @@ func gauge(name, unit, text string, read func(s *shardq.Stats) float64) Number {
 	return Number{Description: Description{name, unit, text, Gauge}, Float: read}
 }
 
-func (n Number) shownIf(shown func(r *roster.Reading) bool) Number {
+func (n Number) shownIf(shown func(r *registry.Reading) bool) Number {
 	n.shown = shown
 	return n
 }
 
-func grouped(r *roster.Reading) bool   { return r.Configuration.Groups }
-func coalesced(r *roster.Reading) bool { return r.Stats.Values != nil }
+func grouped(r *registry.Reading) bool   { return r.Configuration.Groups }
+func coalesced(r *registry.Reading) bool { return r.Stats.Values != nil }
 
 func one(is bool) int {
 	if is {
@@ -158,7 +159,7 @@ func one(is bool) int {
 func ready(i *shardq.ShardInfo) time.Duration      { return i.OldestReady }
 func processing(i *shardq.ShardInfo) time.Duration { return i.OldestProcessing }
 
-// oldest returns the greatest of the shards' ages, in seconds.
+// oldest returns the largest of the shards' ages, in seconds.
 func oldest(s *shardq.Stats, age func(i *shardq.ShardInfo) time.Duration) float64 {
 	longest := time.Duration(0)
 	for i := range s.PerShard {

@@ -1,51 +1,54 @@
-// Package series has what is shown of each queue, number by number: what it is called, what it says,
-// and how it is read. Prometheus and OpenTelemetry both show it, each in its own way, so that the two
-// cannot come to differ.
+// Package series defines the metrics of a queue: the name, the description and
+// the reader of each. The exporters for Prometheus and OpenTelemetry share it,
+// so that they cannot differ.
 package series
 
 import (
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
-// A Description tells what something is that is shown.
+// A Description describes a metric.
 type Description struct {
-	// Name is that of OpenTelemetry: words divided by dots, without the unit.
+	// Name is the OpenTelemetry name: words separated by dots, without the
+	// unit.
 	Name string
-	// Unit is s, or 1 for a ratio, or what is counted, such as {item}.
+	// Unit is s, or 1 for a ratio, or the counted thing in braces, such as
+	// {item}.
 	Unit string
-	// Text says what it is, without a full stop.
+	// Text describes the metric, without a full stop.
 	Text string
-	// Kind says what can be done with it.
+	// Kind says how values may be combined.
 	Kind Kind
 }
 
-// A Kind says what can be done with numbers.
+// A Kind says how values may be combined.
 type Kind int
 
 const (
-	// Counter is the kind of what only rises, and can be added up.
+	// Counter values only rise, and may be added.
 	Counter Kind = iota
-	// Level is the kind of what rises and falls, and can be added up.
+	// Level values rise and fall, and may be added.
 	Level
-	// Gauge is the kind of what cannot be added up.
+	// Gauge values may not be added.
 	Gauge
 )
 
-// A Number is a number of each queue that has it.
+// A Number is a metric with a single value per queue.
 type Number struct {
 	Description
-	// Integer or Float reads it: one of them is set. Only what Has says yes to may be read.
+	// Integer or Float reads the value. Exactly one is set. Call it only if Has
+	// reports true.
 	Integer func(s *shardq.Stats) int64
 	Float   func(s *shardq.Stats) float64
-	// shown reports whether a queue has it; nil if all have it.
-	shown func(r *roster.Reading) bool
+	// shown reports whether a queue has the number. If nil, all queues have it.
+	shown func(r *registry.Reading) bool
 }
 
-// Has reports whether a queue that was read has the number.
-func (n *Number) Has(r *roster.Reading) bool { return n.shown == nil || n.shown(r) }
+// Has reports whether the queue of a reading has the number.
+func (n *Number) Has(r *registry.Reading) bool { return n.shown == nil || n.shown(r) }
 
-// Value reads it as a floating-point number.
+// Value returns the value as a floating-point number.
 func (n *Number) Value(s *shardq.Stats) float64 {
 	if n.Integer != nil {
 		return float64(n.Integer(s))
@@ -53,34 +56,37 @@ func (n *Number) Value(s *shardq.Stats) float64 {
 	return n.Float(s)
 }
 
-// A Histogram is a distribution of durations, in seconds, that all queues have.
+// A Histogram is a distribution of durations, in seconds. All queues have all
+// histograms.
 type Histogram struct {
 	Name, Text string
 	Read       func(m *shardq.Metrics) shardq.Histogram
 }
 
-// Failures describes [roster.Reading].Failures, and GroupItems the numbers of a group.
+// Failures describes [registry.Reading].Failures, and GroupItems the numbers of a
+// group.
 var (
 	Failures = Description{
 		"shardq.failed.readings", "{reading}",
-		"Readings of the queue that failed because its clock or its limiter panicked; all else of it is missing then",
+		"Readings of the queue that failed because its clock or its limiter panicked; a failed reading omits all other metrics",
 		Counter,
 	}
 	GroupItems = Description{
 		"shardq.group.items", "{item}",
-		"Items of a group by what they are at: ready, processing or delayed",
+		"Items of a group by state: ready, processing or delayed",
 		Level,
 	}
 )
 
-// A Group is a number of a group's items that are at something.
+// A Group is the number of a group's items in a state.
 type Group struct {
 	Group, State string
 	Items        int
 }
 
-// Groups returns the numbers of so many groups: see [roster.Reading.Groups].
-func Groups(r *roster.Reading, limit int) []Group {
+// Groups returns the numbers of at most limit groups: see
+// [registry.Reading.Groups].
+func Groups(r *registry.Reading, limit int) []Group {
 	var all []Group
 	for group, g := range r.Groups(limit) {
 		all = append(all,

@@ -10,16 +10,16 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
 )
 
-// read returns the reading of a queue.
-func read(t *testing.T, queue shardq.Observable) roster.Reading {
+// read returns a reading of a queue.
+func read(t *testing.T, queue shardq.Observable) registry.Reading {
 	t.Helper()
-	var r roster.Roster
-	require.NoError(t, r.Add(roster.NamesOf([]shardq.Observable{queue})...))
+	var r registry.Registry
+	require.NoError(t, r.Add(registry.RowsOf([]shardq.Observable{queue})...))
 	readings := r.Read()
 	require.Len(t, readings, 1)
 	require.True(t, readings[0].Read)
@@ -41,7 +41,8 @@ func shown(t *testing.T, queue shardq.Observable) map[string]float64 {
 	return numbers
 }
 
-// TestEveryNumberIsItsOwn: each is read from where it belongs, which shows, since no two are equal.
+// TestEveryNumberIsItsOwn: each number is read from its own field. No two
+// values are equal, so a mistake shows.
 func TestEveryNumberIsItsOwn(t *testing.T) {
 	require.Equal(t, seriestest.Invented, shown(t, seriestest.Invent("q")))
 	requireAllDiffer(t, seriestest.Invented)
@@ -52,17 +53,17 @@ func requireAllDiffer(t *testing.T, numbers map[string]float64) {
 	t.Helper()
 	names := map[float64]string{}
 	for name, number := range numbers {
-		require.Empty(t, names[number], "%s is %v, too", name, number)
+		require.Empty(t, names[number], "%s is %v too", name, number)
 		names[number] = name
 	}
 }
 
-// TestEveryNumberOfAQueue: beginning with what happens to the queue.
+// TestEveryNumberOfAQueue: each number counts what happens to the queue.
 func TestEveryNumberOfAQueue(t *testing.T) {
 	q := seriestest.Play("q")
 	got := shown(t, q)
 	require.Contains(t, got, "shardq.shard.skew")
-	delete(got, "shardq.shard.skew") // it depends on which shard has what
+	delete(got, "shardq.shard.skew") // depends on the shards of the items
 	require.Equal(t, seriestest.Played, got)
 
 	q.ShutDown()
@@ -72,7 +73,8 @@ func TestEveryNumberOfAQueue(t *testing.T) {
 	require.Equal(t, 3.0, got["shardq.dropped.adds"])
 }
 
-// TestEveryNumberOfACoalescer: beside those of its queue.
+// TestEveryNumberOfACoalescer: a Coalescer has its numbers in addition to those
+// of its queue.
 func TestEveryNumberOfACoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("q")
 	require.NoError(t, err)
@@ -82,7 +84,7 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
 }
 
-// TestExcesses: they count what went beyond the capacity, rather than values.
+// TestExcesses: the number counts excesses over the capacity, not values.
 func TestExcesses(t *testing.T) {
 	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
 		Queue:    shardq.Options[string]{Name: "q", Metrics: true},
@@ -100,19 +102,19 @@ func TestExcesses(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, c.TryPut("a", "123456"))
-	requireExcesses(0, "nothing else is pending")
+	requireExcesses(0, "the only entry may exceed the capacity")
 	require.NoError(t, c.Put("a", "7"))
-	requireExcesses(2, "by its own room, and by the comma")
+	requireExcesses(2, "by its own weight, and by the comma")
 	take()
 	require.NoError(t, c.PutBack("a", "123456"))
-	requireExcesses(3, "by what was given back")
+	requireExcesses(3, "by the value that was put back")
 	take()
 	require.NoError(t, c.TryPut("b", "12"))
 	require.NoError(t, c.TryPut("b", "345"))
 	requireExcesses(4, "by the comma")
 }
 
-// TestMissingNumbers: what a queue has not is not shown as a zero.
+// TestMissingNumbers: a number that a queue does not have is missing, not zero.
 func TestMissingNumbers(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	got := shown(t, q)
@@ -129,7 +131,7 @@ func TestMissingNumbers(t *testing.T) {
 	require.NotContains(t, shown(t, mute), "shardq.limiter.items")
 }
 
-// A muteLimiter does not tell what it has.
+// A muteLimiter does not report its histories.
 type muteLimiter struct{}
 
 func (muteLimiter) When(string) time.Duration { return 0 }
@@ -146,7 +148,7 @@ func TestOldestReady(t *testing.T) {
 	require.Equal(t, 2.0, shown(t, q)["shardq.oldest.ready"])
 }
 
-// TestSkew: all goes to one of four shards.
+// TestSkew adds all items to one of four shards.
 func TestSkew(t *testing.T) {
 	fake := clock.NewFake(time.Unix(1, 0))
 	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
@@ -156,7 +158,7 @@ func TestSkew(t *testing.T) {
 	require.Equal(t, 4.0, shown(t, q)["shardq.shard.skew"])
 }
 
-// TestWorkersAreCounted: those at work, and what they give up.
+// TestWorkersAreCounted checks the numbers of workers and of discarded items.
 func TestWorkersAreCounted(t *testing.T) {
 	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -200,7 +202,7 @@ func TestRejectedAdds(t *testing.T) {
 	require.Equal(t, 1.0, shown(t, q)["shardq.rejected.adds"])
 }
 
-// TestHistograms: each says its own.
+// TestHistograms: each histogram is read from its own field.
 func TestHistograms(t *testing.T) {
 	q := seriestest.Play("q")
 	q.Done("a1")
@@ -230,7 +232,7 @@ func TestGroups(t *testing.T) {
 	}, got)
 }
 
-// TestDescriptions: they follow the conventions.
+// TestDescriptions checks the conventions of names, units and texts.
 func TestDescriptions(t *testing.T) {
 	all := []series.Description{series.Failures, series.GroupItems}
 	for _, n := range series.Numbers {
@@ -243,7 +245,7 @@ func TestDescriptions(t *testing.T) {
 	}
 	for _, d := range all {
 		require.Regexp(t, `^(workqueue|shardq)(\.[a-z_]+)+$`, d.Name)
-		require.NotRegexp(t, `[._](total|seconds|ratio)$`, d.Name, "neither the unit nor the kind is part of a name")
+		require.NotRegexp(t, `[._](total|seconds|ratio)$`, d.Name, "a name includes neither the unit nor the kind")
 		require.Regexp(t, `^(s|1|\{[a-z]+\})$`, d.Unit, d.Name)
 		require.Regexp(t, `^[A-Z1].*[^.]$`, d.Text, d.Name)
 	}

@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// lineSize is that of a cache line.
+// lineSize is the size of a cache line.
 const lineSize = 64
 
-// A Line is a cache line, with the words of one kind on it.
+// A Line is a cache line with words of one kind.
 type Line struct {
 	Name          string
 	Scope         Scope
@@ -24,14 +24,14 @@ type tally struct {
 	writes, reads atomic.Uint64
 }
 
-// tallies has a *tally for the address of each word. It keeps the words, so that no
-// other word gets the address of one that was counted.
+// tallies maps the address of each word to a *tally. It keeps the words alive,
+// so that no other word gets the address of a counted one.
 var tallies sync.Map // of unsafe.Pointer
 
-// Reset forgets what was counted. Nothing else may be counted meanwhile.
+// Reset clears all counts. Nothing may be counted concurrently.
 func Reset() { tallies.Clear() }
 
-// Lines returns what was counted since Reset, in no order.
+// Lines returns the counts since Reset, in no particular order.
 func Lines() (lines []Line) {
 	type key struct {
 		kind    Kind
@@ -63,8 +63,8 @@ func tallyOf[K Kind](word unsafe.Pointer) *tally {
 	return t.(*tally)
 }
 
-// wrote counts a write. An exchange that fails counts, too: it takes the line for
-// its core all the same.
+// wrote counts a write. A failed exchange counts too, because it takes the line
+// for its core all the same.
 func wrote[K Kind](word unsafe.Pointer) { tallyOf[K](word).writes.Add(1) }
 
 func read[K Kind](word unsafe.Pointer) { tallyOf[K](word).reads.Add(1) }
@@ -145,8 +145,8 @@ func (m *Mutex[K]) TryLock() (locked bool) {
 	return locked
 }
 
-// Passed counts that a token was sent or received, as two writes: the channel's own
-// lock is taken and released.
+// Passed counts a token that was sent or received as two writes, because the
+// channel takes and releases its own lock.
 func Passed[K Kind](c chan struct{}) {
 	channel := *(*unsafe.Pointer)(unsafe.Pointer(&c))
 	wrote[K](channel)

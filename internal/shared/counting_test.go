@@ -20,7 +20,7 @@ func TestWritesAndReadsAreCounted(t *testing.T) {
 	}
 	shared.Reset()
 	words.ready[0].Or(1)
-	words.ready[1].CompareAndSwap(1, 2) // fails, and takes the line all the same
+	words.ready[1].CompareAndSwap(1, 2) // fails, but takes the line all the same
 	words.ready[0].Load()
 	words.lock.Lock()
 	assert.False(t, words.lock.TryLock())

@@ -1,35 +1,35 @@
-// Package shared has the types of the words and locks that several cores write. In
-// a usual build they are the types of sync and sync/atomic, under another name. In a
-// build with the tag countwrites they count their writes and reads, so that it can
-// be told how often an item moves a cache line from core to core.
+// Package shared defines the types of the words and locks that several cores
+// write. In a usual build they are aliases of the types of sync and
+// sync/atomic. In a build with the tag countwrites they count their writes and
+// reads, which shows how often an item moves a cache line from core to core.
 //
-// A type parameter says what a word is for. What is written once in the life of a
-// queue, such as the flags of a shutdown, is not counted.
+// A type parameter names the purpose of a word. Words that are written once in
+// the life of a queue, such as the flags of a shutdown, are not counted.
 package shared
 
-// A Scope says what shares a word.
+// A Scope is the set of users that share a word.
 type Scope uint8
 
 const (
-	// All shards of a queue share the word.
+	// All means that all shards of a queue share the word.
 	All Scope = iota
-	// Some shards of a queue share the word.
+	// Some means that some shards of a queue share the word.
 	Some
-	// Lane: the consumers of one lane share the word.
+	// Lane means that the consumers of one lane share the word.
 	Lane
-	// One: the word belongs to a shard.
+	// One means that the word belongs to a single shard.
 	One
 )
 
-// A Kind says what a word is for.
+// A Kind names the purpose of a word.
 type Kind interface {
-	// Describe returns the name of the kind, and what shares its words.
+	// Describe returns the name of the kind and the scope of its words.
 	Describe() (name string, scope Scope)
 }
 
 type (
-	// Ready bits say which shards have something to hand out. A word serves many
-	// shards: all of them, in a queue with a single word.
+	// Ready bits mark the shards that have a ready item. A word serves many
+	// shards, or all of them in a queue with a single word.
 	Ready struct{}
 	// Parking has the parked and searching words, and the token.
 	Parking struct{}
@@ -49,7 +49,7 @@ type (
 	Turn struct{}
 	// Deadline is a shard's next deadline.
 	Deadline struct{}
-	// Lock is a shard's lock. Taking it and releasing it is a write each.
+	// Lock is a shard's lock. Taking it and releasing it are one write each.
 	Lock struct{}
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// The types of a usual build. K has no effect.
+// These types of a usual build are aliases. K has no effect.
 type (
 	Uint64[K Kind] = atomic.Uint64
 	Uint32[K Kind] = atomic.Uint32

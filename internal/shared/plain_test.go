@@ -17,7 +17,7 @@ import (
 	"github.com/shardq/shardq/internal/shared"
 )
 
-// That this compiles is the proof that a usual build counts nothing.
+// That these lines compile proves that a usual build counts nothing.
 var (
 	_ *atomic.Uint64 = (*shared.Uint64[shared.Ready])(nil)
 	_ *atomic.Uint32 = (*shared.Uint32[shared.Turn])(nil)
@@ -27,10 +27,10 @@ var (
 	_ *sync.Mutex    = (*shared.Mutex[shared.Lock])(nil)
 )
 
-// TestTheNamesCostNothing: the compiler puts the methods of sync/atomic in line only
-// in a package that imports it. With nothing but the other names of its types, an
-// add of a word became a call.
-func TestTheNamesCostNothing(t *testing.T) {
+// TestAliasesCostNothing: the compiler inlines the methods of sync/atomic only
+// in a package that imports it. With only the aliases of its types, an add of a
+// word became a call.
+func TestAliasesCostNothing(t *testing.T) {
 	users := 0
 	require.NoError(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -38,7 +38,7 @@ func TestTheNamesCostNothing(t *testing.T) {
 		}
 		p, err := build.ImportDir(path, 0)
 		if err != nil || !slices.Contains(p.Imports, "github.com/shardq/shardq/internal/shared") {
-			return nil // no package, or none that uses the names
+			return nil // no package, or one that does not use the aliases
 		}
 		users++
 		assert.Contains(t, p.Imports, "sync/atomic", path)

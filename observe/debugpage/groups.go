@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/least"
+	"github.com/shardq/shardq/internal/topk"
 )
 
 // groups returns the groups with the most ready items, at most as many as there
@@ -25,7 +25,7 @@ func (rd reader) groups(n named, has bool, ready int) []group {
 }
 
 func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
-	top := least.New(rd.rows, byReady)
+	top := topk.New(rd.rows, byReady)
 	for info := range queue.Groups() {
 		top.Add(info)
 	}

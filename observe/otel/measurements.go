@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 )
 
@@ -72,7 +72,7 @@ func newMeasurements(meter metric.Meter, o *Observer) (*measurements, error) {
 
 // observe is the callback of the instruments.
 func (m *measurements) observe(ctx context.Context, to metric.Observer) error {
-	for _, r := range m.observer.roster.Read() {
+	for _, r := range m.observer.registry.Read() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (m *measurements) observe(ctx context.Context, to metric.Observer) error {
 	return nil
 }
 
-func (m *measurements) observeQueue(r *roster.Reading, to metric.Observer) {
+func (m *measurements) observeQueue(r *registry.Reading, to metric.Observer) {
 	name := metric.WithAttributeSet(attribute.NewSet(nameKey.String(r.Name)))
 	to.ObserveInt64(m.failures, int64(r.Failures), name)
 	if !r.Read {
@@ -102,7 +102,7 @@ func (m *measurements) observeQueue(r *roster.Reading, to metric.Observer) {
 	}
 }
 
-func (m *measurements) observeGroups(r *roster.Reading, to metric.Observer) {
+func (m *measurements) observeGroups(r *registry.Reading, to metric.Observer) {
 	for _, g := range series.Groups(r, m.observer.options.Groups) {
 		to.ObserveInt64(m.groups, int64(g.Items),
 			metric.WithAttributes(nameKey.String(r.Name), groupKey.String(g.Group), stateKey.String(g.State)))

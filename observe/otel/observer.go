@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
 // Scope is the name of the instrumentation scope of all metrics.
@@ -34,7 +34,7 @@ type Options struct {
 // the Observer drops its reference. Until then the Observer keeps the queue
 // alive, also if the program drops it without a shutdown: call Remove.
 type Observer struct {
-	roster  roster.Roster
+	registry  registry.Registry
 	options Options
 }
 
@@ -57,17 +57,17 @@ func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error
 // has. [Observer.AddAs] adds queues whose names are empty or equal. The name of
 // a queue that is shut down and empty is free again.
 func (o *Observer) Add(queues ...shardq.Observable) error {
-	return o.add(roster.NamesOf(queues)...)
+	return o.add(registry.RowsOf(queues)...)
 }
 
 // AddAs adds a queue as [Observer.Add] does, under a given name in place of its
 // own.
 func (o *Observer) AddAs(name string, queue shardq.Observable) error {
-	return o.add(&roster.Row{Name: name, Queue: queue})
+	return o.add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (o *Observer) add(rows ...*roster.Row) error {
-	if err := o.roster.Add(rows...); err != nil {
+func (o *Observer) add(rows ...*registry.Row) error {
+	if err := o.registry.Add(rows...); err != nil {
 		return fmt.Errorf("shardqotel: %w", err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (o *Observer) add(rows ...*roster.Row) error {
 
 // Remove removes the queue that was added under a name, and reports whether
 // there was one. A collection in progress may still export it.
-func (o *Observer) Remove(name string) bool { return o.roster.Remove(name) }
+func (o *Observer) Remove(name string) bool { return o.registry.Remove(name) }
 
 // Register creates the instruments with a meter of the provider, and registers
 // one callback that observes them. The callback locks the shards of each queue

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/exponential"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 )
 
@@ -24,7 +24,7 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	readings := o.roster.Read()
+	readings := o.registry.Read()
 	now := time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
 	for _, h := range series.Histograms {
@@ -47,7 +47,7 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 // point returns the histogram of a queue. OpenTelemetry numbers a bucket by its
 // lower bound, and package exponential by its upper bound.
-func point(r *roster.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+func point(r *registry.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket
 	if len(buckets.Counts) > 0 {

@@ -7,7 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 )
 
@@ -21,7 +21,7 @@ import (
 // exported. Until then the Collector keeps the queue alive, also if the program
 // drops it without a shutdown: call Remove.
 type Collector struct {
-	roster    roster.Roster
+	registry    registry.Registry
 	options   Options
 	families  []family
 	groups    *prometheus.Desc // nil without groups
@@ -66,17 +66,17 @@ func (c *Collector) newDesc(name, help string, more ...string) *prometheus.Desc 
 // scrape. [Collector.AddAs] adds queues whose names are empty or equal. The
 // name of a queue that is shut down and empty is free again.
 func (c *Collector) Add(queues ...shardq.Observable) error {
-	return c.add(roster.NamesOf(queues)...)
+	return c.add(registry.RowsOf(queues)...)
 }
 
 // AddAs adds a queue as [Collector.Add] does, under a given name in place of
 // its own.
 func (c *Collector) AddAs(name string, queue shardq.Observable) error {
-	return c.add(&roster.Row{Name: name, Queue: queue})
+	return c.add(&registry.Row{Name: name, Queue: queue})
 }
 
-func (c *Collector) add(rows ...*roster.Row) error {
-	if err := c.roster.Add(rows...); err != nil {
+func (c *Collector) add(rows ...*registry.Row) error {
+	if err := c.registry.Add(rows...); err != nil {
 		return fmt.Errorf("shardqprom: %w", err)
 	}
 	return nil
@@ -84,7 +84,7 @@ func (c *Collector) add(rows ...*roster.Row) error {
 
 // Remove removes the queue that was added under a name, and reports whether
 // there was one. A scrape in progress may still export it.
-func (c *Collector) Remove(name string) bool { return c.roster.Remove(name) }
+func (c *Collector) Remove(name string) bool { return c.registry.Remove(name) }
 
 // Describe sends the descriptions of all series to the registry. With
 // [Options].Unchecked it sends none.
@@ -102,12 +102,12 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 // or its limiter, Collect counts the failure and continues with the other
 // queues.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	for _, reading := range c.roster.Read() {
+	for _, reading := range c.registry.Read() {
 		c.collect(&reading, metrics)
 	}
 }
 
-func (c *Collector) collect(r *roster.Reading, metrics chan<- prometheus.Metric) {
+func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metric) {
 	names := c.options.Style.values(r.Name)
 	common := prometheus.MakeLabelPairs(c.failures, names)
 	metrics <- sample{c.failures, common, prometheus.CounterValue, float64(r.Failures)}

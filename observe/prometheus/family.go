@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 )
 
@@ -62,10 +62,10 @@ func nameOf(d series.Description) string {
 func underscored(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // has reports whether a queue has the series.
-func (f *family) has(r *roster.Reading) bool { return f.number == nil || f.number.Has(r) }
+func (f *family) has(r *registry.Reading) bool { return f.number == nil || f.number.Has(r) }
 
 // metric returns the series of a queue.
-func (f *family) metric(r *roster.Reading, labels []*dto.LabelPair) prometheus.Metric {
+func (f *family) metric(r *registry.Reading, labels []*dto.LabelPair) prometheus.Metric {
 	if f.histogram != nil {
 		return histogram{f.desc, labels, f.histogram.Read(r.Stats.Metrics)}
 	}

@@ -6,12 +6,12 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// Invent returns a queue that says numbers of which no two are equal, as hardly any queue has them: so
-// whoever shows one number in the place of another is found out. It has all there is to show, as a queue and
-// as that of a Coalescer. Its groups and histograms are those of [Play].
+// Invent returns a queue whose numbers all differ, so that a test notices an
+// exporter that confuses two of them. It has the numbers of a queue and of a
+// Coalescer. Its groups and histograms are those of [Play].
 func Invent(name string) shardq.Observable { return inventive{Play(name)} }
 
-// An inventive queue does not tell its own numbers.
+// An inventive queue reports invented numbers.
 type inventive struct{ shardq.Observable }
 
 func (i inventive) Stats() shardq.Stats {
@@ -39,7 +39,7 @@ func (i inventive) Stats() shardq.Stats {
 	}
 }
 
-// Invented is what there is to be seen of Invent's queue, but for groups and histograms.
+// Invented has the numbers of Invent's queue, without groups and histograms.
 var Invented = map[string]float64{
 	"workqueue.depth":                     81,
 	"workqueue.adds":                      32,

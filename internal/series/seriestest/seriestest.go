@@ -1,4 +1,5 @@
-// Package seriestest has queues for the tests of those who show queues, and what is to be seen of them.
+// Package seriestest provides queues for the tests of exporters, and their
+// expected numbers.
 package seriestest
 
 import (
@@ -16,8 +17,8 @@ func NewQueue(name string) (*shardq.Queue[string], *clock.Fake) {
 	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
 }
 
-// Everything returns a queue that has all there is to show of a queue that is no Coalescer's. The first
-// byte of an item is its group.
+// Everything returns a queue that has all metrics except those of a Coalescer.
+// The first byte of an item is its group.
 func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
 	return shardq.Must(shardq.Options[string]{
@@ -26,13 +27,14 @@ func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 	}), fake
 }
 
-// Play returns [Everything] to which one of everything has happened: the item a1 is in processing, and has
-// been for five seconds. Many of its numbers are equal: those of [Invent] are not.
+// Play returns the queue of [Everything] after one of each event. Item a1 has
+// been in processing for five seconds. Many of its numbers are equal, unlike
+// those of [Invent].
 func Play(name string) *shardq.Queue[string] {
 	q, fake := Everything(name)
 	q.Add("a1")
 	q.Add("a2")
-	q.Add("a2") // merged
+	q.Add("a2") // deduplicated
 	q.Get()     // a1
 	q.Add("a1") // dirty
 	q.AddAfter("b", time.Hour)
@@ -47,7 +49,8 @@ func Play(name string) *shardq.Queue[string] {
 	return q
 }
 
-// Played is what there is to be seen after Play, but for the skew, groups and histograms.
+// Played has the numbers of Play's queue, without the skew, groups and
+// histograms.
 var Played = map[string]float64{
 	"workqueue.depth":                     3, // a1, a2, d
 	"workqueue.adds":                      5,
@@ -80,8 +83,8 @@ var Played = map[string]float64{
 	"shardq.discarded.items":                     0,
 }
 
-// NewCoalescer returns one with metrics, on a clock that stands still, whose values are texts, weighed by
-// their lengths.
+// NewCoalescer returns a Coalescer with metrics, on a clock that stands still.
+// Its values are strings, weighed by their lengths.
 func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
 	return shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
 		Queue:    shardq.Options[string]{Name: name, Metrics: true, Clock: clock.NewFake(time.Unix(1_700_000_000, 0))},
@@ -91,8 +94,8 @@ func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
 	})
 }
 
-// PlayValues returns [NewCoalescer] into which values were put, in such a way that no two of the numbers in
-// [PlayedValues] are equal.
+// PlayValues returns the Coalescer of [NewCoalescer] after some Puts, such that
+// no two numbers in [PlayedValues] are equal.
 func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
 	c := NewCoalescer(name, 5)
 	for _, p := range []shardq.Pending[string, string]{
@@ -108,7 +111,8 @@ func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
 	return c, nil
 }
 
-// PlayedValues is what there is to be seen after PlayValues beside the queue of keys.
+// PlayedValues has the numbers of PlayValues' Coalescer, without those of the
+// queue of its keys.
 var PlayedValues = map[string]float64{
 	"shardq.pending.keys":     2,
 	"shardq.pending.weight":   9,
@@ -118,10 +122,10 @@ var PlayedValues = map[string]float64{
 	"shardq.pending.excesses": 3,
 }
 
-// Collected reports whether what a pointer led to has been collected as garbage, as it is when nothing
-// refers to it.
+// Collected reports whether the target of a weak pointer has been collected as
+// garbage.
 func Collected[T any](gone weak.Pointer[T]) bool {
-	for range 10 { // what was looked at last may be on a stack yet
+	for range 10 { // a stack may still refer to the target
 		runtime.GC()
 	}
 	return gone.Value() == nil

@@ -1,21 +1,22 @@
-package roster
+package registry
 
 import "github.com/shardq/shardq"
 
-// A Reading is what a queue said of itself.
+// A Reading is the state of a queue at one time.
 type Reading struct {
 	*Row
-	// Stats is what the queue said; Read is false if it said nothing, because it panicked.
+	// Stats is the state. Read is false if the queue panicked, and Stats is
+	// then incomplete.
 	Stats shardq.Stats
 	Read  bool
-	// Failures counts how often the queue panicked when it was read.
+	// Failures counts the reads in which the queue panicked.
 	Failures uint64
 }
 
-// Read reads each queue once, in no order, and takes out those that are closed: they are not among
-// what it returns. A queue that panics, for its clock or its limiter did, is among them without
-// having been read.
-func (r *Roster) Read() []Reading {
+// Read reads each queue once, in no particular order. It removes closed queues
+// and does not return them. A queue that panics, because its clock or its
+// limiter does, is returned without having been read.
+func (r *Registry) Read() []Reading {
 	rows := r.list()
 	readings := make([]Reading, 0, len(rows))
 	for _, row := range rows {
@@ -26,8 +27,8 @@ func (r *Roster) Read() []Reading {
 	return readings
 }
 
-// read reads a queue, and takes it out if it is closed.
-func (r *Roster) read(row *Row) (reading Reading, open bool) {
+// read reads a queue, and removes it if it is closed.
+func (r *Registry) read(row *Row) (reading Reading, open bool) {
 	reading.Row = row
 	reading.Stats, reading.Read = row.stats()
 	r.mu.Lock()
@@ -37,7 +38,7 @@ func (r *Roster) read(row *Row) (reading Reading, open bool) {
 	}
 	reading.Failures = row.failures
 	if reading.Read && closed(&reading.Stats) {
-		if r.rows[row.Name] == row { // and not another one that was added under its name
+		if r.rows[row.Name] == row { // another queue may have its name by now
 			delete(r.rows, row.Name)
 		}
 		return reading, false
@@ -55,8 +56,8 @@ func (row *Row) stats() (stats shardq.Stats, ok bool) {
 	return stats, stats.Metrics != nil
 }
 
-// closed reports whether a queue is shut down and has nothing left to do. That does not change any
-// more: once a shutdown has begun, no shard takes anything in.
+// closed reports whether a queue is shut down and holds no items. That is
+// final, because no shard accepts an item after a shutdown has begun.
 func closed(s *shardq.Stats) bool {
 	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Waiting == 0
 }

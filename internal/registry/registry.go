@@ -1,6 +1,6 @@
-// Package roster keeps the queues that somebody looks at again and again, by their names, and lets
-// go of those that are closed.
-package roster
+// Package registry keeps named queues that are read repeatedly, and removes
+// those that are closed.
+package registry
 
 import (
 	"errors"
@@ -12,37 +12,41 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Roster has queues by their names. The zero Roster is empty. All methods are safe for concurrent
-// use; a Roster must not be copied. No lock is held while a queue is asked: a queue calls its clock
-// and its limiter, which may be anybody's code.
-type Roster struct {
+// A Registry maps names to queues. It must not be copied. All methods are safe
+// for concurrent use. A Registry holds no lock while it reads a queue, because
+// a queue calls its clock and its limiter, which may be user code.
+//
+// The zero Registry is empty.
+type Registry struct {
 	mu   sync.Mutex
 	rows map[string]*Row
-	// sweepAt is how many rows there are when Add next looks for closed queues.
+	// sweepAt is the number of rows at which Add next searches all of them for
+	// closed queues.
 	sweepAt int
 }
 
-// A Row is a queue in a Roster.
+// A Row is a queue in a Registry.
 type Row struct {
-	// Name tells the queue from all others of the Roster.
+	// Name identifies the queue in the Registry.
 	Name string
 	// Queue is the queue.
 	Queue shardq.Observable
-	// Configuration is the queue's.
+	// Configuration is the configuration of the queue. Add sets it.
 	Configuration shardq.Configuration
-	// Since is when the queue began to count: when it was made, or, if it does not say
-	// so, when it was added.
+	// Since is when the queue began to count. That is when it was made, or when
+	// it was added if its configuration does not say. Add sets it.
 	Since time.Time
 
-	failures uint64 // under the roster's lock
+	failures uint64 // guarded by the registry's mutex
 }
 
-// fewRows is how many rows there are before Add begins to look for closed queues.
+// fewRows is the number of rows up to which Add does not search all of them for
+// closed queues.
 const fewRows = 16
 
-// NamesOf returns a row for each of the queues, with the name that the queue has itself. A nil
-// queue has none.
-func NamesOf(queues []shardq.Observable) []*Row {
+// RowsOf returns a row for each queue, with the queue's own name. The row of a
+// nil queue has no name.
+func RowsOf(queues []shardq.Observable) []*Row {
 	rows := make([]*Row, len(queues))
 	for i, queue := range queues {
 		rows[i] = &Row{Queue: queue}
@@ -53,10 +57,10 @@ func NamesOf(queues []shardq.Observable) []*Row {
 	return rows
 }
 
-// Add takes rows in: all of them, or none and returns an error that names every fault. A row must
-// have a queue that keeps metrics, and a name that no other has, of valid UTF-8, not empty. The
-// name of a queue that is closed is free.
-func (r *Roster) Add(rows ...*Row) error {
+// Add adds all rows, or returns an error that names every fault and adds none.
+// The queue of a row must keep metrics. Its name must be valid UTF-8, not empty
+// and unique. The name of a closed queue may be used again.
+func (r *Registry) Add(rows ...*Row) error {
 	var faults []error
 	for _, row := range rows {
 		faults = append(faults, row.complete())
@@ -65,10 +69,10 @@ func (r *Roster) Add(rows ...*Row) error {
 		return err
 	}
 	r.sweep(rows)
-	return r.enter(rows)
+	return r.insert(rows)
 }
 
-// complete reads the configuration, and says what is wrong with the row by itself.
+// complete reads the configuration of the queue and validates the row.
 func (row *Row) complete() error {
 	switch {
 	case row.Queue == nil:
@@ -80,7 +84,7 @@ func (row *Row) complete() error {
 	}
 	row.Configuration = row.Queue.Configuration()
 	if row.Since = row.Configuration.Created; row.Since.IsZero() {
-		row.Since = time.Now() // of somebody's own Observable
+		row.Since = time.Now() // an Observable that is not a queue
 	}
 	if !row.Configuration.Metrics {
 		return fmt.Errorf("queue %q keeps no metrics: set Options.Metrics", row.Name)
@@ -88,9 +92,10 @@ func (row *Row) complete() error {
 	return nil
 }
 
-// sweep lets go of closed queues: of those whose names are wanted, and now and then of all, so that
-// they go also where nobody reads.
-func (r *Roster) sweep(wanted []*Row) {
+// sweep removes closed queues that have one of the wanted names. From time to
+// time it removes all closed queues, so that they do not accumulate if nothing
+// calls Read.
+func (r *Registry) sweep(wanted []*Row) {
 	r.mu.Lock()
 	var suspects []*Row
 	for _, row := range wanted {
@@ -113,17 +118,17 @@ func (r *Roster) sweep(wanted []*Row) {
 	}
 }
 
-// enter enters the rows, unless a name is taken.
-func (r *Roster) enter(rows []*Row) error {
+// insert inserts the rows, or none if a name is taken.
+func (r *Registry) insert(rows []*Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var faults []error
-	entered := make(map[string]bool, len(rows))
+	inserted := make(map[string]bool, len(rows))
 	for _, row := range rows {
-		if r.rows[row.Name] != nil || entered[row.Name] {
+		if r.rows[row.Name] != nil || inserted[row.Name] {
 			faults = append(faults, fmt.Errorf("the name %q is taken by another queue: names must differ", row.Name))
 		}
-		entered[row.Name] = true
+		inserted[row.Name] = true
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
@@ -137,8 +142,8 @@ func (r *Roster) enter(rows []*Row) error {
 	return nil
 }
 
-// Remove takes the queue of a name out, and reports whether there was one.
-func (r *Roster) Remove(name string) bool {
+// Remove removes the queue of that name, and reports whether there was one.
+func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ok := r.rows[name]
@@ -146,7 +151,7 @@ func (r *Roster) Remove(name string) bool {
 	return ok
 }
 
-func (r *Roster) list() []*Row {
+func (r *Registry) list() []*Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rows := make([]*Row, 0, len(r.rows))

@@ -1,18 +1,18 @@
-// Package least keeps the first of very many.
-package least
+// Package topk selects the first k of many values.
+package topk
 
 import (
 	"cmp"
 	"slices"
 )
 
-// A Selection keeps the least of the values that it is offered. It must be made by
-// [New]. It is not safe for concurrent use.
+// A Selection keeps the first values, in the order of a comparison, of those
+// that are added. It must be made by [New]. It is not safe for concurrent use.
 //
-// It is a binary heap with the last of what is kept at its root: so one more value
-// costs a comparison if it comes later than that, as a rule, and otherwise the
-// logarithm of their number. It takes memory for what it keeps, not for what it
-// might keep.
+// It is a binary heap with the last kept value at its root. Most values of a
+// long sequence come after the root and cost one comparison. Others cost time
+// logarithmic in the number of kept values. A Selection uses memory only for
+// the values that it keeps.
 type Selection[T any] struct {
 	n       int
 	compare func(a, b T) int
@@ -21,25 +21,26 @@ type Selection[T any] struct {
 }
 
 type placed[T any] struct {
-	place int // of those that are alike the first are kept
+	place int // orders values that compare equal
 	value T
 }
 
-// New returns a selection of n values at most, in the order of compare.
+// New returns a Selection of at most n values, in the order of compare.
 func New[T any](n int, compare func(a, b T) int) *Selection[T] {
 	return &Selection[T]{n: max(n, 0), compare: compare}
 }
 
-// Wants reports whether a value like that would be kept.
+// Wants reports whether Add would keep the value.
 func (s *Selection[T]) Wants(value T) bool {
 	return !s.Full() || s.n > 0 && s.compare(value, s.heap[0].value) < 0
 }
 
-// Full reports whether there are as many as are kept.
+// Full reports whether the Selection has as many values as it keeps.
 func (s *Selection[T]) Full() bool { return len(s.heap) == s.n }
 
-// Add offers a value. Of those that are alike the first are kept. If the selection
-// was full, Add returns the value that is not kept: this one, or one before it.
+// Add adds a value. If the Selection was full, it drops and returns a value:
+// this one, or one that it kept before. Of values that compare equal, it keeps
+// those that were added first.
 func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	if !s.Wants(value) {
 		return value, true
@@ -56,12 +57,12 @@ func (s *Selection[T]) Add(value T) (out T, dropped bool) {
 	return out, true
 }
 
-// order compares what is kept.
+// order compares kept values, and those that compare equal by their places.
 func (s *Selection[T]) order(a, b *placed[T]) int {
 	return cmp.Or(s.compare(a.value, b.value), cmp.Compare(a.place, b.place))
 }
 
-// rise moves a value up to where it belongs.
+// rise moves a value up to its position in the heap.
 func (s *Selection[T]) rise(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -73,7 +74,7 @@ func (s *Selection[T]) rise(i int) {
 	}
 }
 
-// sink moves a value down to where it belongs.
+// sink moves a value down to its position in the heap.
 func (s *Selection[T]) sink(i int) {
 	for {
 		last := i
@@ -90,11 +91,11 @@ func (s *Selection[T]) sink(i int) {
 	}
 }
 
-// Len returns how many values are kept.
+// Len returns the number of kept values.
 func (s *Selection[T]) Len() int { return len(s.heap) }
 
-// Values returns what was kept, in order, those that are alike in that in which
-// they came. The selection is empty then.
+// Values returns the kept values in order, and empties the Selection. Values
+// that compare equal are in the order in which they were added.
 func (s *Selection[T]) Values() []T {
 	slices.SortFunc(s.heap, func(a, b placed[T]) int { return s.order(&a, &b) })
 	values := make([]T, len(s.heap))

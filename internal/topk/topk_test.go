@@ -1,4 +1,4 @@
-package least
+package topk
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A row is a value whose place tells it from those that are alike.
+// A row is a value with a place that distinguishes it from equal ones.
 type row struct {
 	key   uint64
 	place int
@@ -18,7 +18,8 @@ type row struct {
 
 func byKey(a, b row) int { return cmp.Compare(a.key, b.key) }
 
-// TestSelection compares it with a sort of all, and what it drops with the rest.
+// TestSelection compares the kept values with a sort of all values, and the
+// dropped ones with the rest.
 func TestSelection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(-1, 20).Draw(t, "n")
@@ -45,7 +46,7 @@ func TestSelection(t *testing.T) {
 	})
 }
 
-// TestFewAreKept: of very many, at random or in order, few are wanted.
+// TestFewAreKept: of very many values, few are wanted.
 func TestFewAreKept(t *testing.T) {
 	s, wanted := New(10, cmp.Compare[uint64]), 0
 	for i := range uint64(1_000_000) {

@@ -1,4 +1,4 @@
-package roster
+package registry
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// TestGreatestCompareFew: whatever the number of groups that are wanted, also if twice
-// as many are more than a number can say, each costs a few comparisons.
-func TestGreatestCompareFew(t *testing.T) {
+// TestLargestCompareFew: each group costs a few comparisons, for any limit,
+// even one whose double overflows an int.
+func TestLargestCompareFew(t *testing.T) {
 	const groups = 5000
 	for _, limit := range []int{1, 100, groups, math.MaxInt/2 + 1, math.MaxInt} {
 		compared := 0
-		kept, rest := greatest(func(yield func(shardq.GroupInfo) bool) {
+		kept, rest := largest(func(yield func(shardq.GroupInfo) bool) {
 			for i := range groups {
 				if !yield(shardq.GroupInfo{Group: fmt.Sprint(i), Held: 1 + i*7919%groups}) {
 					return

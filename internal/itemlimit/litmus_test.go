@@ -1,4 +1,4 @@
-package room
+package itemlimit
 
 import (
 	"runtime"
@@ -9,10 +9,11 @@ import (
 	"github.com/shardq/shardq/internal/shared"
 )
 
-// TestLitmusWatermarksAtRest: one raises the number to the high watermark, and another lowers
-// it to the low one while the first is at the end of telling. Whenever both are through, what
-// was told last is so, whoever of the two left it to the other (C41). They meet in a loop of
-// their own, since the window is a few nanoseconds wide.
+// TestLitmusWatermarksAtRest: one goroutine raises the weight held to the high
+// watermark. Another lowers it to the low one while the first is about to clear
+// busy. When both have finished, the last call of the hook agrees with the weight
+// held, whichever goroutine made it (C41). The test has its own loop, because the
+// window is a few nanoseconds wide.
 func TestLitmusWatermarksAtRest(t *testing.T) {
 	var held shared.Int64[shared.Held]
 	var met atomic.Int64
@@ -32,15 +33,15 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 	raise := func(i int) {
 		pause = i % 128
 		held.Add(1)
-		w.look(&held)
+		w.notify(&held)
 	}
 	lower := func(i int) {
-		soon(w.told.Load)
+		soon(w.reportedHigh.Load)
 		for range i / 128 % 32 {
 			loop()
 		}
 		held.Add(-1)
-		w.look(&held)
+		w.notify(&held)
 	}
 	var other sync.WaitGroup
 	other.Go(func() {
@@ -54,17 +55,18 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 		meet(2*i + 1)
 		raise(i)
 		meet(2*i + 2)
-		if w.told.Load() {
+		if w.reportedHigh.Load() {
 			wrong++
 		}
 	}
 	other.Wait()
 	if wrong > 0 {
-		t.Errorf("in %d of %d meetings the high watermark was told last, and the low one reached", wrong, n)
+		t.Errorf("in %d of %d rounds the last call was for the high watermark, want the low one", wrong, n)
 	}
 }
 
-// rounds gives a test of two goroutines two processors, and says how many rounds it plays.
+// rounds gives a test of two goroutines two processors, and returns its number
+// of rounds.
 func rounds(t *testing.T, n int) int {
 	processors := runtime.GOMAXPROCS(2)
 	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
@@ -74,7 +76,7 @@ func rounds(t *testing.T, n int) int {
 	return n
 }
 
-// soon waits for what should happen in a moment, or has happened already.
+// soon waits for an event that happens in a moment, if it has not happened yet.
 func soon(happened func() bool) {
 	for range 50 {
 		for range 1000 {

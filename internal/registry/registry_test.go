@@ -1,4 +1,4 @@
-package roster_test
+package registry_test
 
 import (
 	"slices"
@@ -7,18 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/roster"
+	"github.com/shardq/shardq/internal/registry"
 )
 
 func newQueue(name string) *shardq.Queue[string] {
 	return shardq.Must(shardq.Options[string]{Name: name, Shards: 1, Metrics: true})
 }
 
-func add(r *roster.Roster, queues ...shardq.Observable) error {
-	return r.Add(roster.NamesOf(queues)...)
+func add(r *registry.Registry, queues ...shardq.Observable) error {
+	return r.Add(registry.RowsOf(queues)...)
 }
 
-func names(r *roster.Roster) (names []string) {
+func names(r *registry.Registry) (names []string) {
 	for _, reading := range r.Read() {
 		names = append(names, reading.Name)
 	}
@@ -27,7 +27,7 @@ func names(r *roster.Roster) (names []string) {
 }
 
 func TestAllOrNone(t *testing.T) {
-	var r roster.Roster
+	var r registry.Registry
 	require.NoError(t, add(&r, newQueue("a")))
 	require.Error(t, add(&r, newQueue("b"), newQueue("a")))
 	require.Error(t, add(&r, newQueue("b"), newQueue("b")))
@@ -38,9 +38,10 @@ func TestAllOrNone(t *testing.T) {
 	require.Empty(t, r.Read())
 }
 
-// TestClosedMeansNothingLeft: a queue that is shut down stays as long as there is something to do.
+// TestClosedMeansNothingLeft: a queue that is shut down stays while it holds
+// items.
 func TestClosedMeansNothingLeft(t *testing.T) {
-	var r roster.Roster
+	var r registry.Registry
 	q := newQueue("a")
 	require.NoError(t, add(&r, q))
 	q.Add("1")
@@ -53,7 +54,7 @@ func TestClosedMeansNothingLeft(t *testing.T) {
 	require.Empty(t, names(&r))
 }
 
-// A swapped queue lets its row be replaced while it is read.
+// A swapped queue calls a function while it is read.
 type swapped struct {
 	shardq.Observable
 	meanwhile func()
@@ -65,10 +66,11 @@ func (s swapped) Stats() shardq.Stats {
 	return stats
 }
 
-// TestReplacedWhileRead: who finds a queue closed does not take out another one that has its name
-// by now. No lock is held while a queue is read, or this would wait for itself.
+// TestReplacedWhileRead: a reader that finds a queue closed does not remove
+// another queue that has its name by now. No lock is held while a queue is
+// read, or this test would deadlock.
 func TestReplacedWhileRead(t *testing.T) {
-	var r roster.Roster
+	var r registry.Registry
 	old := newQueue("a")
 	old.ShutDown()
 	fresh := newQueue("a")
@@ -80,27 +82,27 @@ func TestReplacedWhileRead(t *testing.T) {
 			require.NoError(t, add(&r, fresh))
 		}
 	}}))
-	require.Empty(t, r.Read(), "the old one is closed")
+	require.Empty(t, r.Read(), "the old queue is closed")
 	require.Equal(t, []string{"a"}, names(&r))
 }
 
 func TestGroupsOfAQueueWithoutGroups(t *testing.T) {
-	var r roster.Roster
+	var r registry.Registry
 	require.NoError(t, add(&r, newQueue("a")))
 	readings := r.Read()
 	require.Nil(t, readings[0].Groups(3))
 }
 
-// A broken queue panics when it is asked for its groups.
+// A broken queue panics in Groups.
 type broken struct{ shardq.Observable }
 
 func (broken) Configuration() shardq.Configuration {
 	return shardq.Configuration{Metrics: true, Groups: true}
 }
 
-// TestPanicOfGroups: it has none then.
+// TestPanicOfGroups: Groups returns nil if the queue panics.
 func TestPanicOfGroups(t *testing.T) {
-	var r roster.Roster
+	var r registry.Registry
 	require.NoError(t, add(&r, broken{newQueue("a")}))
 	r.Read()[0].Row.Queue = nil // its Groups panics
 	readings := r.Read()

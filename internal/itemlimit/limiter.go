@@ -1,0 +1,259 @@
+// Package itemlimit limits the weight of the items that a queue holds. It
+// counts what is held and lets callers wait in order for free capacity.
+package itemlimit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/shardq/shardq/internal/shared"
+)
+
+// ErrClosed is the error of [Limiter.Acquire] after [Limiter.Close].
+var ErrClosed = errors.New("item limiter is closed")
+
+// A Limiter is a counting semaphore for the weight of the items held. Every
+// weight is 1 or more. A weight above the whole capacity is granted when
+// nothing else is held, because it would otherwise wait forever.
+//
+// ForceAcquire, TryAcquire and Release may be called with a lock held. After
+// them, once that lock is released, the caller must call Notify. No lock may be
+// held during any other method.
+//
+// A Release and a new waiter cannot miss each other. Release lowers held, and
+// Notify then checks for waiters. Acquire adds its waiter, and then checks
+// held. The later of the two checks sees the other change.
+//
+// A nil Limiter grants every weight and counts nothing, so that a queue without
+// a limit has no cost.
+type Limiter struct {
+	capacity int64
+	held     shared.Int64[shared.Held]
+	// exceeded counts the calls of ForceAcquire that went beyond the capacity.
+	exceeded shared.Uint64[shared.Held]
+	// waiting is the number of waiters, including one that is granted but has
+	// not called FinishAcquire.
+	waiting    shared.Int32[shared.Held]
+	watermarks watermarks
+
+	mu    sync.Mutex // guards the fields below
+	first *waiter
+	last  *waiter
+	// granting is true while a granted waiter has not called FinishAcquire. The
+	// next waiter is granted after that, so that items are added in the order
+	// of the waiters.
+	granting bool
+	// closed is true after Close. No waiter is granted from then on.
+	closed bool
+}
+
+// A waiter is an Acquire that waits in the list of a Limiter.
+type waiter struct {
+	weight         int64
+	next, previous *waiter
+	// done is closed when the waiter has left the list.
+	done chan struct{}
+	// refused is true if the waiter left the list because of Close.
+	refused bool
+}
+
+// New returns a Limiter of the given capacity, with a hook for watermarks. The
+// Limiter calls hook with true when the weight held rises to high, and with
+// false when it then falls to low. Calls alternate and never overlap. They are
+// made by Notify, and hook may panic.
+//
+// If capacity is 0, there is no limit. If hook is nil too, New returns nil.
+func New(capacity, high, low int64, hook func(high bool)) *Limiter {
+	if capacity == 0 && hook == nil {
+		return nil
+	}
+	l := &Limiter{capacity: capacity}
+	if capacity == 0 {
+		l.capacity = math.MaxInt64
+	}
+	l.watermarks.high, l.watermarks.low, l.watermarks.hook = high, low, hook
+	return l
+}
+
+// ForceAcquire adds weight to the weight held, beyond the capacity if
+// necessary. It does not block.
+func (l *Limiter) ForceAcquire(weight int64) {
+	if l != nil && l.held.Add(weight) > l.capacity {
+		l.exceeded.Add(1)
+	}
+}
+
+// TryAcquire adds weight to the weight held and reports true, if the capacity
+// allows and no caller waits. It does not block.
+func (l *Limiter) TryAcquire(weight int64) bool {
+	return l == nil || l.waiting.Load() == 0 && l.reserve(weight)
+}
+
+// reserve adds weight to the weight held, if the capacity allows.
+func (l *Limiter) reserve(weight int64) bool {
+	for {
+		held := l.held.Load()
+		if held > 0 && held > l.capacity-weight { // a sum could overflow
+			return false
+		}
+		if l.held.CompareAndSwap(held, held+weight) {
+			return true
+		}
+	}
+}
+
+// Release subtracts weight from the weight held.
+func (l *Limiter) Release(weight int64) {
+	if l != nil {
+		l.held.Add(-weight)
+	}
+}
+
+// Held returns the weight held.
+func (l *Limiter) Held() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.held.Load()
+}
+
+// Exceeded returns the number of calls of ForceAcquire that went beyond the
+// capacity.
+func (l *Limiter) Exceeded() uint64 {
+	if l == nil {
+		return 0
+	}
+	return l.exceeded.Load()
+}
+
+// Notify grants the first waiter, if the capacity allows, and calls the
+// watermark hook, if the weight held has reached a watermark. It must be called
+// after each change of the weight held.
+func (l *Limiter) Notify() {
+	if l != nil {
+		l.notify()
+	}
+}
+
+func (l *Limiter) notify() {
+	if l.waiting.Load() > 0 && l.held.Load() < l.capacity {
+		l.mu.Lock()
+		l.grantLocked()
+		l.mu.Unlock()
+	}
+	l.watermarks.notify(&l.held)
+}
+
+// grantLocked grants the first waiter, if the capacity allows and no other
+// waiter is being granted.
+func (l *Limiter) grantLocked() {
+	if l.first != nil && !l.granting && l.reserve(l.first.weight) {
+		l.granting = true
+		l.waiting.Add(1) // until FinishAcquire
+		l.unlinkLocked(l.first)
+	}
+}
+
+// FinishAcquire ends an Acquire that returned nil. The caller must call it when
+// its item has been added, or could not be. The next waiter is granted only
+// after that.
+func (l *Limiter) FinishAcquire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.granting = false
+	l.waiting.Add(-1)
+	l.grantLocked()
+}
+
+// Acquire waits until the capacity allows weight, and adds it to the weight
+// held. Waiters are granted in the order of their calls. After Acquire returns
+// nil, the caller must call [Limiter.FinishAcquire].
+//
+// If ctx ends first, Acquire returns ctx.Err(). If the Limiter is closed, it
+// returns ErrClosed.
+func (l *Limiter) Acquire(ctx context.Context, weight int64) error {
+	w := &waiter{weight: weight, done: make(chan struct{})}
+	if !l.enqueue(w) {
+		return ErrClosed
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		if l.cancel(w) {
+			return ctx.Err()
+		}
+		// The waiter was granted or refused meanwhile, and that stands.
+	}
+	if w.refused {
+		return ErrClosed
+	}
+	return nil
+}
+
+// enqueue appends a waiter to the list, unless the Limiter is closed.
+func (l *Limiter) enqueue(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if w.previous = l.last; l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+	l.waiting.Add(1)
+	l.grantLocked()
+	return true
+}
+
+// cancel removes a waiter from the list, and reports whether it was there.
+func (l *Limiter) cancel(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-w.done:
+		return false
+	default:
+		l.unlinkLocked(w)
+		l.grantLocked() // the new first waiter may have a lower weight
+		return true
+	}
+}
+
+// unlinkLocked removes a waiter from the list and wakes it.
+func (l *Limiter) unlinkLocked(w *waiter) {
+	if w.previous == nil {
+		l.first = w.next
+	} else {
+		w.previous.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.previous
+	} else {
+		w.next.previous = w.previous
+	}
+	w.next, w.previous = nil, nil
+	l.waiting.Add(-1)
+	close(w.done)
+}
+
+// Mutex returns the lock of the list of waiters, so that tests can hold it.
+func (l *Limiter) Mutex() *sync.Mutex { return &l.mu }
+
+// Close makes all current and later calls of Acquire return ErrClosed.
+func (l *Limiter) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for l.first != nil {
+		l.first.refused = true
+		l.unlinkLocked(l.first)
+	}
+}

@@ -1,0 +1,52 @@
+package itemlimit
+
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
+)
+
+// watermarks call a hook when the weight held rises to high, and when it then
+// falls to low. Calls alternate and never overlap.
+//
+// A goroutine that finds a call due sets busy, makes the call, clears busy, and
+// checks again. So some goroutine makes the calls for changes during a call.
+// Several changes during a call lead to one call, or to none if they cancel
+// out.
+type watermarks struct {
+	high, low int64
+	hook      func(high bool)
+	// reportedHigh is the argument of the last call.
+	reportedHigh atomic.Bool
+	// busy is true while a goroutine makes calls.
+	busy atomic.Bool
+}
+
+// notify makes the calls that are due. No lock may be held.
+func (w *watermarks) notify(held *shared.Int64[shared.Held]) {
+	if w.hook == nil {
+		return
+	}
+	for w.due(held.Load()) && w.busy.CompareAndSwap(false, true) {
+		w.report(held)
+	}
+}
+
+// due reports whether a call is due.
+func (w *watermarks) due(held int64) bool {
+	if w.reportedHigh.Load() {
+		return held <= w.low
+	}
+	return held >= w.high
+}
+
+// report makes the calls that are due. The caller has set busy. The hook may
+// panic, so reportedHigh is set before the call.
+func (w *watermarks) report(held *shared.Int64[shared.Held]) {
+	defer w.busy.Store(false)
+	for w.due(held.Load()) {
+		high := !w.reportedHigh.Load()
+		w.reportedHigh.Store(high)
+		w.hook(high)
+	}
+}
