@@ -34,8 +34,8 @@ type Options struct {
 // the Observer drops its reference. Until then the Observer keeps the queue
 // alive, also if the program drops it without a shutdown: call Remove.
 type Observer struct {
-	registry  registry.Registry
-	options Options
+	registry registry.Registry
+	options  Options
 }
 
 // NewObserver returns an Observer of queues. [Observer.Add] adds more. The

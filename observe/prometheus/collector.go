@@ -21,7 +21,7 @@ import (
 // exported. Until then the Collector keeps the queue alive, also if the program
 // drops it without a shutdown: call Remove.
 type Collector struct {
-	registry    registry.Registry
+	registry  registry.Registry
 	options   Options
 	families  []family
 	groups    *prometheus.Desc // nil without groups

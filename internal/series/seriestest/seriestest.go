@@ -72,15 +72,15 @@ var Played = map[string]float64{
 	"shardq.shutting_down":                0,
 	"shardq.groups":                       3,
 	"shardq.throttled.groups":             1,
-	"shardq.deduplicated.adds":                  1,
+	"shardq.deduplicated.adds":            1,
 	"shardq.dropped.adds":                 0,
 	"shardq.rejected.adds":                0,
 	"shardq.canceled.adds":                1,
 	"shardq.exceeding.adds":               1,
 	"shardq.misused.dones":                1,
-	"shardq.expired.delays":                 2,
+	"shardq.expired.delays":               2,
 	"shardq.backoffs":                     2,
-	"shardq.discarded.items":                     0,
+	"shardq.discarded.items":              0,
 }
 
 // NewCoalescer returns a Coalescer with metrics, on a clock that stands still.
