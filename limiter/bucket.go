@@ -22,9 +22,9 @@ import (
 //
 // The extreme values have these effects, as in package rate:
 //   - A limit of [rate.Inf] means no delay, whatever the burst.
-//   - A limit of 0 or less means no delay while the initial burst lasts, and then
-//     the longest duration, about 292 years. So does any limit whose next token is
-//     further off than that.
+//   - A limit of 0 or less means no delay while the initial burst lasts, and
+//     then the longest duration, about 292 years. So does any limit whose next
+//     token is further off than that.
 //   - A burst of 0 or less means that longest duration, always.
 //   - A limit of NaN or plus infinity, other than rate.Inf, means no delay.
 func NewBucket[T comparable](bucket *rate.Limiter, options ...Options) Limiter[T] {

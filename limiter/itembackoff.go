@@ -9,9 +9,9 @@ import (
 // failure waits Duration·Factorⁿ⁻¹, with jitter. The exponent stops growing at
 // Steps, if there are any. That is what the n-th [Backoff.Step] returns, with
 // two exceptions:
-//   - With a Cap, no delay is longer, including jitter. The delay before jitter is
-//     at most Cap/(1+Jitter), so that items that have all reached Cap do not become
-//     ready together.
+//   - With a Cap, no delay is longer, including jitter. The delay before jitter
+//     is at most Cap/(1+Jitter), so that items that have all reached Cap do not
+//     become ready together.
 //   - Fractions of a nanosecond are not dropped at every step.
 //
 // Every delay is at least 0.

@@ -13,8 +13,8 @@ package timerwheel
 //
 // Advance fires the timers of one tick in the order in which Schedule set that
 // deadline, with three exceptions:
-//   - A timer that was moved to the tick from a nearby one may precede timers that
-//     had the deadline earlier.
+//   - A timer that was moved to the tick from a nearby one may precede timers
+//     that had the deadline earlier.
 //   - So may a timer that was filed during an unfinished Advance, by fire or
 //     between two calls.
 //   - A Rewind during an unfinished Advance does not keep the order of ties.

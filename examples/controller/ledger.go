@@ -40,7 +40,7 @@ func (d demand) and(later demand) demand {
 type entry struct {
 	fresh   demand // the requests since the last turn began
 	asked   int    // their number
-	begun   demand // the requests that the current turn serves, or that failed turns have not served
+	begun   demand // those of the current turn, and of failed turns before it
 	working bool   // a worker has the object
 }
 

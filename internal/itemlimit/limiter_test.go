@@ -20,8 +20,8 @@ type call struct {
 	done   bool
 }
 
-// acquire starts an Acquire, which calls FinishAcquire if it is granted. It must
-// be called in a bubble.
+// acquire starts an Acquire, which calls FinishAcquire if it is granted. It
+// must be called in a bubble.
 func acquire(l *Limiter, weight int64) *call {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{weight: weight, cancel: cancel}

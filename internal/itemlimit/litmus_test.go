@@ -11,9 +11,9 @@ import (
 
 // TestLitmusWatermarksAtRest: one goroutine raises the weight held to the high
 // watermark. Another lowers it to the low one while the first is about to clear
-// busy. When both have finished, the last call of the hook agrees with the weight
-// held, whichever goroutine made it (C41). The test has its own loop, because the
-// window is a few nanoseconds wide.
+// busy. When both have finished, the last call of the hook agrees with the
+// weight held, whichever goroutine made it (C41). The test has its own loop,
+// because the window is a few nanoseconds wide.
 func TestLitmusWatermarksAtRest(t *testing.T) {
 	var held shared.Int64[shared.Held]
 	var met atomic.Int64

@@ -1,5 +1,6 @@
-// Package litmus makes two calls at the same time, over and over, and checks what came
-// of them. It is for tests, of races that a comment in the source says cannot be lost.
+// Package litmus makes two calls at the same time, over and over, and checks
+// what came of them. It is for tests, of races that a comment in the source
+// says cannot be lost.
 package litmus
 
 import (
@@ -11,9 +12,10 @@ import (
 	"time"
 )
 
-// A Pair is two calls and a table of what may come of them. In the first rounds one call
-// comes after the other, in both orders; in the next they are held up at a lock, if there
-// is one to hold them up; in the others they meet as chance will have it.
+// A Pair is two calls and a table of what may come of them. In the first rounds
+// one call comes after the other, in both orders; in the next they are held up
+// at a lock, if there is one to hold them up; in the others they meet as chance
+// will have it.
 type Pair struct {
 	// Rounds is how many there are, a tenth of them with -short.
 	Rounds int
@@ -25,8 +27,9 @@ type Pair struct {
 	One, Other func()
 	// Outcome says in words what came of them.
 	Outcome func() string
-	// Outcomes are those that may be. All of them come of some order of the calls, so a
-	// test that does not see them does not try what it means to try.
+	// Outcomes are those that may be. All of them come of some order of the
+	// calls, so a test that does not see them does not try what it means to
+	// try.
 	Outcomes []string
 }
 
@@ -71,8 +74,8 @@ func (p Pair) play(round int) {
 	}
 }
 
-// together makes both calls as nearly at the same time as it can, one of them a little
-// later now and then.
+// together makes both calls as nearly at the same time as it can, one of them a
+// little later now and then.
 func together(round int, one, other func()) {
 	var ready atomic.Int32
 	meet := func(seed uint64) {
@@ -105,10 +108,11 @@ func onOneProcessor(do func()) {
 	do()
 }
 
-// heldUp makes both calls, the one first, on one processor, while the lock is held that
-// both need, and then hands it over from one to the other: the first stops at the end of
-// its critical section until the other had its own. (A mutex that has let somebody starve
-// for a millisecond is handed over: package sync.)
+// heldUp makes both calls, the one first, on one processor, while the lock is
+// held that both need, and then hands it over from one to the other: the first
+// stops at the end of its critical section until the other had its own. (A
+// mutex that has let a goroutine starve for a millisecond is handed over:
+// package sync.)
 func heldUp(lock *sync.Mutex, first, second func()) {
 	var both sync.WaitGroup
 	lock.Lock()
@@ -127,8 +131,8 @@ func heldUp(lock *sync.Mutex, first, second func()) {
 	both.Wait()
 }
 
-// overtaken likewise makes the first call stop before its critical section until the
-// other is through.
+// overtaken likewise makes the first call stop before its critical section
+// until the other is through.
 func overtaken(lock *sync.Mutex, first, second func()) {
 	var both sync.WaitGroup
 	lock.Lock()

@@ -63,8 +63,8 @@ type Histogram struct {
 	Read       func(m *shardq.Metrics) shardq.Histogram
 }
 
-// Failures describes [registry.Reading].Failures, and GroupItems the numbers of a
-// group.
+// Failures describes [registry.Reading].Failures, and GroupItems the numbers of
+// a group.
 var (
 	Failures = Description{
 		"shardq.failed.readings", "{reading}",

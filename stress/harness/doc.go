@@ -23,8 +23,8 @@
 //   - the process: data races that the detector reports, and memory that is
 //     left after a round (round.go, memory.go)
 //
-// The same rounds test section I of docs/reference/semantics.md, if the target has it
-// (control.go): batches (batches.go), loops (loops.go), delay policies
+// The same rounds test section I of docs/reference/semantics.md, if the target
+// has it (control.go): batches (batches.go), loops (loops.go), delay policies
 // (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain
 // (draining.go), and Snapshot and All (ages.go). opening_control.go tests it on
 // a new queue. In some rounds the workers of section K replace the consumers

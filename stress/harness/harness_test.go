@@ -220,8 +220,8 @@ func TestDisagreement(t *testing.T) {
 	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 0}, true))
 }
 
-// TestFailureHasAllDetails checks that a failure has the clause, the history, and
-// the command that repeats it.
+// TestFailureHasAllDetails checks that a failure has the clause, the history,
+// and the command that repeats it.
 func TestFailureHasAllDetails(t *testing.T) {
 	err := Run(Options{
 		Target: saboteur(handOutTwice), Command: "go run ./stress", Duration: time.Hour, Rounds: 60, Seed: 1,
@@ -424,8 +424,8 @@ func TestSurveyReads(t *testing.T) {
 	require.Equal(t, "the process ended: signal: killed", message)
 }
 
-// TestSurveyReportsTheDeathOfAChild uses this test program as the child, which does
-// not know the flags.
+// TestSurveyReportsTheDeathOfAChild uses this test program as the child, which
+// does not know the flags.
 func TestSurveyReportsTheDeathOfAChild(t *testing.T) {
 	clause, message, err := Options{Target: Shardq(), Patience: time.Minute}.child(themes[0], 1)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ const (
 	patience     = 1 << 15
 	fewestCells  = 16 // in a shard, with any number of tides
 	mostCells    = 128
-	bytesPerCell = 80 // an entry, its index slots, a timer, and an age, a limit and priorities in columns
+	bytesPerCell = 80 // entry, index slots, timer, and columns for age, limit and priorities
 	keptConstant = 32 << 10
 	mostTides    = 16 * patience / fewestCells // in a round, for all shards
 )

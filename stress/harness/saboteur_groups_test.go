@@ -62,7 +62,7 @@ func (f fault) sabotageGroups(s *Settings[int]) {
 		s.GroupWeight = nil
 	case f == mixesGroupsUp && underLoad(s.Limiter):
 		s.Group = func(item int) string {
-			return group(item + item/32%2*4) // half of the items of a group belong to the next one: the groups keep their sizes
+			return group(item + item/32%2*4) // half of a group belongs to the next one; sizes stay
 		}
 	}
 }
