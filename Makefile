@@ -33,23 +33,23 @@ stress: ## random workloads under the race detector; SOAK=8h for longer
 # (https://go.dev/issue/75804).
 FUZZ ?= 15m
 fuzz: ## every fuzz target; FUZZ=1h for longer
-	go test -run '^$$' -fuzz '^FuzzQueue$$' -fuzztime $(FUZZ) .
+	go test -run '^$$' -fuzz '^FuzzQueue$$' -fuzztime $(FUZZ) ./test/contract
 	go test -run '^$$' -fuzz '^FuzzSet$$' -fuzztime $(FUZZ) ./shard
 	go test -run '^$$' -fuzz '^FuzzTable$$' -fuzztime $(FUZZ) ./shard
 	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
 	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter
 
 mutants: ## plant every mistake, and see which test finds it
-	go run ./mutants
+	go run ./test/mutants
 
-# mutants/README.md tells which may live.
+# test/mutants/README.md tells which may live.
 gremlins: ## mistakes that a tool makes by rule
-	@if command -v gremlins >/dev/null; then bash mutants/gremlins.sh; \
+	@if command -v gremlins >/dev/null; then bash test/mutants/gremlins.sh; \
 	else echo 'gremlins is not installed: its mutants are not tried'; fi
 
 models: ## the protocols in larger bounds, which needs Spin, and long model runs
-	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./proof/...
-	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 .
+	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./test/proof/...
+	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 ./test/contract
 
 adversaries: ## inputs that break queues, on this one and others
 	go run -C bench/compare ./cmd/adversary

@@ -105,7 +105,7 @@ var shifted = map[string]string{"ChunkCells = 512": "ChunkCells = 1 << chunkBits
 // isLibrary reports whether a file is code of the library itself.
 func isLibrary(path string) bool {
 	return strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") &&
-		!strings.HasPrefix(path, "bench/") && !strings.HasPrefix(path, "examples/") && !strings.HasPrefix(path, "stress/")
+		!strings.HasPrefix(path, "bench/") && !strings.HasPrefix(path, "examples/") && !strings.HasPrefix(path, "stress/") && !strings.HasPrefix(path, "test/")
 }
 
 // declared returns what a pattern's group finds in the files that are wanted, with

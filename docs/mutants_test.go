@@ -20,7 +20,7 @@ var (
 func mutants(t *testing.T) map[string][]string {
 	t.Helper()
 	killers := map[string][]string{}
-	for file, text := range read(t, func(path string) bool { return strings.HasPrefix(path, "mutants/patches/") }) {
+	for file, text := range read(t, func(path string) bool { return strings.HasPrefix(path, "test/mutants/patches/") }) {
 		_, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".patch"), "-")
 		header := killedBy.FindStringSubmatch(text)
 		require.NotNil(t, header, "%s says nothing of what kills it", file)
@@ -59,11 +59,11 @@ func TestMutantsNamedExist(t *testing.T) {
 	}
 }
 
-// TestEveryMutantHasItsResult: go run ./mutants -update wrote down what became of all
+// TestEveryMutantHasItsResult: go run ./test/mutants -update wrote down what became of all
 // mutants that there are.
 func TestEveryMutantHasItsResult(t *testing.T) {
 	rows := tableRows(between(t, "<!-- mutants -->", "<!-- /mutants -->"))
-	require.NotEmpty(t, rows, "the block is empty: go run ./mutants -update docs/internals/reliability.md")
+	require.NotEmpty(t, rows, "the block is empty: go run ./test/mutants -update docs/internals/reliability.md")
 	shown := map[string]bool{}
 	for _, row := range rows {
 		name := strings.TrimSpace(strings.Split(row, "|")[2])

@@ -1,0 +1,347 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+// endings are the ways to end a claim.
+var endings = map[string]func(shardq.Claim[int]) error{
+	"Done":         shardq.Claim[int].Done,
+	"Retry":        shardq.Claim[int].Retry,
+	"RequeueAfter": func(c shardq.Claim[int]) error { return c.RequeueAfter(time.Hour) },
+	"Release":      shardq.Claim[int].Release,
+}
+
+func claimOne(t *testing.T, q *shardq.Queue[int]) shardq.Claim[int] {
+	t.Helper()
+	claim, ok := q.TryClaim()
+	require.True(t, ok)
+	require.True(t, claim.Valid())
+	return claim
+}
+
+// requireEnded requires that no way of ending the claim changes anything.
+func requireEnded(t *testing.T, q *shardq.Queue[int], claim shardq.Claim[int]) {
+	t.Helper()
+	before, failures := q.Stats(), q.NumRequeues(claim.Item)
+	require.False(t, claim.Valid())
+	for name, end := range endings {
+		require.ErrorIs(t, end(claim), shardq.ErrClaimEnded, name)
+	}
+	require.ErrorIs(t, q.DoneClaims([]shardq.Claim[int]{claim, claim}), shardq.ErrClaimEnded)
+	require.Equal(t, before, q.Stats())
+	require.Equal(t, failures, q.NumRequeues(claim.Item))
+}
+
+// TestC60EndsOnce: a claim ends once, in each way, of itself or of a copy; later ends
+// change nothing, also while another consumer has the item, and it has failures.
+func TestC60EndsOnce(t *testing.T) {
+	for first, end := range endings {
+		t.Run(first, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := shardq.Must(shardq.Options[int]{Shards: 2})
+				q.Add(1)
+				q.Add(2)
+				claim := claimOne(t, q)
+				copied := claim
+				require.NoError(t, end(claim))
+				requireEnded(t, q, claim)
+				requireEnded(t, q, copied)
+				q.Add(claim.Item)
+				q.AddRateLimited(claim.Item) // a failure that a stale Done would forget
+				for range 2 {
+					other := claimOne(t, q)
+					requireEnded(t, q, claim)
+					require.True(t, other.Valid())
+					require.NoError(t, other.Done())
+				}
+				time.Sleep(2 * time.Hour)
+				q.ShutDown()
+			})
+		})
+	}
+}
+
+// TestC60QueueDoneEndsAClaim: Done of the item ends its claim, and the end of a claim
+// leaves nothing for a Done.
+func TestC60QueueDoneEndsAClaim(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{})
+	q.Add(1)
+	claim := claimOne(t, q)
+	q.Done(1)
+	requireEnded(t, q, claim)
+	q.Add(1)
+	require.NoError(t, claimOne(t, q).Done())
+	q.Done(1)
+	require.EqualValues(t, 1, q.Stats().Misused)
+	require.Zero(t, q.Stats().Held)
+}
+
+// TestC60WhatBecomesOfTheItem: what each way of ending does with the item, its priority
+// and its failures.
+func TestC60WhatBecomesOfTheItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.Must(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
+		q.AddWith(1, shardq.AddOptions{Priority: 7})
+		again := func(after time.Duration) shardq.Claim[int] {
+			t.Helper()
+			if after > 0 {
+				time.Sleep(after - 1)
+				synctest.Wait()
+				require.Zero(t, q.Len())
+				time.Sleep(time.Nanosecond)
+				synctest.Wait()
+			}
+			claim := claimOne(t, q)
+			require.Equal(t, 7, claim.Priority)
+			return claim
+		}
+		require.NoError(t, again(0).Retry())
+		require.Equal(t, 1, q.NumRequeues(1))
+		require.NoError(t, again(time.Second).Retry())
+		require.Equal(t, 2, q.NumRequeues(1))
+		require.NoError(t, again(2*time.Second).Release())
+		require.Equal(t, 2, q.NumRequeues(1), "Release counts no failure, and keeps the history")
+		require.NoError(t, again(0).RequeueAfter(5*time.Second))
+		require.Zero(t, q.NumRequeues(1), "it has not failed")
+		require.NoError(t, again(5*time.Second).RequeueAfter(0))
+		require.NoError(t, again(0).RequeueAfter(-1))
+		require.NoError(t, again(0).Retry())
+		require.NoError(t, again(time.Second).Done())
+		require.Zero(t, q.NumRequeues(1))
+		require.Zero(t, q.Stats().Held)
+		require.Zero(t, q.Stats().Limited)
+	})
+}
+
+// TestC60DirtyItemComesAgain: an add during the claim is served after it, however it ends.
+func TestC60DirtyItemComesAgain(t *testing.T) {
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			q := shardq.Must(shardq.Options[int]{})
+			q.Add(1)
+			claim := claimOne(t, q)
+			q.Add(1)
+			require.NoError(t, end(claim))
+			require.Equal(t, 1, q.Len())
+			claimOne(t, q)
+		})
+	}
+}
+
+// TestC60AfterShutDown: Retry and RequeueAfter drop the item and say so; a drain that
+// takes retries in takes them; Release and Done work as ever.
+func TestC60AfterShutDown(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Shards: 1})
+	q.AddBatch([]int{0, 1, 2, 3})
+	claims := make([]shardq.Claim[int], 4)
+	n, err := q.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	q.ShutDown()
+	require.ErrorIs(t, claims[0].Retry(), shardq.ErrShutDown)
+	require.Zero(t, q.NumRequeues(0), "no failure is counted for a retry that never comes")
+	require.ErrorIs(t, claims[1].RequeueAfter(time.Second), shardq.ErrShutDown)
+	require.EqualValues(t, 2, q.Stats().Dropped)
+	require.NoError(t, claims[2].Release())
+	require.NoError(t, claims[3].Done())
+	for _, claim := range claims {
+		require.False(t, claim.Valid())
+	}
+	require.NoError(t, claimOne(t, q).Done())
+	_, err = q.Claim(t.Context())
+	require.ErrorIs(t, err, shardq.ErrShutDown)
+	_, err = q.ClaimBatch(t.Context(), claims)
+	require.ErrorIs(t, err, shardq.ErrShutDown)
+	_, ok := q.TryClaim()
+	require.False(t, ok)
+
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.Must(shardq.Options[int]{})
+		q.Add(1)
+		claim := claimOne(t, q)
+		drained := returned(func() {
+			_, err := q.Drain(context.Background(), shardq.DrainOptions{Waiting: shardq.AwaitWaiting, Retries: shardq.TakeRetries})
+			require.NoError(t, err)
+		})
+		synctest.Wait()
+		require.NoError(t, claim.Retry())
+		again, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, again.Done())
+		requireBecomesTrue(t, drained)
+	})
+}
+
+// TestC60Blocks: Claim and ClaimBatch wait for an item, and for no longer than their
+// context.
+func TestC60Blocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.Must(shardq.Options[int]{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := q.Claim(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = q.ClaimBatch(ctx, make([]shardq.Claim[int], 3))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		n, err := q.ClaimBatch(t.Context(), nil)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		got := make(chan shardq.Claim[int])
+		go func() {
+			claim, err := q.Claim(t.Context())
+			require.NoError(t, err)
+			got <- claim
+		}()
+		synctest.Wait()
+		q.Add(5)
+		claim := <-got
+		require.Equal(t, 5, claim.Item)
+		require.NoError(t, claim.Done())
+	})
+}
+
+// TestC60Batches: as many as there is room for, in the order of as many Claims; DoneClaims
+// ends them all but those that have ended, or are another queue's.
+func TestC60Batches(t *testing.T) {
+	for _, items := range []int{1, 63, 64, 65, 200} {
+		q := shardq.Must(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
+		q.AddBatch(numbers(items))
+		claims := make([]shardq.Claim[int], 201)
+		n, err := q.ClaimBatch(t.Context(), claims)
+		require.NoError(t, err)
+		require.Equal(t, items, n)
+		for i, claim := range claims[:n] {
+			require.Equal(t, i, claim.Item)
+		}
+		q.AddRateLimited(items - 1)
+		if items == 65 {
+			require.NoError(t, claims[0].Done())
+			require.ErrorIs(t, q.DoneClaims(claims[:n]), shardq.ErrClaimEnded)
+		} else {
+			require.NoError(t, q.DoneClaims(claims[:n]))
+		}
+		require.Zero(t, q.Stats().Processing)
+		require.Zero(t, q.Stats().Limited)
+		q.Cancel(items - 1)
+
+		other := shardq.Must(shardq.Options[int]{})
+		q.Add(1)
+		foreign := claimOne(t, q)
+		require.ErrorIs(t, other.DoneClaims([]shardq.Claim[int]{foreign}), shardq.ErrClaimEnded)
+		require.True(t, foreign.Valid())
+		require.NoError(t, foreign.Done())
+	}
+}
+
+// TestC60FencesGrow: from hand-out to hand-out of an item, and above those of a queue
+// made before.
+func TestC60FencesGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		last := uint64(0)
+		for range 2 {
+			q := shardq.Must(shardq.Options[int]{})
+			q.Add(1)
+			for i := range 20 {
+				claim := claimOne(t, q)
+				require.Greater(t, claim.Fence(), last)
+				last = claim.Fence()
+				switch i % 4 {
+				case 0:
+					require.NoError(t, claim.Release())
+				case 1:
+					require.NoError(t, claim.RequeueAfter(0))
+				case 2:
+					require.NoError(t, claim.Done())
+					q.Add(1)
+				case 3:
+					q.Add(1)
+					require.NoError(t, claim.Done())
+				}
+				require.Equal(t, last, claim.Fence(), "also when it has ended")
+			}
+			time.Sleep(time.Millisecond) // the next queue is made later
+		}
+	})
+}
+
+// TestC60ZeroClaim: it has ended.
+func TestC60ZeroClaim(t *testing.T) {
+	requireEnded(t, shardq.Must(shardq.Options[int]{}), shardq.Claim[int]{})
+	require.Zero(t, shardq.Claim[int]{}.Fence())
+}
+
+// TestC60LimiterPanics: the claim has ended, and the item is Done, or comes again.
+func TestC60LimiterPanics(t *testing.T) {
+	for name, end := range endings {
+		for _, function := range []string{"When", "Forget", "NumRequeues"} {
+			t.Run(fmt.Sprint(name, function), func(t *testing.T) {
+				b := &bomb{function: function, call: 1}
+				q := shardq.Must(shardq.Options[int]{RateLimiter: bombLimiter[int]{limiter.NewExponential[int](0, 0), b}})
+				q.Add(1)
+				claim := claimOne(t, q)
+				b.arm(true)
+				fault := recovered(func() { _ = end(claim) })
+				require.False(t, claim.Valid())
+				require.Zero(t, q.Stats().Processing)
+				if name == "Done" {
+					require.Zero(t, q.Stats().Held)
+				} else {
+					require.EqualValues(t, 1, q.Stats().Held)
+				}
+				require.Equal(t, b.wentOff(), fault != nil)
+			})
+		}
+	}
+	b := &bomb{function: "Forget", call: 2}
+	q := shardq.Must(shardq.Options[int]{RateLimiter: bombLimiter[int]{limiter.NewExponential[int](0, 0), b}})
+	q.AddBatch(numbers(100))
+	claims := make([]shardq.Claim[int], 100)
+	_, err := q.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	b.arm(true)
+	require.NotNil(t, recovered(func() { _ = q.DoneClaims(claims) }))
+	require.Zero(t, q.Stats().Held)
+}
+
+// recovered returns what do panics with.
+func recovered(do func()) (fault any) {
+	defer func() { fault = recover() }()
+	do()
+	return nil
+}
+
+// TestC60AllocatesNothing: claims are values.
+func TestC60AllocatesNothing(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{})
+	claims := make([]shardq.Claim[string], 100)
+	keys := make([]string, 100)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key", i)
+	}
+	cycle := func() {
+		q.Add("a")
+		claim, _ := q.TryClaim()
+		_ = claim.Release()
+		claim, _ = q.Claim(context.Background())
+		_ = claim.RequeueAfter(0)
+		claim, _ = q.Claim(context.Background())
+		_ = claim.Done()
+		q.AddBatch(keys)
+		n, _ := q.ClaimBatch(context.Background(), claims)
+		_ = q.DoneClaims(claims[:n])
+	}
+	cycle()
+	if allocations := testing.AllocsPerRun(100, cycle); allocations > 0 && !raceDetector {
+		t.Errorf("%v allocations in a cycle", allocations)
+	}
+}

@@ -1,0 +1,207 @@
+package contract
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+)
+
+// A coalescerModel is what a coalescer does, in maps, for one caller.
+type coalescerModel struct {
+	pending  map[string]string
+	taken    map[string]string
+	waiting  map[string]bool // keys whose value comes later, as far as is known
+	capacity int
+	// putEnds is PutEndsBackoff.
+	putEnds bool
+	// put counts the values that were taken in, and merged those whose key had one.
+	put, merged uint64
+}
+
+// fits reports whether a value has room.
+func (m *coalescerModel) fits(key string, weighed bool, value string) bool {
+	if m.capacity == 0 {
+		return true
+	}
+	if !weighed {
+		_, known := m.pending[key]
+		return known || len(m.pending) < m.capacity
+	}
+	return m.weight() == 0 || m.weight()+len(value) <= m.capacity
+}
+
+func (m *coalescerModel) weight() (sum int) {
+	for _, value := range m.pending {
+		sum += len(value)
+	}
+	return sum
+}
+
+// ready counts the keys that a Take would return.
+func (m *coalescerModel) ready() (n int) {
+	for key := range m.pending {
+		if _, busy := m.taken[key]; !busy && !m.waiting[key] {
+			n++
+		}
+	}
+	return n
+}
+
+// Random calls beside a model of maps, with and without a weight.
+func TestCoalescerBehavesAsItsModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rapid.SyncTest(rt, func(rt *rapid.T) { playCoalescer(rt) })
+	})
+}
+
+func playCoalescer(rt *rapid.T) {
+	weighed := rapid.Bool().Draw(rt, "weighed")
+	m := &coalescerModel{
+		pending: map[string]string{}, taken: map[string]string{}, waiting: map[string]bool{},
+		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
+		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
+	}
+	c := newJoiner(rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards"), capacityOf(m.capacity),
+		func(o *shardq.CoalescerOptions[string, string]) {
+			o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
+			o.PutEndsBackoff = m.putEnds
+			if weighed {
+				weighed := func(v string) int { return len(v) }
+				o.Weight = weighed
+			}
+		})
+	defer c.ShutDown()
+	ctx := context.Background()
+	keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+	n := 0
+	next := func() string { n++; return strconv.Itoa(n) + "." }
+	put := func(key, value string) {
+		if _, known := m.pending[key]; known {
+			m.merged++
+		}
+		m.put++
+		m.pending[key] += value
+		if m.putEnds {
+			delete(m.waiting, key)
+		}
+	}
+	drawTaken := func(rt *rapid.T) string {
+		key := keys.Draw(rt, "key")
+		if _, ok := m.taken[key]; !ok {
+			rt.Skip("not taken")
+		}
+		return key
+	}
+	accept := func(rt *rapid.T, key, value string) {
+		if got := m.pending[key]; got != value || m.waiting[key] {
+			rt.Fatalf("took %s: %q, not %q; waiting: %v", key, value, got, m.waiting[key])
+		}
+		if _, busy := m.taken[key]; busy {
+			rt.Fatalf("%s is taken twice", key)
+		}
+		delete(m.pending, key)
+		m.taken[key] = value
+	}
+	giveBack := func(key string) {
+		_, since := m.pending[key]
+		m.pending[key] = m.taken[key] + m.pending[key]
+		delete(m.taken, key)
+		m.waiting[key] = !since || !m.putEnds
+	}
+	rt.Repeat(map[string]func(*rapid.T){
+		"Put": func(rt *rapid.T) {
+			key, value := keys.Draw(rt, "key"), next()
+			if err := c.Put(key, value); err != nil {
+				rt.Fatal(err)
+			}
+			put(key, value)
+		},
+		"TryPut": func(rt *rapid.T) {
+			key, value := keys.Draw(rt, "key"), next()
+			fits := m.fits(key, weighed, value)
+			if err := c.TryPut(key, value); (err == nil) != fits {
+				rt.Fatalf("%v, though it has room: %v", err, fits)
+			}
+			if fits {
+				put(key, value)
+			}
+		},
+		"Take": func(rt *rapid.T) {
+			if m.ready() == 0 {
+				rt.Skip("nothing is ready")
+			}
+			key, value, err := c.Take(ctx)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			accept(rt, key, value)
+		},
+		"TakeBatch": func(rt *rapid.T) {
+			if m.ready() == 0 {
+				rt.Skip("nothing is ready")
+			}
+			dst := make([]shardq.Pending[string, string], rapid.IntRange(1, 5).Draw(rt, "size"))
+			n, err := c.TakeBatch(ctx, dst)
+			if err != nil || n == 0 {
+				rt.Fatal(n, err)
+			}
+			for _, p := range dst[:n] {
+				accept(rt, p.Key, p.Value)
+			}
+		},
+		"Done": func(rt *rapid.T) {
+			key := drawTaken(rt)
+			c.Done(key)
+			delete(m.taken, key)
+		},
+		"PutBack": func(rt *rapid.T) {
+			key := drawTaken(rt)
+			if err := c.PutBack(key, m.taken[key]); err != nil {
+				rt.Fatal(err)
+			}
+			giveBack(key)
+			delete(m.waiting, key)
+		},
+		"Retry": func(rt *rapid.T) {
+			key := drawTaken(rt)
+			if err := c.Retry(key, m.taken[key]); err != nil {
+				rt.Fatal(err)
+			}
+			giveBack(key)
+		},
+		"pass time": func(*rapid.T) {
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			clear(m.waiting)
+		},
+		"": func(rt *rapid.T) {
+			stats := c.Stats()
+			weight := len(m.pending)
+			if weighed {
+				weight = m.weight()
+			}
+			if stats.Values.Keys != len(m.pending) || c.Len() != stats.Values.Keys || stats.Values.Weight != weight {
+				rt.Fatalf("%+v, not %d keys of weight %d", stats, len(m.pending), weight)
+			}
+			if v := stats.Values; v.Put != m.put || v.Merged != m.merged || v.Capacity != m.capacity {
+				rt.Fatalf("%+v, not %d put, %d merged, and a capacity of %d", v, m.put, m.merged, m.capacity)
+			}
+			if seen := *c.Queue().Stats().Values; seen != *stats.Values {
+				rt.Fatalf("the queue says %+v, not %+v", seen, stats.Values)
+			}
+			if n := c.Queue().Len(); n != m.ready() {
+				rt.Fatalf("%d are ready, not %d", n, m.ready())
+			}
+			if stats.Processing != len(m.taken) {
+				rt.Fatalf("%d in processing, not %d", stats.Processing, len(m.taken))
+			}
+		},
+	})
+}

@@ -1,0 +1,257 @@
+package contract
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+func TestH8MegabyteKeys(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		requireMemoryReturns(t, shardq.Options[string]{Shards: shards, Clock: fake}, func(q *shardq.Queue[string]) {
+			items := make([]string, 20)
+			for i := range items { // that differ in their last byte, or their length
+				items[i] = strings.Repeat("k", 1<<20+i/10) + string(rune('a'+i%10))
+			}
+			addAll(q, items)
+			addAll(q, items)
+			requireExactly(t, items, takeAll(t, q))
+			for _, item := range items {
+				q.AddAfter(strings.Clone(item), time.Second)
+				q.Done(strings.Clone(item))
+			}
+			fake.Step(time.Minute)
+			requireExactly(t, items, finishAll(t, q))
+		})
+	})
+}
+
+// Two of the constants of xxHash64. They are variables because their sum overflows.
+var (
+	prime1 uint64 = 11400714785074694791
+	prime2 uint64 = 14029467366897019727
+)
+
+// collidingKey returns the n-th of many strings that all have one xxhash. Of each
+// stripe of 32 bytes the hash takes the first 8 into a lane by
+//
+//	lane = rotate(lane + word*prime2, 31) * prime1
+//
+// which can be solved for word: whatever the first stripe did to the lane, the word
+// in the second stripe brings it back to a fixed value.
+func collidingKey(n uint64) string {
+	var key [64]byte
+	binary.LittleEndian.PutUint64(key[:], n)
+	lane := bits.RotateLeft64(prime1+prime2+n*prime2, 31) * prime1
+	word := (0 - lane) * inverse(prime2) // makes lane + word*prime2 zero
+	binary.LittleEndian.PutUint64(key[32:], word)
+	return string(key[:])
+}
+
+// inverse returns the x for which odd*x is 1, by Newton's method.
+func inverse(odd uint64) uint64 {
+	x := odd
+	for range 6 {
+		x *= 2 - odd*x
+	}
+	return x
+}
+
+func collidingKeys(t *testing.T, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = collidingKey(uint64(i))
+		require.True(t, xxhash.Sum64String(keys[i]) == xxhash.Sum64String(keys[0]), "no collision")
+	}
+	return keys
+}
+
+// cycleAll adds all items, adds them again, takes them and ends them, in all of
+// which each is looked up. Were a look-up as long as there are items of one hash, all
+// of them would take an hour, and run into the time limit of go test.
+func cycleAll[T comparable](t *testing.T, q *shardq.Queue[T], items []T) (taken []T) {
+	addAll(q, items)
+	addAll(q, items)
+	require.Equal(t, len(items), q.Len())
+	for range items {
+		item, _ := q.Get()
+		taken = append(taken, item)
+	}
+	doneAll(q, items)
+	requireCounts(t, q, 0, 0, 0)
+	require.Zero(t, q.Stats().Misused)
+	return taken
+}
+
+// H9: keys that collide under an unseeded hash do not collide in the queue.
+func TestC18H9CollidingKeys(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		keys := collidingKeys(t, million(shards))
+		taken := cycleAll(t, newQueue[string](shards), keys)
+		requireSpread(t, shards, keys, taken)
+	})
+}
+
+// Asked for, stable routing puts them all in one shard, where they make nothing slow.
+func TestC18H9CollidingKeysWithStableRouting(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		keys := collidingKeys(t, million(shards))
+		q := shardq.Must(shardq.Options[string]{Shards: shards, StableRouting: true})
+		taken := cycleAll(t, q, keys)
+		require.True(t, equal(keys, taken), "not the order of one shard: the keys are not as bad as they should be")
+	})
+}
+
+// Nor does a Hash that knows one value only.
+func TestC18H9ConstantHash(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		q := shardq.Must(shardq.Options[int]{Shards: shards, Hash: func(int) uint64 { return 42 }})
+		keys := numbers(million(shards))
+		require.True(t, equal(keys, cycleAll(t, q, keys)), "not the order of one shard")
+	})
+}
+
+func equal[T comparable](a, b []T) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// A Hash is called once in a call that takes an item, so that a slow one costs what
+// it must and no more.
+func TestC18HashIsCalledOnce(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		calls := 0
+		fake := newFake()
+		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake, Hash: func(int) uint64 { calls++; return 0 }})
+		for item := range 1000 {
+			q.Add(item)
+			q.AddAfter(item, time.Second)
+		}
+		require.Equal(t, 2000, calls)
+		takeAll(t, q)
+		require.Equal(t, 2000, calls)
+		doneAll(q, numbers(1000))
+		require.Equal(t, 3000, calls)
+		fake.Step(time.Hour)
+		require.Equal(t, 3000, calls)
+		q.ShutDown()
+		require.Equal(t, 3000, calls)
+	})
+}
+
+// Keys that follow each other are spread evenly, by the queue's own hash.
+func TestC18SequentialKeysSpread(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		keys := numbers(million(shards))
+		requireSpread(t, shards, keys, cycleAll(t, newQueue[int](shards), keys))
+	})
+}
+
+// requireSpread concludes from the order of the Gets that the keys were spread over
+// the shards. The n-th key is at about place n/shards of its shard if the spread is
+// even, and so, by the bound of C5, handed out by about the n-th Get; were one shard
+// fuller than others, its last keys would come far later. And if all keys were in one
+// shard, they would come in the exact order of their adding.
+func requireSpread[T comparable](t *testing.T, shards int, keys, taken []T) {
+	t.Helper()
+	if shards == 1 {
+		return
+	}
+	require.False(t, equal(keys, taken), "all in one shard")
+	place := make(map[T]int, len(keys))
+	for n, key := range keys {
+		place[key] = n
+	}
+	latest := 0
+	for n, key := range taken {
+		latest = max(latest, n-place[key])
+	}
+	// Ten standard deviations of a shard's share, times shards.
+	require.Less(t, latest*latest, 100*len(keys)*shards, "a key came %d Gets late", latest)
+}
+
+// No two queues route alike: what is learnt about one does not help against another.
+func TestC18EachQueueHasASeed(t *testing.T) {
+	keys := numbers(100)
+	a, b := newQueue[int](16), newQueue[int](16)
+	require.NotEqual(t, cycleAll(t, a, keys), cycleAll(t, b, keys))
+}
+
+// H10: one key gets nearly all the traffic, and its worker does not come to an end.
+func TestH10AllTrafficOnOneKey(t *testing.T) {
+	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
+		const hot, others = -1, 500
+		q := newQueue[int](shards)
+		q.Add(hot)
+		takeItem(t, q, hot)
+
+		var served atomic.Int32
+		var workers, producers sync.WaitGroup
+		for range 3 {
+			workers.Go(func() {
+				for {
+					item, shutdown := q.Get()
+					if shutdown {
+						return
+					}
+					served.Add(1)
+					q.Done(item)
+				}
+			})
+		}
+		for range 4 {
+			producers.Go(func() {
+				for range scaled(100_000, 20_000) {
+					q.Add(hot)
+				}
+			})
+		}
+		addAll(q, numbers(others))
+		producers.Wait()
+		synctest.Wait()
+		require.EqualValues(t, others, served.Load(), "and none of the hot key's")
+		requireCounts(t, q, 0, 0, 1)
+
+		q.Done(hot)
+		synctest.Wait()
+		require.EqualValues(t, others+1, served.Load())
+		q.ShutDown()
+		workers.Wait()
+	})
+}
+
+// A key that is added again as soon as it is taken keeps no other from its turn.
+func TestH10HotKeyStarvesNobody(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		const hot, others = -1, 100
+		q := newQueue[int](shards)
+		q.Add(hot)
+		addAll(q, numbers(others))
+		seen := 0
+		for gets := 1; seen < others; gets++ {
+			require.LessOrEqual(t, gets, (others+1)*shards)
+			item := take(t, q)
+			if item == hot {
+				q.Add(hot)
+			} else {
+				seen++
+			}
+			q.Done(item)
+		}
+	})
+}

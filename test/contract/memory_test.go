@@ -1,0 +1,538 @@
+package contract
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+// payload is something that an item points to, and that the collector can be seen
+// to collect.
+type payload struct {
+	number int
+	_      [64]byte // so that it shares no memory with other small objects
+}
+
+// pointer is an item that is not equal to itself when value is NaN.
+type pointer struct {
+	to    *payload
+	value float64
+}
+
+// forEachWayOfAnItem runs a test for each way that an item can take through a queue,
+// to the point where the queue has done with it.
+func forEachWayOfAnItem(t *testing.T, test func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration)))) {
+	type queue = *shardq.Queue[pointer]
+	cycle := func(t *testing.T, q queue, item pointer) {
+		require.Equal(t, item, take(t, q))
+		q.Done(item)
+	}
+	ways := map[string]func(*testing.T, queue, pointer, func(time.Duration)){
+		"a cycle": func(t *testing.T, q queue, item pointer, _ func(time.Duration)) {
+			q.Add(item)
+			cycle(t, q, item)
+		},
+		"a dirty cycle": func(t *testing.T, q queue, item pointer, _ func(time.Duration)) {
+			q.Add(item)
+			take(t, q)
+			q.Add(item)
+			q.Done(item)
+			cycle(t, q, item)
+		},
+		"a delay": func(t *testing.T, q queue, item pointer, pass func(time.Duration)) {
+			q.AddAfter(item, time.Second)
+			pass(2 * time.Second)
+			cycle(t, q, item)
+		},
+		"a delay and a cycle": func(t *testing.T, q queue, item pointer, pass func(time.Duration)) {
+			q.AddAfter(item, time.Hour)
+			q.Add(item)
+			cycle(t, q, item)
+			q.AddAfter(item, time.Second)
+			pass(2 * time.Second)
+			cycle(t, q, item)
+		},
+		"a delay that ends while processing": func(t *testing.T, q queue, item pointer, pass func(time.Duration)) {
+			q.Add(item)
+			take(t, q)
+			q.AddAfter(item, time.Second)
+			pass(2 * time.Second)
+			q.Done(item)
+			cycle(t, q, item)
+		},
+		"a retry": func(t *testing.T, q queue, item pointer, pass func(time.Duration)) {
+			q.AddRateLimited(item)
+			pass(time.Second)
+			q.Forget(item)
+			cycle(t, q, item)
+		},
+		"misuse": func(_ *testing.T, q queue, item pointer, _ func(time.Duration)) {
+			q.Done(item)
+			q.Forget(item)
+			q.NumRequeues(item)
+		},
+		"rejection": func(_ *testing.T, q queue, item pointer, _ func(time.Duration)) {
+			item.value = math.NaN()
+			for _, add := range waysToAdd(q) {
+				add(item)
+			}
+			q.Done(item)
+		},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) { test(t, way) })
+	}
+}
+
+func TestC7NothingRefersToAnItemAfterDone(t *testing.T) {
+	forEachWayOfAnItem(t, func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration))) {
+		forEachShardCount(t, func(t *testing.T, shards int) {
+			fake := newFake()
+			q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
+			for n := range 3 { // each in the cell of the one before
+				requireCollected(t, n, func(items []pointer) {
+					for _, item := range items {
+						way(t, q, item, fake.Step)
+					}
+				})
+			}
+			runtime.KeepAlive(q)
+		})
+	})
+}
+
+// The same while the queue has other items, before and after them, so that its
+// storage stays in use.
+func TestC7NothingRefersToAnItemAmongOthers(t *testing.T) {
+	forEachWayOfAnItem(t, func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration))) {
+		forEachShardCount(t, func(t *testing.T, shards int) {
+			fake := newFake()
+			q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
+			for i := range 600 {
+				q.Add(pointer{value: float64(i)})
+			}
+			takeAll(t, q)
+			q.AddAfter(pointer{value: 1000}, 1000*time.Hour)
+			requireCollected(t, 50, func(items []pointer) {
+				for _, item := range items {
+					way(t, q, item, fake.Step)
+				}
+			})
+			requireCounts(t, q, 0, 1, 600)
+			runtime.KeepAlive(q)
+		})
+	})
+}
+
+func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
+		requireCollected(t, 50, func(items []pointer) {
+			for _, item := range items {
+				q.AddAfter(item, time.Hour)
+			}
+			q.ShutDown()
+			for _, item := range items {
+				q.Add(item)
+				q.AddAfter(item, time.Hour)
+			}
+			requireCounts(t, q, 0, 0, 0)
+		})
+		runtime.KeepAlive(q)
+		runtime.KeepAlive(fake)
+	})
+}
+
+// With items in flight that the watchdog has found, and of which nobody was told.
+func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
+	for name, hook := range map[string]func(shutDown func()){
+		"a hook that shuts down": func(shutDown func()) { shutDown() },
+		"a hook that panics":     func(func()) { panic("hook") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEachShardCount(t, func(t *testing.T, shards int) {
+				var q *shardq.Queue[pointer]
+				fake, told := newFake(), 0
+				q = shardq.Must(shardq.Options[pointer]{
+					Shards: shards, Clock: fake, StuckAfter: time.Second,
+					OnStuck: func(shardq.ItemInfo[pointer]) { told++; hook(q.ShutDown) },
+				})
+				requireCollected(t, 50, func(items []pointer) {
+					q.AddBatch(items)
+					items = takeAll(t, q)
+					func() {
+						defer func() { _ = recover() }()
+						fake.Step(time.Minute)
+					}()
+					require.Equal(t, 1, told)
+					q.ShutDown()
+					q.DoneBatch(items)
+					requireCounts(t, q, 0, 0, 0)
+				})
+				runtime.KeepAlive(q)
+				runtime.KeepAlive(fake)
+			})
+		})
+	}
+}
+
+// What the hook was told of is its own, while the others are still to be told of.
+func TestC7NothingRefersToStuckItemsThatWereToldOf(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		var q *shardq.Queue[pointer]
+		var left []weak.Pointer[payload]
+		fake, told, held := newFake(), []int(nil), 0
+		q = shardq.Must(shardq.Options[pointer]{
+			Shards: shards, Clock: fake, StuckAfter: time.Second,
+			OnStuck: func(i shardq.ItemInfo[pointer]) {
+				runtime.GC()
+				for _, number := range told {
+					if left[number].Value() != nil {
+						held++
+					}
+				}
+				told = append(told, i.Item.to.number)
+				q.Done(i.Item)
+			},
+		})
+		left = makeAndUse(5, func(items []pointer) {
+			q.AddBatch(items)
+			takeAll(t, q)
+		})
+		fake.Step(time.Minute)
+		require.Len(t, told, len(left))
+		require.Zero(t, held)
+		runtime.KeepAlive(fake)
+	})
+}
+
+func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
+		requireCollected(t, 50, func(items []pointer) {
+			for _, item := range items {
+				q.AddAfter(item, time.Hour)
+				q.Add(item)
+			}
+			finishAll(t, q)
+			requireCounts(t, q, 0, 0, 0)
+		})
+		runtime.KeepAlive(q)
+		runtime.KeepAlive(fake)
+	})
+}
+
+// A crowd at once goes through storage that grows and is given back.
+func TestC7NothingRefersToManyItems(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		q := newQueue[pointer](shards)
+		requireCollected(t, 5000, func(items []pointer) {
+			addAll(q, items)
+			finishAll(t, q)
+		})
+		runtime.KeepAlive(q)
+	})
+}
+
+// requireCollected lets use have its way with new items, and expects that nothing
+// refers to any of them afterwards.
+func requireCollected(t *testing.T, n int, use func([]pointer)) {
+	t.Helper()
+	left := makeAndUse(n, use)
+	for range 5 {
+		runtime.GC()
+	}
+	held := 0
+	for _, item := range left {
+		if item.Value() != nil {
+			held++
+		}
+	}
+	require.Zero(t, held, "items of %d that something refers to", n)
+}
+
+// makeAndUse has a frame of its own, so that the caller's holds no item.
+//
+//go:noinline
+func makeAndUse(n int, use func([]pointer)) []weak.Pointer[payload] {
+	items := make([]pointer, n)
+	left := make([]weak.Pointer[payload], n)
+	for i := range items {
+		items[i].to = &payload{number: i}
+		left[i] = weak.Make(items[i].to)
+	}
+	use(items)
+	return left
+}
+
+// constantOfC8 is the constant in "at most twice what a fresh queue uses plus a
+// small constant".
+const constantOfC8 = 32 << 10
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools held in the first goes in the second
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// requireMemoryReturns makes a queue, uses it, and compares what it holds when idle
+// with what it held when new.
+func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T], use func(*shardq.Queue[T])) {
+	t.Helper()
+	before := heap()
+	q := shardq.Must(options)
+	fresh := heap() - before
+	use(q)
+	requireCounts(t, q, 0, 0, 0)
+	idle := heap() - before
+	runtime.KeepAlive(q)
+	require.LessOrEqual(t, idle, 2*fresh+constantOfC8, "fresh: %d bytes", fresh)
+}
+
+func TestC8MemoryReturnsAfterABurst(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		requireMemoryReturns(t, shardq.Options[string]{Shards: shards}, func(q *shardq.Queue[string]) {
+			n := million(shards)
+			for i := range n {
+				q.Add(fmt.Sprintf("a-namespace/the-name-of-object-%08d", i))
+			}
+			require.Greater(t, heap(), int64(n*40), "the burst was none")
+			finishOneByOne(t, q, n)
+		})
+	})
+}
+
+// All at once in processing, and then Done.
+func TestC8MemoryReturnsAfterABurstInProcessing(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		requireMemoryReturns(t, shardq.Options[int]{Shards: shards}, func(q *shardq.Queue[int]) {
+			addAll(q, numbers(million(shards)))
+			finishAll(t, q)
+		})
+	})
+}
+
+func TestC8MemoryReturnsAfterABurstOfWaitingItems(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
+			n := million(shards)
+			for item := range n {
+				q.AddAfter(item, time.Duration(1+item)*time.Millisecond)
+			}
+			require.Equal(t, n, q.Stats().Waiting)
+			fake.Step(time.Duration(n+1) * time.Millisecond)
+			finishOneByOne(t, q, n)
+		})
+		runtime.KeepAlive(fake)
+	})
+}
+
+func TestC8MemoryReturnsAtShutdown(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
+			for item := range scaled(300_000, 50_000) {
+				q.AddAfter(item, time.Hour)
+			}
+			q.ShutDown()
+		})
+		runtime.KeepAlive(fake)
+	})
+}
+
+// A burst that is small for each shard returns too, within a bounded number of
+// operations: here, of 3,000 cycles for each shard.
+func TestC8MemoryReturnsAfterAModerateBurst(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
+			n := 400 * shards
+			for item := range n {
+				q.AddAfter(item, time.Second)
+			}
+			fake.Step(time.Minute)
+			finishAll(t, q)
+			for item := range 300 * shards {
+				q.Add(item)
+				finishOneByOne(t, q, 1)
+			}
+		})
+		runtime.KeepAlive(fake)
+	})
+}
+
+func TestC8BurstsDoNotAddUp(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
+			const size = 10_000
+			for burst := range 10 {
+				for item := range size {
+					q.Add(burst*size + item)
+					q.AddAfter(burst*size+item, time.Second)
+				}
+				finishAll(t, q)
+				fake.Step(time.Minute)
+				finishAll(t, q)
+			}
+		})
+		runtime.KeepAlive(fake)
+	})
+}
+
+// H23: ten million, by far most of them gone again before the last comes.
+func TestC8H23TenMillionThenIdle(t *testing.T) {
+	n := scaled(10_000_000, 300_000)
+	requireMemoryReturns(t, shardq.Options[int]{}, func(q *shardq.Queue[int]) {
+		for item := range n {
+			q.Add(item)
+		}
+		require.Equal(t, n, q.Len())
+		finishOneByOne(t, q, n)
+	})
+}
+
+// What else is retained while one item stays is in proportion to the few, not to the
+// burst.
+func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		before := heap()
+		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake})
+		q.AddAfter(-1, 1e6*time.Hour)
+		n := scaled(300_000, 50_000)
+		for item := range n {
+			q.AddAfter(item, time.Second)
+		}
+		burst := heap() - before
+		fake.Step(time.Minute)
+		finishOneByOne(t, q, n)
+		requireCounts(t, q, 0, 1, 0)
+		require.Less(t, heap()-before, burst/20)
+		runtime.KeepAlive(q)
+	})
+}
+
+// Large items that stay after a burst, each far from the others, keep a chunk of 32 KiB
+// each at most, and each shard has two more.
+func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		const items, left, chunk = 8192, 32, 32 << 10
+		type large [4 << 10]byte
+		before := heap()
+		q := newQueue[large](shards)
+		for number := range items {
+			q.Add(large{byte(number), byte(number >> 8)})
+		}
+		for number := range items {
+			item, _ := q.Get()
+			if number%(items/left) > 0 {
+				q.Done(item)
+			}
+		}
+		requireCounts(t, q, 0, 0, left)
+		require.Less(t, heap()-before, int64((left+2*shards)*chunk+constantOfC8))
+		runtime.KeepAlive(q)
+	})
+}
+
+// finishOneByOne takes and ends n items, holding on to none.
+func finishOneByOne[T comparable](t *testing.T, q *shardq.Queue[T], n int) {
+	t.Helper()
+	for range n {
+		item, shutdown := q.Get()
+		if shutdown {
+			t.Fatal("shutdown")
+		}
+		q.Done(item)
+	}
+}
+
+// H24: processes have that many queues.
+func TestC25H24TenThousandIdleQueues(t *testing.T) {
+	for _, shards := range []int{0, 1, 2, 16, 32} { // the default is 32 at most
+		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
+			const limit = 8 << 10
+			n := scaled(10_000, 2_000)
+			queues := make([]*shardq.Queue[string], n)
+			goroutines := runtime.NumGoroutine()
+			before := heap()
+			for i := range queues {
+				queues[i] = shardq.Must(shardq.Options[string]{Shards: shards})
+			}
+			each := (heap() - before) / int64(n)
+			require.LessOrEqual(t, each, int64(limit), "bytes for a new queue")
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines) // others may end meanwhile
+
+			for _, q := range queues {
+				requireCycle(t, q, "a")
+			}
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "a goroutine without a delay")
+			runtime.KeepAlive(queues)
+		})
+	}
+}
+
+// A queue that nobody refers to any more goes without a ShutDown, also when it has
+// items in it and its timer was set once.
+func TestC25ForgottenQueueIsCollected(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		left := func() weak.Pointer[shardq.Queue[string]] {
+			fake := newFake()
+			q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake})
+			q.AddAfter("a", time.Second)
+			fake.Step(time.Minute)
+			q.Add("b")
+			return weak.Make(q)
+		}()
+		for range 5 {
+			runtime.GC()
+		}
+		require.Nil(t, left.Value())
+	})
+}
+
+// In steady state an operation allocates nothing.
+func TestC8NoAllocationInSteadyState(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		q := shardq.Must(shardq.Options[request]{Shards: shards, Clock: fake})
+		item, other := request{"namespace", "name"}, request{"namespace", "other"}
+		for _, warm := range []request{item, other} {
+			requireCycle(t, q, warm)
+		}
+		q.Add(other)
+		takeItem(t, q, other)
+		q.AddAfter(other, 1e6*time.Hour)
+		allocations := testing.AllocsPerRun(5000, func() {
+			q.Add(item)
+			q.Add(item)
+			q.AddAfter(item, time.Second)
+			q.Get()
+			q.Add(item)
+			q.Done(item)
+			q.Get()
+			q.Done(item)
+			fake.Step(2 * time.Second)
+			q.Get()
+			q.Done(item)
+		})
+		require.Zero(t, allocations)
+	})
+}

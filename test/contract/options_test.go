@@ -1,0 +1,215 @@
+package contract
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+func TestZeroOptionsAreACompleteQueue(t *testing.T) {
+	q, err := shardq.New(shardq.Options[string]{})
+	require.NoError(t, err)
+	require.Empty(t, q.Name())
+	require.Equal(t, shardq.Stats{Shards: q.Stats().Shards}, counts(q.Stats()))
+	require.Positive(t, q.Stats().Shards)
+	requireCycle(t, q, "a")
+	q.AddAfter("b", time.Nanosecond)
+	item, shutdown := q.Get() // comes by itself, on the real clock
+	require.Equal(t, "b", item)
+	require.False(t, shutdown)
+	q.Done("b")
+	q.AddRateLimited("c")
+	require.Equal(t, 1, q.NumRequeues("c"))
+	item, _ = q.Get()
+	require.Equal(t, "c", item)
+	q.Done("c")
+	requireShutsDown(t, q)
+}
+
+func TestOptionsEveryFaultIsListed(t *testing.T) {
+	q, err := shardq.New(shardq.Options[*int]{
+		Shards: -1, Tick: -time.Second, StableRouting: true,
+		Hash: func(*int) uint64 { return 0 },
+	})
+	require.Nil(t, q)
+	require.Error(t, err)
+	for _, fault := range []string{"Options.Shards is -1", "Options.Tick is -1s", "Options.Hash", "Options.StableRouting: *int"} {
+		require.ErrorContains(t, err, fault)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 4)
+	for _, line := range lines {
+		require.True(t, strings.HasPrefix(line, "shardq: "), line)
+	}
+}
+
+func TestOptionsEachFaultAlone(t *testing.T) {
+	hash := func(string) uint64 { return 0 }
+	onWatermark, onStuck := func(shardq.Watermark) {}, func(shardq.ItemInfo[string]) {}
+	for fault, options := range map[string]shardq.Options[string]{
+		"Options.Shards is -1":                                {Shards: -1},
+		"Options.Shards is 4097":                              {Shards: shardq.MaxShards + 1},
+		"Options.Tick is -1ns":                                {Tick: -1},
+		"Options.Hash and Options.StableRouting are both set": {Hash: hash, StableRouting: true},
+		"Options.Capacity is -1":                              {Capacity: -1},
+		"Options.LowWatermark is 3 and HighWatermark 3":       {HighWatermark: 3, LowWatermark: 3, OnWatermark: onWatermark},
+		"Options.LowWatermark is -1 and HighWatermark 3":      {HighWatermark: 3, LowWatermark: -1, OnWatermark: onWatermark},
+		"Options.LowWatermark is 0 and HighWatermark 0":       {OnWatermark: onWatermark},
+		"Options.StuckAfter is 0s":                            {OnStuck: onStuck},
+		"Options.StuckAfter is -1s":                           {OnStuck: onStuck, StuckAfter: -time.Second},
+		"Options.LowWatermark is 3 and HighWatermark 2":       {HighWatermark: 2, LowWatermark: 3},
+		"Options.LowWatermark is 0 and HighWatermark -1":      {HighWatermark: -1, Logger: slog.Default()},
+		"Options.LowWatermark is 7 and HighWatermark 0":       {LowWatermark: 7, Logger: slog.Default()},
+		"Options.StuckAfter is -2s: want 0 (never) or more":   {StuckAfter: -2 * time.Second},
+		"Options.StuckAfter is -3s: want 0 (never) or more":   {StuckAfter: -3 * time.Second, Logger: slog.Default()},
+		"Options.GroupLimit is -1":                            {GroupLimit: -1},
+	} {
+		_, err := shardq.New(options)
+		require.ErrorContains(t, err, fault)
+		require.NotContains(t, err.Error(), "\n", "one fault, one line")
+	}
+}
+
+// What belongs to a hook has no effect without it, but must be possible.
+func TestOptionsOfHooksThatAreNotSet(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{HighWatermark: 7, LowWatermark: 1, StuckAfter: time.Second})
+	requireCycle(t, q, "a")
+	require.False(t, q.Configuration().Ages)
+}
+
+func TestStableRoutingNamesTheTypesItCannotRoute(t *testing.T) {
+	type deep struct {
+		Fine  string
+		Float float64
+		Inner struct{ Any any }
+	}
+	_, err := shardq.New(shardq.Options[deep]{StableRouting: true})
+	require.ErrorContains(t, err, "Float")
+	require.ErrorContains(t, err, "Inner.Any")
+	require.NotContains(t, err.Error(), "Fine")
+}
+
+func TestMustPanicsWithTheFaults(t *testing.T) {
+	require.PanicsWithValue(t, "shardq: Options.Shards is -5: want 0 (the default) to 4096", func() {
+		shardq.Must(shardq.Options[string]{Shards: -5})
+	})
+	require.NotPanics(t, func() { shardq.Must(shardq.Options[string]{}) })
+}
+
+func TestOptionsShards(t *testing.T) {
+	for _, shards := range []int{1, 2, 3, 7, 16, 64, 65, 100, shardq.MaxShards} {
+		q := newQueue[int](shards)
+		require.Equal(t, shards, q.Stats().Shards)
+		addAll(q, numbers(1000))
+		require.Equal(t, 1000, q.Len())
+		requireExactly(t, numbers(1000), finishAll(t, q))
+		requireShutsDown(t, q)
+	}
+}
+
+func TestOptionsName(t *testing.T) {
+	require.Equal(t, "orders", shardq.Must(shardq.Options[int]{Name: "orders"}).Name())
+	a := shardq.Must(shardq.Options[int]{Name: "orders"}) // need not be unique
+	requireCycle(t, a, 1)
+}
+
+// Delays end on ticks of the queue's age: what ends between two waits for the second.
+func TestOptionsTick(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake, Tick: time.Second})
+		q.AddAfter("a", time.Millisecond)
+		q.AddAfter("b", 999*time.Millisecond)
+		wait, ok := fake.Next()
+		require.True(t, ok)
+		require.Greater(t, wait, 999*time.Millisecond-1)
+		require.LessOrEqual(t, wait, time.Second)
+		fake.Step(wait)
+		requireCounts(t, q, 2, 0, 0)
+	})
+}
+
+// The options are read once, and not modified: one value serves many queues.
+func TestOptionsAreReadOnce(t *testing.T) {
+	options := shardq.Options[string]{Name: "first"}
+	q := shardq.Must(options)
+	require.Zero(t, options.Shards)
+	require.Nil(t, options.Clock)
+	require.Nil(t, options.RateLimiter)
+	options.Name = "second"
+	require.Equal(t, "first", q.Name())
+	require.Equal(t, "second", shardq.Must(options).Name())
+}
+
+// Items of one Hash share a shard: they come in the order of their adding.
+func TestOptionsHashRoutes(t *testing.T) {
+	for _, value := range []uint64{0, 1, 77, math.MaxUint64} {
+		q := shardq.Must(shardq.Options[int]{Shards: 16, Hash: func(int) uint64 { return value }})
+		addAll(q, numbers(200))
+		require.Equal(t, numbers(200), takeAll(t, q))
+	}
+}
+
+// A Hash of small numbers in a row uses many shards.
+func TestOptionsHashIsSpread(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Shards: 16, Hash: func(item int) uint64 { return uint64(item) }})
+	addAll(q, numbers(16_000))
+	requireSpread(t, 16, numbers(16_000), takeAll(t, q))
+}
+
+// neighbours returns which of a hundred keys are in one shard, of 16, with thousands
+// of others, whose xxhash is one. Those come last, behind all the others in that
+// shard's order; the rest are at the head of shards of their own.
+func neighbours(t *testing.T) string {
+	const crowd = 20_000
+	q := shardq.Must(shardq.Options[string]{Shards: 16, StableRouting: true})
+	for n := range crowd {
+		q.Add(collidingKey(uint64(n)))
+	}
+	for n := range 100 {
+		q.Add(fmt.Sprint("key-", n))
+	}
+	require.Greater(t, crowd, servedWithin(100, 16), "too few to tell")
+	var last []string
+	seen := 0
+	for q.Len() > 0 {
+		switch item := take(t, q); {
+		case strings.HasPrefix(item, "key-") && seen == crowd:
+			last = append(last, item)
+		case !strings.HasPrefix(item, "key-"):
+			seen++
+		}
+	}
+	return fmt.Sprint(last)
+}
+
+func TestStableRoutingIsTheSameInTwoQueues(t *testing.T) {
+	first := neighbours(t)
+	require.Equal(t, first, neighbours(t))
+	require.NotEqual(t, "[]", first, "no key shares a shard with another")
+}
+
+const printNeighbours = "SHARDQ_TEST_PRINT_NEIGHBOURS"
+
+// The test runs itself once more, as another process.
+func TestStableRoutingIsTheSameInTwoProcesses(t *testing.T) {
+	ours := neighbours(t)
+	if os.Getenv(printNeighbours) != "" {
+		fmt.Println(ours)
+		return
+	}
+	other := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	other.Env = append(os.Environ(), printNeighbours+"=1")
+	output, err := other.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.Contains(t, string(output), ours)
+}

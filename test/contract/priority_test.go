@@ -1,0 +1,226 @@
+package contract
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+)
+
+func withPriority(priority int) shardq.AddOptions { return shardq.AddOptions{Priority: priority} }
+
+// handedOut gets all that is ready, and ends it.
+func handedOut[T comparable](q *shardq.Queue[T]) (items []T) {
+	for q.Len() > 0 {
+		item, _ := q.Get()
+		items = append(items, item)
+		q.Done(item)
+	}
+	return items
+}
+
+func TestC45HigherPrioritiesComeFirst(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Shards: 1})
+	priorities := []int{0, 5, -3, 5, math.MaxInt, 0, math.MinInt, 1000, -3, 1}
+	for item, priority := range priorities {
+		q.AddWith(item, withPriority(priority))
+	}
+	require.Equal(t, len(priorities), q.Len())
+	want := make([]int, len(priorities))
+	for i := range want {
+		want[i] = i
+	}
+	slices.SortStableFunc(want, func(a, b int) int { // by priority, then by the adds
+		switch {
+		case priorities[a] > priorities[b]:
+			return -1
+		case priorities[a] < priorities[b]:
+			return 1
+		}
+		return 0
+	})
+	require.Equal(t, want, handedOut(q))
+}
+
+func TestC45HighestPriorityCounts(t *testing.T) {
+	for _, shards := range []int{1, 8} {
+		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
+			q := shardq.Must(shardq.Options[string]{Shards: shards})
+			q.AddWith("a", withPriority(3))
+			q.AddWith("a", withPriority(7))
+			q.AddWith("a", withPriority(5))
+			q.Add("a")
+			item, priority, shutdown := q.GetWithPriority()
+			require.Equal(t, "a", item)
+			require.Equal(t, 7, priority)
+			require.False(t, shutdown)
+			require.Equal(t, uint64(3), q.Stats().Merged)
+		})
+	}
+	t.Run("it joins the tail", func(t *testing.T) {
+		q := shardq.Must(shardq.Options[string]{Shards: 1})
+		q.Add("a")
+		q.AddWith("b", withPriority(2))
+		q.AddWith("a", withPriority(2))
+		q.AddWith("c", withPriority(2))
+		q.AddWith("b", withPriority(2)) // changes nothing
+		require.Equal(t, []string{"b", "a", "c"}, handedOut(q))
+	})
+	t.Run("a negative one is raised by Add", func(t *testing.T) {
+		q := shardq.Must(shardq.Options[string]{Shards: 1})
+		q.AddWith("a", withPriority(-2))
+		q.Add("b")
+		q.Add("a")
+		require.Equal(t, []string{"b", "a"}, handedOut(q))
+	})
+}
+
+func TestC45DirtyItem(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q.AddWith("a", withPriority(9))
+	q.Get()
+	q.AddWith("a", withPriority(2))
+	q.AddWith("a", withPriority(4))
+	q.Add("a")
+	q.AddWith("b", withPriority(3))
+	q.Done("a")
+	item, priority, _ := q.GetWithPriority()
+	require.Equal(t, "a", item)
+	require.Equal(t, 4, priority)
+}
+
+func TestC45EachRunBeginsAnew(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q.AddWith("a", withPriority(9))
+	handedOut(q)
+	q.AddWith("a", withPriority(-1))
+	_, priority, _ := q.GetWithPriority()
+	require.Equal(t, -1, priority)
+	q.AddWith("a", withPriority(-2))
+	q.Done("a")
+	_, priority, _ = q.GetWithPriority()
+	require.Equal(t, -2, priority)
+}
+
+func TestC45WaitingItem(t *testing.T) {
+	forEachClock(t, func(t *testing.T, shards int, line timeline) {
+		q := newQueueOn[string](shards, line)
+		defer q.ShutDown()
+		late := shardq.AddOptions{After: 2e9, Priority: 6}
+		q.AddWith("a", shardq.AddOptions{After: 1e9, Priority: 3})
+		q.AddWith("a", late)
+		q.AddWith("a", shardq.AddOptions{After: 1e9}) // lower
+		q.Add("a")                                    // a run of its own
+		item, priority, _ := q.GetWithPriority()
+		require.Equal(t, "a", item)
+		require.Zero(t, priority)
+		q.AddWith("a", withPriority(-4)) // one more run; then the delay ends
+		line.pass(1e9)
+		q.Done("a")
+		_, priority, _ = q.GetWithPriority()
+		require.Equal(t, 6, priority)
+		q.Done("a")
+		requireCounts(t, q, 0, 0, 0)
+	})
+}
+
+func TestC45CanceledItemLosesItsPriority(t *testing.T) {
+	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q.AddWith("a", withPriority(9))
+	q.AddWith("a", shardq.AddOptions{After: 1e9, Priority: 9})
+	require.Equal(t, shardq.Canceled{Ready: true, Waiting: true}, q.Cancel("a"))
+	q.AddWith("b", withPriority(1))
+	q.Add("a")
+	require.Equal(t, []string{"b", "a"}, handedOut(q))
+}
+
+// TestC45AcrossShards: Gets that come one after the other prefer the highest class.
+func TestC45AcrossShards(t *testing.T) {
+	for _, shards := range []int{2, 32, 100} {
+		q := shardq.Must(shardq.Options[int]{Shards: shards})
+		for item := range 3000 {
+			q.AddWith(item, withPriority(item%31-15))
+		}
+		last := math.MaxInt
+		for range 3000 {
+			item, priority, _ := q.GetWithPriority()
+			require.LessOrEqual(t, priority, last)
+			require.Equal(t, item%31-15, priority)
+			last = priority
+			q.Done(item)
+		}
+	}
+}
+
+func TestC45SleeperIsToldThePriority(t *testing.T) {
+	for _, shards := range []int{1, 8} {
+		q := shardq.Must(shardq.Options[string]{Shards: shards})
+		told := make(chan int)
+		go func() {
+			for {
+				item, priority, shutdown := q.GetWithPriority()
+				if told <- priority; shutdown {
+					return
+				}
+				q.Done(item)
+			}
+		}()
+		q.AddWith("a", withPriority(-7))
+		require.Equal(t, -7, <-told)
+		q.AddWith("a", withPriority(8))
+		require.Equal(t, 8, <-told)
+		q.ShutDown()
+		require.Zero(t, <-told)
+	}
+}
+
+func TestC45PrioritiesAllocateNothing(t *testing.T) {
+	for _, shards := range []int{1, 8} {
+		q := shardq.Must(shardq.Options[int]{Shards: shards})
+		n := 0
+		cycle := func() {
+			for range 100 {
+				q.AddWith(n%50, withPriority(n%5))
+				item, _ := q.Get()
+				q.Done(item)
+				n++
+			}
+		}
+		cycle()
+		if allocations := testing.AllocsPerRun(20, cycle); allocations > 0 && !raceDetector {
+			t.Errorf("%v allocations", allocations)
+		}
+	}
+}
+
+func TestC46LowerPrioritiesGetOn(t *testing.T) {
+	q := shardq.Must(shardq.Options[int]{Shards: 1, LowerLevelEvery: 10})
+	q.Add(-1)
+	gets := 0
+	for item := 0; item != -1; gets++ {
+		q.AddWith(gets, withPriority(5))
+		q.AddWith(gets+1_000_000, withPriority(5))
+		item, _ = q.Get()
+		require.LessOrEqual(t, gets, 2*10)
+	}
+	require.GreaterOrEqual(t, gets, 10)
+
+	_, err := shardq.New(shardq.Options[int]{LowerLevelEvery: -1})
+	require.EqualError(t, err, "shardq: Options.LowerLevelEvery is -1: want 0 (never) to 2147483647")
+}
+
+// An add that ends a delay serves the add that waited, too: the higher priority counts.
+func TestC45AddThatCancelsADelay(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: newFake(), CancelDelayOnAdd: true})
+		q.AddWith("a", shardq.AddOptions{After: time.Hour, Priority: 5})
+		q.AddWith("a", shardq.AddOptions{Priority: 1})
+		_, priority, _ := q.GetWithPriority()
+		require.Equal(t, 5, priority)
+	})
+}
