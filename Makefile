@@ -1,5 +1,5 @@
-# The gate is .ci/run. This file has what one runs while working, and longer
-# checks, for which a machine of its own and a night suit better than a shared one.
+# The gate is .ci/run. This file has the commands for daily work, and longer
+# checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
 .PHONY: help check gate soak stress fuzz mutants gremlins models survey adversaries
@@ -17,7 +17,7 @@ check: ## before a commit: format, vet, tests of the packages that changed, docu
 	@packages='$(changed)'; if [ -n "$$packages" ]; then go vet $$packages && go test -short $$packages; fi
 	@go test ./docs
 
-gate: ## what must pass before a change lands: half an hour on two cores
+gate: ## what must pass before a change lands
 	bash .ci/run
 
 # make -k soak goes on after a failure.
@@ -39,7 +39,7 @@ fuzz: ## every fuzz target; FUZZ=1h for longer
 	go test -run '^$$' -fuzz '^FuzzWheel$$' -fuzztime $(FUZZ) ./timerwheel
 	go test -run '^$$' -fuzz '^FuzzLimiter$$' -fuzztime $(FUZZ) ./limiter
 
-mutants: ## plant every mistake, and see which test finds it
+mutants: ## plant every mistake, and see which test finds it: hours
 	go run ./test/mutants
 
 # test/mutants/README.md tells which may live.
@@ -49,7 +49,7 @@ gremlins: ## mistakes that a tool makes by rule
 
 models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./test/proof/...
-	go test -count=1 -timeout 60m -run 'Model' -rapid.checks 20000 ./test/contract
+	SHARDQ_SCALE=100 go test -count=1 -timeout 120m -run 'Model|Litmus' ./...
 
 adversaries: ## inputs that break queues, on this one and others
 	go run -C bench/compare ./cmd/adversary

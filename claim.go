@@ -1,180 +1,351 @@
 package shardq
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"time"
+	"unsafe"
+
+	"github.com/shardq/shardq/internal/foreach"
+	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/worker"
 )
 
-// A Claim is the right to one processing of an item, and the means to end it. Exactly
-// one call ends it: Done, Retry, RequeueAfter, Release or Return, of the Claim or of a
-// copy. Every later call returns [ErrClaimEnded] and changes nothing, also while another
-// consumer has the item. So a consumer that comes too late cannot end the turn of
-// another, which [Queue.Done] cannot know: that names nothing but the item.
+// Claim takes the next ready item into processing, and returns the right to end
+// that processing. A [worker.Claim] ends once, and a late end changes nothing.
 //
-// [Queue.Done] of the item ends a claim of a [Queue], too.
-//
-// A Claim is a small value. Copies are the same Claim. Its methods are safe for
-// concurrent use, and none of them blocks. Those of a claim of a Queue do not call
-// Options.Hash or Options.Group. The zero Claim has ended.
-//
-// What is said here holds for the claims of a Queue and of a [Coalescer]. A [Source] of
-// another kind makes claims by [NewClaim], and its [ClaimOwner] ends them.
-type Claim[T any] struct {
-	// Item is the item. Do not change it.
-	Item T
-	// Priority is the priority with which the item was ready. Retry, RequeueAfter and
-	// Release ask for the same again.
-	Priority int
-
-	owner ClaimOwner[T]
-	token ClaimToken
-}
-
-// A ClaimOwner ends the claims that it made by [NewClaim]: the methods of a [Claim] call
-// it. All methods are safe for concurrent use. It should be a pointer, so that a claim
-// allocates nothing.
-//
-// Of all calls of DoneClaim and ReturnClaim for one token, the first ends the claim. The
-// others return [ErrClaimEnded] and change nothing.
-//
-// An owner may also have a Name() string, for [Failure].Queue, and the methods of a
-// [FailureReporter].
-type ClaimOwner[T any] interface {
-	// DoneClaim ends the claim, and forgets the failures of the item: it is through,
-	// or given up.
-	DoneClaim(item T, token ClaimToken) error
-
-	// ReturnClaim ends the claim, and has the item come again as the ClaimReturn says.
-	// If the item cannot come again, the claim ends nevertheless, and ReturnClaim
-	// returns [ErrShutDown], or an error of its own.
-	ReturnClaim(item T, token ClaimToken, how ClaimReturn) error
-
-	// ClaimValid reports whether the claim has not ended.
-	ClaimValid(token ClaimToken) bool
-
-	// ClaimFailures returns how often the item has failed since its failures were last
-	// forgotten. An owner that does not count them returns 0.
-	ClaimFailures(item T) int
-}
-
-// A ClaimToken is what the owner of a claim knows it by.
-type ClaimToken struct {
-	// ID is a number of the owner's choice.
-	ID uint64
-	// Fence is what [Claim.Fence] returns: greater for each later hand-out of an item,
-	// or 0 if the owner has no such number.
-	Fence uint64
-}
-
-// A ReturnReason says why an item comes again.
-type ReturnReason uint8
-
-const (
-	// ReturnRetry is for an item that has failed: see [Claim.Retry]. The owner counts the
-	// failure, and the item comes again after the delay that the owner has for so many.
-	ReturnRetry ReturnReason = iota
-	// ReturnRequeue is for an item that has not failed: see [Claim.RequeueAfter]. The
-	// owner forgets its failures, and the item comes again after [ClaimReturn].After.
-	ReturnRequeue
-	// ReturnRelease is for an item that was not processed: see [Claim.Release]. The
-	// owner leaves its failures alone, and the item comes again at once.
-	ReturnRelease
-)
-
-// A ClaimReturn says how the item of a claim comes again: see [Claim.Return].
-type ClaimReturn struct {
-	// Reason says what becomes of the item's failures, and when it comes again.
-	Reason ReturnReason
-	// After is the delay of a ReturnRequeue.
-	After time.Duration
-	// Priority is that of the claim. Claim.Return fills it in.
-	Priority int
-	// Refused, if not nil, gives the item up if it cannot come again. The owner calls
-	// it once, with no lock held, and then ends the claim as DoneClaim does, also if
-	// Refused panics. So what waits for the end of the claim waits for Refused.
-	// A ReturnRelease is refused only if Refused is set.
-	//
-	// A ClaimOwner may leave Refused alone, and return an error: [Workers] see to it
-	// afterwards.
-	Refused func()
-}
-
-// ErrClaimEnded is what the methods of a [Claim] return if the claim has ended.
-var ErrClaimEnded = errors.New("shardq: claim has ended")
-
-// NewClaim returns a claim that owner ends, for a [Source] that is not a [Queue]. Owner
-// finds its own by the token.
-func NewClaim[T any](item T, priority int, owner ClaimOwner[T], token ClaimToken) Claim[T] {
-	return Claim[T]{item, priority, owner, token}
-}
-
-// Owner returns what ends the claim: nil for the zero Claim.
-func (c Claim[T]) Owner() ClaimOwner[T] { return c.owner }
-
-// Token returns what the owner knows the claim by.
-func (c Claim[T]) Token() ClaimToken { return c.token }
-
-// Done ends the claim. If the item was added meanwhile, it becomes ready again; otherwise
-// the queue keeps nothing of it, unless a delay runs. The limiter forgets the item's
-// failures. If the limiter panics, the claim has ended all the same.
-func (c Claim[T]) Done() error {
-	if c.owner == nil {
-		return ErrClaimEnded
+// Claim blocks until an item is ready, ctx ends, or the queue is shut down and
+// nothing is ready. It returns ctx.Err() or [ErrShutDown], as
+// [Queue.GetContext] does.
+func (q *Queue[T]) Claim(ctx context.Context) (claim worker.Claim[T], err error) {
+	item, priority, h, err := q.shards.Take(ctx)
+	if err == nil {
+		q.make(&claim, item, priority, h)
 	}
-	return c.owner.DoneClaim(c.Item, c.token)
+	return claim, err
 }
 
-// Retry ends the claim of an item that has failed. The item becomes ready again, with the
-// same priority, after the delay that the limiter has for it. Once a shutdown has begun, Retry
-// drops the item and returns [ErrShutDown], unless a [Queue.Drain] takes retries in. If the
-// limiter panics, the item is ready again at once.
-func (c Claim[T]) Retry() error { return c.Return(ClaimReturn{Reason: ReturnRetry}) }
-
-// RequeueAfter ends the claim of an item that has not failed. The item becomes ready
-// again, with the same priority, after d, or at once if d is zero or less. The limiter forgets
-// the item's failures. Once a shutdown has begun, RequeueAfter returns what Retry returns.
-func (c Claim[T]) RequeueAfter(d time.Duration) error {
-	return c.Return(ClaimReturn{Reason: ReturnRequeue, After: d})
-}
-
-// Release ends the claim and gives the item back: it is ready again, with the same
-// priority, last in its shard. No failure is counted, and the limiter keeps the item's
-// history. Release also works once a shutdown has begun: a drain then waits for the item.
-func (c Claim[T]) Release() error { return c.Return(ClaimReturn{Reason: ReturnRelease}) }
-
-// Return is Retry, RequeueAfter or Release, by its Reason. With a Refused, the item is
-// given up if it cannot come again: the claim ends after the call of Refused, and the
-// limiter forgets the item's failures. An unknown Reason panics.
-func (c Claim[T]) Return(how ClaimReturn) error {
-	if how.Reason > ReturnRelease {
-		panic(fmt.Sprintf("shardq: ClaimReturn.Reason is %d: want ReturnRetry, ReturnRequeue or ReturnRelease", how.Reason))
+// TryClaim is [Queue.Claim] without blocking. It returns false if no item is
+// ready.
+func (q *Queue[T]) TryClaim() (claim worker.Claim[T], ok bool) {
+	item, priority, h, ok := q.shards.TryTake()
+	if ok {
+		q.make(&claim, item, priority, h)
 	}
-	if c.owner == nil {
-		return ErrClaimEnded
-	}
-	how.Priority = c.Priority
-	return c.owner.ReturnClaim(c.Item, c.token, how)
+	return claim, ok
 }
 
-// Valid reports whether the claim has not ended. Another goroutine may end it right after.
-func (c Claim[T]) Valid() bool { return c.owner != nil && c.owner.ClaimValid(c.token) }
-
-// Failures returns how often the item has failed, according to the limiter, since it was
-// last forgotten: [Queue.NumRequeues]. This attempt does not count yet.
-func (c Claim[T]) Failures() int {
-	if c.owner == nil {
-		return 0
-	}
-	return c.owner.ClaimFailures(c.Item)
+// make makes a claim in place. A copy would cost as much as the rest.
+func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Handle) {
+	claim.Reset(item, priority, q.claims(), q.token(h))
 }
 
-// Fence returns a number that is greater for each later hand-out of the item. A sink that
-// remembers the greatest number it has seen for an item can refuse writes of a consumer whose
-// claim has ended (a fencing token: M. Kleppmann, "How to do distributed locking", 2016).
+// claimsAtOnce is how many claims ClaimBatch and DoneClaims process at a time.
+// Their handles are on the stack.
+const claimsAtOnce = 64
+
+// ClaimBatch is [Queue.Claim] for up to len(dst) items. It blocks until an item
+// is ready, claims what is ready then, and returns how many claims it made. It
+// makes a Queue a [worker.Source].
 //
-// The numbers of different items are not in any order. They start at the real time at which
-// the queue was made, in nanoseconds since 1970, so that they grow across restarts as well,
-// unless the system's clock is set back. They exceed 2⁵³, which is where a
-// float64, and so JavaScript, stops to count by ones.
-func (c Claim[T]) Fence() uint64 { return c.token.Fence }
+// With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
+func (q *Queue[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
+	if len(dst) == 1 {
+		item, priority, h, err := q.shards.Take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		q.make(&dst[0], item, priority, h)
+		return 1, nil
+	}
+	for n < len(dst) {
+		got, most := 0, 1
+		if unsafe.Sizeof(dst[0].Item) > largeItem {
+			got, err = q.claimLarge(ctx, &dst[n], n == 0)
+		} else {
+			most = min(claimsAtOnce, len(dst)-n)
+			got, err = q.claimSome(ctx, dst[n:n+most], n == 0)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if n += got; got < most {
+			break
+		}
+	}
+	return n, nil
+}
+
+// largeItem is the size beyond which items do not pass through a buffer on the
+// stack.
+const largeItem = 256
+
+// claimSome claims what is ready. Only the first call of a ClaimBatch waits and
+// reads the clock, which may panic: later, claims would be lost.
+func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first bool) (n int, err error) {
+	var items [claimsAtOnce]T
+	var priorities [claimsAtOnce]int
+	var handles [claimsAtOnce]shard.Handle
+	if first {
+		n, err = q.shards.TakeBatch(ctx, items[:len(dst)], priorities[:], handles[:])
+	} else {
+		n = q.shards.TakeMore(items[:len(dst)], priorities[:], handles[:])
+	}
+	for i := range n {
+		q.make(&dst[i], items[i], priorities[i], handles[i])
+	}
+	return n, err
+}
+
+// claimLarge is claimSome for one item. It takes the item into the claim
+// itself.
+func (q *Queue[T]) claimLarge(ctx context.Context, dst *worker.Claim[T], first bool) (n int, err error) {
+	var priority [1]int
+	var handle [1]shard.Handle
+	item := unsafe.Slice(&dst.Item, 1)
+	if first {
+		n, err = q.shards.TakeBatch(ctx, item, priority[:], handle[:])
+	} else {
+		n = q.shards.TakeMore(item, priority[:], handle[:])
+	}
+	if n > 0 {
+		q.make(dst, dst.Item, priority[0], handle[0])
+	}
+	return n, err
+}
+
+// DoneClaims is Done of each of the claims. They need not have come from one
+// ClaimBatch. It costs as much as [Queue.DoneBatch]. It returns
+// [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
+// others end, also if the limiter, the clock or a hook panics.
+func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
+	allEnded := true
+	defer func() { q.doneEach(claims) }() // beside a panic; otherwise none are left
+	for len(claims) > 0 {
+		some := claims[:min(claimsAtOnce, len(claims))]
+		claims = claims[len(some):]
+		allEnded = q.doneSome(some) && allEnded
+	}
+	return claimError(allEnded)
+}
+
+// doneSome is DoneClaims of some claims, which end in their order. It ends all
+// of them even if the limiter panics.
+func (q *Queue[T]) doneSome(claims []worker.Claim[T]) (allEnded bool) {
+	var b claimBatch
+	complete := false
+	defer func() {
+		if !complete {
+			defer q.doneEach(claims[b.length:])
+		}
+		allEnded = len(q.shards.EndBatch(b.handles[:b.length])) == 0
+	}()
+	for i := range claims {
+		c := &claims[i]
+		h := q.handleIn(c)
+		forget := h != shard.Handle{} && q.mayHaveFailed(c.Item)
+		if forget {
+			h, forget = q.shards.Seal(h)
+		}
+		if b.add(h); forget {
+			q.limiter.Forget(c.Item)
+		}
+	}
+	complete = true
+	return allEnded
+}
+
+// doneEach is DoneClaims during a panic. It recovers further panics.
+func (q *Queue[T]) doneEach(claims []worker.Claim[T]) {
+	if len(claims) == 0 {
+		return
+	}
+	defer func() { _ = recover() }()
+	foreach.Do(len(claims), func(i int) {
+		if q.handleIn(&claims[i]) != (shard.Handle{}) {
+			_ = claims[i].Done()
+		}
+	})
+}
+
+// A claimBatch has the handles of some claims.
+type claimBatch struct {
+	handles [claimsAtOnce]shard.Handle
+	length  int
+}
+
+func (b *claimBatch) add(h shard.Handle) {
+	b.handles[b.length] = h
+	b.length++
+}
+
+// mayHaveFailed reports whether the limiter may have a history of the item. It
+// asks only the queue's own limiter, which never panics. A user's limiter may
+// keep more than it counts.
+func (q *Queue[T]) mayHaveFailed(item T) bool {
+	return !q.ownLimiter || !q.unfailed.Load() && q.limiter.NumRequeues(item) > 0
+}
+
+func claimError(ok bool) error {
+	if !ok {
+		return worker.ErrClaimEnded
+	}
+	return nil
+}
+
+// A queueClaims is the queue as the owner of its claims.
+type queueClaims[T comparable] Queue[T]
+
+func (q *Queue[T]) claims() *queueClaims[T] { return (*queueClaims[T])(q) }
+func (o *queueClaims[T]) queue() *Queue[T]  { return (*Queue[T])(o) }
+func (o *queueClaims[T]) Name() string      { return o.name }
+
+func (q *Queue[T]) token(h shard.Handle) worker.Token {
+	return worker.Token{ID: h.Place(), Fence: q.firstFence + h.Fence()}
+}
+
+// handle returns the handle of a token, or the zero Handle if the queue has not
+// made the token.
+func (q *Queue[T]) handle(token worker.Token) shard.Handle {
+	if token.ID>>32 >= uint64(q.configuration.Shards) {
+		return shard.Handle{}
+	}
+	return shard.HandleAt(token.ID, token.Fence-q.firstFence)
+}
+
+// handleIn returns the handle of a claim of the queue, or else the zero Handle.
+func (q *Queue[T]) handleIn(c *worker.Claim[T]) shard.Handle {
+	if owner, is := c.Owner().(*queueClaims[T]); !is || owner != q.claims() {
+		return shard.Handle{}
+	}
+	return q.handle(c.Token())
+}
+
+// DoneClaim implements [worker.Owner].
+func (o *queueClaims[T]) DoneClaim(item T, token worker.Token) error {
+	q := o.queue()
+	if q.mayHaveFailed(item) {
+		return q.forgetAndEnd(item, q.handle(token))
+	}
+	return claimError(q.shards.End(q.handle(token)))
+}
+
+func (q *Queue[T]) forgetAndEnd(item T, h shard.Handle) error {
+	only, ok := q.shards.Seal(h)
+	if !ok {
+		return worker.ErrClaimEnded
+	}
+	defer q.shards.End(only)
+	q.limiter.Forget(item)
+	return nil
+}
+
+// ReturnClaim implements [worker.Owner].
+func (o *queueClaims[T]) ReturnClaim(item T, token worker.Token, how worker.Return) error {
+	q := o.queue()
+	h := q.handle(token)
+	if how.Reason == worker.ReturnRelease && how.Refused == nil {
+		return claimError(q.shards.Release(h, how.Priority))
+	}
+	// The limiter counts, so it must not be asked for a claim that has ended.
+	// It is user code, so it must not be asked under the lock. Seal takes the
+	// lock once more, and keeps all others from ending the claim.
+	only, ok := q.shards.Seal(h)
+	if !ok {
+		return worker.ErrClaimEnded
+	}
+	r := queueReturn[T]{q, item, only, how}
+	return r.carryOut()
+}
+
+// ClaimValid implements [worker.Owner].
+func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
+	return o.shards.Valid(o.queue().handle(token))
+}
+
+// ClaimFailures implements [worker.Owner].
+func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
+
+// ReportFailure implements [worker.Reporter]: it logs the failure.
+func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
+	if o.log != nil {
+		o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked)
+	}
+}
+
+// ReportDiscard implements [worker.Reporter]: it counts and logs the item.
+func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
+	o.shards.CountDiscard()
+	if o.log != nil {
+		o.log.discarded(ctx, f.Item, f.Attempt, f.Err, panicked)
+	}
+}
+
+// A queueReturn is the return of an item whose claim is sealed.
+type queueReturn[T comparable] struct {
+	queue *Queue[T]
+	item  T
+	only  shard.Handle
+	how   worker.Return
+}
+
+// carryOut makes the item ready again, or discards it.
+func (r *queueReturn[T]) carryOut() error {
+	if r.how.Refused != nil && !r.queue.shards.TakesBack() {
+		return r.refuse() // the caller reports it, so it does not count as dropped
+	}
+	known := false
+	defer func() {
+		if !known {
+			r.addAtOnce()
+		}
+	}()
+	d := time.Duration(0)
+	if r.queue.shards.TakesBack() { // otherwise no failure is counted
+		d = r.queue.returnDelay(r.item, r.how)
+	}
+	known = true
+	return r.add(d)
+}
+
+// returnDelay returns the delay with which an item becomes ready again. It
+// calls the limiter.
+func (q *Queue[T]) returnDelay(item T, how worker.Return) time.Duration {
+	switch how.Reason {
+	case worker.ReturnRetry:
+		return q.backoff(item)
+	case worker.ReturnRequeue:
+		q.limiter.Forget(item)
+		return how.After
+	}
+	return 0
+}
+
+// addAtOnce is for an item whose limiter has panicked.
+func (r *queueReturn[T]) addAtOnce() {
+	if r.how.Refused == nil {
+		r.queue.shards.Release(r.only, r.how.Priority)
+	} else {
+		_ = r.add(0)
+	}
+}
+
+func (r *queueReturn[T]) add(after time.Duration) error {
+	d := shard.Delay{Duration: after, Priority: r.how.Priority, Retry: true}
+	switch r.queue.shards.Retry(r.only, d) {
+	case shard.TakenBack:
+		return nil
+	case shard.Refused:
+		return r.refuse()
+	}
+	return worker.ErrClaimEnded // by a Done of the item
+}
+
+// refuse ends the claim of an item that cannot become ready again.
+func (r *queueReturn[T]) refuse() error {
+	defer r.queue.shards.End(r.only)
+	if r.how.Refused != nil {
+		defer r.queue.limiter.Forget(r.item)
+		r.how.Refused()
+	}
+	return ErrShutDown
+}

@@ -2,142 +2,125 @@ package shardq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/stats"
 )
 
-// DrainOptions say how [Queue.Drain] drains.
+// DrainOptions say how [Queue.Drain] drains. The zero DrainOptions drops
+// delayed items and retries.
 type DrainOptions struct {
-	// Waiting says what becomes of items that wait for a delay when the drain begins.
-	// Default: DropWaiting.
-	Waiting WaitingPolicy
+	// Delayed says what happens to the items that are delayed when the drain
+	// begins. Defaults to [DropDelayed].
+	Delayed DelayedPolicy
 
-	// Retries says whether items in processing may be added again until the drain is
-	// over, by whichever method. Their delays run, whatever Waiting says. Default: not
-	// in [Queue.Drain] and [Coalescer.Drain], and yes in [WorkerOptions].Drain.
+	// Retries says whether items in processing may be added again until the
+	// drain is over, by whichever method. Their delays run, whatever Delayed
+	// says. Defaults to [RefuseRetries] in Drain, and to [AcceptRetries] in
+	// [Queue.DrainWith].
 	Retries RetryPolicy
 }
 
-// A RetryPolicy says whether a drain takes in adds of items in processing: as a rule
-// those that have failed. An item that always fails keeps such a drain going, unless
-// there is a bound: see [WorkerOptions].MaxAttempts and DrainTimeout.
+// A RetryPolicy says whether a drain accepts adds of items in processing, which
+// as a rule have failed. An item that always fails keeps such a drain going
+// unless there is a limit, such as MaxAttempts or DrainTimeout of package
+// worker.
 type RetryPolicy uint8
 
 const (
-	// DefaultRetries refuses them, except in a drain of Workers.
+	// DefaultRetries is RefuseRetries in [Queue.Drain] and AcceptRetries in
+	// [Queue.DrainWith].
 	DefaultRetries RetryPolicy = iota
-	// RefuseRetries drops them, as all other adds.
+	// RefuseRetries drops them, like all other adds.
 	RefuseRetries
-	// TakeRetries takes them in, until another end of the queue begins that does not.
-	TakeRetries
+	// AcceptRetries accepts them, until another call ends the queue that does
+	// not.
+	AcceptRetries
 
 	retryPolicies
 )
 
-func (o DrainOptions) draining() shard.Draining {
-	return shard.Draining{Waiting: o.Waiting, Retries: o.Retries == TakeRetries}
-}
-
-// faults returns what is impossible in the options.
-func (o DrainOptions) faults() (faults []string) {
-	if !o.Waiting.Valid() {
-		faults = append(faults, fmt.Sprintf("DrainOptions.Waiting is %d: want DropWaiting, RunWaiting or AwaitWaiting", o.Waiting))
-	}
-	if o.Retries >= retryPolicies {
-		faults = append(faults, fmt.Sprintf("DrainOptions.Retries is %d: want DefaultRetries, RefuseRetries or TakeRetries", o.Retries))
-	}
-	return faults
-}
-
-// mustBePossible panics with the faults of the options, if there are any.
-func (o DrainOptions) mustBePossible() {
-	if faults := o.faults(); faults != nil {
-		panic("shardq: " + strings.Join(faults, "; "))
-	}
-}
-
-// A WaitingPolicy says what a [Queue.Drain] does with the items that wait for a delay.
-type WaitingPolicy = shard.WaitingPolicy
+// A DelayedPolicy says what a [Queue.Drain] does with delayed items.
+type DelayedPolicy uint8
 
 const (
-	// DropWaiting drops them; Drain returns them.
-	DropWaiting = shard.DropWaiting
-	// RunWaiting ends their delays at once: they become ready.
-	RunWaiting = shard.RunWaiting
-	// AwaitWaiting lets their delays go on, and waits for them, too.
-	AwaitWaiting = shard.AwaitWaiting
+	// DropDelayed drops them. Drain returns them.
+	DropDelayed DelayedPolicy = iota
+	// RunDelayed makes them ready at once.
+	RunDelayed
+	// AwaitDelayed lets their delays run, and waits for them.
+	AwaitDelayed
 )
 
-// A DrainError says what was left when a [Queue.Drain] gave up.
-type DrainError[T comparable] struct {
-	// Queue is the Name of the queue.
-	Queue string
-	// Cause is the error of the context, or [ErrShutDown] if a ShutDown ended the wait.
-	Cause error
-	// Ready, Processing and Waiting count the items that are left. One that waits while
-	// it is ready or in processing does not count among those that wait.
-	Ready, Processing, Waiting int
-
-	left []ItemInfo[T]
-	// look looks at what is left.
-	look func() []ItemInfo[T]
+func (o DrainOptions) draining() shard.Draining {
+	return shard.Draining{Delayed: shard.DelayedPolicy(o.Delayed), Retries: o.Retries == AcceptRetries}
 }
 
-// Left returns the items that were left, each once: first those in processing, the
-// longest first with [Options].Ages, then those ready, then those that wait. They are
-// still in the queue, and workers may go on with them. The slice is the caller's to
-// read, and the same at each call.
-func (e *DrainError[T]) Left() []ItemInfo[T] { return e.left }
-
-// Refresh returns the error as it is now: with what is left of the queue by the time of
-// the call. [Workers.Run] calls it when the last worker has left.
-func (e *DrainError[T]) Refresh() error { return e.refresh() }
-
-func (e *DrainError[T]) refresh() *DrainError[T] { return newDrainError(e.Queue, e.Cause, e.look) }
-
-// Error names the numbers, and no items: they may be private, and many.
-func (e *DrainError[T]) Error() string {
-	queue := ""
-	if e.Queue != "" {
-		queue = "queue " + e.Queue + ": "
+// Validate returns an error that names every fault of the options, or nil.
+func (o DrainOptions) Validate() error {
+	var faults []string
+	if !shard.DelayedPolicy(o.Delayed).Valid() {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Delayed is %d: want DropDelayed, RunDelayed or AwaitDelayed", o.Delayed))
 	}
-	return fmt.Sprintf("shardq: %sleft undone: %d processing, %d ready, %d waiting: %v",
-		queue, e.Processing, e.Ready, e.Waiting, e.Cause)
+	if o.Retries >= retryPolicies {
+		faults = append(faults, fmt.Sprintf("DrainOptions.Retries is %d: want DefaultRetries, RefuseRetries or AcceptRetries", o.Retries))
+	}
+	if faults == nil {
+		return nil
+	}
+	return errors.New("shardq: " + strings.Join(faults, "; "))
 }
 
-// Unwrap returns the Cause.
-func (e *DrainError[T]) Unwrap() error { return e.Cause }
+func (o DrainOptions) mustBeValid() {
+	if err := o.Validate(); err != nil {
+		panic(err.Error())
+	}
+}
 
-// Drain ends the queue in good order: later adds are dropped and counted, as after
-// ShutDown; what waits for a delay is dealt with as the options say; and Drain waits until
-// nothing is ready, in processing, or waiting. Then it returns, with a nil error, and the
-// queue is shut down: every Get returns true. Workers have to go on with Get and Done
-// meanwhile; a worker must not call it while it owes a Done.
+// Drain shuts the queue down in good order. Later adds are dropped and counted,
+// as after ShutDown. Delayed items are treated as the options say. Drain blocks
+// until nothing is ready, in processing or delayed. Then it returns nil, and
+// the queue is shut down: every Get returns true. Workers must go on with Get
+// and Done meanwhile. A worker that owes a Done must not call Drain.
 //
-// What workers add during a drain, such as an item that failed, is dropped and counted in
-// Stats.Dropped, too, unless DrainOptions.Retries takes it in: then items in processing
-// can be added, as long as their Done is owed, and Drain waits for them as well.
+// Adds by workers during a drain, such as of an item that failed, are dropped
+// and counted in Stats.Dropped, too. With [AcceptRetries], an item in
+// processing can be added as long as its Done is owed, and Drain waits for it
+// as well.
 //
-// If ctx ends before that, or somebody calls ShutDown, or drops what Drain waits for
-// by a ShutDownWithDrain, Drain returns a [*DrainError] that has what is left. Drain takes
-// nothing back then: workers may go on, another Drain may wait on, or
-// ShutDown drop what waits. Somebody should: after a Drain that gave up while it let
-// delays go on, Gets that find nothing wait, as before it, until another Drain or a
-// ShutDown comes to its end.
+// Drain returns a [*DrainError] that lists what is left if ctx ends first, if
+// another call is ShutDown, or if a ShutDownWithDrain drops what this Drain
+// waits for. It reverts nothing: workers may go on, another Drain may wait on,
+// and ShutDown may drop what is delayed. After an [AwaitDelayed] drain that
+// ended early, one of these is needed, because until then Gets that find
+// nothing block as before.
 //
-// It returns the items that it dropped when it began, and those that it waited for and a
-// shutdown dropped, with an error or without.
+// Drain returns the items that it dropped when it began, and those that it
+// waited for and a shutdown dropped, with an error or without.
+//
+// A nil ctx and an unknown policy panic before anything is changed.
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
-	options.mustBePossible()
+	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
 	return q.drainUntil(ctx, options, q.shards.Released(), q.drained)
 }
 
-// drainUntil is Drain, whose end finish logs. If user code panics, the next Drain returns
-// what this one has dropped.
+// DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
+// There, Retries defaults to [AcceptRetries]. An unknown policy panics.
+func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
+	options.mustBeValid()
+	if options.Retries == DefaultRetries {
+		options.Retries = AcceptRetries
+	}
+	return func(ctx context.Context) ([]T, error) { return q.Drain(ctx, options) }
+}
+
+// drainUntil is Drain, except that finish logs its end. If user code panics,
+// the next Drain returns what this one has dropped.
 func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{},
 	finish func(ctx context.Context, cause error) error) (dropped []T, err error) {
 	returned := false
@@ -151,51 +134,139 @@ func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, release
 	return dropped, err
 }
 
-// drained logs the end of a drain, and returns its error if it gave up.
+// drained logs the end of a drain, and returns its error if it ended early.
 func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
-		return q.gaveUp(ctx, cause)
+		return q.drainEndedEarly(ctx, cause)
 	}
-	q.logEnd()
+	q.logShutDown()
 	return nil
 }
 
-// gaveUp looks at what is left, and logs how much that is.
-func (q *Queue[T]) gaveUp(ctx context.Context, cause error) *DrainError[T] {
-	e := newDrainError(q.name, cause, func() []ItemInfo[T] { return q.withAttempts(q.shards.Left()) })
+// drainEndedEarly lists what is left, and logs how much that is.
+func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) *DrainError[T] {
+	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.withAttempts(q.shards.Left()) })
 	if q.log != nil {
-		q.log.drainGaveUp(ctx, e.Processing, e.Ready, e.Waiting, cause)
+		q.log.drainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
 	}
 	return e
 }
 
-// newDrainError counts the rows, and puts them in order. It moves each once: they may
-// be a million.
-func newDrainError[T comparable](queue string, cause error, look func() []ItemInfo[T]) *DrainError[T] {
-	rows := look()
-	var counts [Waiting + 1]int
+// A DrainError lists what was left when a [Queue.Drain] ended early.
+type DrainError[T comparable] struct {
+	// Queue is the name of the queue.
+	Queue string
+	// Cause is the error of the context, or [ErrShutDown] if a ShutDown ended
+	// the drain.
+	Cause error
+	// Ready, Processing and Delayed count the items that are left. An item that
+	// is delayed while it is ready or in processing does not count as Delayed.
+	Ready, Processing, Delayed int
+
+	left []stats.Item[T]
+	list func() []stats.Item[T]
+}
+
+// newDrainError counts and orders the rows that list returns. It moves each row
+// once, because they may be a million.
+func newDrainError[T comparable](queue string, cause error, list func() []stats.Item[T]) *DrainError[T] {
+	rows := list()
+	var counts [stats.Delayed + 1]int
 	for i := range rows {
 		counts[rows[i].State]++
 	}
 	e := &DrainError[T]{
 		Queue: queue, Cause: cause,
-		Processing: counts[Processing], Ready: counts[Ready], Waiting: counts[Waiting],
-		left: make([]ItemInfo[T], len(rows)), look: look,
+		Processing: counts[stats.Processing], Ready: counts[stats.Ready], Delayed: counts[stats.Delayed],
+		left: make([]stats.Item[T], len(rows)), list: list,
 	}
-	next := [Waiting + 1]int{Ready: e.Processing, Waiting: e.Processing + e.Ready}
+	next := [stats.Delayed + 1]int{stats.Ready: e.Processing, stats.Delayed: e.Processing + e.Ready}
 	for _, row := range rows {
 		e.left[next[row.State]] = row
 		next[row.State]++
 	}
-	slices.SortStableFunc(e.left[:e.Processing], func(a, b ItemInfo[T]) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(e.left[:e.Processing], func(a, b stats.Item[T]) int { return a.Since.Compare(b.Since) })
 	return e
 }
 
-// WaitIdle returns nil once there was a moment during the call at which the queue held
-// nothing: nothing was ready, in processing, or waiting for a delay. It returns ctx.Err()
-// if ctx ends before that. Adds may go on meanwhile, so the queue may hold something
-// again when WaitIdle returns. It works in the same way after a shutdown.
+// Left returns the items that were left, each once: first those in processing,
+// with [Options].Ages the longest first, then the ready ones, then the delayed
+// ones. They are still in the queue, and workers may go on with them. Each call
+// returns the same slice, which the caller may read.
+func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
+
+// Refresh returns the error with what is left of the queue now. A worker.Pool
+// calls it when its last worker has left.
+func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
+
+// Refreshed is [DrainError.Refresh] that returns a DrainError.
+func (e *DrainError[T]) Refreshed() *DrainError[T] { return newDrainError(e.Queue, e.Cause, e.list) }
+
+// Error returns the counts. It names no items, which may be private, and many.
+func (e *DrainError[T]) Error() string {
+	queue := ""
+	if e.Queue != "" {
+		queue = "queue " + e.Queue + ": "
+	}
+	return fmt.Sprintf("shardq: %sleft undone: %d processing, %d ready, %d delayed: %v",
+		queue, e.Processing, e.Ready, e.Delayed, e.Cause)
+}
+
+// Unwrap returns the Cause.
+func (e *DrainError[T]) Unwrap() error { return e.Cause }
+
+// ShutDown shuts the queue down: delayed items and later adds are dropped and
+// counted, and every Get that finds nothing ready returns true. Ready items are
+// still handed out, and dirty items still run once more.
 //
-// An item is never overlooked: not while it goes from one state to another, nor where
-// a handler adds an item before it says the Done of another one.
+// It does not wait for workers. When it returns, the timer is stopped, and the
+// function that makes expired items ready has returned. For that it waits for a
+// call of the queue's clock that is in progress, so a [clock.Clock] must not
+// call ShutDown from its own methods. The time that it takes grows with the
+// number of delayed items.
+//
+// It does not wait for [Options].OnStuck, which may call ShutDown. The queue
+// starts no further call of OnStuck. One that is in progress, or about to
+// begin, goes on after ShutDown has returned.
+//
+// ShutDown may be called again and concurrently. Later calls return at once,
+// perhaps before the first. Each ends the wait of every ShutDownWithDrain and
+// Drain.
+func (q *Queue[T]) ShutDown() {
+	q.shards.ShutDown()
+	q.logShutDown()
+}
+
+// ShutDownWithDrain is ShutDown that blocks until no item is ready and none is
+// in processing, so that all accepted work is done. (client-go's waits only for
+// those in processing.) Delayed items are dropped.
+//
+// Workers must go on with Get and Done meanwhile. A worker that owes a Done
+// must not call it, because it would wait for itself. A later ShutDown ends the
+// wait. ShutDownWithDrain may be called again and concurrently. Each call
+// waits.
+func (q *Queue[T]) ShutDownWithDrain() {
+	q.shards.ShutDownWithDrain()
+	q.logShutDown()
+}
+
+// ShuttingDown reports whether a shutdown has begun. It never becomes false
+// again.
+func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }
+
+// logShutDown logs the first end of the queue.
+func (q *Queue[T]) logShutDown() {
+	if q.log != nil && q.endLogged.CompareAndSwap(false, true) {
+		q.log.shutDown(q.shards.Stats())
+	}
+}
+
+// WaitIdle blocks until the queue holds nothing: nothing is ready, in
+// processing or delayed. It returns nil once there was such a moment during the
+// call, or ctx.Err() if ctx ends first. Adds may go on meanwhile, so the queue
+// may hold something again when WaitIdle returns. It works after a shutdown as
+// well.
+//
+// It misses no item while that changes its state, and none that a handler adds
+// before the Done of another one.
 func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.shards.WaitIdle(ctx, nil) }

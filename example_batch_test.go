@@ -7,14 +7,14 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// What can be done for many items at once, such as to write them to a database, is taken
-// from the queue in batches.
+// A worker that can process many items at once, such as write them to a
+// database, takes them in batches.
 func ExampleQueue_GetBatch() {
-	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	q.AddBatch([]string{"a", "b", "b", "c"})
 
 	rows := make([]string, 100)
-	n, err := q.GetBatch(context.Background(), rows) // waits for one, takes what is there
+	n, err := q.GetBatch(context.Background(), rows) // waits for one, takes all that are ready
 	fmt.Println("writing", rows[:n], err)
 	q.DoneBatch(rows[:n])
 	fmt.Println("left:", q.Stats().Held)

@@ -8,23 +8,23 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A server that would rather turn requests away than take in more than it can hold.
+// A server rejects requests when its queue is full.
 func ExampleQueue_TryAdd() {
-	q := shardq.Must(shardq.Options[string]{Capacity: 2})
+	q := shardq.MustNew(shardq.Options[string]{Capacity: 2})
 	for _, request := range []string{"a", "b", "a", "c"} {
 		if err := q.TryAdd(request); errors.Is(err, shardq.ErrFull) {
-			fmt.Println(request, "is turned away")
+			fmt.Println(request, "is rejected")
 		}
 	}
 	fmt.Println("held:", q.Stats().Held)
 	// Output:
-	// c is turned away
+	// c is rejected
 	// held: 2
 }
 
-// A reader that goes no faster than the workers.
+// A reader is no faster than the workers.
 func ExampleQueue_AddContext() {
-	q := shardq.Must(shardq.Options[int]{Capacity: 2})
+	q := shardq.MustNew(shardq.Options[int]{Capacity: 2})
 	ctx := context.Background()
 	go func() {
 		for line := range 5 {
@@ -36,13 +36,13 @@ func ExampleQueue_AddContext() {
 	for line := range q.Items(ctx) {
 		sum += line
 	}
-	fmt.Println("sum:", sum, "exceeded:", q.Stats().Exceeded)
-	// Output: sum: 10 exceeded: 0
+	fmt.Println("sum:", sum, "over capacity:", q.Stats().OverCapacity)
+	// Output: sum: 10 over capacity: 0
 }
 
-// Somebody upstream is told when to slow down, and when to go on.
+// The queue reports when its producers must slow down, and when they can go on.
 func ExampleOptions_watermarks() {
-	q := shardq.Must(shardq.Options[int]{
+	q := shardq.MustNew(shardq.Options[int]{
 		HighWatermark: 3,
 		LowWatermark:  1,
 		OnWatermark: func(w shardq.Watermark) {

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// A claim ends once. Whoever comes too late gets an error, and disturbs nobody.
+// A claim ends once. A late end returns an error, and disturbs no other worker.
 func ExampleQueue_Claim() {
-	q := shardq.Must(shardq.Options[string]{})
+	q := shardq.MustNew(shardq.Options[string]{})
 	q.Add("invoice/17")
 
 	slow, _ := q.Claim(context.Background())
-	_ = slow.Release() // a supervisor gives the item to somebody else
+	_ = slow.Release() // a supervisor lets another worker have the item
 	other, _ := q.Claim(context.Background())
 
 	fmt.Println(other.Item, other.Valid())
-	fmt.Println(errors.Is(slow.Done(), shardq.ErrClaimEnded))
+	fmt.Println(errors.Is(slow.Done(), worker.ErrClaimEnded))
 	fmt.Println(other.Valid(), other.Fence() > slow.Fence())
 	fmt.Println(other.Done(), q.Len())
 	// Output:
@@ -29,15 +30,16 @@ func ExampleQueue_Claim() {
 	// <nil> 0
 }
 
-// What failed comes again after a backoff, and what is not ready yet after a delay.
-func ExampleClaim_Retry() {
-	q := shardq.Must(shardq.Options[string]{})
+// An item that failed runs again after a backoff. One that is not ready yet
+// runs again after a delay.
+func ExampleQueue_Claim_retry() {
+	q := shardq.MustNew(shardq.Options[string]{})
 	q.Add("deploy")
 	claim, _ := q.Claim(context.Background())
 	_ = claim.Retry() // after 5 ms, by default
 	claim, _ = q.Claim(context.Background())
 	fmt.Println(claim.Item, "failed", q.NumRequeues(claim.Item), "time")
-	_ = claim.RequeueAfter(time.Millisecond) // that was no failure
+	_ = claim.RequeueAfter(time.Millisecond) // which is no failure
 	claim, _ = q.Claim(context.Background())
 	fmt.Println(claim.Item, "failed", q.NumRequeues(claim.Item), "times")
 	_ = claim.Done()
@@ -46,11 +48,11 @@ func ExampleClaim_Retry() {
 	// deploy failed 0 times
 }
 
-// Claims of a batch end together.
+// DoneClaims ends the claims of a batch together.
 func ExampleQueue_ClaimBatch() {
-	q := shardq.Must(shardq.Options[int]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
 	q.AddBatch([]int{1, 2, 3})
-	claims := make([]shardq.Claim[int], 64)
+	claims := make([]worker.Claim[int], 64)
 	n, _ := q.ClaimBatch(context.Background(), claims)
 	for _, claim := range claims[:n] {
 		fmt.Println(claim.Item)

@@ -5,27 +5,98 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 )
 
-// A worker puts its item off: it looks again after a while. Whatever else adds the
-// item meanwhile brings it back sooner.
+// A worker delays its own item, to check again later. An Add in between makes
+// the item ready sooner.
 func Example_delayedRequeue() {
-	q := shardq.Must(shardq.Options[string]{})
+	q := shardq.MustNew(shardq.Options[string]{})
 	const interval = 2 * time.Millisecond
 
 	q.Add("certificate")
 	start := time.Now()
-	for look := range 3 {
+	for check := range 3 {
 		item, _ := q.Get()
-		fmt.Printf("look %d, too early: %t\n", look, time.Since(start) < time.Duration(look)*interval)
+		fmt.Printf("check %d, too early: %t\n", check, time.Since(start) < time.Duration(check)*interval)
 		q.AddAfter(item, interval)
 		q.Done(item)
 	}
-	q.ShutDown() // drops what waits
-	fmt.Println("waiting:", q.Stats().Waiting)
+	q.ShutDown() // drops delayed items
+	fmt.Println("delayed:", q.Stats().Delayed)
 	// Output:
-	// look 0, too early: false
-	// look 1, too early: false
-	// look 2, too early: false
-	// waiting: 0
+	// check 0, too early: false
+	// check 1, too early: false
+	// check 2, too early: false
+	// delayed: 0
+}
+
+// An editor saves a file again and again. The program reads it after a second
+// without a change, and after five seconds at the latest.
+func ExampleQueue_AddWith_debounce() {
+	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it moves on command
+	queue := shardq.MustNew(shardq.Options[string]{Clock: fake})
+	saved := func(file string) {
+		queue.AddWith(file, shardq.AddOptions{
+			After:   time.Second,
+			Policy:  shardq.KeepLatest,
+			MaxWait: 5 * time.Second,
+		})
+	}
+	for _, pause := range []time.Duration{0, 500, 500, 500, 5000} {
+		fake.Step(pause * time.Millisecond)
+		fmt.Printf("at %v: %d to read\n", fake.Now().Sub(time.Unix(0, 0)), queue.Len())
+		if queue.Len() == 0 {
+			saved("notes.txt")
+		}
+	}
+	// Output:
+	// at 0s: 0 to read
+	// at 500ms: 0 to read
+	// at 1s: 0 to read
+	// at 1.5s: 0 to read
+	// at 6.5s: 1 to read
+}
+
+// Cancel returns what it took back. An item in processing stays with its
+// worker.
+func ExampleQueue_Cancel() {
+	q := shardq.MustNew(shardq.Options[string]{})
+	q.AddAfter("later", time.Hour)
+	q.Add("now")
+	fmt.Printf("%+v\n", q.Cancel("later"))
+	fmt.Printf("%+v\n", q.Cancel("now"))
+	fmt.Println("anything else:", q.Cancel("now").Any())
+
+	q.Add("busy")
+	item, _ := q.Get()
+	q.Add("busy") // to run once more
+	fmt.Printf("%+v\n", q.Cancel("busy"))
+	q.Done(item)
+	fmt.Println("left:", q.Stats().Held)
+	// Output:
+	// {Ready:false Dirty:false Delayed:true}
+	// {Ready:true Dirty:false Delayed:false}
+	// anything else: false
+	// {Ready:false Dirty:true Delayed:false}
+	// left: 0
+}
+
+// CancelDelayOnAdd decides whether an Add cancels the delay of its item. By
+// default the delay keeps running and adds the item once more, as in client-go.
+func Example_cancelDelayOnAdd() {
+	for _, cancel := range []bool{false, true} {
+		fake := clock.NewFake(time.Now())
+		q := shardq.MustNew(shardq.Options[string]{Clock: fake, CancelDelayOnAdd: cancel})
+		q.AddAfter("item", time.Minute)
+		q.Add("item")
+		item, _ := q.Get()
+		q.Done(item)
+
+		fake.Step(2 * time.Minute)
+		fmt.Printf("CancelDelayOnAdd: %t, ready again: %d\n", cancel, q.Len())
+	}
+	// Output:
+	// CancelDelayOnAdd: false, ready again: 1
+	// CancelDelayOnAdd: true, ready again: 0
 }

@@ -11,21 +11,23 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// On SIGTERM, or Ctrl-C, the program takes nothing in any more, finishes what it
-// has taken in, for 20 seconds at most, and ends. A second signal ends it at once.
+// On SIGTERM, or Ctrl-C, the program accepts no more items, processes those
+// that it has, for 20 seconds at most, and ends. A second signal ends it at
+// once.
 func Example_drainOnSIGTERM() {
-	q := shardq.Must(shardq.Options[int]{})
-	workers, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
+	q := shardq.MustNew(shardq.Options[int]{})
+	workers, err := worker.New(q, worker.Options[int]{
 		Workers: 4,
 		Handle: func(ctx context.Context, item int) error {
-			if item == 10 { // for this example: somebody stops the program
+			if item == 10 { // for this example: the platform stops the program
 				return syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			}
 			return nil
 		},
-		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
+		Drain:        q.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: 20 * time.Second, // less than the platform waits before SIGKILL
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // One tenant imports a thousand objects, and another tenant changes one. The
 // second does not wait for the first, and no tenant has more than two workers.
 func ExampleOptions_group() {
-	queue := shardq.Must(shardq.Options[string]{
+	queue := shardq.MustNew(shardq.Options[string]{
 		Shards: 1,
 		Group: func(key string) string {
 			tenant, _, _ := strings.Cut(key, "/")
@@ -28,7 +28,7 @@ func ExampleOptions_group() {
 		fmt.Println(key)
 	}
 	for group := range queue.Groups() {
-		if group.HeldBack {
+		if group.Throttled {
 			fmt.Printf("%s: %d in flight, %d ready, throttled\n", group.Group, group.Processing, group.Ready)
 		}
 	}

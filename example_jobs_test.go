@@ -15,7 +15,7 @@ import (
 // more run afterwards.
 func Example_deduplicatedJobs() {
 	ctx := context.Background()
-	queue := shardq.Must(shardq.Options[string]{Name: "reports"})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "reports"})
 	queue.Add("report/7")
 	queue.Add("report/7") // ready already: changes nothing
 	queue.Add("report/7")

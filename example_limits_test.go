@@ -14,7 +14,7 @@ import (
 // retries. The longer delay counts.
 func Example_rateLimits() {
 	fake := clock.NewFake(time.Unix(0, 0)) // for this example: it moves on command
-	queue := shardq.Must(shardq.Options[string]{
+	queue := shardq.MustNew(shardq.Options[string]{
 		Clock: fake,
 		RateLimiter: limiter.NewMaxOf(
 			limiter.NewExponential[string](50*time.Millisecond, time.Minute),
@@ -23,9 +23,9 @@ func Example_rateLimits() {
 	})
 	fail := func(item string) {
 		queue.AddRateLimited(item)
-		for _, delayed := range queue.Snapshot(10).Waiting {
+		for _, delayed := range queue.Snapshot(10).Delayed {
 			if delayed.Item == item {
-				fmt.Println(item, "comes again after", delayed.Deadline.Sub(fake.Now()))
+				fmt.Println(item, "runs again after", delayed.Deadline.Sub(fake.Now()))
 			}
 		}
 	}
@@ -40,8 +40,8 @@ func Example_rateLimits() {
 	}
 	fail("a") // its second failure
 	// Output:
-	// a comes again after 50ms
-	// b comes again after 100ms
-	// c comes again after 200ms
-	// a comes again after 100ms
+	// a runs again after 50ms
+	// b runs again after 100ms
+	// c runs again after 200ms
+	// a runs again after 100ms
 }

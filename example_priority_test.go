@@ -10,7 +10,7 @@ import (
 // them: that object goes first, and runs once.
 func ExampleQueue_GetWithPriority() {
 	const initial, live = -100, 0
-	queue := shardq.Must(shardq.Options[string]{Shards: 1})
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	for _, key := range []string{"a", "b", "c", "d"} {
 		queue.AddWith(key, shardq.AddOptions{Priority: initial})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // On SIGTERM the workers send the mails that are ready, and the program keeps
@@ -22,7 +23,7 @@ func Example_shutdown() {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
-	queue := shardq.Must(shardq.Options[string]{Name: "mails"})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "mails"})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
 		if queue.ShuttingDown() {
@@ -30,15 +31,15 @@ func Example_shutdown() {
 		}
 	})
 	keep := func(mail string, why error) { fmt.Println("kept:", mail) } // in a file, say
-	workers, err := shardq.NewWorkers(queue, shardq.WorkerOptions[string]{
+	workers, err := worker.New(queue, worker.Options[string]{
 		Workers: 8,
 		Handle: func(ctx context.Context, mail string) error {
 			fmt.Println("sent:", mail)
 			stop() // for this example: SIGTERM does the same
 			return nil
 		},
-		OnGiveUp:     func(f shardq.Failure[string]) { keep(f.Item, f.Err) },
-		Drain:        &shardq.DrainOptions{Waiting: shardq.DropWaiting},
+		OnDiscard:    func(f worker.Failure[string]) { keep(f.Item, f.Err) },
+		Drain:        queue.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: 20 * time.Second, // below terminationGracePeriodSeconds
 	})
 	if err != nil {
@@ -59,4 +60,27 @@ func Example_shutdown() {
 	// sent: welcome
 	// kept: reminder
 	// left: 0 <nil>
+}
+
+// A program must end within some time. The error of Drain lists what is left
+// then.
+func ExampleQueue_Drain() {
+	q := shardq.MustNew(shardq.Options[string]{Name: "mail"})
+	q.AddAfter("tomorrow", 24*time.Hour)
+	q.Add("slow")
+	_, _ = q.Get() // a worker that does not finish
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	dropped, err := q.Drain(ctx, shardq.DrainOptions{Delayed: shardq.DropDelayed})
+	fmt.Println("to be stored for the next start:", dropped)
+	var left *shardq.DrainError[string]
+	if errors.As(err, &left) {
+		fmt.Println("left in processing:", left.Processing, "such as", left.Left()[0].Item)
+	}
+	fmt.Println("timed out:", errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// to be stored for the next start: [tomorrow]
+	// left in processing: 1 such as slow
+	// timed out: true
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// The whole of it: add, get, work, done.
+// Example adds an item, gets it, works on it, and calls Done.
 func Example() {
-	q := shardq.Must(shardq.Options[string]{})
+	q := shardq.MustNew(shardq.Options[string]{})
 	q.Add("reindex")
-	q.Add("reindex") // merged with the first: one run serves both
+	q.Add("reindex") // deduplicated: one run serves both adds
 	item, _ := q.Get()
 	fmt.Println("working on", item)
 	q.Done(item)

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 )
 
 // A test of a handler adds items, waits until the queue holds nothing, and then
-// looks at what the handler did.
+// checks what the handler did.
 func Example_waitIdle() {
-	queue := shardq.Must(shardq.Options[int]{})
+	queue := shardq.MustNew(shardq.Options[int]{})
 	var mu sync.Mutex
 	squares := map[int]int{}
 	handle := func(ctx context.Context, n int) error { // what the test is about
@@ -44,7 +45,7 @@ func Example_waitIdle() {
 // In a bubble of testing/synctest two hours of backoff take no time.
 func TestBackoffInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := shardq.Must(shardq.Options[string]{})
+		queue := shardq.MustNew(shardq.Options[string]{})
 		attempts := 0
 		go func() {
 			_ = queue.Run(t.Context(), 1, func(ctx context.Context, item string) error {
@@ -63,4 +64,19 @@ func TestBackoffInABubble(t *testing.T) {
 			t.Errorf("%d attempts in %v", attempts, time.Since(start))
 		}
 	})
+}
+
+// A test steps through the delays of a queue, without sleeping.
+func Example_fakeClock() {
+	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	queue := shardq.MustNew(shardq.Options[string]{Clock: fake})
+
+	queue.AddAfter("renew", 24*time.Hour)
+	fake.Step(23 * time.Hour)
+	fmt.Println("after 23 hours, ready:", queue.Len(), "delayed:", queue.Stats().Delayed)
+	fake.Step(time.Hour)
+	fmt.Println("after 24 hours, ready:", queue.Len(), "delayed:", queue.Stats().Delayed)
+	// Output:
+	// after 23 hours, ready: 0 delayed: 1
+	// after 24 hours, ready: 1 delayed: 0
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A function that is inlined wherever it is called is not in the program.
+// TestSmallFunctionsAreInlinedInPrograms checks the symbols of a program: a
+// function that is inlined everywhere is not among them.
 func TestSmallFunctionsAreInlinedInPrograms(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	run := func(args ...string) string {

@@ -1,93 +1,82 @@
 package shardq
 
 import (
+	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
-	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
-// ItemInfo is what a queue knows of an item.
-type ItemInfo[T comparable] = shard.Info[T]
-
-// ItemState is where an item is: [Ready], [Processing] or [Waiting].
-type ItemState = shard.State
-
-const (
-	// Ready: a Get would return the item, or will once its group is not held back any more.
-	Ready = shard.Ready
-	// Processing: the item was handed out, and is not Done.
-	Processing = shard.Processing
-	// Waiting: a delay of the item is running, and it is neither ready nor in
-	// processing.
-	Waiting = shard.Waiting
-)
-
-// A Snapshot is a look into a queue.
+// A Snapshot describes a queue and some of its items: see [Queue.Snapshot].
 type Snapshot[T comparable] struct {
-	// Time is when the look was taken.
+	// Time is when the snapshot was taken, by the queue's clock.
 	Time time.Time
-	// Stats counts what there is.
+	// Stats is the state and the counters.
 	Stats Stats
-	// Processing, Ready and Waiting are some of the items: the longest in their state
-	// first, and of those that wait the next to be ready first. Of those that are
-	// ready, without groups, each shard's next are looked at, up to 256: where there
-	// are priorities, the longest may be behind them.
-	Processing, Ready, Waiting []ItemInfo[T]
+	// Processing, Ready and Delayed are some of the items in each state. Those
+	// that have been in it longest come first, and of the delayed ones the next
+	// to expire. Without groups, they are the next 256 ready items of each
+	// shard: with priorities, the longest may be behind those.
+	Processing, Ready, Delayed []stats.Item[T]
 }
 
-// Snapshot looks into the queue, and returns at most limit items of each state. Without
-// [Options].Ages, which ones it returns of those ready or in processing is chance, except
-// that without groups the first of each shard's ready items are among them.
+// Snapshot returns a description of the queue with at most limit items of each
+// state. Without [Options].Ages, the choice of ready items and of items in
+// processing is random, except that without groups the next of each shard's
+// ready items are among them.
 //
-// It goes from shard to shard, and visits at most 256 items of each state in one hold of
-// a shard's lock. What it says of a shard is of one moment if the shard has at most 256
-// items of each state. In a larger shard that is still so if limit is at most 256, but
-// not where it has to search: for ready items if there are groups, for waiting ones if
-// very many wait for about as long as the next, and for those in processing without
-// Ages. Then it reads all entries of the shard after the Stats, in holds of 256: an
-// item that stays in its state is not missed, none is returned twice, and one that
-// changes its state may be missed.
+// It goes from shard to shard, and visits at most 256 items of each state in
+// one hold of a shard's lock. What it says of a shard is of one moment if the
+// shard has at most 256 items of each state. Of a larger shard that is still so
+// if limit is at most 256, except where it must search: for ready items with
+// groups, for items in processing without Ages, and for delayed items if very
+// many expire at about the same time. Then it reads all entries of the shard
+// after the Stats, in holds of 256. It misses no item that stays in its state,
+// and returns none twice. It may miss an item that changes its state.
 //
-// The memory grows with what it returns, up to some 2 KB for each item. The time grows
-// with limit and the number of shards, and where it has to search with the number of
-// items. No lock is held when it returns.
+// The memory grows with the result, up to about 2 KB for each item. The time
+// grows with limit and the number of shards, and with the number of items where
+// it must search. No lock is held when it returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
-	look := q.shards.Look(limit)
-	q.complete(&look.Stats)
-	q.workforce.label(look.Processing)
+	found := q.shards.Inspect(limit)
+	st := q.newStats(found.Stats)
+	q.slots.label(found.Processing)
 	return Snapshot[T]{
 		Time:       now,
-		Stats:      look.Stats,
-		Processing: q.withAttempts(look.Processing),
-		Ready:      q.withAttempts(look.Ready),
-		Waiting:    q.withAttempts(look.Waiting),
+		Stats:      st,
+		Processing: q.withAttempts(found.Processing),
+		Ready:      q.withAttempts(found.Ready),
+		Delayed:    q.withAttempts(found.Delayed),
 	}
 }
 
-func (q *Queue[T]) withAttempts(rows []ItemInfo[T]) []ItemInfo[T] {
+func (q *Queue[T]) withAttempts(rows []stats.Item[T]) []stats.Item[T] {
 	for i := range rows {
 		rows[i].Attempts = q.limiter.NumRequeues(rows[i].Item)
 	}
 	return rows
 }
 
-// All returns an iterator over all items in a state. It goes from shard to shard, and
-// copies the items of one before it yields them. No lock is held while the loop looks at
-// them.
+// All returns an iterator over all items in a state. It goes from shard to
+// shard, and copies the items of one before it yields them. No lock is held
+// while the loop runs.
 //
-// It visits at most 256 items in one hold of a shard's lock. So what it shows of a shard
-// with at most 256 items in the state is of one moment. Of a larger shard it shows each
-// item that stays in the state while it is copied, and none twice; an item that comes or
-// goes meanwhile may be shown or not.
+// It visits at most 256 items in one hold of a shard's lock. Of a shard with at
+// most 256 items in the state, it yields those of one moment. Of a larger
+// shard, it yields each item that stays in the state while it is copied, and
+// none twice. An item that enters or leaves the state meanwhile may be missing.
 //
-// Within a shard, ready items come in the order in which they will be handed out (where
-// there are groups, the items of one after those of another), as far as they keep their
-// places while they are copied; those in processing the longest first, with
-// [Options].Ages; and those that wait in the order of their deadlines.
-func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
-	return func(yield func(ItemInfo[T]) bool) {
+// Within a shard, ready items come in the order in which they will be handed
+// out, with groups one group after another, if they keep their places while
+// they are copied. With [Options].Ages, items in processing come the longest
+// first. Delayed items come in the order of their deadlines.
+func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
+	return func(yield func(stats.Item[T]) bool) {
 		for i := range q.shards.Items(state) {
 			i.Attempts = q.limiter.NumRequeues(i.Item)
 			if !yield(i) {
@@ -97,20 +86,156 @@ func (q *Queue[T]) All(state ItemState) iter.Seq[ItemInfo[T]] {
 	}
 }
 
-// TimeLeft returns how much is left of the delays that are running, to the tick, as far as they are
-// shorter than twelve days; those that are overdue count as nothing left. It needs no [Options].Metrics.
-//
-// It takes the lock of a shard for at most 512 items at a time, about a microsecond, so that what it
-// returns was not all so at one moment. Where more than 65,536 items of a shard wait, it looks at about
-// that many, in parts of 512 that are chosen by chance, and takes them for all: Count is that of all there, too.
-func (q *Queue[T]) TimeLeft() Histogram { return q.shards.TimeLeft() }
-
-// GroupInfo is what a queue knows of a group of items.
-type GroupInfo = shard.GroupInfo
-
 // Groups returns an iterator over the groups that have items, in no order: see
-// [Options].Group. It goes from shard to shard, and copies at most 256 groups in one hold
-// of a shard's lock; no lock is held while the loop looks at them. It shows each group
-// that has items all the while, and none twice. A group that gets its first item after
-// Groups has come to its shard is not shown.
-func (q *Queue[T]) Groups() iter.Seq[GroupInfo] { return q.shards.Groups() }
+// [Options].Group. It goes from shard to shard, and copies at most 256 groups
+// in one hold of a shard's lock. No lock is held while the loop runs. It yields
+// each group that has items throughout, and none twice. A group that gets its
+// first item after Groups has come to its shard is not yielded.
+func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.shards.Groups() }
+
+// An Inspector describes a queue of items of any type to a page, an exporter or
+// a log. [Queue], [View] and a coalescer's view are Inspectors. All methods
+// only read, are safe for concurrent use, and work after a shutdown.
+type Inspector interface {
+	// Name is [Queue.Name].
+	Name() string
+	// Stats is [Queue.Stats].
+	Stats() Stats
+	// Inspect is [Queue.Snapshot] with items of any type.
+	Inspect(limit int) Snapshot[any]
+	// InspectRetries is [Queue.MostRetried] with items of any type.
+	InspectRetries(limit int) []limiter.Failed[any]
+	// TimeLeft is [Queue.TimeLeft].
+	TimeLeft() stats.Histogram
+	// Groups is [Queue.Groups].
+	Groups() iter.Seq[stats.Group]
+	// Configuration is [Queue.Configuration].
+	Configuration() Configuration
+}
+
+// Inspect is [Queue.Snapshot] with items of any type.
+func (q *Queue[T]) Inspect(limit int) Snapshot[any] {
+	s := q.Snapshot(limit)
+	return Snapshot[any]{
+		Time: s.Time, Stats: s.Stats,
+		Processing: anyItems(s.Processing), Ready: anyItems(s.Ready), Delayed: anyItems(s.Delayed),
+	}
+}
+
+func anyItems[T comparable](rows []stats.Item[T]) []stats.Item[any] {
+	items := make([]stats.Item[any], len(rows))
+	for i := range rows {
+		items[i] = rows[i].Any()
+	}
+	return items
+}
+
+// InspectRetries is [Queue.MostRetried] with items of any type.
+func (q *Queue[T]) InspectRetries(limit int) []limiter.Failed[any] {
+	rows := q.MostRetried(limit)
+	items := make([]limiter.Failed[any], len(rows))
+	for i, row := range rows {
+		items[i] = limiter.Failed[any]{Item: row.Item, Failures: row.Failures}
+	}
+	return items
+}
+
+// A View has the methods of a [Queue] that only read. It costs nothing and may
+// be copied and compared. It comes from [Queue.View]. The methods of the zero
+// View panic.
+type View[T comparable] struct{ queue *Queue[T] }
+
+// View returns a view of the queue.
+func (q *Queue[T]) View() View[T] { return View[T]{q} }
+
+// Name is [Queue.Name].
+func (v View[T]) Name() string { return v.queue.Name() }
+
+// Len is [Queue.Len].
+func (v View[T]) Len() int { return v.queue.Len() }
+
+// Stats is [Queue.Stats].
+func (v View[T]) Stats() Stats { return v.queue.Stats() }
+
+// Snapshot is [Queue.Snapshot].
+func (v View[T]) Snapshot(limit int) Snapshot[T] { return v.queue.Snapshot(limit) }
+
+// All is [Queue.All].
+func (v View[T]) All(state stats.State) iter.Seq[stats.Item[T]] { return v.queue.All(state) }
+
+// TimeLeft is [Queue.TimeLeft].
+func (v View[T]) TimeLeft() stats.Histogram { return v.queue.TimeLeft() }
+
+// Groups is [Queue.Groups].
+func (v View[T]) Groups() iter.Seq[stats.Group] { return v.queue.Groups() }
+
+// NumRequeues is [Queue.NumRequeues].
+func (v View[T]) NumRequeues(item T) int { return v.queue.NumRequeues(item) }
+
+// ShuttingDown is [Queue.ShuttingDown].
+func (v View[T]) ShuttingDown() bool { return v.queue.ShuttingDown() }
+
+// Configuration is [Queue.Configuration].
+func (v View[T]) Configuration() Configuration { return v.queue.Configuration() }
+
+// MostRetried is [Queue.MostRetried].
+func (v View[T]) MostRetried(limit int) []limiter.Failed[T] { return v.queue.MostRetried(limit) }
+
+// Inspect is [Queue.Inspect].
+func (v View[T]) Inspect(limit int) Snapshot[any] { return v.queue.Inspect(limit) }
+
+// InspectRetries is [Queue.InspectRetries].
+func (v View[T]) InspectRetries(limit int) []limiter.Failed[any] {
+	return v.queue.InspectRetries(limit)
+}
+
+// A Configuration says how a queue was made: see [Queue.Configuration].
+type Configuration struct {
+	// Name is [Options].Name.
+	Name string
+	// Item is the type of the items.
+	Item string
+	// Shards, Capacity, GroupLimit, LowPriorityInterval, Tick and StuckAfter
+	// are those of the [Options], or their defaults.
+	Shards, Capacity, GroupLimit, LowPriorityInterval int
+	Tick, StuckAfter                                  time.Duration
+	// Routing says what chooses an item's shard: "seeded hash", "hash
+	// function", "stable hash" or "group".
+	Routing string
+	// Groups, Ages, Metrics and CancelDelayOnAdd say which features are on.
+	Groups, Ages, Metrics, CancelDelayOnAdd bool
+	// Limiter and Clock are the types of the limiter and of the clock.
+	Limiter, Clock string
+	// Created is the real time at which the queue was made, whatever its clock
+	// says. Its counters started then.
+	Created time.Time
+}
+
+// Configuration returns how the queue was made.
+func (q *Queue[T]) Configuration() Configuration { return q.configuration }
+
+// configuration describes options whose defaults are filled in.
+func (o Options[T]) configuration() Configuration {
+	routing := "seeded hash"
+	switch {
+	case o.Group != nil:
+		routing = "group"
+	case o.StableRouting:
+		routing = "stable hash"
+	case o.Hash != nil:
+		routing = "hash function"
+	}
+	clockType := fmt.Sprintf("%T", o.Clock)
+	if o.Clock == clock.Real() {
+		clockType = "real"
+	}
+	return Configuration{
+		Name: o.Name, Item: reflect.TypeFor[T]().String(),
+		Shards: o.Shards, Capacity: o.Capacity, GroupLimit: o.GroupLimit, LowPriorityInterval: o.LowPriorityInterval,
+		Tick: o.Tick, StuckAfter: o.StuckAfter,
+		Routing: routing,
+		Groups:  o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics, CancelDelayOnAdd: o.CancelDelayOnAdd,
+		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
+		Created: time.Now(),
+	}
+}

@@ -10,190 +10,224 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/stats"
 )
 
 // MaxShards is the largest number of shards that a queue can have.
 const MaxShards = shard.MaxShards
 
-// MaxGroupWeight is the greatest weight of a group. See [Options].GroupWeight.
+// MaxGroupWeight is the greatest weight of a group: see [Options].GroupWeight.
 const MaxGroupWeight = shard.MaxGroupWeight
 
 // DefaultTick is the resolution of delays when [Options].Tick is zero.
 const DefaultTick = time.Millisecond
 
-// Options configure a [Queue]. The zero Options is a complete queue. [New] reads
-// them once and keeps no reference to the struct; they are never modified.
+// Options configure a [Queue]. The zero Options is a complete queue. [New]
+// reads them once, keeps no reference to the struct, and does not modify it.
 type Options[T comparable] struct {
-	// Name labels the queue wherever it is looked at, such as in what the misuse
-	// hook is told. It need not be unique. Default: none.
+	// Name labels the queue in logs, metrics, hooks and pages. It need not be
+	// unique.
 	Name string
 
 	// Shards is the number of independent shards, 1 to [MaxShards]. One shard
-	// hands items out in strict order of their becoming ready, as client-go
-	// does; more of them relax the order between items (never the promises) and
-	// let goroutines work side by side. Default: [shard.DefaultShards], which
-	// grows with GOMAXPROCS.
+	// hands items out strictly in the order in which they became ready, as
+	// client-go does. More shards relax the order between items, never the
+	// promises, and let goroutines work side by side.
+	//
+	// If zero, it is [shard.DefaultShards], which grows with GOMAXPROCS.
 	Shards int
 
-	// RateLimiter decides how long AddRateLimited holds an item back. Default:
-	// per item, 5 ms doubling with each requeue up to 1000 s, as client-go's
-	// DefaultTypedItemBasedRateLimiter has it with a base of 5 ms.
+	// RateLimiter computes the delays of AddRateLimited.
+	//
+	// If nil, it is a backoff for each item that starts at 5 ms and doubles
+	// with each requeue up to 1000 s, as client-go's
+	// DefaultTypedItemBasedRateLimiter does.
 	RateLimiter limiter.Limiter[T]
 
-	// Clock is the queue's source of time. Default: [clock.Real].
+	// Clock is the queue's source of time.
+	//
+	// If nil, it is [clock.Real].
 	Clock clock.Clock
 
-	// Tick is the resolution of delays: an item becomes ready at the first tick
-	// at or after its deadline, so never early, and in the order of ticks.
-	// Default: [DefaultTick]. Finer ticks cost more wake-ups, and the Go
-	// runtime does not keep sleeps much below a millisecond.
+	// Tick is the resolution of delays. A delay expires at the first tick at or
+	// after its deadline, so never early, and delays expire in the order of
+	// their ticks. Finer ticks cost more wake-ups. The Go runtime does not keep
+	// sleeps much below a millisecond.
+	//
+	// If zero, it is [DefaultTick].
 	Tick time.Duration
 
-	// Hash routes an item to a shard in place of the queue's own seeded hash:
-	// items of one hash share a shard. Equal items must have equal hashes. It
-	// routes only: look-ups within a shard always use a seeded hash, so a poor
-	// Hash skews the load but never makes an operation slow. It is called once
-	// in most calls that take an item, with no lock held. Default: none.
+	// Hash chooses an item's shard, in place of the queue's own seeded hash.
+	// Items with the same hash share a shard. Equal items must have equal
+	// hashes. Look-ups within a shard always use a seeded hash, so a poor Hash
+	// makes the load uneven, but no operation slow. Most calls that take an
+	// item call Hash once, with no lock held.
 	Hash func(item T) uint64
 
-	// StableRouting routes with an unseeded xxhash of the item's value, so that
-	// an item lands on the shard of the same number in every process with the
-	// same number of shards. T must be made of strings, booleans, integers, and
-	// arrays and structs of them, unless there is a Group. Whoever chooses the items can then choose
-	// their shard. Default: false, each queue has a seed of its own.
+	// StableRouting chooses an item's shard by an unseeded xxhash of the item's
+	// value. Then an item has the same shard number in every process with the
+	// same number of shards. T must consist of strings, booleans, integers, and
+	// arrays and structs of them, unless there is a Group. A party that chooses
+	// the items can then choose their shard.
 	StableRouting bool
 
-	// Group maps an item to its group, such as the tenant that it is of:
+	// Group returns the group of an item, such as its tenant:
 	//
 	//	Group: func(item Key) string { return item.Tenant }
 	//
-	// Ready items are then handed out in turns among the groups, whatever their numbers:
-	// one after the other, as many of each as its GroupWeight says; the items of a group by
-	// their priorities, and then in their order.
+	// Groups take turns by a weighted round robin: each hands out as many ready
+	// items in its turn as its GroupWeight says. Within a group, items come by
+	// priority and then in order.
 	//
-	// The group must be part of what the item is: equal items must have equal groups, at
-	// any time. If a group is looked up elsewhere and changes, the item is in two shards at
-	// once, may be handed out twice, and its Dones go astray, so that a drain waits for ever.
+	// The group must be part of the item: equal items must have equal groups at
+	// all times. If a group is looked up elsewhere and changes, the item is in
+	// two shards at once. It may be handed out twice, and its Dones miss it, so
+	// that a drain waits forever.
 	//
-	// All items of a group are in one shard, which follows from the group: so Hash must be
-	// nil, and StableRouting is by the group's name, with any T. What one group alone can
-	// get through is what one shard can. A group costs about 120 bytes while it has items, or
-	// 500 if priorities are used, and nothing afterwards. Group is called once in most
-	// calls that take an item, with no lock held. Default: none, and all items are alike.
+	// All items of a group share a shard, which the group's name chooses. So
+	// Hash must be nil, and StableRouting works with any T. One group has at
+	// most the throughput of one shard. A group costs about 120 bytes while it
+	// has items, or 500 with priorities, and nothing afterwards. Most calls
+	// that take an item call Group once, with no lock held.
 	//
-	// How long an item waits: one of a group with i others ready comes, with one shard,
-	// within (i/weight+1) × W Gets, where W is what the groups that have something ready
-	// weigh together; with more shards, within eight times as many.
+	// With one shard, an item with i ready items before it in its group is
+	// handed out within (i/weight+1) × W Gets, where W is the total weight of
+	// the groups with ready items. With more shards the bound is eight times as
+	// large.
 	Group func(item T) string
 
-	// GroupLimit is how many items of one group may be in processing at once, in all of the
-	// queue. What is ready beyond that is held back: it is ready, and counts in Len, but no
-	// Get returns it; when a Done makes room, the group comes to the end of the line. To
-	// come to its limit ends a group's turn, so a weight above the limit has no effect.
+	// GroupLimit limits the items of one group that are in processing at once,
+	// in the whole queue. A group at its limit is throttled: its ready items
+	// stay ready and count in Len, but no Get returns them. When a Done makes
+	// room, the group moves to the end of the round robin. A group that reaches
+	// its limit ends its turn, so a weight above the limit has no effect.
 	//
-	// A Get waits for what is held back, also after a shutdown began. So a Done that never
-	// comes stops its whole group, if the limit is 1, and then a drain, and every Get after
-	// a shutdown; and whoever gets a second item before the Done of the first may wait for
-	// itself. Default: 0, no bound.
+	// A Get waits for throttled items, also after a shutdown has begun. So if
+	// the limit is 1, a Done that is never called stops its whole group, and
+	// then a drain and every Get after a shutdown. A worker that gets a second
+	// item before the Done of the first may wait for itself.
+	//
+	// If zero, there is no limit.
 	GroupLimit int
 
-	// GroupWeight returns how many items of a group are handed out in its turn: less than 1
-	// counts as 1, and more than [MaxGroupWeight] as that. It is called in each call that
-	// adds an item, with no lock held; what it said last counts. Default: 1 for each.
+	// GroupWeight returns how many items of a group are handed out in its turn.
+	// Values below 1 count as 1, and values above [MaxGroupWeight] as that.
+	// Each call that adds an item calls it, with no lock held. The latest
+	// result counts.
+	//
+	// If nil, every weight is 1.
 	GroupWeight func(group string) int
 
-	// LowerLevelEvery lets one of so many Gets pass by the higher priorities, and hand out
-	// an item of the priority that has gone without longest: so the lower ones always get
-	// on, however much comes in above them. With one shard, an item that has i others of
-	// its priority before it, and L priorities in use, is handed out within
-	// (i+1) × L × LowerLevelEvery Gets; with N shards, within 4 × N times as many. With
-	// Group, it counts what each group is handed out. Default: 0, priorities are strict,
-	// and what is low may starve. See [AddOptions].Priority.
-	LowerLevelEvery int
+	// LowPriorityInterval makes every n-th Get serve the priority that has
+	// waited longest, so that low priorities make progress however many items
+	// of higher ones are added. With Group, it counts the Gets of each group.
+	//
+	// With one shard, an item with i items of its priority before it, and L
+	// priorities in use, is handed out within (i+1) × L × LowPriorityInterval
+	// Gets. With N shards the bound is 4 × N times as large. See
+	// [AddOptions].Priority.
+	//
+	// If zero, priorities are strict and low ones may starve.
+	LowPriorityInterval int
 
-	// CancelDelayOnAdd makes an Add of a waiting item cancel its delay, as
-	// controller-runtime's priority queue does. Default: false: the delay goes
-	// on and adds the item again when it ends, as in client-go.
+	// CancelDelayOnAdd makes an Add of a delayed item cancel the delay, as
+	// controller-runtime's priority queue does. If false, the delay keeps
+	// running and adds the item again when it expires, as in client-go.
 	CancelDelayOnAdd bool
 
-	// Capacity is how many different items the queue may hold, whatever their state, for
-	// those who ask for room: [Queue.TryAdd] and [Queue.AddContext]. An item that is held
-	// already needs no room. The other ways to add never wait, and may exceed the
-	// capacity, which is counted in Stats.Exceeded. Default: 0, no bound.
+	// Capacity limits the number of distinct items held, in any state. Only
+	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds always
+	// succeed, and are counted in Stats.OverCapacity when they exceed it. An
+	// item that is held already needs no room.
+	//
+	// If zero, there is no limit.
 	Capacity int
 
-	// OnWatermark is told when the number of items held has risen to HighWatermark, and
-	// then when it has fallen to LowWatermark, in turn, one call at a time. A change that
-	// comes and goes during a call may not be told. It runs in the goroutine of the call
-	// that changed the number, with no lock held, so it may use the queue; others do not
-	// wait for it. Default: none.
+	// The queue calls OnWatermark when it holds HighWatermark items, and again
+	// when it is down to LowWatermark. Calls alternate and never overlap. A
+	// crossing that reverses during a call may be skipped. OnWatermark runs in
+	// the goroutine of the call that changed the number, with no lock held, so
+	// it may use the queue. Other calls do not wait for it.
 	//
-	// The Logger is told of the two marks as well, also without OnWatermark. With
-	// neither of the hooks they have no effect. Both are 0, or 0 <= low < high.
+	// The Logger logs both marks as well, also without OnWatermark. Without
+	// OnWatermark and Logger the marks have no effect. Either both are 0, or 0
+	// <= LowWatermark < HighWatermark.
 	OnWatermark                 func(Watermark)
 	HighWatermark, LowWatermark int
 
-	// Ages makes the queue note since when each item is ready, or in processing, to the
-	// tick (or older, by as much as the clock's timer is late), for [Queue.Snapshot] and
-	// the like, and keep the items in processing in the order in which they were handed
-	// out. It costs 8 bytes for each item, and a wake-up
-	// for each tick in which the queue was used. Default: false, unless there is something that
-	// includes it: Metrics, OnStuck, or a StuckAfter with a Logger.
+	// Ages makes the queue record since when each item is ready or in
+	// processing, to the tick, for [Queue.Snapshot] and the like. An age is too
+	// great by as much as the clock's timer is late. The queue then keeps the
+	// items in processing in the order in which they were handed out.
+	//
+	// Ages costs 8 bytes for each item, and a wake-up for each tick in which
+	// the queue was used. Metrics, OnStuck, and a StuckAfter with a Logger
+	// include it.
 	Ages bool
 
-	// Metrics makes the queue count retries, and measure how long items are asked for
-	// before they are handed out and how long they are then in processing: [Stats].Metrics.
-	// It includes Ages, and costs 8 bytes more for each item that is added while it is in
-	// processing, and a KiB or two for each shard, nine at most. While fewer than some 250 calls come in a
-	// millisecond, each reads the clock, and durations are exact. When there are more, several
-	// share a reading: first the adds, then all. It is some dozen microseconds old as a rule, and
-	// never older than a tick and what the clock's timer is late. A duration is off by as much;
-	// the mean of many is right if they are long beside that.
-	// Default: false, and nothing is paid.
+	// Metrics makes the queue count retries, and measure how long items wait to
+	// be handed out and how long they are in processing: see [Stats].Metrics.
+	// It includes Ages. It costs 8 bytes more for each dirty item, and one or
+	// two KiB for each shard, at most nine.
+	//
+	// While there are fewer than about 250 calls in a millisecond, each reads
+	// the clock, and durations are exact. With more calls several share a
+	// reading of a coarse clock: first the adds, then all. As a rule a reading
+	// is some dozen microseconds old, and never older than a tick plus the
+	// delay of the clock's timer. A duration may be wrong by as much. The mean
+	// of many is right if they are long beside that.
 	Metrics bool
 
-	// OnStuck is told of each item that has been in processing for StuckAfter, once for
-	// each processing, as long as the queue is not shut down (that is, also while a Drain
-	// awaits what waits). It runs in the goroutine of the clock's timer, or in one of its
-	// own, with no lock held, so it may use the queue, and shut it down. It must be safe
-	// for concurrent use, and must not panic. [Queue.ShutDown] does not wait for a call
-	// that is under way. Default: none.
+	// The queue calls OnStuck for each item that has been in processing for
+	// StuckAfter, once for each processing, unless the queue is shut down. (A
+	// Drain that waits for delays has not shut it down yet.) OnStuck runs in
+	// the goroutine of the clock's timer, or in one of its own, with no lock
+	// held. It may use the queue, and shut it down. It must be safe for
+	// concurrent use, and must not panic. [Queue.ShutDown] does not wait for a
+	// call that is in progress.
 	//
-	// The Logger is told of the same items, also without OnStuck, if StuckAfter is more
-	// than 0. With neither, StuckAfter has no effect but on the live page.
-	OnStuck    func(ItemInfo[T])
+	// With StuckAfter, the Logger logs the same items, also without OnStuck.
+	// Without OnStuck and Logger, only the live page uses StuckAfter.
+	OnStuck    func(stats.Item[T])
 	StuckAfter time.Duration
 
-	// Logger is told of what somebody may want to look into, at these levels: Error for an
-	// item that [Workers] give up and for a handler that panics; Warn for misuse, for an item
-	// that is stuck (if there is a StuckAfter, also without OnStuck), and for an attempt
-	// that failed, and for a drain that gave up; Info for watermarks (also without OnWatermark) and for the end of the
-	// queue. Of each of these it is told at most ten at once and then one a second, with the
-	// number of those that were left out as "suppressed". What an item is, it is told only with LogItems, then cut to 200
-	// bytes, and with no look at what pointers lead to; the errors of handlers are told as they are. It is
-	// called in the goroutine of the call that it is about, or in that of OnStuck, with no lock held. Default: none, and nothing is logged.
+	// Logger gets the events that an operator may want to look into. Errors are
+	// items that workers discard, and handlers that panic. Warnings are misuse,
+	// stuck items (with StuckAfter), failed attempts, and drains that ended
+	// early. Infos are watermarks and the end of the queue. At most ten lines
+	// of each kind are written at once, and then one a second, with the number
+	// of the lines left out as "suppressed".
+	//
+	// A line names no item unless LogItems is set. Then it has at most 200
+	// bytes of the item, and does not follow pointers. Errors of handlers are
+	// written as they are. Logger is called in the goroutine of the call that
+	// the event is about, or in that of OnStuck, with no lock held.
+	//
+	// If nil, nothing is logged.
 	Logger   *slog.Logger
 	LogItems bool
 
-	// OnMisuse is told of each call that breaks the rules and was ignored, such
-	// as a second Done. It runs in the goroutine of that call, with no lock
-	// held, so it may use the queue. It must be safe for concurrent use.
-	// Default: misuse is only counted.
+	// The queue calls OnMisuse for each call that breaks the rules and was
+	// ignored, such as a second Done. OnMisuse runs in the goroutine of that
+	// call, with no lock held, so it may use the queue. It must be safe for
+	// concurrent use.
+	//
+	// If nil, misuse is only counted.
 	OnMisuse func(Misuse[T])
 }
 
-// Watermark is what [Options].OnWatermark is told.
+// A Watermark is the argument of [Options].OnWatermark.
 type Watermark struct {
-	// Queue is the Name of the queue.
+	// Queue is the name of the queue.
 	Queue string
-	// High tells that the number of items has risen to the high watermark; otherwise it
-	// has fallen to the low one.
+	// High reports that the number of items has risen to the high watermark.
+	// Otherwise it has fallen to the low one.
 	High bool
 }
 
 // Misuse describes a call that the queue ignored because it breaks the rules.
 type Misuse[T comparable] struct {
-	// Queue is the Name of the queue.
+	// Queue is the name of the queue.
 	Queue string
 	// Kind says which rule was broken.
 	Kind MisuseKind
@@ -201,17 +235,20 @@ type Misuse[T comparable] struct {
 	Item T
 }
 
-// MisuseKind names the rule that a call broke.
-type MisuseKind = shard.Misuse
+// A MisuseKind names the rule that a call broke.
+type MisuseKind uint8
 
 const (
 	// DoneWithoutGet is a Done of an item that is not in processing: it was
 	// never handed out, or its Done was called already.
-	DoneWithoutGet = shard.DoneWithoutGet
-	// ItemNotEqualToItself is an item such as a floating-point NaN, that no
-	// look-up could find again. The queue takes none in.
-	ItemNotEqualToItself = shard.ItemNotEqualToItself
+	DoneWithoutGet MisuseKind = MisuseKind(shard.DoneWithoutGet)
+	// ItemNotEqualToItself is an item such as NaN, which no look-up could find
+	// again. The queue rejects it.
+	ItemNotEqualToItself MisuseKind = MisuseKind(shard.ItemNotEqualToItself)
 )
+
+// String returns the name of the rule, for logs.
+func (k MisuseKind) String() string { return shard.Misuse(k).String() }
 
 // withDefaults returns the options with every zero field replaced.
 func (o Options[T]) withDefaults() Options[T] {
@@ -230,10 +267,12 @@ func (o Options[T]) withDefaults() Options[T] {
 	return o
 }
 
-// keepsAges reports whether the queue knows since when an item is in its state.
+// keepsAges reports whether the queue records since when items are in their
+// states.
 func (o Options[T]) keepsAges() bool { return o.Ages || o.Metrics || o.watchesForStuck() }
 
-// route returns the function that routes items, or nil for the queue's own hash.
+// route returns the function that chooses an item's shard, or nil for the
+// queue's own hash.
 func (o Options[T]) route() func(item T) uint64 {
 	if !o.StableRouting || o.Group != nil {
 		return o.Hash
@@ -243,7 +282,7 @@ func (o Options[T]) route() func(item T) uint64 {
 }
 
 // watermarkHook returns OnWatermark as the shards call it, or nil.
-func (o Options[T]) watermarkHook(log *logbook) func(high bool) {
+func (o Options[T]) watermarkHook(log *eventLog) func(high bool) {
 	name, hook := o.Name, o.OnWatermark
 	if !o.watchesWatermarks() {
 		return nil
@@ -265,12 +304,12 @@ func (o Options[T]) watchesForStuck() bool {
 }
 
 // stuckHook returns OnStuck as the shards call it, or nil.
-func (o Options[T]) stuckHook(log *logbook) func(ItemInfo[T]) {
+func (o Options[T]) stuckHook(log *eventLog) func(stats.Item[T]) {
 	limiter, clock, hook := o.RateLimiter, o.Clock, o.OnStuck
 	if !o.watchesForStuck() {
 		return nil
 	}
-	return func(i ItemInfo[T]) {
+	return func(i stats.Item[T]) {
 		i.Attempts = limiter.NumRequeues(i.Item)
 		if log != nil {
 			log.stuck(i.Item, clock.Now().Sub(i.Since), i.Attempts)
@@ -282,17 +321,17 @@ func (o Options[T]) stuckHook(log *logbook) func(ItemInfo[T]) {
 }
 
 // misuseHook returns OnMisuse as the shards call it, or nil.
-func (o Options[T]) misuseHook(log *logbook) func(kind shard.Misuse, item T) {
+func (o Options[T]) misuseHook(log *eventLog) func(kind shard.Misuse, item T) {
 	name, hook := o.Name, o.OnMisuse
 	if hook == nil && log == nil {
 		return nil
 	}
 	return func(kind shard.Misuse, item T) {
 		if log != nil {
-			log.misuse(kind, item)
+			log.misuse(MisuseKind(kind), item)
 		}
 		if hook != nil {
-			hook(Misuse[T]{Queue: name, Kind: kind, Item: item})
+			hook(Misuse[T]{Queue: name, Kind: MisuseKind(kind), Item: item})
 		}
 	}
 }
@@ -313,22 +352,22 @@ func (o Options[T]) validate() error {
 		fault("Options.Hash and Options.StableRouting are both set: want at most one")
 	}
 	if o.Hash != nil && o.Group != nil {
-		fault("Options.Hash and Options.Group are both set: want at most one, for an item's shard follows from its group")
+		fault("Options.Hash and Options.Group are both set: want at most one, because an item's group chooses its shard")
 	}
 	if o.GroupLimit < 0 {
-		fault("Options.GroupLimit is %d: want 0 (no bound) or more", o.GroupLimit)
+		fault("Options.GroupLimit is %d: want 0 (no limit) or more", o.GroupLimit)
 	}
 	if o.Group == nil && o.GroupLimit > 0 {
 		fault("Options.GroupLimit is %d: want 0 without Group", o.GroupLimit)
 	}
 	if o.Group == nil && o.GroupWeight != nil {
-		fault("Options.GroupWeight is set: want Group with it")
+		fault("Options.GroupWeight is set: want it with Group")
 	}
-	if o.LowerLevelEvery < 0 || o.LowerLevelEvery > math.MaxInt32 {
-		fault("Options.LowerLevelEvery is %d: want 0 (never) to %d", o.LowerLevelEvery, math.MaxInt32)
+	if o.LowPriorityInterval < 0 || o.LowPriorityInterval > math.MaxInt32 {
+		fault("Options.LowPriorityInterval is %d: want 0 (never) to %d", o.LowPriorityInterval, math.MaxInt32)
 	}
 	if o.Capacity < 0 {
-		fault("Options.Capacity is %d: want 0 (no bound) or more", o.Capacity)
+		fault("Options.Capacity is %d: want 0 (no limit) or more", o.Capacity)
 	}
 	marked := o.HighWatermark != 0 || o.LowWatermark != 0
 	if (marked || o.OnWatermark != nil) && !(0 <= o.LowWatermark && o.LowWatermark < o.HighWatermark) {

@@ -1,6 +1,6 @@
-// Package bench_test holds shardq's benchmarks. All but the limiters, timers and
-// the floor are pairs: the same work over shardq and over package heapqueue, the
-// heap design with one lock.
+// Package bench_test has the benchmarks of shardq. All except those of the
+// limiters, the timers and the floor are pairs: the same work over shardq and
+// over package heapqueue, the heap design with one lock.
 //
 //	go test -bench . ./bench            everything: some minutes
 //	go test -short -bench . ./bench     small sizes
@@ -22,12 +22,13 @@ import (
 
 var large = flag.Bool("large", false, "measure memory and the garbage collector with ten million items too")
 
-// withClaims returns the engines, and shardq used by claims.
+// withClaims returns the engines, and shardq with consumers that use claims.
 func withClaims() []workload.Engine[string] {
 	return append(engine.Both[string](), engine.Claims[string](engine.DefaultShards()), engine.Claims[string](1))
 }
 
-// floors returns what takes the same locks, and misses the same cache lines.
+// floors returns the queues that take the same locks and miss the same cache
+// lines.
 func floors() []workload.Engine[string] {
 	shards, items := engine.DefaultShards(), 1<<20
 	return []workload.Engine[string]{floor.Engine[string](shards, items), floor.Claims[string](shards, items)}
@@ -99,11 +100,11 @@ func BenchmarkTimers(b *testing.B) {
 	})
 }
 
-// wheel makes a timer wheel one of the structures that are compared.
+// wheel adapts a timer wheel to [workload.Timers].
 type wheel struct{ *timerwheel.Wheel }
 
-func (w wheel) Expire(now uint64, fire func(id uint32)) {
+func (w wheel) Expire(now uint64, expired func(id uint32)) {
 	const steps = 1 << 20
-	for !w.Advance(now, steps, fire) {
+	for !w.Advance(now, steps, expired) {
 	}
 }

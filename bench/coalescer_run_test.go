@@ -7,19 +7,20 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
-// Values are so many runs of 1k keys, for each of which a value is put again while the last
-// one is dealt with.
+// values are a number of runs of 1k keys. While a worker processes the value of
+// a key, the next value of the key is put.
 type values struct {
-	coalescer *shardq.Coalescer[string, int]
+	coalescer *coalesce.Coalescer[string, int]
 	left      atomic.Int64
 }
 
 func newValues(runs int) *values {
-	v := &values{coalescer: shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+	v := &values{coalescer: coalesce.MustNew(coalesce.Options[string, int]{
 		Merge: func(a, b int) int { return a + b },
 	})}
 	v.left.Store(int64(runs))
@@ -29,7 +30,7 @@ func newValues(runs int) *values {
 	return v
 }
 
-// write is the work, or the end of it.
+// write processes a value: it puts the next one, or ends the runs.
 func (v *values) write(key string, value int) error {
 	switch left := v.left.Add(-1); {
 	case left > 0:
@@ -40,7 +41,7 @@ func (v *values) write(key string, value int) error {
 	return nil
 }
 
-// takeAndDone is the loop that everybody writes.
+// takeAndDone is the usual loop, written by hand.
 func takeAndDone(v *values, workers int) {
 	var all sync.WaitGroup
 	for range workers {
@@ -60,15 +61,15 @@ func takeAndDone(v *values, workers int) {
 
 func runValues(v *values, workers int) {
 	_ = v.coalescer.Run(context.Background(), workers, func(_ context.Context, key string, value int) error {
-		_ = v.write(key, value) // refused at the end
+		_ = v.write(key, value) // fails at the end
 		return nil
 	})
 }
 
 func runBatches(v *values, workers int) {
-	w, err := shardq.NewCoalescerWorkers(v.coalescer, shardq.WorkerOptions[shardq.Pending[string, int]]{
+	w, err := worker.New(v.coalescer, worker.Options[coalesce.Entry[string, int]]{
 		Workers: workers, BatchSize: 64,
-		HandleBatch: func(_ context.Context, taken []shardq.Pending[string, int]) []error {
+		HandleBatch: func(_ context.Context, taken []coalesce.Entry[string, int]) []error {
 			for _, one := range taken {
 				_ = v.write(one.Key, one.Value)
 			}
@@ -83,7 +84,8 @@ func runBatches(v *values, workers int) {
 	}
 }
 
-// BenchmarkCoalescerRun measures a value through Coalescer.Run beside a hand-written loop.
+// BenchmarkCoalescerRun measures a value through Coalescer.Run beside a
+// hand-written loop.
 func BenchmarkCoalescerRun(b *testing.B) {
 	for _, workers := range []int{1, 8} {
 		for _, by := range []struct {

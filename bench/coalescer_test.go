@@ -9,26 +9,27 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/coalesce"
 )
 
 // A pipe takes counts of keys from producers to workers.
 type pipe interface {
 	put(key string)
-	// take takes a key and its count, and ends it. It reports false when the pipe is shut
-	// down and empty.
+	// take takes a key and its count, and ends it. It reports false when the
+	// pipe is shut down and empty.
 	take() (count int, ok bool)
 	shutDown()
 }
 
-// coalescing is the coalescer.
+// coalescing is a pipe with a coalescer.
 type coalescing struct {
-	c *shardq.Coalescer[string, int]
+	c *coalesce.Coalescer[string, int]
 }
 
 func sum(pending, next int) int { return pending + next }
 
 func newCoalescing(capacity int) pipe {
-	return coalescing{shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{Merge: sum, Capacity: capacity})}
+	return coalescing{coalesce.MustNew(coalesce.Options[string, int]{Merge: sum, Capacity: capacity})}
 }
 
 func (p coalescing) put(key string) { _ = p.c.Put(key, 1) }
@@ -43,8 +44,8 @@ func (p coalescing) take() (int, bool) {
 	return n, true
 }
 
-// byHand is what one writes without it: a map with a lock beside a queue. It has no bound, no
-// retries, and merges under its lock.
+// byHand is a pipe without a coalescer: a map with a lock beside a queue. It
+// has no bound and no retries, and merges under its lock.
 type byHand struct {
 	mu     sync.Mutex
 	values map[string]int
@@ -52,7 +53,7 @@ type byHand struct {
 }
 
 func newByHand() pipe {
-	return &byHand{values: map[string]int{}, q: shardq.Must(shardq.Options[string]{})}
+	return &byHand{values: map[string]int{}, q: shardq.MustNew(shardq.Options[string]{})}
 }
 
 func (p *byHand) put(key string) {
@@ -77,10 +78,10 @@ func (p *byHand) take() (int, bool) {
 
 func (p *byHand) shutDown() { p.q.ShutDown() }
 
-// keysAlone is the queue without values.
+// keysAlone is a queue without values.
 type keysAlone struct{ q *shardq.Queue[string] }
 
-func newKeysAlone() pipe { return keysAlone{shardq.Must(shardq.Options[string]{})} }
+func newKeysAlone() pipe { return keysAlone{shardq.MustNew(shardq.Options[string]{})} }
 
 func (p keysAlone) put(key string) { p.q.Add(key) }
 func (p keysAlone) shutDown()      { p.q.ShutDown() }
@@ -103,8 +104,8 @@ var pipes = []struct {
 	{"queue,no values", newKeysAlone},
 }
 
-// BenchmarkCoalescerPut measures a Put: of one key by 8 producers, and of 64k keys, beside a
-// worker who takes them.
+// BenchmarkCoalescerPut measures a Put beside a worker that takes the values:
+// with 1 and 8 producers, of one key and of 64k keys.
 func BenchmarkCoalescerPut(b *testing.B) {
 	for _, producers := range []int{1, 8} {
 		for _, n := range []int{1, 64_000} {
@@ -119,7 +120,7 @@ func BenchmarkCoalescerPut(b *testing.B) {
 	}
 }
 
-// putAll puts b.N times, and ends when all was taken.
+// putAll puts b.N times, and returns when all values were taken.
 func putAll(b *testing.B, p pipe, keys []string, producers int) {
 	var worker, all sync.WaitGroup
 	taken := 0
@@ -144,7 +145,8 @@ func putAll(b *testing.B, p pipe, keys []string, producers int) {
 	}
 }
 
-// BenchmarkCoalescerCycle takes one value after the other all the way, in one goroutine.
+// BenchmarkCoalescerCycle puts and takes one value after the other, in one
+// goroutine.
 func BenchmarkCoalescerCycle(b *testing.B) {
 	keys := workload.Strings(1000)
 	for _, way := range pipes {
@@ -161,7 +163,7 @@ func BenchmarkCoalescerCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkCoalescerMerge puts into a value that is pending already.
+// BenchmarkCoalescerMerge puts a value for a key that has a pending value.
 func BenchmarkCoalescerMerge(b *testing.B) {
 	for _, way := range pipes {
 		b.Run("way="+way.name, func(b *testing.B) {

@@ -10,17 +10,18 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/stats"
 )
 
-// A way is how an item goes through a queue, with or without a feature.
+// A way is how an item passes through a queue, with or without a feature.
 type way struct {
 	feature, use string
 	options      shardq.Options[string]
-	// cycle takes the keys all the way.
+	// cycle passes the keys through the queue.
 	cycle func(q *shardq.Queue[string], keys []string)
 }
 
-// plain is the way without any feature.
+// plain is the way without a feature.
 func plain(q *shardq.Queue[string], keys []string) {
 	for _, key := range keys {
 		q.Add(key)
@@ -31,11 +32,11 @@ func plain(q *shardq.Queue[string], keys []string) {
 
 func never(shardq.Watermark) {}
 
-// ways are in pairs: without a feature, and with it.
+// ways returns pairs of ways: without a feature, and with it.
 func ways() []way {
-	ctx, cancel := context.WithCancel(context.Background()) // one that can end
+	ctx, cancel := context.WithCancel(context.Background()) // a context that can end
 	_ = cancel
-	room := shardq.Options[string]{Capacity: 1 << 20}
+	bounded := shardq.Options[string]{Capacity: 1 << 20}
 	batch := make([]string, 64)
 	return []way{
 		{"GetContext", "no", shardq.Options[string]{}, plain},
@@ -99,41 +100,41 @@ func ways() []way {
 			}
 		}},
 		{"Capacity", "no", shardq.Options[string]{}, plain},
-		{"Capacity", "yes", room, plain},
-		{"TryAdd", "no", room, plain},
-		{"TryAdd", "yes", room, func(q *shardq.Queue[string], keys []string) {
+		{"Capacity", "yes", bounded, plain},
+		{"TryAdd", "no", bounded, plain},
+		{"TryAdd", "yes", bounded, func(q *shardq.Queue[string], keys []string) {
 			for _, key := range keys {
 				_ = q.TryAdd(key)
 				item, _ := q.Get()
 				q.Done(item)
 			}
 		}},
-		{"AddContext", "no", room, plain},
-		{"AddContext", "yes", room, func(q *shardq.Queue[string], keys []string) {
+		{"AddContext", "no", bounded, plain},
+		{"AddContext", "yes", bounded, func(q *shardq.Queue[string], keys []string) {
 			for _, key := range keys {
 				_ = q.AddContext(ctx, key)
 				item, _ := q.Get()
 				q.Done(item)
 			}
 		}},
-		{"OnWatermark", "no", room, plain},
+		{"OnWatermark", "no", bounded, plain},
 		{"OnWatermark", "yes", shardq.Options[string]{Capacity: 1 << 20, HighWatermark: 1 << 19, OnWatermark: never}, plain},
 		{"Ages", "no", shardq.Options[string]{}, plain},
 		{"Ages", "yes", shardq.Options[string]{Ages: true}, plain},
 		{"Metrics", "no", shardq.Options[string]{}, plain},
 		{"Metrics", "yes", shardq.Options[string]{Metrics: true}, plain},
 		{"OnStuck", "no", shardq.Options[string]{Ages: true}, plain},
-		{"OnStuck", "yes", shardq.Options[string]{StuckAfter: time.Hour, OnStuck: func(shardq.ItemInfo[string]) {}}, plain},
+		{"OnStuck", "yes", shardq.Options[string]{StuckAfter: time.Hour, OnStuck: func(stats.Item[string]) {}}, plain},
 	}
 }
 
-// BenchmarkControl measures each feature beside not using it, in one goroutine, over 1k
-// keys.
+// BenchmarkControl measures each feature beside not using it, in one goroutine,
+// over 1k keys.
 func BenchmarkControl(b *testing.B) {
 	keys := workload.Shuffled(workload.Strings(1000))
 	for _, w := range ways() {
 		b.Run(fmt.Sprintf("feature=%s/use=%s", w.feature, w.use), func(b *testing.B) {
-			q := shardq.Must(w.options)
+			q := shardq.MustNew(w.options)
 			defer q.ShutDown()
 			w.cycle(q, keys)
 			b.ReportAllocs()
@@ -145,37 +146,37 @@ func BenchmarkControl(b *testing.B) {
 	}
 }
 
-// BenchmarkLook measures looks into queues, with ages, by their sizes: a third of the
-// items in each state.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkInspect measures inspections of queues with ages, by their sizes. A
+// third of the items is in each state.
+func BenchmarkInspect(b *testing.B) {
 	sizes := []int{1000, 100_000}
 	if !testing.Short() {
 		sizes = append(sizes, 1_000_000)
 	}
 	for _, n := range sizes {
 		q := filled(n)
-		look := func(name string, do func()) {
-			b.Run(fmt.Sprintf("items=%s/look=%s", suite.Count(n), name), func(b *testing.B) {
+		inspect := func(name string, do func()) {
+			b.Run(fmt.Sprintf("items=%s/call=%s", suite.Count(n), name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					do()
 				}
 			})
 		}
-		look("Stats", func() { q.Stats() })
-		look("Snapshot(10)", func() { q.Snapshot(10) })
-		look("Snapshot(1000)", func() { q.Snapshot(1000) })
-		look("All", func() {
-			for range q.All(shardq.Processing) {
+		inspect("Stats", func() { q.Stats() })
+		inspect("Snapshot(10)", func() { q.Snapshot(10) })
+		inspect("Snapshot(1000)", func() { q.Snapshot(1000) })
+		inspect("All", func() {
+			for range q.All(stats.Processing) {
 			}
 		})
 		q.ShutDown()
 	}
 }
 
-// filled returns a queue with so many items, a third of them in each state.
+// filled returns a queue with n items, a third of them in each state.
 func filled(n int) *shardq.Queue[string] {
-	q := shardq.Must(shardq.Options[string]{Ages: true})
+	q := shardq.MustNew(shardq.Options[string]{Ages: true})
 	keys := workload.Strings(n)
 	q.AddBatch(keys[:2*n/3])
 	for range n / 3 {
@@ -187,36 +188,37 @@ func filled(n int) *shardq.Queue[string] {
 	return q
 }
 
-// BenchmarkBesideLooks measures what the cycle of a worker takes while somebody looks into
-// the queue, beside 1M items (100k with -short), over and over or ten times a second.
-func BenchmarkBesideLooks(b *testing.B) {
+// BenchmarkBesideInspections measures the cycle of a worker while another
+// goroutine inspects the queue, always or ten times a second. The queue has 1M
+// items (100k with -short).
+func BenchmarkBesideInspections(b *testing.B) {
 	n := 1_000_000
 	if testing.Short() {
 		n = 100_000
 	}
 	q := filled(n)
 	defer q.ShutDown()
-	for _, looker := range []struct {
-		name string
-		look func() // nil for none
-		rest time.Duration
+	for _, inspector := range []struct {
+		name    string
+		inspect func() // nil for none
+		rest    time.Duration
 	}{
 		{"none", nil, 0},
 		{"Snapshot(10),10/s", func() { q.Snapshot(10) }, 100 * time.Millisecond},
 		{"Snapshot(10),always", func() { q.Snapshot(10) }, 0},
 		{"All,always", func() {
-			for range q.All(shardq.Processing) {
+			for range q.All(stats.Processing) {
 			}
 		}, 0},
 	} {
-		b.Run("items="+suite.Count(n)+"/look="+looker.name, func(b *testing.B) {
+		b.Run("items="+suite.Count(n)+"/call="+inspector.name, func(b *testing.B) {
 			var stop atomic.Bool
 			gone := make(chan struct{})
 			go func() {
 				defer close(gone)
-				for looker.look != nil && !stop.Load() {
-					looker.look()
-					time.Sleep(looker.rest)
+				for inspector.inspect != nil && !stop.Load() {
+					inspector.inspect()
+					time.Sleep(inspector.rest)
 				}
 			}()
 			b.ResetTimer()
@@ -245,7 +247,7 @@ func BenchmarkEnd(b *testing.B) {
 		b.Run("end="+end.name, func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				q := shardq.Must(shardq.Options[string]{})
+				q := shardq.MustNew(shardq.Options[string]{})
 				plain(q, keys)
 				b.StartTimer()
 				end.do(q)

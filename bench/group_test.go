@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A tenanted item belongs to a tenant.
+// tenanted is an item that belongs to a tenant.
 type tenanted struct {
 	tenant string
 	object int
@@ -20,9 +20,10 @@ type tenanted struct {
 
 func tenantOf(item tenanted) string { return item.tenant }
 
-// BenchmarkGroups measures the cycle of an item, Add, Get and Done, in one goroutine, over 1k
-// items, by how many groups they are of, beside a queue without groups; in a queue that is
-// empty otherwise, and beside 10k items of the same groups that are ready.
+// BenchmarkGroups measures the cycle of an item, Add, Get and Done, in one
+// goroutine over 1k items, by the number of their groups, beside a queue
+// without groups. The queue is otherwise empty, or has 10k ready items of the
+// same groups.
 func BenchmarkGroups(b *testing.B) {
 	for _, shards := range []int{1, 32} {
 		for _, ready := range []int{0, 10_000} {
@@ -32,7 +33,7 @@ func BenchmarkGroups(b *testing.B) {
 					if groups > 0 {
 						options.Group, options.GroupLimit = tenantOf, 4
 					}
-					q := shardq.Must(options)
+					q := shardq.MustNew(options)
 					defer q.ShutDown()
 					items := workload.Shuffled(tenantedItems(1000, max(1, groups)))
 					for _, item := range tenantedItems(1000+ready, max(1, groups))[1000:] {
@@ -43,7 +44,7 @@ func BenchmarkGroups(b *testing.B) {
 						q.Add(items[n%len(items)])
 						item, _ := q.Get()
 						q.Done(item)
-						if ready > 0 { // what comes is one of the others
+						if ready > 0 { // the item is one of the others
 							q.Add(item)
 							item, _ = q.Get()
 							q.Done(item)
@@ -55,15 +56,16 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
-// BenchmarkGroupMemory measures what a queue holds for each of 100k items that are each of a group of
-// its own, beside what it holds for them without groups, with one priority and with seven.
+// BenchmarkGroupMemory measures the memory of a group: what a queue takes for
+// 100k items that have a group each, less what it takes without groups. The
+// items have one priority, or seven.
 func BenchmarkGroupMemory(b *testing.B) {
 	const n = 100_000
 	items := tenantedItems(n, n)
 	for _, levels := range []int{1, 7} {
 		b.Run(fmt.Sprintf("levels=%d", levels), func(b *testing.B) {
 			fill := func(group func(tenanted) string) uint64 {
-				q := shardq.Must(shardq.Options[tenanted]{Group: group})
+				q := shardq.MustNew(shardq.Options[tenanted]{Group: group})
 				before := liveBytes()
 				for i, item := range items {
 					q.AddWith(item, shardq.AddOptions{Priority: i % levels})
@@ -97,9 +99,10 @@ func tenantedItems(n, groups int) (items []tenanted) {
 	return items
 }
 
-// BenchmarkFlood measures how many items of others are handed out between the add of a tenant's
-// one item and its Get: a worker for each processor, ten tenants of which one always has 100k
-// items ready, and one item at a time of the others, which a worker adds now and then.
+// BenchmarkFlood measures how many items of other tenants are handed out
+// between the add of a tenant's only item and its Get. There is a worker for
+// each processor. Of ten tenants, one always has 100k ready items. The others
+// have one item in all, which a worker adds now and then.
 func BenchmarkFlood(b *testing.B) {
 	for _, shards := range []int{1, 32} {
 		for _, fair := range []bool{false, true} {
@@ -113,20 +116,20 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// flood returns the numbers of items that went before those of the small tenants, n times, in
-// order.
+// flood returns, n times, the number of items that were handed out before an
+// item of a small tenant, in increasing order.
 func flood(shards int, fair bool, n int) (passed []int64) {
 	options := shardq.Options[tenanted]{Shards: shards}
 	if fair {
 		options.Group = tenantOf
 	}
-	q := shardq.Must(options)
+	q := shardq.MustNew(options)
 	const big = "a tenant who has it all"
 	for i := range 100_000 {
 		q.Add(tenanted{big, i})
 	}
 	small := workload.Strings(9)
-	var handed, since atomic.Int64 // since is how many had been handed out at the add; 0: none is under way
+	var handed, since atomic.Int64 // since is the value of handed at the add; 0: there is no such item
 	var workers sync.WaitGroup
 	work := func() {
 		for turn := 1; ; turn++ {
@@ -135,12 +138,12 @@ func flood(shards int, fair bool, n int) (passed []int64) {
 				return
 			}
 			if item.tenant != big {
-				if passed = append(passed, handed.Load()-since.Swap(0)); len(passed) == n { // there is one at a time
+				if passed = append(passed, handed.Load()-since.Swap(0)); len(passed) == n { // there is one such item at a time
 					q.ShutDown()
 				}
 			} else {
 				handed.Add(1)
-				q.Add(item) // the flood goes on
+				q.Add(item) // the flood continues
 				if turn%100 == 0 && since.CompareAndSwap(0, handed.Load()) {
 					q.Add(tenanted{small[turn/100%len(small)], 0})
 				}

@@ -12,9 +12,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// BenchmarkPriorities measures the cycle of an item, AddWith, Get and Done, by how many
-// priorities are in use, in one goroutine, over 1k keys: in a queue that is empty otherwise, and
-// beside 10k items that are ready.
+// BenchmarkPriorities measures the cycle of an item, AddWith, Get and Done, in
+// one goroutine over 1k keys, by the number of priorities in use. The queue is
+// otherwise empty, or has 10k ready items.
 func BenchmarkPriorities(b *testing.B) {
 	keys := workload.Shuffled(workload.Strings(1000))
 	others := workload.Strings(11_000)[1000:]
@@ -22,7 +22,7 @@ func BenchmarkPriorities(b *testing.B) {
 		for _, ready := range []int{0, 10_000} {
 			for _, levels := range []int{1, 2, 1000} {
 				b.Run(fmt.Sprintf("shards=%d/ready=%d/levels=%d", shards, ready, levels), func(b *testing.B) {
-					q := shardq.Must(shardq.Options[string]{Shards: shards})
+					q := shardq.MustNew(shardq.Options[string]{Shards: shards})
 					defer q.ShutDown()
 					for i, key := range others[:ready] {
 						q.AddWith(key, shardq.AddOptions{Priority: i % levels})
@@ -32,7 +32,7 @@ func BenchmarkPriorities(b *testing.B) {
 						q.AddWith(keys[n%len(keys)], shardq.AddOptions{Priority: n % levels})
 						item, _ := q.Get()
 						q.Done(item)
-						if ready > 0 { // what comes is one of the others
+						if ready > 0 { // the item is one of the others
 							q.AddWith(item, shardq.AddOptions{Priority: n % levels})
 							item, _ = q.Get()
 							q.Done(item)
@@ -44,9 +44,10 @@ func BenchmarkPriorities(b *testing.B) {
 	}
 }
 
-// BenchmarkOvertaking measures how many items of a lower priority are handed out between the
-// add of an urgent item and its Get: a worker for each processor, a backlog that is never
-// empty, and one urgent item at a time, which a worker adds now and then.
+// BenchmarkOvertaking measures how many items of a lower priority are handed
+// out between the add of an urgent item and its Get. There is a worker for each
+// processor, a backlog that is never empty, and one urgent item at a time,
+// which a worker adds now and then.
 func BenchmarkOvertaking(b *testing.B) {
 	for _, shards := range []int{1, 32} {
 		for _, priority := range []int{0, 1} {
@@ -60,16 +61,17 @@ func BenchmarkOvertaking(b *testing.B) {
 	}
 }
 
-// urgent is the one item that is not of the backlog.
+// urgent is the only item that is not in the backlog.
 const urgent = -1
 
-// overtaking returns the numbers of items that went before the urgent one, n times, in order.
+// overtaking returns, n times, the number of items that were handed out before
+// the urgent one, in increasing order.
 func overtaking(shards, priority, n int) (passed []int64) {
-	q := shardq.Must(shardq.Options[int]{Shards: shards})
+	q := shardq.MustNew(shardq.Options[int]{Shards: shards})
 	for item := range 1000 {
 		q.Add(item)
 	}
-	var handed, since atomic.Int64 // since is how many had been handed out at the add; 0: none is under way
+	var handed, since atomic.Int64 // since is the value of handed at the add; 0: there is no urgent item
 	var workers sync.WaitGroup
 	work := func() {
 		for turn := 1; ; turn++ {
@@ -78,7 +80,7 @@ func overtaking(shards, priority, n int) (passed []int64) {
 				return
 			}
 			if item == urgent {
-				passed = append(passed, handed.Load()-since.Swap(0)) // there is one at a time
+				passed = append(passed, handed.Load()-since.Swap(0)) // there is one urgent item at a time
 				if len(passed) == n {
 					q.ShutDown()
 				}

@@ -10,22 +10,24 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/bench/workload"
+	"github.com/shardq/shardq/worker"
 )
 
-// A traffic is so many runs of 1k keys, each of which is added again while it is processed.
+// traffic is a number of runs of 1k keys, each of which is added again while it
+// is processed.
 type traffic struct {
 	queue *shardq.Queue[string]
 	left  atomic.Int64
 }
 
 func newTraffic(runs int) *traffic {
-	t := &traffic{queue: shardq.Must(shardq.Options[string]{})}
+	t := &traffic{queue: shardq.MustNew(shardq.Options[string]{})}
 	t.left.Store(int64(runs))
 	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
 	return t
 }
 
-// process is the work, or the end of it.
+// process processes a key: it adds it again, or ends the runs.
 func (t *traffic) process(key string) {
 	switch left := t.left.Add(-1); {
 	case left > 0:
@@ -35,7 +37,7 @@ func (t *traffic) process(key string) {
 	}
 }
 
-// handWritten is the loop that everybody writes.
+// handWritten is the usual loop, written by hand.
 func handWritten(t *traffic, workers int) {
 	var all sync.WaitGroup
 	for range workers {
@@ -54,7 +56,7 @@ func handWritten(t *traffic, workers int) {
 	all.Wait()
 }
 
-// handWrittenDeferred is that loop as it has to be if the work may panic.
+// handWrittenDeferred is the loop that is needed if the work may panic.
 func handWrittenDeferred(t *traffic, workers int) {
 	turn := func(key string) {
 		defer t.queue.Done(key)
@@ -72,8 +74,8 @@ func handWrittenDeferred(t *traffic, workers int) {
 	all.Wait()
 }
 
-// byRun is [shardq.Workers.Run] with some options.
-func byRun(o shardq.WorkerOptions[string]) func(t *traffic, workers int) {
+// byRun returns [worker.Pool.Run] with some options.
+func byRun(o worker.Options[string]) func(t *traffic, workers int) {
 	return func(t *traffic, workers int) {
 		o.Workers = workers
 		if o.BatchSize > 0 {
@@ -86,7 +88,7 @@ func byRun(o shardq.WorkerOptions[string]) func(t *traffic, workers int) {
 		} else {
 			o.Handle = func(_ context.Context, key string) error { t.process(key); return nil }
 		}
-		w, err := shardq.NewWorkers(t.queue, o)
+		w, err := worker.New(t.queue, o)
 		if err == nil {
 			err = w.Run(context.Background())
 		}
@@ -105,9 +107,9 @@ func BenchmarkRun(b *testing.B) {
 		}{
 			{"loop", handWritten},
 			{"loop,defer", handWrittenDeferred},
-			{"Run", byRun(shardq.WorkerOptions[string]{})},
-			{"Run,Timeout", byRun(shardq.WorkerOptions[string]{Timeout: time.Hour})},
-			{"Run,BatchSize=64", byRun(shardq.WorkerOptions[string]{BatchSize: 64})},
+			{"Run", byRun(worker.Options[string]{})},
+			{"Run,Timeout", byRun(worker.Options[string]{Timeout: time.Hour})},
+			{"Run,BatchSize=64", byRun(worker.Options[string]{BatchSize: 64})},
 		} {
 			b.Run(fmt.Sprintf("workers=%d/by=%s", workers, by.name), func(b *testing.B) {
 				t := newTraffic(b.N)
@@ -119,7 +121,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// spin is a piece of so much work.
+// spin does some work.
 func spin(rounds int) (sum uint64) {
 	for i := range rounds {
 		sum = sum*31 + uint64(i)
@@ -127,8 +129,9 @@ func spin(rounds int) (sum uint64) {
 	return sum
 }
 
-// BenchmarkParallelize measures 10k pieces beside goroutines that share a channel of them,
-// as client-go's ParallelizeUntil does without chunks, and beside one part for each.
+// BenchmarkParallelize measures 10k pieces, beside goroutines that receive them
+// from a channel, as client-go's ParallelizeUntil does without chunks, and
+// beside one part for each goroutine.
 func BenchmarkParallelize(b *testing.B) {
 	const workers, pieces = 8, 10_000
 	var sums [workers]atomic.Uint64
@@ -151,7 +154,7 @@ func BenchmarkParallelize(b *testing.B) {
 			})
 		}
 		measure("Parallelize", func() {
-			_ = shardq.Parallelize(context.Background(), workers, pieces, func(_ context.Context, piece int) error {
+			_ = worker.Parallelize(context.Background(), workers, pieces, func(_ context.Context, piece int) error {
 				do(piece)
 				return nil
 			})

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clauses and cases are how many there are in docs/reference/semantics.md, without those that promise
-// what does not exist yet.
+// clauses and cases are their numbers in docs/reference/semantics.md, without
+// those that promise what does not exist yet.
 const (
 	clauses = 60
 	cases   = 25
@@ -54,8 +54,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestTestsAreOfKnownClauses: a test that bears the number of a clause or a case bears
-// one that docs/reference/semantics.md has.
+// TestTestsAreOfKnownClauses: the number of a clause or a case in the name of a
+// test is a number that docs/reference/semantics.md has.
 func TestTestsAreOfKnownClauses(t *testing.T) {
 	semantics := find(t, "docs/reference/semantics.md")
 	numbered := regexp.MustCompile(`^Test((?:[CH]\d+)+)`)
@@ -108,8 +108,8 @@ func isLibrary(path string) bool {
 		!strings.HasPrefix(path, "bench/") && !strings.HasPrefix(path, "examples/") && !strings.HasPrefix(path, "stress/") && !strings.HasPrefix(path, "test/")
 }
 
-// declared returns what a pattern's group finds in the files that are wanted, with
-// runs of blanks made one.
+// declared returns what a pattern's group finds in the files that are wanted,
+// with runs of blanks made one.
 func declared(t *testing.T, pattern *regexp.Regexp, wanted func(path string) bool) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,10 +34,23 @@ func documents(t *testing.T) []document {
 	return all
 }
 
-// read returns the files of the repository that are wanted, by their paths from the
-// root. What is hidden is not part of it, nor are test data.
+// read returns the files of the repository that are wanted, by their paths from
+// the root. It omits hidden files and test data.
 func read(t *testing.T, wanted func(path string) bool) map[string]string {
 	t.Helper()
+	all, err := readAll()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for path, text := range all {
+		if wanted(path) {
+			files[path] = text
+		}
+	}
+	return files
+}
+
+// readAll reads the files once for all tests.
+var readAll = sync.OnceValues(func() (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -47,16 +61,15 @@ func read(t *testing.T, wanted func(path string) bool) map[string]string {
 			return filepath.SkipDir
 		}
 		relative, err := filepath.Rel(root, path)
-		if err != nil || entry.IsDir() || hidden || !wanted(filepath.ToSlash(relative)) {
+		if err != nil || entry.IsDir() || hidden {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		files[filepath.ToSlash(relative)] = string(text)
 		return err
 	})
-	require.NoError(t, err)
-	return files
-}
+	return files, err
+})
 
 // find returns the document at a path from the root.
 func find(t *testing.T, path string) document {

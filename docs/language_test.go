@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -15,87 +16,211 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain lists the directories whose language is checked, with all below them.
-var plain = []string{
-	"clock", "docs/guide", "examples", "internal", "limiter", "observe/debugpage", "observe/expvars", "observe/otel",
-	"observe/prometheus", "stress", "timerwheel",
-}
+// The language of the project is described in CONTRIBUTING.md. These tests
+// check what a program can check of it, in all packages and documents.
 
-// outworn are words that CONTRIBUTING asks to avoid.
-var outworn = regexp.MustCompile(`(?i)\b(whoever|whomever|those who|somebody|anew|lest|is to be|are to be)\b`)
-
-// aligned matches code and the rows of a table within a comment.
-var aligned = regexp.MustCompile(`^\s*//(\t|.*\S   +\S|.*[│┌└├])`)
-
+// columns is the width of comments and prose. A tab counts as 4.
 const columns = 80
 
-func isPlain(file string) bool {
-	for _, directory := range plain {
-		if strings.HasPrefix(file, directory+"/") {
-			return true
-		}
-	}
-	return false
+// parsed returns the Go files, by their paths, with the positions of all.
+func parsed(t *testing.T) (map[string]*ast.File, *token.FileSet) {
+	t.Helper()
+	require.NoError(t, parseError())
+	return parsedFiles, positions
 }
 
-func TestCommentsArePlain(t *testing.T) {
-	files := read(t, func(file string) bool { return path.Ext(file) == ".go" && isPlain(file) })
-	require.NotEmpty(t, files)
-	for name, text := range files {
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
-		require.NoError(t, err)
-		for _, group := range file.Comments {
-			for _, comment := range group.List {
-				checkComment(t, set.Position(comment.Pos()), comment.Text)
+var (
+	positions   = token.NewFileSet()
+	parsedFiles = map[string]*ast.File{}
+
+	// parseError parses the files once for all tests.
+	parseError = sync.OnceValue(func() error {
+		all, err := readAll()
+		for name, text := range all {
+			if err == nil && path.Ext(name) == ".go" {
+				parsedFiles[name], err = parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
 			}
 		}
-		if !strings.HasSuffix(name, "_test.go") {
-			checkDocs(t, file, name)
-		}
-	}
-}
+		return err
+	})
+)
 
-// checkComment checks the width of comments that have a line of their own, and the
-// words of all.
-func checkComment(t *testing.T, place token.Position, text string) {
-	for i, line := range strings.Split(text, "\n") {
-		at := fmt.Sprintf("%s:%d: %s", place.Filename, place.Line+i, line)
-		if !strings.Contains(line, "://") && !aligned.MatchString(line) && place.Column < columns/2 {
-			assert.LessOrEqual(t, utf8.RuneCountInString(line), columns, at)
+// TestDocCommentsBeginWithTheName checks the comments of declarations, of
+// methods in interfaces, and of exported fields.
+func TestDocCommentsBeginWithTheName(t *testing.T) {
+	files, set := parsed(t)
+	for name, file := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
 		}
-		assert.Empty(t, outworn.FindString(line), at)
-	}
-}
-
-// checkDocs checks that the comment of each exported declaration begins with its name,
-// after an article if there is one.
-func checkDocs(t *testing.T, file *ast.File, path string) {
-	begins := func(doc *ast.CommentGroup, name string) {
-		if doc == nil || !ast.IsExported(name) {
-			return
-		}
-		text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(doc.Text(), "A "), "An "), "The ")
-		assert.True(t, strings.HasPrefix(text, name), "%s: the comment of %s begins with %.40q", path, name, doc.Text())
-	}
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			begins(d.Doc, d.Name.Name)
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				if s, is := s.(*ast.TypeSpec); is && len(d.Specs) == 1 {
-					begins(d.Doc, s.Name.Name)
+		for _, declaration := range file.Decls {
+			for _, d := range documented(declaration) {
+				if d.comment.Text() != "" && d.name != "_" && !d.begins() {
+					assert.Fail(t, "the comment does not begin with the name",
+						"%s: %s: %.60q", set.Position(d.comment.Pos()), d.name, d.comment.Text())
 				}
 			}
 		}
 	}
 }
 
-func TestDocumentsArePlain(t *testing.T) {
-	for _, d := range documents(t) {
-		if isPlain(d.path) {
-			assert.Empty(t, outworn.FindAllString(d.prose(), -1), d.path)
+// described is an identifier with its doc comment.
+type described struct {
+	name    string
+	comment *ast.CommentGroup
+	// isType allows an article before the name.
+	isType bool
+	// isField allows "The queue calls OnStuck when …".
+	isField bool
+}
+
+var (
+	article  = regexp.MustCompile(`^An? `)
+	nameEnds = regexp.MustCompile(`^\W`)
+	// calls begins the comment of a hook, which may also have the fields that
+	// belong to it.
+	calls = regexp.MustCompile(`^(?s)(The|A) [a-z ]+? calls? On.*`)
+)
+
+// begins reports whether the comment begins with the name.
+func (d described) begins() bool {
+	text := d.comment.Text()
+	if d.isType {
+		text = article.ReplaceAllString(text, "")
+	}
+	if d.isField && calls.MatchString(text) {
+		return strings.Contains(text, d.name)
+	}
+	after, begins := strings.CutPrefix(text, d.name)
+	return begins && nameEnds.MatchString(after)
+}
+
+// documented returns what a declaration of a file declares, with the comments.
+func documented(declaration ast.Decl) (all []described) {
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		return []described{{name: d.Name.Name, comment: d.Doc}}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			comment := d.Doc
+			if d.Lparen.IsValid() {
+				comment = nil // of the group
+			}
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Doc != nil {
+					comment = s.Doc
+				}
+				all = append(all, described{name: s.Name.Name, comment: comment, isType: true})
+				all = append(all, members(s.Type)...)
+			case *ast.ValueSpec:
+				if s.Doc != nil {
+					comment = s.Doc
+				}
+				if len(s.Names) == 1 { // otherwise the comment is about all of them
+					all = append(all, described{name: s.Names[0].Name, comment: comment})
+				}
+			}
 		}
 	}
+	return all
+}
+
+// members returns the methods of an interface, or the exported fields of a
+// struct.
+func members(of ast.Expr) (all []described) {
+	switch of := of.(type) {
+	case *ast.InterfaceType:
+		for _, m := range of.Methods.List {
+			if len(m.Names) > 0 {
+				all = append(all, described{name: m.Names[0].Name, comment: m.Doc})
+			}
+		}
+	case *ast.StructType:
+		for _, f := range of.Fields.List {
+			if len(f.Names) > 0 && f.Names[0].IsExported() {
+				all = append(all, described{name: f.Names[0].Name, comment: f.Doc, isField: true})
+			}
+			all = append(all, members(f.Type)...)
+		}
+	}
+	return all
+}
+
+var (
+	// aligned matches code, directives, and rows of a table or a drawing,
+	// within a comment.
+	aligned = regexp.MustCompile(`^\s*//(\t|[a-z]+:|.*\S   +\S|.*[│┌└├▲▼])`)
+	// unbroken matches what cannot be broken between words: addresses, and what
+	// a link leads to.
+	unbroken = regexp.MustCompile(`\]\([^)]*\)|\w+://\S+|` + "`[^`]{40,}`")
+	// notProse matches lines of Markdown that are not wrapped.
+	notProse = regexp.MustCompile(`^(\||\s*<|#|\[[^\]]+\]: |    |!\[)`)
+)
+
+// width returns how many columns a line takes.
+func width(line string) int {
+	return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
+}
+
+// TestCommentsAreNarrow checks the comments that have a line of their own.
+func TestCommentsAreNarrow(t *testing.T) {
+	for name, text := range read(t, func(file string) bool { return path.Ext(file) == ".go" }) {
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			line = strings.TrimRight(line, "\n")
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") || aligned.MatchString(line) {
+				continue
+			}
+			if w := width(unbroken.ReplaceAllString(line, "")); w > columns {
+				assert.Fail(t, "a comment is too wide", "%s:%d: %d columns: %s", name, n, w, line)
+			}
+		}
+	}
+}
+
+// TestProseIsNarrow checks the documents, without tables, code and links.
+func TestProseIsNarrow(t *testing.T) {
+	for _, d := range documents(t) {
+		prose := d.prose()
+		for line := range strings.Lines(prose) {
+			line = strings.TrimRight(line, "\n")
+			if notProse.MatchString(line) {
+				continue
+			}
+			if w := width(unbroken.ReplaceAllString(line, "")); w > columns {
+				assert.Fail(t, "a line is too wide", "%s: %d columns: %s", d.path, w, line)
+			}
+		}
+	}
+}
+
+// comments returns the lines of all comments, without code and directives.
+func comments(t *testing.T) (all []place) {
+	files, set := parsed(t)
+	for _, file := range files {
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				at := set.Position(comment.Pos())
+				for i, line := range strings.Split(comment.Text, "\n") {
+					if !strings.HasPrefix(line, "//\t") {
+						all = append(all, place{at.Filename, at.Line + i, line})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// A place is a line of a file.
+type place struct {
+	file string
+	line int
+	text string
+}
+
+func (p place) String() string {
+	return fmt.Sprintf("%s:%d: %s", p.file, p.line, strings.TrimSpace(p.text))
 }

@@ -14,15 +14,15 @@ import (
 
 var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// shared is a link whose target stands below, and target that.
+	// shared matches a link whose target stands below, and target matches that.
 	shared  = regexp.MustCompile(`\]\[([^\]\s]+)\]`)
 	target  = regexp.MustCompile(`(?m)^\[([^\]]+)\]: (\S+)$`)
 	scheme  = regexp.MustCompile(`^[a-z]+:`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// TestLinksLead follows the links within the repository, to files and to headings.
-// What is on the network is not asked.
+// TestLinksLead follows the links within the repository, to files and to
+// headings. It does not ask the network.
 func TestLinksLead(t *testing.T) {
 	followed := 0
 	for _, d := range documents(t) {
@@ -37,7 +37,7 @@ func TestLinksLead(t *testing.T) {
 	require.NotZero(t, followed)
 }
 
-// targets returns what the links of the prose lead to.
+// targets returns the targets of the links in the prose.
 func (d document) targets(t *testing.T) (all []string) {
 	t.Helper()
 	prose := codeSpan.ReplaceAllString(d.prose(), "")

@@ -16,14 +16,15 @@ var (
 	killedBy   = regexp.MustCompile(`(?m)^Killed by: (.*)$`)
 )
 
-// mutants returns the tests that are to kill each mutant, by its name without its number.
+// mutants returns the tests that must kill each mutant, by its name without its
+// number.
 func mutants(t *testing.T) map[string][]string {
 	t.Helper()
 	killers := map[string][]string{}
 	for file, text := range read(t, func(path string) bool { return strings.HasPrefix(path, "test/mutants/patches/") }) {
 		_, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".patch"), "-")
 		header := killedBy.FindStringSubmatch(text)
-		require.NotNil(t, header, "%s says nothing of what kills it", file)
+		require.NotNil(t, header, "%s does not say which tests kill it", file)
 		for word := range strings.FieldsSeq(header[1]) {
 			if testName.MatchString(word) {
 				killers[name] = append(killers[name], word)
@@ -34,8 +35,8 @@ func mutants(t *testing.T) map[string][]string {
 	return killers
 }
 
-// TestBugsOfOthersArePlanted: each bug in docs/internals/reliability.md names mutants that exist, and
-// of the tests that kill each of them, one or more.
+// TestBugsOfOthersArePlanted: each bug in docs/internals/reliability.md names
+// mutants that exist, and one or more of the tests that kill each of them.
 func TestBugsOfOthersArePlanted(t *testing.T) {
 	killers := mutants(t)
 	rows := tableRows(between(t, "\n## Bugs that others had\n", "\n## "))
@@ -51,7 +52,8 @@ func TestBugsOfOthersArePlanted(t *testing.T) {
 	}
 }
 
-// TestMutantsNamedExist: docs/internals/reliability.md names no mutant that is not there.
+// TestMutantsNamedExist: docs/internals/reliability.md names no mutant that is
+// not there.
 func TestMutantsNamedExist(t *testing.T) {
 	killers := mutants(t)
 	for _, name := range find(t, "docs/internals/reliability.md").spans(mutantName) {
@@ -59,8 +61,8 @@ func TestMutantsNamedExist(t *testing.T) {
 	}
 }
 
-// TestEveryMutantHasItsResult: go run ./test/mutants -update wrote down what became of all
-// mutants that there are.
+// TestEveryMutantHasItsResult: go run ./test/mutants -update wrote the results
+// of all mutants.
 func TestEveryMutantHasItsResult(t *testing.T) {
 	rows := tableRows(between(t, "<!-- mutants -->", "<!-- /mutants -->"))
 	require.NotEmpty(t, rows, "the block is empty: go run ./test/mutants -update docs/internals/reliability.md")
@@ -79,7 +81,7 @@ func TestEveryMutantHasItsResult(t *testing.T) {
 	}
 }
 
-// between returns what stands in docs/internals/reliability.md between two texts.
+// between returns the part of docs/internals/reliability.md between two texts.
 func between(t *testing.T, begin, end string) string {
 	t.Helper()
 	_, rest, begins := strings.Cut(find(t, "docs/internals/reliability.md").text, begin)

@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The lines by which an example ends on a signal: SIGTERM is what platforms send,
-// and the second signal must not wait for the drain.
+// An example ends on a signal by these lines. Platforms send SIGTERM, and the
+// second signal must not wait for the drain.
 const (
 	bothSignals  = "ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)\ndefer stop()\n"
 	secondSignal = "context.AfterFunc(ctx, stop) // a second signal ends the process at once\n"
 )
 
-// TestExamplesEndOnSignals: each document that runs workers shows the lines before
-// its first example of it, every example that waits for signals has all of them,
-// and every drain has a time limit.
+// TestExamplesEndOnSignals: each document that runs workers shows the lines
+// before its first example of it, every example that waits for signals has all
+// of them, and every drain has a time limit.
 func TestExamplesEndOnSignals(t *testing.T) {
 	running := regexp.MustCompile(`\.Run\(ctx\b`)
 	ran := 0

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGoBlocksCompile compiles every block of Go code in the documents. Each becomes a
-// package of the root module, which exists in an overlay of the build alone. Code that
-// needs another module is marked as something else than go.
+// TestGoBlocksCompile compiles every block of Go code in the documents. Each
+// becomes a package of the root module, which exists in an overlay of the build
+// alone. Code that needs another module is marked as something else than go.
 func TestGoBlocksCompile(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	replacements := filepath.Join(t.TempDir(), "overlay.json")
@@ -44,16 +44,20 @@ func TestGoBlocksCompile(t *testing.T) {
 
 var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 
-// importable is what a block may use without importing it.
+// importable are the packages that a block may use without importing them.
 var importable = []string{
-	"context", "errors", "fmt", "log", "net/http", "os", "os/signal", "strings", "sync", "syscall",
+	"context", "errors", "fmt", "log", "net/http", "net/http/httptest", "os", "os/signal", "strings", "sync",
+	"syscall",
 	"testing", "testing/synctest", "time",
 	"golang.org/x/time/rate",
 	"github.com/shardq/shardq",
 	"github.com/shardq/shardq/clock",
+	"github.com/shardq/shardq/coalesce",
 	"github.com/shardq/shardq/limiter",
 	"github.com/shardq/shardq/observe/debugpage",
+	"github.com/shardq/shardq/stats",
 	"github.com/shardq/shardq/timerwheel",
+	"github.com/shardq/shardq/worker",
 }
 
 // source makes a file of a block: of a whole file, of declarations, or of

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forbidden is what no document may say.
+// forbidden is what no document may have.
 var forbidden = map[string]*regexp.Regexp{
 	"what is unfinished":          regexp.MustCompile(`\b(TODO|FIXME|XXX|TBD)\b|@@\w+@@|(?i:lorem ipsum)`),
 	"a place on one's own disk":   regexp.MustCompile("(?m)(?:^|[\\s`\"'(=])/(?:home|root|Users|mnt|work|media|srv)/"),
@@ -21,7 +21,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"blanks at the end of a line": regexp.MustCompile(`(?m)[ \t]+$`),
 }
 
-// listens is what the documents have examples listen on: any machine's own.
+// listens is the address on which the documents have examples listen.
 const listens = "127.0.0.1:6060"
 
 func TestForbiddenWords(t *testing.T) {
@@ -35,8 +35,8 @@ func TestForbiddenWords(t *testing.T) {
 
 var comment = regexp.MustCompile(`(?m)^\s*#.*$`)
 
-// TestTheGateRunsTheCommandsOfTheREADME: what a newcomer is told to type is what the
-// gate runs, word by word.
+// TestTheGateRunsTheCommandsOfTheREADME: the gate runs the commands of the
+// README, word by word.
 func TestTheGateRunsTheCommandsOfTheREADME(t *testing.T) {
 	gate, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
 	require.NoError(t, err)
@@ -50,8 +50,8 @@ func TestTheGateRunsTheCommandsOfTheREADME(t *testing.T) {
 	}
 }
 
-// TestREADMEHasItsHeadline: the figures stand between two marks, for whoever renews
-// them.
+// TestREADMEHasItsHeadline: the figures stand between two marks, and name their
+// document.
 func TestREADMEHasItsHeadline(t *testing.T) {
 	between := regexp.MustCompile(`(?s)<!-- headline:begin -->\n(.+)\n<!-- headline:end -->`)
 	headline := between.FindStringSubmatch(find(t, "README.md").text)

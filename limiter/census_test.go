@@ -117,7 +117,8 @@ func TestCensusOfForeignLimiters(t *testing.T) {
 		require.Empty(t, censusOf(t, l).MostFailed(10))
 	}
 	require.Zero(t, censusOf(t, NewMaxOf[int]()).Len())
-	// NumRequeues of the foreign limiter counts for items that the other reports.
+	// NumRequeues of the foreign limiter counts for items that the other
+	// reports.
 	other := alone()
 	l := NewMaxOf(other, NewExponential[int](ms, sec))
 	fail(l, 1, 2)

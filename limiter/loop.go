@@ -42,7 +42,8 @@ func Loop(ctx context.Context, manager *Manager, counting Counting, run func(con
 		run(ctx)
 		delay := manager.Step()
 		if counting == FromStart {
-			// Without the bound, a clock that is set back would lengthen the delay.
+			// Without the bound, a clock that is set back would lengthen the
+			// delay.
 			delay -= max(pause.clock.Now().Sub(started), 0)
 		}
 		pause.wait(ctx, delay)

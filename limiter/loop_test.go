@@ -40,8 +40,8 @@ func TestC32LoopFromEnd(t *testing.T) {
 
 func TestC32LoopFromStart(t *testing.T) {
 	b := Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 4 * sec}
-	// The second run takes longer than its delay of 2 s, so the third follows at
-	// once.
+	// The second run takes longer than its delay of 2 s, so the third follows
+	// at once.
 	require.Equal(t, []time.Duration{0, 1 * sec, 11 * sec, 15 * sec, 19 * sec},
 		runs(t, b, FromStart, 0, 10*sec, 0, 3*sec, 0))
 }

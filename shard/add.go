@@ -2,9 +2,10 @@ package shard
 
 import "runtime"
 
-// Add makes item ready, unless it is ready already; if it is in processing, it
-// becomes ready at its Done. After a shutdown began, Add drops the item. It never
-// blocks, but for the shard's lock. It panics if the shard holds [MaxItems] others.
+// Add makes item ready. It has no effect if item is ready already. If item is
+// in processing, it becomes ready at its Done. Add takes the shard's lock, and
+// does not block otherwise. After a shutdown began, Add drops the item. It
+// panics if the shard holds [MaxItems] others.
 func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -12,7 +13,7 @@ func (s *Set[T]) Add(item T) {
 	s.refresh()
 	var sh *shard[T]
 	var to address
-	if s.group == nil { // as addressOf, without a call more
+	if s.group == nil { // as addressOf, but without the call
 		sh, to.hash = s.locate(item)
 	} else {
 		sh, to = s.addressOf(item)
@@ -23,22 +24,24 @@ func (s *Set[T]) Add(item T) {
 	s.after(fx)
 }
 
-// A request says what an add asks for.
+// A request is what an add asks for.
 type request struct {
-	// priority is what the run is to have at least.
+	// priority is the least priority of the run.
 	priority int
-	// If the item waits, endsDelay cancels its delay, whose priority counts, too,
-	// and waitsOn has the run at the end of its delay serve the add.
-	endsDelay, waitsOn bool
+	// If the item is delayed, cancelsDelay cancels the delay, whose priority
+	// counts as well. keepsDelay lets the run at the end of the delay serve the
+	// add.
+	cancelsDelay, keepsDelay bool
 }
 
 // request returns what a plain add asks for.
-func (s *Set[T]) request() request { return request{endsDelay: s.cancelDelayOnAdd} }
+func (s *Set[T]) request() request { return request{cancelsDelay: s.cancelDelayOnAdd} }
 
 // addItem adds an item, unless adds are refused.
 func (sh *shard[T]) addItem(item T, to *address, r request) effects {
-	// Read under the lock: a shutdown sets the flag and then passes through every
-	// lock once, so an Add that saw it clear has landed before the drain looks.
+	// Read under the lock: a shutdown sets the flag and then takes every lock
+	// once. An Add that saw the flag clear has therefore finished before the
+	// drain looks.
 	if sh.set.closing.refusing.Load() && !sh.takesBack(item, to.hash) {
 		sh.rare.dropped++
 		return 0
@@ -47,15 +50,15 @@ func (sh *shard[T]) addItem(item T, to *address, r request) effects {
 	return sh.add(id, e, r)
 }
 
-// entryFor returns the item's entry, a new idle one if it has none. If the shard has
-// no id for that, it has changed nothing, unlocks the shard and panics.
+// entryFor returns the item's entry, or a new idle one if it has none. If the
+// shard has no id for a new one, entryFor changes nothing, unlocks the shard
+// and panics.
 func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	sh.needTable()
 	id, p := sh.table.find(to.hash, item)
 	if id == 0 {
 		if sh.table.roomy == 0 && !sh.hasID() {
-			sh.mu.Unlock()
-			panic(errTooMany)
+			sh.panicAndUnlock()
 		}
 		if sh.set.limit != nil {
 			sh.set.limit.ForceAcquire(1)
@@ -71,34 +74,41 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 	return id, sh.table.at(id)
 }
 
+// panicAndUnlock unlocks the shard, and panics because it has no id for another
+// item.
+func (sh *shard[T]) panicAndUnlock() {
+	sh.mu.Unlock()
+	panic(errTooMany)
+}
+
 func (sh *shard[T]) needTable() {
 	if sh.table == nil {
-		sh.makeTable() // apart, for each Add comes by here, and the rest is too long to be put in line
+		sh.makeTable() // apart, so that needTable is inlined into every Add
 	}
 }
 
 func (sh *shard[T]) makeTable() {
 	sh.table = newTable[T]()
-	sh.table.follow(sh.tide, sh.set.spares)
+	sh.table.follow(sh.peak, sh.set.spares)
 	if sh.set.ages {
 		sh.table.times = sh.newTimes()
-		sh.table.hang(&sh.table.times.since)
+		sh.table.addColumn(&sh.table.times.since)
 	}
 }
 
 // add adds an item that has an entry.
 func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
-	if e.waiting() {
-		if r.waitsOn {
-			sh.count.merged++
+	if e.delayed() {
+		if r.keepsDelay {
+			sh.count.deduplicated++
 			return took
 		}
-		if r.endsDelay {
-			r.priority = max(r.priority, sh.endDelay(id, e))
+		if r.cancelsDelay {
+			r.priority = max(r.priority, sh.cancelDelay(id, e))
 		}
 	}
-	if r.priority != 0 || sh.table.wishes != nil {
-		sh.wish(id, e, r.priority)
+	if r.priority != 0 || sh.table.requested != nil {
+		sh.requestPriority(id, e, r.priority)
 	}
 	switch e.step(added) {
 	case enqueue:
@@ -110,33 +120,32 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 		sh.table.times.onDirty(id)
 		return took
 	}
-	return sh.merged()
+	return sh.deduplicated()
 }
 
-// mergesBeforeYield is how many adds in a row a shard merges, handing nothing out
-// meanwhile, before it asks the producer to yield.
+// duplicatesBeforeYield is the number of deduplicated adds in a row, with no
+// item handed out between, after which the shard asks the producer to yield.
 //
-// The producer is asked only while a consumer that was woken has not come to look
-// yet: both want a processor, and the producer's time on it is lost, for all that it
-// adds is there already. With eight producers and eight consumers on two cores,
-// each of them running for the scheduler's 10 ms at a time, ten of eleven adds were
-// such, and items took four times as long. A producer that finds no
-// woken consumer waiting, as when all are busy in their handlers, never yields.
-const mergesBeforeYield = 64
+// The producer yields only while a woken consumer has not begun to search yet.
+// Both need a processor, and the producer only spends its time on adds that
+// change nothing. The decision records have the measurements. A producer that
+// finds no woken consumer, as when all are busy in their handlers, never
+// yields.
+const duplicatesBeforeYield = 64
 
-// merged counts an add of what is ready or dirty already.
-func (sh *shard[T]) merged() effects {
-	sh.count.merged++
+// deduplicated counts an add of an item that is ready or dirty already.
+func (sh *shard[T]) deduplicated() effects {
+	sh.count.deduplicated++
 	sh.fruitless++
-	if sh.fruitless%mergesBeforeYield == 0 {
+	if sh.fruitless%duplicatesBeforeYield == 0 {
 		return took | yields
 	}
 	return took
 }
 
-// yield is to be called after an add in vain.
+// yield yields the processor to a woken consumer, if there is one.
 func (s *Set[T]) yield() {
-	if s.lot.wokenWaits() {
+	if s.parker.wokenPending() {
 		runtime.Gosched()
 	}
 }

@@ -7,20 +7,21 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// An address says where in its shard an item that is added belongs.
+// An address locates an item within its shard.
 type address struct {
 	hash uint32
 	tag
 }
 
-// A tag says which group an item belongs to, if there are groups.
+// A tag is the group of an item, if there are groups.
 type tag struct {
 	group     string
 	groupHash uint32
 	weight    int32
 }
 
-// initGroups sees to it that the shard of an item follows from its group, if there are groups.
+// initGroups makes the shard of an item follow from its group, if there are
+// groups.
 func (s *Set[T]) initGroups(config Config[T]) {
 	if s.group = config.Group; s.group == nil {
 		return
@@ -33,8 +34,8 @@ func (s *Set[T]) initGroups(config Config[T]) {
 	s.route = func(item T) uint64 { return s.groupRoute(s.group(item)) }
 }
 
-// addressOf returns an item's shard, and its address there. It may call the user's
-// functions.
+// addressOf returns an item's shard, and its address there. It may call user
+// code.
 func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
 	if s.group == nil {
 		sh, to.hash = s.locate(item)
@@ -53,6 +54,6 @@ func (s *Set[T]) weightOf(group string) int32 {
 	return int32(min(max(1, s.groupWeight(group)), MaxGroupWeight))
 }
 
-// hashOfGroup returns the hash by which a shard finds a group: as with items, one that nobody
-// outside can predict.
+// hashOfGroup returns the hash by which a shard finds a group. It is seeded,
+// like that of an item.
 func (s *Set[T]) hashOfGroup(group string) uint32 { return uint32(maphash.String(s.seed, group)) }

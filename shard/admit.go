@@ -7,16 +7,16 @@ import (
 	"github.com/shardq/shardq/internal/itemlimit"
 )
 
-// ErrFull is what [Set.TryAdd] returns when there is no room for another item.
+// ErrFull is the error of [Set.TryAdd] when there is no room for another item.
 var ErrFull = errors.New("shardq: queue is full")
 
-// ErrRejected is what [Set.TryAdd] and [Set.AddContext] return for an item that is not
-// equal to itself.
+// ErrRejected is the error of [Set.TryAdd] and [Set.AddContext] for an item
+// that is not equal to itself.
 var ErrRejected = errors.New("shardq: item is not equal to itself")
 
-// TryAdd is Add if there is room: it returns [ErrFull] if the item is not held yet, and
-// the queue holds as many as its capacity already, or others wait for room. After a
-// shutdown began it drops the item and returns [ErrShutDown].
+// TryAdd adds item as [Set.Add] does, if there is room. It returns [ErrFull] if
+// the set does not hold the item yet, and is at its capacity or has waiters for
+// room. After a shutdown began, it drops the item and returns [ErrShutDown].
 func (s *Set[T]) TryAdd(item T) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
@@ -27,8 +27,9 @@ func (s *Set[T]) TryAdd(item T) error {
 	return err
 }
 
-// AddContext is TryAdd that waits for room for as long as ctx lasts, in the order of the
-// calls.
+// AddContext adds item as [Set.TryAdd] does, but waits for room while ctx
+// lasts. Waiters are served in the order of their calls. It returns the error
+// of ctx if ctx ends first.
 func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -48,9 +49,9 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	}
 	s.limit.Notify()
 	if waited && err == nil && s.groupWeight != nil {
-		// The weight may have changed. The item is added before, so that the next
-		// waiter does not wait for the user's code.
-		sh.weighAgain(item, to.hash, s.weightOf(to.group))
+		// The weight may have changed during the wait. The item is added first,
+		// so that the next waiter does not wait for user code.
+		s.weighAgain(sh, item, to.hash, s.weightOf(to.group))
 	}
 	return err
 }
@@ -71,9 +72,9 @@ func (s *Set[T]) addAcquired(sh *shard[T], item T, to address) error {
 	return s.admit(sh, item, to, true)
 }
 
-// weighAgain changes the weight of the group of an item, if the item is still there.
-// It takes the lock.
-func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
+// weighAgain changes the weight of an item's group, if the shard still holds
+// the item.
+func (s *Set[T]) weighAgain(sh *shard[T], item T, hash uint32, weight int32) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if id := sh.find(item, hash); id != 0 {
@@ -85,16 +86,16 @@ func (sh *shard[T]) weighAgain(item T, hash uint32, weight int32) {
 // must call Notify afterwards.
 func (s *Set[T]) admit(sh *shard[T], item T, to address, acquired bool) error {
 	if !acquired {
-		s.refresh() // otherwise addAcquired has, where it can release the weight if the clock panics
+		s.refresh() // addAcquired does so where it can still release the weight
 	}
 	sh.mu.Lock()
 	fx, err := sh.admitItem(item, to, acquired)
 	sh.mu.Unlock()
-	s.publish(fx) // without the hook, which the caller calls after the next waiter is granted
+	s.publish(fx) // without the hook: the caller calls Notify
 	return err
 }
 
-// admitItem is admit for an item of the shard.
+// admitItem adds an item of the shard as admit does.
 func (sh *shard[T]) admitItem(item T, to address, acquired bool) (fx effects, err error) {
 	limit := sh.set.limit
 	if sh.set.closing.refusing.Load() {
@@ -109,7 +110,7 @@ func (sh *shard[T]) admitItem(item T, to address, acquired bool) (fx effects, er
 	switch {
 	case id != 0:
 		if acquired {
-			limit.Release(1) // the item was added meanwhile, which acquired its weight
+			limit.Release(1) // another add has acquired it
 		}
 		if sh.groups != nil {
 			sh.weighAdded(id, &to.tag)

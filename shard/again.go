@@ -1,11 +1,12 @@
 package shard
 
-// What a consumer can do with an item in processing beside Done: have it come again.
+// What a consumer can do with an item in processing, beside Done: make it run
+// again.
 
-// Again asks for one more run of an item whose processing goes on, and reports whether
-// it does. Unlike an Add it does so also after a shutdown began: the item's Done is
-// owed, so drains wait for it, and somebody is there to take what that makes ready.
-// It calls no user code.
+// Again asks for one more run of an item in processing, and reports whether the
+// processing goes on. It works after a shutdown began as well: drains wait for
+// the Done that is owed, and the consumer that owes it can take the item. Again
+// calls no user code.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -17,26 +18,27 @@ func (s *Set[T]) Again(h Handle) (inProcessing bool) {
 	return e != nil
 }
 
-// A Comeback is what came of an item that was to come again.
+// A Comeback is the result of [Set.Retry].
 type Comeback uint8
 
 const (
 	// TooLate: the processing had ended. Nothing has changed.
 	TooLate Comeback = iota
-	// TakenBack: the item comes again.
+	// TakenBack: the item was added again.
 	TakenBack
-	// Refused: a shutdown has begun, and the item does not come again. It is counted as
-	// dropped, and its processing goes on.
+	// Refused: a shutdown has begun, and the item was not added. It is counted
+	// as dropped, and its processing goes on.
 	Refused
 )
 
-// Retry ends a processing, and has the item come again after a delay, or at once if
-// there is none. It is an AddAfter and [Set.End] in one: once a shutdown has begun, only
-// a Drain that takes retries in lets it. If the item is Refused, its processing goes on,
-// so that the caller can tell of that before it ends.
+// Retry ends a processing and adds the item again, after a delay if there is
+// one. It is [Set.AddWith] and [Set.End] in one. Once a shutdown has begun,
+// Retry adds the item only during a Drain that accepts retries. Otherwise the
+// result is Refused and the processing goes on, so that the caller can act
+// before it ends it.
 //
-// It calls no user code but the clock. If that panics, the item comes again
-// nevertheless, at once.
+// Retry calls no user code except the clock. If the clock panics, the item
+// becomes ready at once.
 func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	read := false
 	defer func() {
@@ -53,8 +55,10 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	return s.retryAt(h, deadline, d.Priority)
 }
 
-// Release ends a processing and makes the item ready, with a priority at least: last in
-// its shard. It is [Set.Again] and [Set.End] in one, and works after a shutdown, too.
+// Release ends a processing and makes the item ready again, last in its shard
+// and with at least the given priority. It is [Set.Again] and [Set.End] in one,
+// and works after a shutdown as well. It reports whether the processing was
+// still going on.
 func (s *Set[T]) Release(h Handle, priority int) (ended bool) {
 	defer func() { ended = s.releaseNow(h, priority) }() // also if the clock panics
 	s.refreshForWork()
@@ -74,7 +78,7 @@ func (s *Set[T]) releaseNow(h Handle, priority int) (ended bool) {
 	return fx&took != 0
 }
 
-// retryAt is Retry by a clock that was read.
+// retryAt is Retry with the deadline known.
 func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	sh := s.lockSwept(h)
 	fx, filed := effects(0), uint64(never)
@@ -97,12 +101,12 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	return came
 }
 
-// addAgain adds an item in processing, after a delay if there is one: then it returns
-// the deadline, and otherwise never.
+// addAgain adds an item in processing. It returns the deadline of its delay, or
+// never if there is none.
 func (sh *shard[T]) addAgain(id uint32, e *entry[T], d Deadline, priority int) (deadline uint64) {
 	if d.f.delayed {
 		return sh.fileAgain(id, e, d)
 	}
-	sh.add(id, e, request{priority: priority, endsDelay: sh.set.cancelDelayOnAdd})
+	sh.add(id, e, request{priority: priority, cancelsDelay: sh.set.cancelDelayOnAdd})
 	return never
 }

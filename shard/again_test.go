@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestAgain: an item in processing is made to run once more, also after a shutdown began, and
-// wakes a sleeper; another item is not.
+// TestAgain: an item in processing runs once more, also after a shutdown began,
+// and a parked consumer is woken for it. Another item does not run again.
 func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{Shards: 2})
@@ -15,11 +15,11 @@ func TestAgain(t *testing.T) {
 			t.Fatal("asked for one more run of an item that is not in processing")
 		}
 		s.Get()
-		s.refuse(false) // as a Drain does that awaits what waits
+		s.refuse(false) // as a Drain with AwaitDelayed does
 		got := 0
 		go func() { got, _ = s.Get() }()
 		synctest.Wait()
-		for range 2 { // comes to the same as once
+		for range 2 { // two calls have the effect of one
 			if !s.Again(s.HandleOf(1)) {
 				t.Fatal("not in processing")
 			}
@@ -27,8 +27,8 @@ func TestAgain(t *testing.T) {
 		checkSet(t, s)
 		s.Done(1)
 		synctest.Wait()
-		if stats := s.Stats(); got != 1 || stats.Added != 2 || stats.Dropped != 0 {
-			t.Fatalf("the sleeper got %d: %+v", got, stats)
+		if st := s.Stats(); got != 1 || st.Added != 2 || st.Dropped != 0 {
+			t.Fatalf("the parked consumer got %d: %+v", got, st)
 		}
 		s.Done(1)
 		s.ShutDown()

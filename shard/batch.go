@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// batchSize is how many items of a batch are dealt with together: a longer batch is
-// several. It bounds how long a shard's lock is held for one call.
+// batchSize is the number of items of a batch that are partitioned together. It
+// bounds how long one call holds a shard's lock.
 const batchSize = 64
 
-// AddBatch adds the items as [Set.Add] does, in their order within each shard. For
-// each 64 of them it takes the lock of each shard that they belong to once, and wakes
-// one consumer at most.
+// AddBatch adds the items as [Set.Add] does, in their order within each shard.
+// For each 64 items it takes the lock of each of their shards once, and wakes
+// at most one consumer.
 func (s *Set[T]) AddBatch(items []T) {
-	defer s.limit.Notify() // last, for it may panic; and also if an item panics
+	defer s.limit.Notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.addSome(items[:n])
@@ -23,39 +23,39 @@ func (s *Set[T]) AddBatch(items []T) {
 
 func (s *Set[T]) addSome(items []T) {
 	s.refresh()
-	var d deal
-	s.dealAdds(&d, items)
+	var p partition
+	s.partitionAdds(&p, items)
 	var fx effects
 	defer func() { s.publish(fx) }() // also if a shard has no room for another item
-	for d.next() {
-		sh := s.shard(int(d.shard))
+	for p.next() {
+		sh := s.shard(int(p.shard))
 		sh.mu.Lock()
-		sh.touchSlots(&d, false)
-		for i, ok := d.take(); ok; i, ok = d.take() {
-			to := d.address(i)
+		sh.prefetchSlots(&p, false)
+		for i, ok := p.take(); ok; i, ok = p.take() {
+			to := p.address(i)
 			fx |= sh.addItem(items[i], &to, s.request())
 		}
 		sh.mu.Unlock()
 	}
 }
 
-// dealAdds sorts items that are to be added by their shards. It leaves out those that are
-// rejected.
-func (s *Set[T]) dealAdds(d *deal, items []T) {
-	d.touched = s.touch(items)
+// partitionAdds assigns the items of an add to the buckets of their shards. It
+// leaves out rejected items.
+func (s *Set[T]) partitionAdds(p *partition, items []T) {
+	p.prefetched = s.prefetch(items)
 	if s.group != nil {
-		d.tags = new([batchSize]tag)
+		p.tags = new([batchSize]tag)
 	}
 	for i, item := range items {
 		if s.mayDiffer && s.Reject(item) {
 			continue
 		}
-		s.deal(d, i, item)
+		s.assign(p, i, item)
 	}
 }
 
-// DoneBatch ends the processing of the items as [Set.Done] does, with the locks and
-// wake-ups of [Set.AddBatch].
+// DoneBatch ends the processing of the items as [Set.Done] does, with the locks
+// and wake-ups of [Set.AddBatch].
 func (s *Set[T]) DoneBatch(items []T) {
 	var misused []T
 	defer s.reportAll(&misused)
@@ -67,7 +67,7 @@ func (s *Set[T]) DoneBatch(items []T) {
 	}
 }
 
-// reportAll reports Dones of items that were not in processing.
+// reportAll reports the Dones of items that were not in processing.
 func (s *Set[T]) reportAll(misused *[]T) {
 	for _, item := range *misused {
 		s.report(DoneWithoutGet, item)
@@ -76,18 +76,19 @@ func (s *Set[T]) reportAll(misused *[]T) {
 
 // doneSome returns the items that were not in processing.
 func (s *Set[T]) doneSome(items []T) (misused []T) {
-	var d deal
-	d.touched = s.touch(items)
+	var p partition
+	p.prefetched = s.prefetch(items)
 	for i, item := range items {
-		s.deal(&d, i, item)
+		s.assign(&p, i, item)
 	}
-	defer func() { misused = s.doneDealt(items, &d) }() // also if the clock panics
+	defer func() { misused = s.donePartitioned(items, &p) }() // also if the clock panics
 	s.refreshForWork()
 	return nil
 }
 
-// EndBatch is [Set.End] of each of the handles, with the locks and wake-ups of
-// [Set.AddBatch]. It returns the places of those whose processing had ended already.
+// EndBatch ends each of the processings as [Set.End] does, with the locks and
+// wake-ups of [Set.AddBatch]. It returns the indexes of the handles whose
+// processing had ended already.
 func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 	defer func() { late = s.endAll(handles) }() // also if the clock panics
 	s.refreshForWork()
@@ -95,15 +96,15 @@ func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 }
 
 func (s *Set[T]) endAll(handles []Handle) (late []int) {
-	defer s.limit.Notify() // last, for it may panic
+	defer s.limit.Notify() // last, because it may panic
 	for first := 0; first < len(handles); first += batchSize {
 		some := handles[first:min(first+batchSize, len(handles))]
-		var d deal
+		var p partition
 		for i, h := range some {
-			d.add(i, 0, h.shard)
+			p.add(i, 0, h.shard)
 		}
-		ignored := s.finishDealt(&d,
-			func(sh *shard[T]) { sh.touchClaimed(&d, some) },
+		ignored := s.finishPartitioned(&p,
+			func(sh *shard[T]) { sh.prefetchClaimed(&p, some) },
 			func(sh *shard[T], i int) effects { return sh.endClaimed(some[i]) })
 		for ; ignored != 0; ignored &= ignored - 1 {
 			late = append(late, first+bits.TrailingZeros64(ignored))
@@ -119,29 +120,31 @@ func (s *Set[T]) DoneBatchAt(items []T, handles []Handle) {
 	}
 }
 
-// doneDealt ends the processing of items that were dealt.
-func (s *Set[T]) doneDealt(items []T, d *deal) (misused []T) {
-	ignored := s.finishDealt(d,
-		func(sh *shard[T]) { sh.touchSlots(d, true) },
-		func(sh *shard[T], i int) effects { return sh.endItem(items[i], d.hashes[i]) })
+// donePartitioned ends the processing of the items of a partition. It returns
+// those that were not in processing.
+func (s *Set[T]) donePartitioned(items []T, p *partition) (misused []T) {
+	ignored := s.finishPartitioned(p,
+		func(sh *shard[T]) { sh.prefetchSlots(p, true) },
+		func(sh *shard[T], i int) effects { return sh.endItem(items[i], p.hashes[i]) })
 	for ; ignored != 0; ignored &= ignored - 1 {
 		misused = append(misused, items[bits.TrailingZeros64(ignored)])
 	}
 	return misused
 }
 
-// finishDealt calls finish for each place of a batch, with the lock of its shard held, and
-// returns a set of those in which there was nothing to end.
-func (s *Set[T]) finishDealt(
-	d *deal, touch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
+// finishPartitioned calls finish for each place of a batch, with the lock of
+// its shard held. It returns the set of places whose processing had ended
+// already.
+func (s *Set[T]) finishPartitioned(
+	p *partition, prefetch func(sh *shard[T]), finish func(sh *shard[T], i int) effects,
 ) (ignored uint64) {
 	var all effects
-	for d.next() {
-		sh := s.shard(int(d.shard))
+	for p.next() {
+		sh := s.shard(int(p.shard))
 		var here effects
 		sh.mu.Lock()
-		touch(sh)
-		for i, ok := d.take(); ok; i, ok = d.take() {
+		prefetch(sh)
+		for i, ok := p.take(); ok; i, ok = p.take() {
 			fx := finish(sh, i)
 			if here |= fx; fx&took == 0 {
 				ignored |= 1 << i
@@ -155,67 +158,67 @@ func (s *Set[T]) finishDealt(
 	return ignored
 }
 
-// GetBatch is [Set.GetContext] for as many items as dst has room for: it waits until
-// there is one, takes what is there then, and returns how many that was. They come in
-// the order in which as many Gets would return them. If dst has no room, it returns 0 at
-// once.
+// GetBatch takes as many ready items as dst has room for, as [Set.GetContext]
+// does. It blocks until an item is ready, and returns the number of items
+// taken. They are in the order in which as many Gets would return them. If dst
+// is empty, GetBatch returns 0 at once.
 func (s *Set[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
-	return s.getSome(ctx, hand[T]{items: dst})
+	return s.getSome(ctx, buffers[T]{items: dst})
 }
 
-func (s *Set[T]) getSome(ctx context.Context, h hand[T]) (n int, err error) {
-	if err := ctx.Err(); err != nil || len(h.items) == 0 {
+func (s *Set[T]) getSome(ctx context.Context, b buffers[T]) (n int, err error) {
+	if err := ctx.Err(); err != nil || len(b.items) == 0 {
 		return 0, err
 	}
-	if n = s.takeSome(h); n > 0 {
+	if n = s.takeSome(b); n > 0 {
 		return n, nil
 	}
-	return s.awaitContext(ctx, h)
+	return s.awaitContext(ctx, b)
 }
 
-// A hand is where a consumer wants to have what is handed out.
-type hand[T comparable] struct {
+// buffers has room for the items that a consumer takes.
+type buffers[T comparable] struct {
 	items []T
-	// priorities and handles get those of the items, unless they are nil.
+	// priorities and handles receive those of the items, unless they are nil.
 	priorities []int
 	handles    []Handle
 }
 
-// part returns the cells n to m-1.
-func (h hand[T]) part(n, m int) hand[T] {
-	h.items = h.items[n:m]
-	if h.priorities != nil {
-		h.priorities = h.priorities[n:m]
+// slice returns the cells n to m-1.
+func (b buffers[T]) slice(n, m int) buffers[T] {
+	b.items = b.items[n:m]
+	if b.priorities != nil {
+		b.priorities = b.priorities[n:m]
 	}
-	if h.handles != nil {
-		h.handles = h.handles[n:m]
+	if b.handles != nil {
+		b.handles = b.handles[n:m]
 	}
-	return h
+	return b
 }
 
-// takeSome hands out what is ready, at most as much as there is room for.
-func (s *Set[T]) takeSome(h hand[T]) (n int) {
+// takeSome takes ready items, as many as there is room for.
+func (s *Set[T]) takeSome(b buffers[T]) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
-	return s.takeHere(h)
+	return s.takeHere(b)
 }
 
-// takeHere is takeSome without a look at the clock.
-func (s *Set[T]) takeHere(h hand[T]) (n int) {
-	if s.urgency.Load() != nil || s.group != nil {
-		return s.takeOneByOne(h)
+// takeHere is takeSome without reading the clock.
+func (s *Set[T]) takeHere(b buffers[T]) (n int) {
+	if s.priorityBitmap.Load() != nil || s.group != nil {
+		return s.takeOneByOne(b)
 	}
 	if len(s.shards) == 1 {
-		return s.shard(0).takeAll(h)
+		return s.takeAll(s.shard(0), b)
 	}
 	lane := s.lane()
-	for n < len(h.items) {
+	for n < len(b.items) {
 		sh := s.lockReady(lane.turn.Load())
 		if sh == nil {
 			break
 		}
-		turn := min(len(h.items)-n, quantum-int(sh.served%quantum))
-		got := sh.takeUpTo(h.part(n, n+turn))
+		turn := min(len(b.items)-n, quantum-int(sh.served%quantum))
+		got := sh.takeUpTo(b.slice(n, n+turn))
 		ends := sh.served%quantum == 0
 		sh.mu.Unlock()
 		if ends {
@@ -226,35 +229,35 @@ func (s *Set[T]) takeHere(h hand[T]) (n int) {
 	return n
 }
 
-// takeOneByOne is takeSome where there are priorities or groups: to every item
-// its own look. The clock, which may panic, was read before the first: no item is
-// out of the queue then.
-func (s *Set[T]) takeOneByOne(h hand[T]) (n int) {
-	for ; n < len(h.items); n++ {
+// takeOneByOne is takeHere where there are priorities or groups, which every
+// take has to compare. The clock, which may panic, was read before the first
+// take, so that a panic loses no item.
+func (s *Set[T]) takeOneByOne(b buffers[T]) (n int) {
+	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := s.takeNow()
 		if !ok {
 			break
 		}
-		h.put(n, item, priority, handle)
+		b.put(n, item, priority, handle)
 	}
 	return n
 }
 
-func (h hand[T]) put(n int, item T, priority int, handle Handle) {
-	h.items[n] = item
-	if h.priorities != nil {
-		h.priorities[n] = priority
+func (b buffers[T]) put(n int, item T, priority int, handle Handle) {
+	b.items[n] = item
+	if b.priorities != nil {
+		b.priorities[n] = priority
 	}
-	if h.handles != nil {
-		h.handles[n] = handle
+	if b.handles != nil {
+		b.handles[n] = handle
 	}
 }
 
-// takeAll is takeSome where there is one shard. It takes the lock.
-func (sh *shard[T]) takeAll(h hand[T]) (n int) {
-	for n < len(h.items) {
+// takeAll is takeHere where there is one shard.
+func (s *Set[T]) takeAll(sh *shard[T], b buffers[T]) (n int) {
+	for n < len(b.items) {
 		sh.mu.Lock()
-		got := sh.takeUpTo(h.part(n, min(n+batchSize, len(h.items))))
+		got := sh.takeUpTo(b.slice(n, min(n+batchSize, len(b.items))))
 		sh.mu.Unlock()
 		if n += got; got < batchSize {
 			break
@@ -263,14 +266,14 @@ func (sh *shard[T]) takeAll(h hand[T]) (n int) {
 	return n
 }
 
-// takeUpTo takes what is ready, at most as much as there is room for.
-func (sh *shard[T]) takeUpTo(h hand[T]) (n int) {
-	for ; n < len(h.items); n++ {
+// takeUpTo takes ready items, as many as there is room for.
+func (sh *shard[T]) takeUpTo(b buffers[T]) (n int) {
+	for ; n < len(b.items); n++ {
 		item, priority, handle, ok := sh.take(&sh.ready, false)
 		if !ok {
 			break
 		}
-		h.put(n, item, priority, handle)
+		b.put(n, item, priority, handle)
 	}
 	sh.served += uint16(n)
 	return n

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// AddBatchAfter adds the items as [Set.AddAfter] does, with one reading of the clock
-// for each 64 of them, and the locks of [Set.AddBatch].
+// AddBatchAfter adds the items as [Set.AddAfter] does. For each 64 items it
+// reads the clock once, and takes the locks of [Set.AddBatch].
 func (s *Set[T]) AddBatchAfter(items []T, duration time.Duration) {
-	defer s.limit.Notify() // last, for it may panic; and also if an item panics
+	defer s.limit.Notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.fileSome(items[:n], Delay{Duration: duration, Retry: true})
@@ -18,27 +18,27 @@ func (s *Set[T]) AddBatchAfter(items []T, duration time.Duration) {
 
 func (s *Set[T]) fileSome(items []T, delay Delay) {
 	d := s.deadline(delay)
-	var b deal
-	s.dealAdds(&b, items)
+	var p partition
+	s.partitionAdds(&p, items)
 	filed := uint64(never)
 	defer func() { s.watchDeadline(filed, d) }() // also if a shard has no room for another item
 	alone := uint64(0)
-	for b.next() {
-		sh := s.shard(int(b.shard))
+	for p.next() {
+		sh := s.shard(int(p.shard))
 		sh.mu.Lock()
 		files := sh.files(d)
-		for i, ok := b.take(); ok; i, ok = b.take() {
+		for i, ok := p.take(); ok; i, ok = p.take() {
 			if !files {
 				alone |= 1 << i
 				continue
 			}
-			filed = min(filed, sh.wait(items[i], b.address(i), d.at, d.f))
+			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f))
 			sh.noteFiled(d.at, d.f)
 		}
 		sh.mu.Unlock()
 	}
 	if s.measures != nil {
-		for range bits.OnesCount64(b.dealt &^ alone) {
+		for range bits.OnesCount64(p.placed &^ alone) {
 			s.countRetry()
 		}
 	}
@@ -48,8 +48,8 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 	}
 }
 
-// files reports whether delays can be filed until a deadline as they come: none of the
-// cases that AddWith has to look at apart.
+// files reports whether delays can be filed until the deadline, with none of
+// the special cases of AddWith.
 func (sh *shard[T]) files(d Deadline) bool {
 	if !d.f.delayed || sh.set.closing.refusing.Load() {
 		return false

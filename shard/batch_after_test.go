@@ -11,8 +11,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestAddBatchAfterIsAsManyAddAfters plays one program on two sets, which differ in
-// that alone.
+// TestAddBatchAfterIsAsManyAddAfters runs one program on two sets, one with
+// AddBatchAfter and one with as many AddAfters.
 func TestAddBatchAfterIsAsManyAddAfters(t *testing.T) {
 	for name, config := range map[string]Config[float64]{
 		"plain": {}, "metrics": {Ages: true, Metrics: true}, "cancels": {CancelDelayOnAdd: true},

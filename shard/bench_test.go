@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Kinds of keys: what programs have.
+// Kinds of keys that programs have.
 func stringKey(i int) string { return fmt.Sprintf("namespace-%04d/pod-%011d", i%100, i) } // 30 bytes
 func numberKey(i int) uint64 { return uint64(i) }
 func requestKey(i int) objectKey {
@@ -15,10 +15,10 @@ func requestKey(i int) objectKey {
 
 var populations = []int{1 << 10, 64 << 10, 1 << 20}
 
-// BenchmarkSets compares what the two designs do for the sets of one item on its way
-// through Add, Get and Done, with a population of others: the fused table two look-ups
-// by hash and one by id; two Go maps, as client-go has them, seven operations. What
-// both need besides (the queue, the lock) is left out.
+// BenchmarkSets compares two designs for the sets of one item on its way
+// through Add, Get and Done, among other items. The fused table needs two
+// look-ups by hash and one by id. Two Go maps, as client-go has them, need
+// seven operations. The queue and the lock, which both need, are left out.
 func BenchmarkSets(b *testing.B) {
 	for _, items := range populations {
 		benchmarkSets(b, "string", items, stringKey)
@@ -38,7 +38,7 @@ func benchmarkSets[T comparable](b *testing.B, kind string, items int, key func(
 	})
 }
 
-// cycleThrough keeps a population of ready items: each cycle adds one and sends the
+// cycleThrough keeps a number of ready items. Each cycle adds one and takes the
 // oldest through Get and Done.
 func cycleThrough[T comparable](b *testing.B, items int, key func(i int) T, add, getAndDone func(T)) {
 	keys := make([]T, 2*items)
@@ -135,7 +135,8 @@ func BenchmarkTableFind(b *testing.B) {
 	}
 }
 
-// BenchmarkTableInsertRemove adds one and removes the oldest, at a level.
+// BenchmarkTableInsertRemove adds one item and removes the oldest, with a
+// constant number of items.
 func BenchmarkTableInsertRemove(b *testing.B) {
 	for _, items := range populations {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
@@ -164,8 +165,9 @@ func filledTable(items int) (t *table[uint64], keys []uint64) {
 	return t, keys
 }
 
-// BenchmarkTableTide fills a table and empties it: growing and shrinking included.
-func BenchmarkTableTide(b *testing.B) {
+// BenchmarkTablePeak fills a table and empties it, which includes growing and
+// shrinking.
+func BenchmarkTablePeak(b *testing.B) {
 	for _, items := range populations {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
 			b.ReportAllocs()
@@ -181,7 +183,7 @@ func BenchmarkTableTide(b *testing.B) {
 	}
 }
 
-// BenchmarkHash is what an operation spends before it comes to its shard.
+// BenchmarkHash measures what an operation spends before it reaches its shard.
 func BenchmarkHash(b *testing.B) {
 	benchmarkHash(b, "string", stringKey(1))
 	benchmarkHash(b, "uint64", numberKey(1))
@@ -215,7 +217,8 @@ func benchmarkHash[T comparable](b *testing.B, kind string, item T) {
 	})
 }
 
-// BenchmarkCycle is Add, Get and Done in one goroutine, or Add, TryTake and End.
+// BenchmarkCycle measures Add, Get and Done in one goroutine, or Add, TryTake
+// and End.
 func BenchmarkCycle(b *testing.B) {
 	for _, shards := range []int{1, 16} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {

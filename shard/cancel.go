@@ -1,26 +1,27 @@
 package shard
 
-// Canceled says what a Cancel took back.
+// Canceled tells what a Cancel has canceled.
 type Canceled struct {
-	// Ready: the item was ready, and is no more.
+	// Ready reports that the item was ready.
 	Ready bool
-	// Dirty: the item is in processing, and was to run once more after that.
+	// Dirty reports that the item is in processing, and had been added again.
 	Dirty bool
-	// Waiting: a delay of the item was running.
-	Waiting bool
+	// Delayed reports that the item was delayed.
+	Delayed bool
 }
 
-// Any reports whether anything was taken back.
+// Any reports whether anything was canceled.
 func (c Canceled) Any() bool { return c != Canceled{} }
 
-// Cancel takes back all adds of item that no processing has begun for, and says which
-// there were: the item is not ready any more, does not wait, and is not dirty. If it is
-// in processing, that goes on, and its Done is still owed. So no processing of item
-// begins after a Cancel without an Add after it.
+// Cancel cancels all adds of item that no processing has begun for, and returns
+// what there was. Afterwards the item is neither ready, nor delayed, nor dirty.
+// A processing goes on, and its Done is still owed. After a Cancel, no
+// processing of item begins without another add.
 func (s *Set[T]) Cancel(item T) (was Canceled) {
 	sh, hash := s.locate(item)
-	was, fx := sh.cancel(item, hash)
-	// What parked consumers wait for may have been held back, and be gone.
+	was, fx := s.cancelIn(sh, item, hash)
+	// The canceled item may have been the last throttled one, and consumers
+	// park while there is one.
 	if s.group != nil && was.Ready && s.mayLeave() {
 		fx |= wakes
 	}
@@ -28,8 +29,8 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	return was
 }
 
-// cancel is Cancel of an item of the shard. It takes the lock.
-func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
+// cancelIn is Cancel of an item of the shard.
+func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	id := sh.find(item, hash)
@@ -37,9 +38,9 @@ func (sh *shard[T]) cancel(item T, hash uint32) (was Canceled, fx effects) {
 		return was, fx
 	}
 	e := sh.table.at(id)
-	if e.waiting() {
-		sh.endDelay(id, e)
-		was.Waiting = true
+	if e.delayed() {
+		sh.cancelDelay(id, e)
+		was.Delayed = true
 	}
 	what := e.step(canceled)
 	was.Ready, was.Dirty = what == withdraw, what == unmark

@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A meddlingClock is a Fake that counts the calls, and meddles: before or after a
-// call it does what a test has told it to, on the goroutine of that call.
+// A meddlingClock is a Fake that counts the calls. Before or after a call it
+// does what a test has requested, on the goroutine of that call.
 type meddlingClock struct {
 	*clock.Fake
 	mu     sync.Mutex
@@ -37,8 +37,8 @@ func newMeddlingClock() *meddlingClock {
 	return &meddlingClock{Fake: clock.NewFake(start), counts: map[point]int{}, meddle: map[point]func(){}}
 }
 
-// at arranges for do to be called at the n-th passing of a point from now on, the
-// next being the first; once.
+// at calls do once, at the n-th passing of a point from now on. The next
+// passing is the first.
 func (c *meddlingClock) at(p point, n int, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *meddlingClock) at(p point, n int, do func()) {
 	}
 }
 
-// each arranges for do to be called at every passing of a point.
+// each calls do at every passing of a point.
 func (c *meddlingClock) each(p point, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,14 +115,14 @@ func (t *meddlingTimer) Stop() bool {
 	return was
 }
 
-// A hastyClock does not wait for another goroutine: what is due at once it calls at
-// once, from within AfterFunc and Reset. Each reading of it takes a while. It has one
-// timer, and serves one goroutine.
+// A hastyClock does not use another goroutine: it calls what is due at once
+// from within AfterFunc and Reset. Each reading of it takes some time. It has
+// one timer, and serves one goroutine.
 type hastyClock struct {
 	now     time.Time
 	reading time.Duration
 	call    func()
-	due     time.Time // zero: no call is to come
+	due     time.Time // zero if no call is due
 	resets  int
 }
 
@@ -139,7 +139,7 @@ func (c *hastyClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 
 func (c *hastyClock) Reset(d time.Duration) bool {
 	if c.resets++; c.resets > 1000 {
-		panic("the timer is set for ever")
+		panic("the timer is set forever")
 	}
 	was := c.Stop()
 	c.due = c.now.Add(d)

@@ -2,17 +2,19 @@ package shard
 
 import "time"
 
-// AddAfter adds item once duration has passed on the queue's clock: at the first
-// tick at or after that, never before. It adds at once if duration is zero or less.
-// Of several delays of one item the one that ends first counts, and adds it once.
-// After a shutdown began, AddAfter drops the item.
+// AddAfter adds item once duration has passed on the queue's clock. It does so
+// at the first tick at or after that moment, never before. If duration is zero
+// or less, it adds item at once. If the item is delayed already, the earlier
+// deadline counts, and the item is added once. After a shutdown began, AddAfter
+// drops the item.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }
 
-// AddWith is AddAfter with a say in what becomes of an item that waits already. With a
-// duration of zero or less the policy is asked all the same: KeepEarliest makes it
-// Add, KeepNew cancels the delay, and with the other two the item waits on.
+// AddWith is AddAfter with a policy for an item that is delayed already. The
+// policy also applies if the duration is zero or less: KeepEarliest adds the
+// item at once, KeepNew cancels the old delay, and with the other two the item
+// stays delayed.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.measures != nil {
 		s.countRetryOf(item, d)
@@ -28,8 +30,8 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	s.fileIn(sh, item, to, d)
 }
 
-// fileIn is AddWith of an item whose address is known, with a delay or a policy. It
-// reports whether the item was taken in.
+// fileIn is AddWith of an item whose address is known, with a delay or a
+// policy. It reports whether the item was accepted.
 func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
@@ -39,17 +41,17 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) 
 				return ok
 			}
 		}
-		// The wheel stands at or after the deadline. As a rule the clock got
-		// there too since it was read.
+		// The wheel stands at or after the deadline. Usually the clock has
+		// reached the deadline too since it was read.
 		if d.Duration > 0 {
 			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
 			return s.addOverdue(sh, item, to, at, f)
 		}
-		// It did not: it was set back. Then so is the wheel, lest the item
-		// become ready early.
-		sh.rewind(at.now)
+		// It has not, because it was set back. Set the wheel back as well, so
+		// that the item does not become ready early.
+		s.rewind(sh, at.now)
 		s.driver.poke()
 	}
 }
@@ -57,16 +59,16 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) 
 // A filing is a Delay in ticks.
 type filing struct {
 	deadline uint64
-	// limit is where the wait ends at the latest.
+	// limit is the latest tick at which the delay expires.
 	limit  uint64
 	policy Policy
-	// delayed tells it from one that asks for no delay, and asked is how long that is.
+	// delayed reports whether a delay was requested, and asked is its length.
 	delayed  bool
 	asked    time.Duration
 	priority int
 }
 
-// filing returns what d asks for from a reading on.
+// filing returns what d requests from a reading on.
 func (t *timebase) filing(d Delay, at reading) filing {
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
@@ -81,25 +83,25 @@ func (t *timebase) filing(d Delay, at reading) filing {
 	return f
 }
 
-// first returns the tick before which the filing asks for nothing.
+// first returns the earliest tick that the filing concerns.
 func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 
-// addOverdue adds an item whose deadline passed while AddAfter was on its way, or that
-// is to have no delay, unless the policy lets it wait on. Otherwise a deadline that the
-// item had is void: of several, one counts, once. It reports whether it took the
-// item in.
+// addOverdue adds an item whose deadline passed during the call, or that has no
+// delay, unless the policy keeps it delayed. If it adds the item, it cancels an
+// earlier delay: of several delays, one counts, once. It reports whether the
+// item was accepted.
 func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
-	next, waits := sh.waitOn(item, to.hash, at, f)
+	next, waits := sh.keepDelayed(item, to.hash, at, f)
 	fx := effects(0)
 	if !waits {
-		if fx = sh.addItem(item, &to, request{priority: f.priority, endsDelay: true}); fx&took != 0 && f.delayed {
-			sh.rare.fired++
+		if fx = sh.addItem(item, &to, request{priority: f.priority, cancelsDelay: true}); fx&took != 0 && f.delayed {
+			sh.rare.expired++
 		}
 	}
 	if s.measures != nil && f.delayed && (waits || fx&took != 0) {
-		sh.needMeasures().delay.record(0, uint64(f.asked))
+		sh.needMeasures().delay.Record(0, uint64(f.asked))
 	}
 	sh.mu.Unlock()
 	if waits && next < s.driver.armed.Load() {
@@ -109,30 +111,31 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	return waits || fx&took != 0
 }
 
-// waitOn lets an item go on waiting, if it waits, and the policy of an overdue filing
-// wants that; within the limit. It returns the shard's next deadline: if the wheel was set
-// back, that may be another item's.
-func (sh *shard[T]) waitOn(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
+// keepDelayed keeps an item delayed if it is, and if the policy of an overdue
+// filing keeps its deadline. The limit of the filing applies. It returns the
+// shard's next deadline, which may be another item's if the wheel was set back.
+func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next uint64, waits bool) {
 	id := sh.find(item, hash)
-	if id == 0 || !sh.table.at(id).waiting() || f.policy != KeepOld && f.policy != KeepLatest {
+	if id == 0 || !sh.table.at(id).delayed() || f.policy != KeepOld && f.policy != KeepLatest {
 		return 0, false
 	}
 	if f.limit <= at.now || sh.set.closing.refusing.Load() && !sh.takesBack(item, hash) {
 		return 0, false
 	}
-	if f.limit <= sh.wheel.Now() { // the clock was set back, or is about to be seen to have moved on
+	if f.limit <= sh.wheel.Now() { // the clock was set back, or has moved on unseen
 		sh.wheel.Rewind(at.now)
 		sh.publishNext()
 	}
 	filed, _ := sh.wheel.Deadline(id)
 	sh.reschedule(id, filed, filed, f.limit)
-	sh.wishToWait(id, f.priority)
+	sh.raiseDelayedPriority(id, f.priority)
 	sh.wheel.filed(at, sh.set.driver.count())
 	return sh.next.Load(), true
 }
 
-// delay makes item wait until the deadline. It does not if that is not after the
-// time of the shard's wheel; nor if a shutdown has begun, which it reports.
+// delay delays item until the deadline. It does not if the shard's wheel has
+// passed the deadline. It does not after a shutdown began either, and then
+// returns refused.
 func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (ok, refused bool) {
 	sh.mu.Lock()
 	for s.closing.refusing.Load() {
@@ -144,7 +147,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 		if !sh.sweeping() {
 			break
 		}
-		sh.mu.Unlock() // what is filed now is not to be swept
+		sh.mu.Unlock() // the sweep must not take what is filed now
 		s.sweepSome(sh)
 		sh.mu.Lock()
 	}
@@ -155,7 +158,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 		sh.mu.Unlock()
 		return false, false
 	}
-	deadline := sh.wait(item, to, at, f)
+	deadline := sh.fileTimer(item, to, at, f)
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	s.driver.filed(deadline, at)
@@ -167,28 +170,28 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 func (sh *shard[T]) noteFiled(at reading, f filing) {
 	sh.wheel.filed(at, sh.set.driver.count())
 	if sh.set.measures != nil && f.delayed {
-		sh.measures().delay.record(0, uint64(f.asked))
+		sh.measures().delay.Record(0, uint64(f.asked))
 	}
 }
 
-// wait files the item's timer and returns its deadline.
-func (sh *shard[T]) wait(item T, to address, at reading, f filing) (deadline uint64) {
-	sh.touchTimer(to.hash)
+// fileTimer files the item's timer and returns its deadline.
+func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing) (deadline uint64) {
+	sh.prefetchTimer(to.hash)
 	id, e := sh.entryFor(item, &to)
-	return sh.waitAs(id, e, at, f)
+	return sh.fileTimerOf(id, e, at, f)
 }
 
-func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
-	if e.waiting() {
-		sh.wishToWait(id, f.priority)
+func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
+	if e.delayed() {
+		sh.raiseDelayedPriority(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
 		return sh.reschedule(id, filed, f.policy.choose(filed, f.deadline), f.limit)
 	}
-	e.setWaiting(true)
+	e.setDelayed(true)
 	if e.phase() == idle {
-		sh.table.times.onWait(id, at.now*sh.set.time.tick)
+		sh.table.times.onDelay(id, at.now*sh.set.time.tick)
 	}
-	sh.beginWish(id, f.priority)
+	sh.setDelayedPriority(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
 }
 
@@ -196,7 +199,7 @@ func (sh *shard[T]) waitAs(id uint32, e *entry[T], at reading, f filing) (deadli
 func (sh *shard[T]) reschedule(id uint32, filed, deadline, limit uint64) uint64 {
 	deadline = min(deadline, sh.wheel.limit(id, limit))
 	if deadline == filed || deadline <= sh.wheel.Now() {
-		return filed // in the latter case it is about to be fired
+		return filed // in the latter case it is about to expire
 	}
 	return sh.schedule(id, deadline)
 }
@@ -209,54 +212,54 @@ func (sh *shard[T]) schedule(id uint32, deadline uint64) uint64 {
 	return deadline
 }
 
-// endDelay cancels the item's timer, and returns the priority with which it waited.
-// The driver may still wake for it once.
-func (sh *shard[T]) endDelay(id uint32, e *entry[T]) (priority int) {
+// cancelDelay cancels the item's timer, and returns the priority of the delay.
+// The driver may still wake for the timer once.
+func (sh *shard[T]) cancelDelay(id uint32, e *entry[T]) (priority int) {
 	sh.wheel.Cancel(id)
-	return sh.waited(id, e)
+	return sh.clearDelay(id, e)
 }
 
-// waited ends the wait of an item whose timer is filed no more, and returns the
-// priority with which it waited.
-func (sh *shard[T]) waited(id uint32, e *entry[T]) (priority int) {
-	e.setWaiting(false)
+// clearDelay ends the delay of an item whose timer is no longer filed. It
+// returns the priority of the delay.
+func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
+	e.setDelayed(false)
 	sh.wheel.unlimit(id)
-	if w := sh.table.wishes; w != nil {
-		priority = w.wait(id)
-		w.setWait(id, 0)
+	if w := sh.table.requested; w != nil {
+		priority = w.delayed(id)
+		w.setDelayed(id, 0)
 	}
 	return priority
 }
 
-// fire is called by the wheel, under the shard's lock, for an item whose delay has
-// ended.
-func (sh *shard[T]) fire(id uint32) {
+// expireItem adds an item whose delay has expired. The wheel calls it under the
+// shard's lock.
+func (sh *shard[T]) expireItem(id uint32) {
 	e := sh.table.at(id)
-	sh.rare.fired++
-	sh.add(id, e, request{priority: sh.waited(id, e)})
+	sh.rare.expired++
+	sh.add(id, e, request{priority: sh.clearDelay(id, e)})
 }
 
-// stepsPerHold bounds how long expire keeps a shard's lock: a tenth of a millisecond or
-// less, as a rule, whatever the number of timers due.
+// stepsPerHold bounds how long expire holds a shard's lock, whatever the number
+// of timers due.
 const stepsPerHold = 128
 
-// expire makes items ready whose deadlines have passed, up to a bound. It takes the
-// lock.
-func (sh *shard[T]) expire(at reading) effects {
+// expire adds the items of a shard whose delays have expired, up to a bound.
+func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.wheel == nil || sh.set.closing.begun.Load() {
+	if sh.wheel == nil || s.closing.begun.Load() {
 		sh.next.Store(never)
 		return 0
 	}
 	before := sh.depth()
-	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.fire)
+	sh.wheel.Advance(sh.wheel.safe(at), stepsPerHold, sh.expireItem)
 	sh.publishNext()
-	return sh.came(before)
+	return sh.effectsOfExpiry(before)
 }
 
-// came returns the effects of delays that have ended, before which so much was ready.
-func (sh *shard[T]) came(before int32) effects {
+// effectsOfExpiry returns the effects of expired delays. before is the depth
+// before they expired.
+func (sh *shard[T]) effectsOfExpiry(before int32) effects {
 	fx := sh.reportsDue()
 	if sh.depth() > before {
 		fx |= wakes
@@ -264,8 +267,8 @@ func (sh *shard[T]) came(before int32) effects {
 	return fx
 }
 
-// rewind sets the shard's wheel back. It takes the lock.
-func (sh *shard[T]) rewind(now uint64) {
+// rewind sets the shard's wheel back.
+func (s *Set[T]) rewind(sh *shard[T], now uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.wheel != nil {

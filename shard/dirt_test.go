@@ -2,8 +2,9 @@ package shard
 
 import "unsafe"
 
-// over returns a value in memory in which every byte was filled before, padding and
-// blank fields included. T must not have pointers in fields that are not set anew.
+// over returns a value in memory in which every byte was filled before,
+// including padding and blank fields. T must not have pointers in fields that
+// are not set again.
 func over[T any](fill byte) *T {
 	memory := new(T)
 	for i := range unsafe.Sizeof(*memory) {

@@ -1,8 +1,9 @@
 package shard
 
-// Done ends the processing of item, which a Get returned. If it was added
-// meanwhile, it becomes ready again; otherwise the queue forgets it. A Done of an
-// item that is not in processing has no effect but to be counted.
+// Done ends the processing of item, which a Get returned. If the item was added
+// meanwhile, it becomes ready again. Otherwise the queue forgets it. If the
+// item is not in processing, Done changes nothing, and counts and reports a
+// misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
 	if s.ages {
@@ -12,14 +13,14 @@ func (s *Set[T]) Done(item T) {
 	s.doneIn(sh, item, hash)
 }
 
-// doneNow is doneIn by a clock that is read before. If that panics, the item is Done
-// all the same.
+// doneNow reads the clock, and then ends the processing. If the clock panics,
+// the processing ends nevertheless.
 func (s *Set[T]) doneNow(sh *shard[T], item T, hash uint32) {
 	defer s.doneIn(sh, item, hash)
 	s.refreshForWork()
 }
 
-// doneIn is Done of an item of the shard. User code, the hooks, comes last.
+// doneIn is Done of an item of the shard. It calls the hooks last.
 func (s *Set[T]) doneIn(sh *shard[T], item T, hash uint32) {
 	sh.mu.Lock()
 	fx := sh.endItem(item, hash)
@@ -43,9 +44,9 @@ func (sh *shard[T]) endItem(item T, hash uint32) effects {
 	return 0
 }
 
-// End ends a processing as [Set.Done] does, and reports whether it went on until then;
-// otherwise End changes nothing. If the clock or a hook panics, the processing has
-// ended all the same. End neither hashes nor reads the item.
+// End ends a processing as [Set.Done] does, and reports whether it was still
+// going on. If it was not, End changes nothing. If the clock or a hook panics,
+// the processing ends nevertheless. End neither hashes nor reads the item.
 func (s *Set[T]) End(h Handle) (ended bool) {
 	if !s.ages {
 		return s.endNow(h)
@@ -88,7 +89,8 @@ func (s *Set[T]) misuse(item T, h Handle) {
 	s.report(DoneWithoutGet, item)
 }
 
-// finish ends the processing of an entry. The position is that of its slot, if it is known.
+// finish ends the processing of an entry. The position is that of its slot, or
+// zero if it is not known.
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	outcome := e.step(finished)
 	fx = took
@@ -102,8 +104,8 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 		sh.push(id, e)
 		return fx | wakes
 	}
-	if e.waiting() {
-		sh.table.times.onWait(id, sh.set.pulse.now.Load())
+	if e.delayed() {
+		sh.table.times.onDelay(id, sh.set.coarse.now.Load())
 	} else {
 		sh.forget(id, e, p)
 	}
@@ -113,7 +115,8 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	return fx
 }
 
-// find looks item up. The id is 0 if the shard knows nothing of it.
+// find returns the id of item's entry, or 0 if the shard does not hold the
+// item.
 func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	if sh.table != nil {
 		id, _ = sh.table.find(hash, item)
@@ -121,8 +124,8 @@ func (sh *shard[T]) find(item T, hash uint32) (id uint32) {
 	return id
 }
 
-// inProcessing looks an item up that is in processing. The id is 0 if the item is
-// not.
+// inProcessing returns the entry of item if the item is in processing, and
+// otherwise the id 0.
 func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 	if id = sh.find(item, hash); id == 0 {
 		return 0, nil
@@ -133,7 +136,7 @@ func (sh *shard[T]) inProcessing(item T, hash uint32) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// forget removes an entry that is idle and does not wait. Nothing in the queue
+// forget removes an entry that is idle and not delayed. Nothing in the queue
 // refers to its item afterwards.
 func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 	if sh.set.limit != nil {
@@ -143,14 +146,14 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 		sh.leaveGroup(id)
 	}
 	sh.table.remove(id, e, p)
-	if sh.table.tired() {
-		// Both are empty: give all their storage back.
-		sh.tide = sh.table.giveBack()
+	if sh.table.dueForRelease() {
+		// Both are empty, so give all their storage back.
+		sh.peak = sh.table.giveBack()
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropMarks()
 		sh.dropLevels()
-	} else if sh.ready.levels != nil && sh.table.live == 0 && sh.levelsTired() {
-		sh.table.dropWishes()
+	} else if sh.ready.levels != nil && sh.table.live == 0 && sh.levelsDueForRelease() {
+		sh.table.dropRequested()
 		sh.dropLevels()
 	}
 }

@@ -6,17 +6,18 @@ import (
 	"sync/atomic"
 )
 
-// drain lets callers wait until all shards have come to a state that they do not
-// leave again, such as quiescence: nothing ready and nothing in processing. A closed
-// shard that is quiescent stays so, since adds are dropped and its timers are gone.
-// So each shard reports once, and the last report ends the wait.
+// A drain lets callers wait until all shards have reached a state that they do
+// not leave again. An example is quiescence: nothing ready and nothing in
+// processing. A closed shard that is quiescent stays so, because adds are
+// dropped and its timers are gone. Each shard therefore reports once, and the
+// last report ends the wait.
 type drain struct {
-	// owing counts the shards that have not reported, and one more until all shards
-	// were looked at.
+	// owing counts the shards that have not reported, and one more until all
+	// shards were inspected.
 	owing atomic.Int32
-	// done is closed when owing comes to 0.
+	// done is closed when owing reaches 0.
 	done chan struct{}
-	// current is closed, and replaced, by each ShutDown.
+	// current is closed and replaced by each ShutDown.
 	current atomic.Pointer[chan struct{}]
 }
 
@@ -27,10 +28,10 @@ func (d *drain) init() {
 	d.current.Store(&released)
 }
 
-// owe announces a report to come.
+// owe announces a report.
 func (d *drain) owe() { d.owing.Add(1) }
 
-// settle is a report.
+// settle makes a report.
 func (d *drain) settle() {
 	if d.owing.Add(-1) == 0 {
 		close(d.done)
@@ -46,8 +47,8 @@ func (d *drain) release() {
 	close(*d.current.Swap(&next))
 }
 
-// wait blocks until all have reported, cancel is closed or the wait is released, and
-// reports whether all have.
+// wait blocks until all shards have reported, cancel is closed or the wait is
+// released. It reports whether all have reported.
 func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	select {
 	case <-d.done:
@@ -56,7 +57,7 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 	case <-released:
 	}
 	select {
-	case <-d.done: // as well
+	case <-d.done: // both may have happened
 		return true
 	default:
 		return false
@@ -66,14 +67,14 @@ func (d *drain) wait(cancel, released <-chan struct{}) bool {
 // quiet reports whether nothing in the shard is ready or in processing.
 func (sh *shard[T]) quiet() bool { return sh.depth() == 0 && sh.processing() == 0 }
 
-// waits reports whether something in the shard waits.
-func (sh *shard[T]) waits() bool { return sh.wheel != nil && sh.wheel.Len() > 0 }
+// hasDelayed reports whether an item of the shard is delayed.
+func (sh *shard[T]) hasDelayed() bool { return sh.wheel != nil && sh.wheel.Len() > 0 }
 
 func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 0 }
 
-// reportsDue returns the reports that the shard owes, and has come to. It is to be
-// called where something was forgotten, or waits no more; settle is to follow, with
-// no lock held.
+// reportsDue returns the reports that the shard owes and whose state it has
+// reached. It must be called after an item was forgotten or a delay ended. The
+// caller must pass the result to settle once the lock is released.
 func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
 		return 0
@@ -81,8 +82,8 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.quiet() {
 		due |= quiet
 	}
-	if !sh.waits() {
-		due |= noneWaits
+	if !sh.hasDelayed() {
+		due |= noneDelayed
 	}
 	if sh.isEmpty() {
 		due |= empty | emptyNow
@@ -92,7 +93,8 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	return due
 }
 
-// owe announces a report of the shard to a drain, unless it owes that already.
+// owe announces a report of the shard to a drain, unless the shard owes it
+// already.
 func (sh *shard[T]) owe(r effects, to *drain) {
 	if sh.owes&r == 0 {
 		sh.owes |= r
@@ -100,10 +102,10 @@ func (sh *shard[T]) owe(r effects, to *drain) {
 	}
 }
 
-// settle passes the reports of a shard on.
+// settle passes the reports of a shard on to the drains.
 func (s *Set[T]) settle(due effects) {
-	if due&noneWaits != 0 {
-		s.waited.settle()
+	if due&noneDelayed != 0 {
+		s.delaysDone.settle()
 	}
 	if due&empty != 0 {
 		s.emptied.settle()
@@ -116,46 +118,49 @@ func (s *Set[T]) settle(due effects) {
 	}
 }
 
-// A WaitingPolicy says what a Drain does with the items that wait for their delays.
-type WaitingPolicy uint8
+// A DelayedPolicy decides what a Drain does with delayed items.
+type DelayedPolicy uint8
 
 const (
-	// DropWaiting drops them, and returns them.
-	DropWaiting WaitingPolicy = iota
-	// RunWaiting ends their delays at once.
-	RunWaiting
-	// AwaitWaiting lets their delays go on, and waits for them.
-	AwaitWaiting
+	// DropDelayed drops and returns them.
+	DropDelayed DelayedPolicy = iota
+	// RunDelayed makes them ready at once.
+	RunDelayed
+	// AwaitDelayed waits until their delays have expired.
+	AwaitDelayed
 
-	waitingPolicies
+	delayedPolicies
 )
 
 // Valid reports whether w is one of the policies.
-func (w WaitingPolicy) Valid() bool { return w < waitingPolicies }
+func (w DelayedPolicy) Valid() bool { return w < delayedPolicies }
 
-// Draining says how a Drain drains.
+// Draining configures a Drain.
 type Draining struct {
-	// Waiting says what becomes of what waits when the drain begins.
-	Waiting WaitingPolicy
-	// Retries takes in the adds of items in processing until the drain is over.
+	// Delayed is the policy for the items that are delayed when the drain
+	// begins.
+	Delayed DelayedPolicy
+	// Retries accepts adds of items in processing until the drain is over.
 	Retries bool
 }
 
-// Drain refuses adds from now on, deals with what waits as it is told, and waits until
-// nothing waits, is ready or in processing: then the queue is shut down. It gives up when
-// ctx ends, with its error, and when a ShutDown comes, with [ErrShutDown]; what it has
-// begun goes on. It returns the items that it dropped.
-func (s *Set[T]) Drain(ctx context.Context, w WaitingPolicy) (dropped []T, err error) {
-	err = s.DrainUntil(ctx, Draining{Waiting: w}, s.Released(), &dropped)
+// Drain refuses adds from now on, and applies the policy to the delayed items.
+// It blocks until nothing is delayed, ready or in processing. Then the queue is
+// shut down. Drain returns the items that it dropped. If ctx ends first, it
+// returns the error of ctx, and if ShutDown is called, it returns
+// [ErrShutDown]. What it has begun goes on in either case.
+func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err error) {
+	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Released(), &dropped)
 	return dropped, err
 }
 
 // Released returns a channel that the next ShutDown closes.
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
-// DrainUntil is Drain that gives up when released is closed, rather than when a ShutDown comes
-// after its call: for a caller whose own drain began before that. It appends what it drops,
-// and what a ShutDown drops that it waits for, to dropped: also if a hook panics then.
+// DrainUntil is Drain for a caller whose own drain began earlier: it stops when
+// released is closed, rather than at a ShutDown after its call. It appends to
+// dropped the items that it drops, and those that a ShutDown drops while
+// DrainUntil waits for them. It does so also if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.is()
 	ended := func(part *drain) bool {
@@ -168,16 +173,16 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	s.refuse(d.Retries)
 	switch {
 	case d.Retries && s.TakesBack():
-		s.sweep(d.Waiting, dropped)
+		s.sweep(d.Delayed, dropped)
 		s.oweAll(&s.emptying, empty, &s.emptied)
 		if !ended(&s.emptied) {
 			return drainError(ctx)
 		}
-	case d.Waiting == RunWaiting:
-		s.runWaiting()
-	case d.Waiting == AwaitWaiting:
-		s.oweAll(&s.awaiting, noneWaits, &s.waited)
-		if !ended(&s.waited) {
+	case d.Delayed == RunDelayed:
+		s.runDelayed()
+	case d.Delayed == AwaitDelayed:
+		s.oweAll(&s.awaitingDelays, noneDelayed, &s.delaysDone)
+		if !ended(&s.delaysDone) {
 			return drainError(ctx)
 		}
 	}
@@ -189,11 +194,12 @@ func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan str
 	return nil
 }
 
-// ReturnLater has the next Drain return items that one has dropped that a panic ended.
+// ReturnLater lets the next Drain return the items that a Drain dropped before
+// it panicked.
 func (s *Set[T]) ReturnLater(dropped []T) { s.unreturned.add(dropped) }
 
-// abandoned are the items that a ShutDown has dropped although a Drain was waiting for
-// them. Of several such drains, the first to look returns them.
+// abandoned are the items that a ShutDown dropped although a Drain was waiting
+// for them. Of several such drains, the first to call take returns them.
 type abandoned[T comparable] struct {
 	mu    sync.Mutex // a leaf
 	any   bool
@@ -229,9 +235,10 @@ func drainError(ctx context.Context) error {
 	return ErrShutDown
 }
 
-// runWaiting makes ready all that waits, in turns of bounded length. It locks each shard
-// once at least: an AddAfter in flight may have been let in, and not filed its timer yet.
-func (s *Set[T]) runWaiting() {
+// runDelayed makes all delayed items ready, in turns of bounded length. It
+// locks each shard at least once, because an AddAfter in flight may have been
+// accepted without having filed its timer yet.
+func (s *Set[T]) runDelayed() {
 	defer s.expireAll() // also if the clock panics
 	s.refresh()
 }
@@ -239,13 +246,13 @@ func (s *Set[T]) runWaiting() {
 func (s *Set[T]) expireAll() {
 	for sh := range s.made() {
 		for more := true; more; more = sh.next.Load() != never {
-			s.publish(sh.expire(reading{now: never}))
+			s.publish(s.expire(sh, reading{now: never}))
 		}
 	}
 }
 
-// oweAll announces a report of each shard to a drain, unless the shard has come to
-// that already. The first call does it for all.
+// oweAll announces a report of each shard to a drain, unless the shard has
+// reached the state already. Only the first call does so.
 func (s *Set[T]) oweAll(begun *atomic.Bool, r effects, to *drain) {
 	if !begun.CompareAndSwap(false, true) {
 		return

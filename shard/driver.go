@@ -7,48 +7,49 @@ import (
 	"github.com/shardq/shardq/internal/shared"
 )
 
-// driver wakes for the earliest deadline of all shards. There is one for a queue,
+// A driver wakes for the earliest deadline of all shards. A queue has one,
 // and it has no goroutine of its own: between deadlines it is one timer of the
-// clock's, and without waiting items it is nothing. A standing goroutine was the
-// alternative: it costs 2 KiB and more for each of thousands of queues, has to be
-// started, poked awake through a channel, and joined.
+// clock, and without delayed items it is nothing. A standing goroutine was the
+// alternative. It takes memory in each of thousands of queues, and has to be
+// started, woken through a channel, and joined.
 //
-// Whoever changes the timer holds the baton meanwhile. No lock is held, so the
-// clock, which may be the user's, may block (only ShutDown waits for it), panic, or
-// run the timer's function at once.
+// A goroutine that changes the timer owns it meanwhile. It holds no lock. The
+// user's clock may therefore block (only ShutDown waits for it), panic, or call
+// the timer's function at once.
 type driver[T comparable] struct {
 	set *Set[T]
-	// armed is the tick that the timer is set for: never when it is not set. It
-	// is at or before every filed deadline, or somebody who will change that
-	// holds the baton.
-	armed shared.Uint64[shared.Timer]
-	baton shared.Uint32[shared.Timer] // one of the states below
-	// looks counts the driver's looks at the clock: see reading.
-	looks shared.Uint32[shared.Timer]
-	// timer belongs to the holder of the baton.
+	// armed is the tick that the timer is set for, or never if it is not set.
+	// It is at or before every filed deadline, or the owner of the timer is
+	// about to change that.
+	armed     shared.Uint64[shared.Timer]
+	ownership shared.Uint32[shared.Timer] // one of the states below
+	// readings counts the driver's readings of the clock: see reading.
+	readings shared.Uint32[shared.Timer]
+	// timer is used only by the goroutine that owns it.
 	timer clock.Timer
-	// gone is closed when baton becomes stopped.
+	// gone is closed when ownership becomes timerStopped.
 	gone chan struct{}
 }
 
-// The states of the baton:
+// The states of ownership:
 //
-//	             seize                 seize (fails)
-//	resting ───────────────▶ held ───────────────────▶ wanted
-//	   ▲                      │ ▲                        │
-//	   └──────────────────────┘ └────────────────────────┘
-//	          settle                settle looks again
+//	          acquire             acquire (fails)
+//	idle ───────────────▶ running ───────────────▶ notified
+//	  ▲                     │ ▲                        │
+//	  └─────────────────────┘ └────────────────────────┘
+//	         settle              settle reads again
 //
-//	held, wanted ── settle, after a shutdown began ──▶ stopped
+//	running, notified ── settle, after a shutdown began ──▶ stopped
 const (
-	// resting: nobody looks after the timer, and nobody needs to.
-	resting = iota
-	// held: somebody is looking after the timer.
-	held
-	// wanted: likewise, and something has changed since they looked.
-	wanted
-	// stopped: the queue is shut down, the timer is stopped for good.
-	stopped
+	// timerIdle: no goroutine owns the timer, and none needs to.
+	timerIdle = iota
+	// timerRunning: a goroutine owns the timer.
+	timerRunning
+	// timerNotified: a goroutine owns the timer, and something has changed
+	// since it read the deadlines.
+	timerNotified
+	// timerStopped: the queue is shut down, and the timer is stopped for good.
+	timerStopped
 )
 
 func (d *driver[T]) init(s *Set[T]) {
@@ -57,38 +58,40 @@ func (d *driver[T]) init(s *Set[T]) {
 	d.gone = make(chan struct{})
 }
 
-// poke makes the driver look at the deadlines. Whoever files a deadline before
-// armed calls it, after the shard has published that deadline in next. The timer's function
-// does the same.
+// poke makes the driver read the deadlines. A goroutine that files a deadline
+// before armed calls it, after the shard has published that deadline in next.
+// The timer's function does the same.
 //
 // The race to lose would be this: the driver reads a shard's next; an AddAfter
-// publishes an earlier one there, and reads armed; the driver sets armed and its
-// timer, too late for that deadline. It cannot happen: armed is never while the
-// driver reads, so that AddAfter pokes; its seize fails, but marks the baton as
-// wanted, and the driver looks again before it rests.
+// publishes an earlier one there, and reads armed; the driver sets armed and
+// its timer, too late for that deadline. It cannot happen: armed is never while
+// the driver reads, so that AddAfter pokes; its acquire fails, but notifies the
+// owner, and the driver reads again before it gives the timer up.
 func (d *driver[T]) poke() { d.pokeFor(notice{deadline: never}) }
 
-// A notice tells the driver of a deadline that somebody filed, who read the clock at
-// start; or, if that is never, that there is something to look for.
+// A notice tells the driver about a deadline that was filed by a reading of the
+// clock at start. If the deadline is never, the driver has to read all
+// deadlines.
 type notice struct{ deadline, start uint64 }
 
-// pokeFor is poke by who knows what has changed: if the timer is set, for later, then it
-// is the new deadline that is the earliest of all. To move the timer there takes no look
-// at the shards.
+// pokeFor is poke for a caller that knows what has changed. If the timer is set
+// for later, the new deadline is the earliest of all, and the driver moves the
+// timer without reading the shards.
 func (d *driver[T]) pokeFor(n notice) {
 	told := !d.set.watchdog.pending.Load()
 	if d.run(n) && told && d.set.watchdog.pending.Load() {
-		go d.set.tell() // the caller may hold the token, or owe somebody something
+		go d.set.reportStuck() // the caller may hold the wake token, or owe a report
 	}
 }
 
-// jump is how many ticks the timer may be overdue before the clock is taken to have jumped.
+// jump is the number of ticks that the timer may be overdue before the driver
+// assumes that the clock has jumped.
 const jump = 100
 
-// filed pokes the driver if the timer may miss a deadline that was filed by a reading of
-// the clock: it is set for a later one; or it is so much overdue that the clock has
-// jumped forward, as it seems, and its timers have not. Then nobody else would notice
-// until they have come.
+// filed pokes the driver if the timer may miss a deadline that was filed by a
+// reading of the clock. It does if the timer is set for later. It also does if
+// the timer is so much overdue that the clock has jumped forward, it seems, and
+// its timers have not. Nothing else would notice that until they fire.
 func (d *driver[T]) filed(deadline uint64, at reading) {
 	armed := d.armed.Load()
 	switch {
@@ -99,21 +102,21 @@ func (d *driver[T]) filed(deadline uint64, at reading) {
 	}
 }
 
-// call is the timer's function. If it does not get the baton, its caller may be a
-// clock that calls it from within AfterFunc or Reset, on the stack of the holder.
-// OnStuck may call ShutDown, which waits for that holder, so it is called from
-// another goroutine then.
+// call is the timer's function. If it does not acquire the timer, its caller
+// may be a clock that calls it from within AfterFunc or Reset, on the stack of
+// the owner. OnStuck may call ShutDown, which waits for that owner, so another
+// goroutine calls OnStuck then.
 func (d *driver[T]) call() {
 	if d.run(notice{deadline: never}) {
-		d.set.tell()
+		d.set.reportStuck()
 	} else if d.set.watchdog.pending.Load() {
-		go d.set.tell()
+		go d.set.reportStuck()
 	}
 }
 
-// run looks after the timer, unless somebody else does.
-func (d *driver[T]) run(n notice) (seized bool) {
-	if !d.seize() {
+// run updates the timer, unless another goroutine owns it.
+func (d *driver[T]) run(n notice) (acquired bool) {
+	if !d.acquire() {
 		return false
 	}
 	settled := false
@@ -123,23 +126,23 @@ func (d *driver[T]) run(n notice) (seized bool) {
 	return true
 }
 
-// stop ends the driver, after a shutdown began: when it returns, the timer is
-// stopped, and nobody is at work on it.
+// stop ends the driver, after a shutdown began. When it returns, the timer is
+// stopped, and no goroutine owns it.
 func (d *driver[T]) stop() {
 	d.poke()
 	<-d.gone
 }
 
-// seize takes the baton, or tells its holder to look again.
-func (d *driver[T]) seize() bool {
+// acquire makes the caller the owner of the timer, or notifies the owner.
+func (d *driver[T]) acquire() bool {
 	for {
-		switch state := d.baton.Load(); state {
-		case resting:
-			if d.baton.CompareAndSwap(resting, held) {
+		switch state := d.ownership.Load(); state {
+		case timerIdle:
+			if d.ownership.CompareAndSwap(timerIdle, timerRunning) {
 				return true
 			}
-		case held:
-			if d.baton.CompareAndSwap(held, wanted) {
+		case timerRunning:
+			if d.ownership.CompareAndSwap(timerRunning, timerNotified) {
 				return false
 			}
 		default:
@@ -148,8 +151,8 @@ func (d *driver[T]) seize() bool {
 	}
 }
 
-// settle makes ready what is due, sets the timer for the rest, and puts the baton
-// down.
+// settle adds what has expired, sets the timer for the rest, and gives the
+// timer up.
 func (d *driver[T]) settle(n notice) {
 	for {
 		if d.set.closing.begun.Load() {
@@ -158,54 +161,54 @@ func (d *driver[T]) settle(n notice) {
 		}
 		if armed := d.armFor(n); !armed {
 			d.expireDue()
-		} else if d.baton.CompareAndSwap(held, resting) {
+		} else if d.ownership.CompareAndSwap(timerRunning, timerIdle) {
 			return
 		} else {
-			d.baton.Store(held)
+			d.ownership.Store(timerRunning)
 		}
-		n.deadline = never // from now on there may be more to look for
+		n.deadline = never // from now on there may be other deadlines
 	}
 }
 
-// armFor is arm for who has filed a deadline. What the timer is set for is at or before
-// all deadlines of others, or they will poke us; and never may mean that drop left the
-// timer unset.
+// armFor is arm for a deadline that was filed. The timer is set for a time at
+// or before all other deadlines, or the goroutines that filed them will poke.
+// If armed is never, drop may have left the timer unset.
 func (d *driver[T]) armFor(n notice) (ok bool) {
 	switch armed := d.armed.Load(); {
 	case n.deadline == never || armed == never:
 		return d.arm()
 	case armed <= n.deadline:
-		return true // since we looked, somebody has set it for earlier
+		return true // another goroutine has set it for earlier meanwhile
 	}
 	d.armed.Store(n.deadline)
 	return d.armAt(n.deadline, n.start)
 }
 
-// arm sets the timer for the earliest deadline, unless that has passed, which it
-// reports as false. A timer for at once would do no better: the clock may call its
-// function while we hold the baton.
+// arm sets the timer for the earliest deadline. It returns false if that has
+// passed. A timer that fires at once would do no better, because the clock may
+// call its function while we own the timer.
 func (d *driver[T]) arm() (ok bool) {
-	d.armed.Store(never) // from here on, whoever files a timer pokes us
+	d.armed.Store(never) // from here on, a goroutine that files a timer pokes us
 	next := d.set.earliest()
 	d.armed.Store(next)
 	if next == never {
 		if d.timer != nil {
-			d.timer.Stop() // the items it was for wait no more
+			d.timer.Stop() // its items are not delayed any more
 		}
 		return true
 	}
 	return d.armAt(next, d.set.time.nanoseconds())
 }
 
-// armAt sets the timer for a deadline, by a reading of the clock, unless the deadline has
-// passed.
+// armAt sets the timer for a deadline, by a reading of the clock. It returns
+// false if the deadline has passed.
 func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	left := d.set.time.left(now, deadline)
 	for tries := 0; left > 0 && tries < mostSettings; tries++ {
 		delay := left
 		d.setTimer(delay)
-		// If the clock was stepped between its reading and our setting the timer,
-		// the timer is late by that step.
+		// If the clock was stepped between its reading and our setting the
+		// timer, the timer is late by that step.
 		left = d.set.time.until(deadline)
 		if delay-left <= time.Duration(d.set.time.tick) {
 			break
@@ -214,8 +217,9 @@ func (d *driver[T]) armAt(deadline, now uint64) (ok bool) {
 	return left > 0
 }
 
-// mostSettings is how often armAt sets the timer at most. A clock that takes longer than
-// a tick for that seems to be stepped each time: then the timer is late by so much.
+// mostSettings bounds how often armAt sets the timer. A clock that takes longer
+// than a tick for that seems to be stepped each time. The timer is then late by
+// so much.
 const mostSettings = 4
 
 func (d *driver[T]) setTimer(delay time.Duration) {
@@ -235,14 +239,15 @@ func (d *driver[T]) retire() {
 }
 
 func (d *driver[T]) markStopped() {
-	d.baton.Store(stopped)
+	d.ownership.Store(timerStopped)
 	close(d.gone)
 }
 
-// abandon is deferred by the holder of the baton, who sets settled once it is put
-// down. If the clock panicked before, abandon tries once more, for the sake of those
-// who filed deadlines meanwhile and left the timer to us; if it panics again, the next
-// AddAfter has to set the timer. The first panic passes through.
+// abandon is deferred by the owner of the timer, which sets settled once it has
+// given the timer up. If the clock panicked before, abandon tries once more,
+// because goroutines may have filed deadlines meanwhile and left the timer to
+// us. If the clock panics again, the next AddAfter has to set the timer. The
+// first panic continues.
 func (d *driver[T]) abandon(settled *bool) {
 	if *settled {
 		return
@@ -258,27 +263,27 @@ func (d *driver[T]) abandon(settled *bool) {
 	again = true
 }
 
-// drop puts the baton down with the timer in an unknown state. A stop that waits is
-// let go.
+// drop gives the timer up in an unknown state. It lets a waiting stop return.
 func (d *driver[T]) drop() {
 	d.armed.Store(never)
 	for !d.set.closing.begun.Load() {
-		if d.baton.CompareAndSwap(held, resting) {
+		if d.ownership.CompareAndSwap(timerRunning, timerIdle) {
 			return
 		}
-		// Somebody wants us to look again. We cannot, but it may be the shutdown,
-		// which began since we looked and waits for gone.
-		d.baton.Store(held)
+		// Another goroutine notified us. We cannot read again, but it may be
+		// the shutdown, which began since we checked and waits for gone.
+		d.ownership.Store(timerRunning)
 	}
 	d.markStopped()
 }
 
-// expireDue makes ready what is due, in turns of bounded length, a shard at a time.
+// expireDue adds what has expired, in turns of bounded length, one shard at a
+// time.
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
-		at := d.look()
+		at := d.readClock()
 		more = false
-		d.set.pulse.read(d.set.stampOf(at), at.now)
+		d.set.coarse.update(d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
 		}
@@ -287,15 +292,16 @@ func (d *driver[T]) expireDue() {
 				continue
 			}
 			more = true
-			d.set.publish(sh.expire(at))
+			d.set.publish(d.set.expire(sh, at))
 		}
 	}
 }
 
-// earliest returns the first tick at which the driver has something to do: a shard's wheel
-// wants to be advanced, the pulse has passed, or something may be stuck.
+// earliest returns the first tick at which the driver has something to do. A
+// shard's wheel has to be advanced, the coarse clock's reading is over, or an
+// item may be stuck.
 func (s *Set[T]) earliest() uint64 {
-	earliest := min(s.pulse.ends(), s.watchdog.next.Load())
+	earliest := min(s.coarse.deadline(), s.watchdog.next.Load())
 	for sh := range s.made() {
 		earliest = min(earliest, sh.next.Load())
 	}

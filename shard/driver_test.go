@@ -17,12 +17,13 @@ func newMeddled(t failer) (*Set[int], *meddlingClock) {
 	return newTestSet(t, Config[int]{Shards: 3, Clock: c}), c
 }
 
-// expectReady checks that nothing waits, and that just the items wanted are ready.
+// expectReady checks that nothing is delayed, and that exactly the wanted items
+// are ready.
 func expectReady(t *testing.T, s *Set[int], want ...int) {
 	t.Helper()
 	checkSet(t, s)
-	if stats := s.Stats(); stats.Waiting > 0 {
-		t.Errorf("%d items still wait", stats.Waiting)
+	if st := s.Stats(); st.Delayed > 0 {
+		t.Errorf("%d items are still delayed", st.Delayed)
 	}
 	var got []int
 	for s.Len() > 0 {
@@ -43,8 +44,8 @@ func expectStopped(t *testing.T, s *Set[int], timers int) {
 	if timers > 0 {
 		t.Errorf("%d timers are left", timers)
 	}
-	if state := s.driver.baton.Load(); state != stopped {
-		t.Errorf("the baton is in state %d", state)
+	if state := s.driver.ownership.Load(); state != timerStopped {
+		t.Errorf("the timer is in state %d", state)
 	}
 	select {
 	case <-s.driver.gone:
@@ -53,8 +54,8 @@ func expectStopped(t *testing.T, s *Set[int], timers int) {
 	}
 }
 
-// TestBatonStates walks through the diagram.
-func TestBatonStates(t *testing.T) {
+// TestTimerOwnershipStates walks through the diagram.
+func TestTimerOwnershipStates(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	d := &s.driver
 	for _, step := range []struct {
@@ -63,32 +64,33 @@ func TestBatonStates(t *testing.T) {
 		do       func() bool
 		want     bool
 	}{
-		{"seize", resting, held, d.seize, true},
-		{"seize while held", held, wanted, d.seize, false},
-		{"seize while wanted", wanted, wanted, d.seize, false},
-		{"seize when stopped", stopped, stopped, d.seize, false},
-		{"settle", held, resting, func() bool { d.settle(notice{deadline: never}); return true }, true},
-		{"settle when wanted", wanted, resting, func() bool { d.settle(notice{deadline: never}); return true }, true},
-		{"poke", resting, resting, func() bool { d.poke(); return true }, true},
-		{"poke while held", held, wanted, func() bool { d.poke(); return true }, true},
-		{"run", resting, resting, func() bool { d.poke(); return true }, true},
-		{"run while held", held, wanted, func() bool { d.poke(); return true }, true},
-		{"run when stopped", stopped, stopped, func() bool { d.poke(); return true }, true},
+		{"acquire", timerIdle, timerRunning, d.acquire, true},
+		{"acquire while running", timerRunning, timerNotified, d.acquire, false},
+		{"acquire while notified", timerNotified, timerNotified, d.acquire, false},
+		{"acquire when stopped", timerStopped, timerStopped, d.acquire, false},
+		{"settle", timerRunning, timerIdle, func() bool { d.settle(notice{deadline: never}); return true }, true},
+		{"settle when notified", timerNotified, timerIdle, func() bool { d.settle(notice{deadline: never}); return true }, true},
+		{"poke", timerIdle, timerIdle, func() bool { d.poke(); return true }, true},
+		{"poke while running", timerRunning, timerNotified, func() bool { d.poke(); return true }, true},
+		{"run", timerIdle, timerIdle, func() bool { d.poke(); return true }, true},
+		{"run while running", timerRunning, timerNotified, func() bool { d.poke(); return true }, true},
+		{"run when stopped", timerStopped, timerStopped, func() bool { d.poke(); return true }, true},
 	} {
-		d.baton.Store(step.from)
-		if got := step.do(); got != step.want || d.baton.Load() != step.to {
-			t.Errorf("%s: %v, and the baton is in state %d, want %v and %d",
-				step.name, got, d.baton.Load(), step.want, step.to)
+		d.ownership.Store(step.from)
+		if got := step.do(); got != step.want || d.ownership.Load() != step.to {
+			t.Errorf("%s: %v, and the timer is in state %d, want %v and %d",
+				step.name, got, d.ownership.Load(), step.want, step.to)
 		}
 	}
-	d.baton.Store(wanted)
+	d.ownership.Store(timerNotified)
 	s.closing.begun.Store(true)
 	d.settle(notice{deadline: never})
 	expectStopped(t, s, 0)
 }
 
-// TestDriverSetsOneTimer counts the calls of the clock: one timer for a queue, set
-// anew for an earlier deadline or after it has fired, and else left alone.
+// TestDriverSetsOneTimer counts the calls of the clock. A queue has one timer.
+// It is set again for an earlier deadline or after it has fired, and not
+// otherwise.
 func TestDriverSetsOneTimer(t *testing.T) {
 	s, c := newMeddled(t)
 	expect := func(when string, afterFuncs, resets, stops int) {
@@ -128,7 +130,8 @@ func TestDriverSetsOneTimer(t *testing.T) {
 	expect("a long rest", 1, 12, 1)
 }
 
-// TestDriverWakesOncePerDeadline: no fixed tick, and no wake-ups besides.
+// TestDriverWakesOncePerDeadline: there is no fixed tick, and there are no
+// other wake-ups.
 func TestDriverWakesOncePerDeadline(t *testing.T) {
 	s, c := newMeddled(t)
 	const deadlines = 50
@@ -147,8 +150,8 @@ func TestDriverWakesOncePerDeadline(t *testing.T) {
 	}
 }
 
-// TestCancelledTimerStops: when nothing waits any more, no timer is left once the
-// driver has looked.
+// TestCancelledTimerStops: when nothing is delayed any more, no timer is left
+// after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{CancelDelayOnAdd: true})
 	c.addAfter(1, time.Second)
@@ -161,19 +164,20 @@ func TestCancelledTimerStops(t *testing.T) {
 	}
 	c.addAfter(1, time.Second)
 	c.add(1)
-	c.set.shard(0).rewind(c.set.time.now()) // by an AddAfter that was overtaken
+	c.set.rewind(c.set.shard(0), c.set.time.now()) // by an AddAfter that was overtaken
 	c.set.driver.poke()
 	if n := c.clock.Timers(); n > 0 {
 		t.Errorf("%d timers are set after the driver has looked", n)
 	}
 }
 
-// meddlings are what a clock may do with the queue from within a call.
+// meddlings are calls that a clock may make to the queue from within its own
+// methods.
 var meddlings = map[string]func(s *Set[int]) (ready []int){
 	"Add":                       func(s *Set[int]) []int { s.Add(100); return []int{100} },
 	"AddAfter, earlier":         func(s *Set[int]) []int { s.AddAfter(101, time.Millisecond); return []int{101} },
 	"AddAfter, later":           func(s *Set[int]) []int { s.AddAfter(102, time.Hour); return []int{102} },
-	"AddAfter of what waits":    func(s *Set[int]) []int { s.AddAfter(1, time.Microsecond); return nil },
+	"AddAfter of a delayed":     func(s *Set[int]) []int { s.AddAfter(1, time.Microsecond); return nil },
 	"Stats":                     func(s *Set[int]) []int { s.Stats(); return nil },
 	"the timer's function":      func(s *Set[int]) []int { s.driver.poke(); return nil },
 	"the timer's function, ×10": func(s *Set[int]) []int { repeat(10, s.driver.poke); return nil },
@@ -185,8 +189,8 @@ func repeat(n int, do func()) {
 	}
 }
 
-// TestClockMeddles: whatever a clock does with the queue in a call that the driver
-// makes, no item is late.
+// TestClockMeddles: whatever a clock does with the queue in a call that the
+// driver makes, no item is late.
 func TestClockMeddles(t *testing.T) {
 	for _, p := range points {
 		for name, meddling := range meddlings {
@@ -211,8 +215,8 @@ func TestClockMeddles(t *testing.T) {
 	}
 }
 
-// TestHastyClock: a clock may call the timer's function from within AfterFunc and
-// Reset, if it is due by then.
+// TestHastyClock: a clock may call the timer's function from within AfterFunc
+// and Reset, if it is due.
 func TestHastyClock(t *testing.T) {
 	for _, reading := range []time.Duration{0, time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 		t.Run(fmt.Sprintf("reading=%v", reading), func(t *testing.T) {
@@ -226,8 +230,8 @@ func TestHastyClock(t *testing.T) {
 			}); cause != nil {
 				t.Fatal(cause)
 			}
-			if stats := s.Stats(); stats.Ready != 20 || stats.Waiting != 0 {
-				t.Errorf("%+v", stats)
+			if st := s.Stats(); st.Ready != 20 || st.Delayed != 0 {
+				t.Errorf("%+v", st)
 			}
 			s.ShutDown()
 			expectStopped(t, s, 0)
@@ -235,7 +239,7 @@ func TestHastyClock(t *testing.T) {
 	}
 }
 
-// calls are the calls that lead to the clock, with how the clock gets there.
+// calls are the calls that lead to the clock.
 var calls = map[string]func(s *Set[int], c *meddlingClock){
 	"the first AddAfter":    func(s *Set[int], _ *meddlingClock) { s.AddAfter(50, time.Minute) },
 	"an earlier AddAfter":   func(s *Set[int], _ *meddlingClock) { s.AddAfter(51, time.Second) },
@@ -246,8 +250,8 @@ var calls = map[string]func(s *Set[int], c *meddlingClock){
 	"AddAfter and ShutDown": func(s *Set[int], _ *meddlingClock) { s.AddAfter(52, time.Millisecond); s.ShutDown() },
 }
 
-// TestClockPanics: the clock panics, at each point in each call. The panic reaches the
-// caller; the queue goes on; and a shutdown ends it (C17).
+// TestClockPanics: the clock panics, at each point in each call. The panic
+// reaches the caller, the queue goes on, and a shutdown ends it (C17).
 func TestClockPanics(t *testing.T) {
 	for _, p := range points {
 		for name, call := range calls {
@@ -271,8 +275,8 @@ func TestClockPanics(t *testing.T) {
 	}
 }
 
-// TestClockStepsMeanwhile: the deadline passes between the driver's reading of the
-// clock and its setting the timer, which then is set for too late.
+// TestClockStepsMeanwhile: the deadline passes between the driver's reading of
+// the clock and its setting the timer, which is then set for too late.
 func TestClockStepsMeanwhile(t *testing.T) {
 	for _, p := range []point{beforeAfterFunc, beforeReset} {
 		t.Run(string(p), func(t *testing.T) {
@@ -290,8 +294,8 @@ func TestClockStepsMeanwhile(t *testing.T) {
 	}
 }
 
-// TestClockStepsPartWay: the clock is stepped between the driver's reading it and its
-// setting the timer, but not as far as the deadline.
+// TestClockStepsPartWay: the clock is stepped between the driver's reading it
+// and its setting the timer, but not as far as the deadline.
 func TestClockStepsPartWay(t *testing.T) {
 	for _, p := range []point{beforeAfterFunc, beforeReset} {
 		t.Run(string(p), func(t *testing.T) {
@@ -309,8 +313,9 @@ func TestClockStepsPartWay(t *testing.T) {
 	}
 }
 
-// TestClockPanicsAgain: the clock panics at each passing of a point, so that the driver
-// cannot make up for it. Once the clock is well again, the next AddAfter sets the timer.
+// TestClockPanicsAgain: the clock panics at each passing of a point, so that
+// the driver cannot make up for it. Once the clock works again, the next
+// AddAfter sets the timer.
 func TestClockPanicsAgain(t *testing.T) {
 	for _, p := range points {
 		for name, call := range calls {
@@ -332,9 +337,9 @@ func TestClockPanicsAgain(t *testing.T) {
 	}
 }
 
-// TestLaterDeadlineAfterTwoPanics: the clock panics twice in one AddAfter, which leaves
-// the timer unset. The next AddAfter asks for a later deadline. It sets the timer for the
-// item of the first, which becomes ready in time.
+// TestLaterDeadlineAfterTwoPanics: the clock panics twice in one AddAfter,
+// which leaves the timer unset. The next AddAfter asks for a later deadline. It
+// sets the timer for the item of the first, which becomes ready in time.
 func TestLaterDeadlineAfterTwoPanics(t *testing.T) {
 	for _, p := range []point{beforeAfterFunc, beforeReset} {
 		t.Run(string(p), func(t *testing.T) {
@@ -357,15 +362,15 @@ func TestLaterDeadlineAfterTwoPanics(t *testing.T) {
 	}
 }
 
-// expectWorks checks that a queue, shut down or not, does what it should.
+// expectWorks checks that a queue, shut down or not, still works.
 func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 	t.Helper()
 	if !s.ShuttingDown() {
 		s.AddAfter(1000, time.Millisecond)
 		c.Step(20 * time.Hour)
 		checkSet(t, s)
-		if stats := s.Stats(); stats.Waiting > 0 || stats.Ready == 0 {
-			t.Errorf("after the panic: %+v", stats)
+		if st := s.Stats(); st.Delayed > 0 || st.Ready == 0 {
+			t.Errorf("after the panic: %+v", st)
 		}
 	}
 	s.ShutDown()
@@ -380,9 +385,9 @@ func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 	expectStopped(t, s, 0)
 }
 
-// TestPanicLosesNobodyElse: while one AddAfter is in the clock, others file their
-// items, and leave it to that one to set the timer. When the clock panics then, the
-// others know nothing of it, and their items have to become ready in time.
+// TestPanicLosesNobodyElse: while one AddAfter is in the clock, others file
+// their items, and leave the timer to that one. When the clock panics then, the
+// others do not notice it, and their items must become ready in time.
 func TestPanicLosesNobodyElse(t *testing.T) {
 	for name, d := range map[string]time.Duration{"earlier": time.Second, "later": 3 * time.Hour} {
 		for _, p := range []point{beforeAfterFunc, beforeReset} {
@@ -407,8 +412,8 @@ func TestPanicLosesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestLitmusPanicAgainstShutDown: the clock panics in an AddAfter while the queue is
-// shut down: the shutdown does not wait for ever.
+// TestLitmusPanicAgainstShutDown: the clock panics in an AddAfter while the
+// queue is shut down. The shutdown does not wait forever.
 func TestLitmusPanicAgainstShutDown(t *testing.T) {
 	for round := range rounds(t, 20_000) {
 		s := newTestSet(t, Config[int]{Shards: 1, Clock: panickingClock{}})
@@ -431,8 +436,8 @@ type panickingClock struct{}
 func (panickingClock) Now() time.Time                              { return start }
 func (panickingClock) AfterFunc(time.Duration, func()) clock.Timer { panic("no timers") }
 
-// TestShutDownWhileExpiring: a shutdown comes while many timers are due. Each item is
-// either ready or dropped, and no timer is left.
+// TestShutDownWhileExpiring: a shutdown comes while many timers are due. Each
+// item is either ready or dropped, and no timer is left.
 func TestShutDownWhileExpiring(t *testing.T) {
 	const items = 3000
 	for _, reading := range []int{1, 2, 3, 5} {
@@ -455,16 +460,16 @@ func TestShutDownWhileExpiring(t *testing.T) {
 				t.Error("ShutDown has not returned")
 			}
 			expectStopped(t, s, c.Timers())
-			stats := s.Stats()
-			if stats.Fired+stats.Dropped != items || stats.Waiting > 0 || stats.Ready != int(stats.Fired) {
-				t.Errorf("%+v", stats)
+			st := s.Stats()
+			if st.Expired+st.Dropped != items || st.Delayed > 0 || st.Ready != int(st.Expired) {
+				t.Errorf("%+v", st)
 			}
 		})
 	}
 }
 
-// TestExpireInTurns: a million timers would be due at once; the lock is put down after
-// a bounded number of them (C26).
+// TestExpireInTurns: many timers are due at once. The lock is released after a
+// bounded number of them (C26).
 func TestExpireInTurns(t *testing.T) {
 	const items = 10 * stepsPerHold
 	c := newMeddlingClock()
@@ -481,7 +486,7 @@ func TestExpireInTurns(t *testing.T) {
 	}
 }
 
-// TestExpireIsBounded looks at one turn after the other.
+// TestExpireIsBounded checks one turn after the other.
 func TestExpireIsBounded(t *testing.T) {
 	const items = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})
@@ -489,39 +494,39 @@ func TestExpireIsBounded(t *testing.T) {
 	for item := range items {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
-	later := reading{now: s.time.now() + 100, look: 1}
+	later := reading{now: s.time.now() + 100, number: 1}
 	turns := 0
-	for ; s.Stats().Waiting > 0; turns++ {
+	for ; s.Stats().Delayed > 0; turns++ {
 		before := s.Len()
-		if queued := sh.expire(later)&wakes != 0; queued != (s.Len() > before) || s.Len()-before > stepsPerHold {
+		if queued := s.expire(sh, later)&wakes != 0; queued != (s.Len() > before) || s.Len()-before > stepsPerHold {
 			t.Fatalf("turn %d made %d items ready and says %v", turns, s.Len()-before, queued)
 		}
 	}
 	if turns < items/stepsPerHold {
 		t.Errorf("%d items were done in %d turns", items, turns)
 	}
-	if queued := sh.expire(later)&wakes != 0; queued || sh.next.Load() != never {
+	if queued := s.expire(sh, later)&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("there is more to expire")
 	}
 }
 
-// TestExpireNothing: a deadline that is published, but not filed any more.
+// TestExpireNothing: a deadline is published, but not filed any more.
 func TestExpireNothing(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	sh := s.shard(0)
 	sh.next.Store(0)
-	if queued := sh.expire(s.driver.look())&wakes != 0; queued || sh.next.Load() != never {
+	if queued := s.expire(sh, s.driver.readClock())&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("a shard without a wheel has something to expire")
 	}
 	s.AddAfter(1, time.Millisecond)
 	s.closing.begun.Store(true)
-	if queued := sh.expire(reading{now: never, look: 1})&wakes != 0; queued || sh.next.Load() != never {
+	if queued := s.expire(sh, reading{now: never, number: 1})&wakes != 0; queued || sh.next.Load() != never {
 		t.Error("a shard that is shut down has something to expire")
 	}
 }
 
-// TestClockSetBack: the clock goes back over deadlines that the wheel has passed. An
-// item does not become ready early (C19).
+// TestClockSetBack: the clock is set back over deadlines that the wheel has
+// passed. An item does not become ready early (C19).
 func TestClockSetBack(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{})
 	c.addAfter(1, time.Second)
@@ -537,9 +542,9 @@ func TestClockSetBack(t *testing.T) {
 	c.drainAll()
 }
 
-// TestSetBackWhileWaitingOn: a bound lets an item wait on that the clock was set back
-// under. Then its shard's wheel wants to be advanced earlier than any item is due.
-func TestSetBackWhileWaitingOn(t *testing.T) {
+// TestSetBackWhileDelayed: a limit keeps an item delayed while the clock is set
+// back. Its shard's wheel then has to be advanced earlier than any item is due.
+func TestSetBackWhileDelayed(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Tick: time.Second, Shards: 2, Route: parity})
 	c.addAfter(1, 79*time.Second)
 	c.step(-106 * time.Second)
@@ -549,9 +554,9 @@ func TestSetBackWhileWaitingOn(t *testing.T) {
 	c.drainAll()
 }
 
-// TestOvertakenAddAfter: between an AddAfter's reading of the clock and its lock, time
-// passes and its shard's wheel goes beyond its deadline. The item is added, once, and
-// of its two deadlines the earlier one counts (C21).
+// TestOvertakenAddAfter: between an AddAfter's reading of the clock and its
+// lock, time passes and its shard's wheel goes beyond its deadline. The item is
+// added, once, and of its two deadlines the earlier one counts (C21).
 func TestOvertakenAddAfter(t *testing.T) {
 	for _, cancel := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cancel=%v", cancel), func(t *testing.T) {
@@ -561,20 +566,20 @@ func TestOvertakenAddAfter(t *testing.T) {
 			s.AddAfter(2, time.Minute)
 			c.at(afterNow, 1, func() { c.Step(2 * time.Minute) })
 			s.AddAfter(1, time.Second)
-			stats := s.Stats()
-			if stats.Ready != 2 || stats.Waiting != 0 {
-				t.Errorf("after both deadlines: %+v", stats)
+			st := s.Stats()
+			if st.Ready != 2 || st.Delayed != 0 {
+				t.Errorf("after both deadlines: %+v", st)
 			}
 			c.Step(2 * time.Hour)
-			if again := s.Stats(); again.Added+again.Merged != 2 {
+			if again := s.Stats(); again.Added+again.Deduplicated != 2 {
 				t.Errorf("the later deadline added the item again: %+v", again)
 			}
 		})
 	}
 }
 
-// TestSetBackWhileAdding: the same, but the clock is set back before it is read again:
-// the item must wait on.
+// TestSetBackWhileAdding: the same, but the clock is set back before it is read
+// again. The item must stay delayed.
 func TestSetBackWhileAdding(t *testing.T) {
 	c := newMeddlingClock()
 	s := newTestSet(t, Config[int]{Clock: c})
@@ -585,11 +590,11 @@ func TestSetBackWhileAdding(t *testing.T) {
 	})
 	s.AddAfter(1, time.Second)
 	checkSet(t, s)
-	if stats := s.Stats(); stats.Waiting != 1 || stats.Ready != 1 {
-		t.Fatalf("%+v", stats)
+	if st := s.Stats(); st.Delayed != 1 || st.Ready != 1 {
+		t.Fatalf("%+v", st)
 	}
 	c.Step(2 * time.Second)
-	if stats := s.Stats(); stats.Waiting != 0 || stats.Ready != 2 {
-		t.Fatalf("%+v", stats)
+	if st := s.Stats(); st.Delayed != 0 || st.Ready != 2 {
+		t.Fatalf("%+v", st)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestNothingIsAddedOnceShutDownReturned: an add waits for its shard's lock while a
-// shutdown overtakes it. What it knew of the shutdown before it had the lock is out of
-// date, and it must drop its item (C2, C10).
+// TestNothingIsAddedOnceShutDownReturned: an add waits for its shard's lock
+// while a shutdown overtakes it. What the add knew of the shutdown before is
+// out of date, and it must drop its item (C2, C10).
 func TestNothingIsAddedOnceShutDownReturned(t *testing.T) {
-	processors := runtime.GOMAXPROCS(1) // so that whoever lets go of a lock can take it again
+	processors := runtime.GOMAXPROCS(1) // so that a goroutine that releases a lock can take it again
 	defer runtime.GOMAXPROCS(processors)
 	for name, add := range map[string]func(s *Set[int]){
 		"Add":      func(s *Set[int]) { s.Add(1) },
@@ -27,22 +27,22 @@ func TestNothingIsAddedOnceShutDownReturned(t *testing.T) {
 			s.shard(0).mu.Lock()
 			all.Go(func() { add(s) })
 			for range 10 {
-				runtime.Gosched() // it comes as far as the lock
+				runtime.Gosched() // it runs up to the lock
 			}
 			s.shard(0).mu.Unlock()
 			s.ShutDown()
 			then := s.Stats()
 			all.Wait()
-			if now := s.Stats(); now.Added != then.Added || now.Waiting > 0 {
+			if now := s.Stats(); now.Added != then.Added || now.Delayed > 0 {
 				t.Fatalf("%s: when ShutDown returned: %+v; later: %+v", name, then, now)
 			}
 		}
 	}
 }
 
-// TestAddAfterThatWaitsForItsLock: an AddAfter waits for its shard's lock while the
-// driver serves its last deadline and stops. What the AddAfter knew of the timer before
-// it filed its own deadline is out of date, and it must poke the driver (C19).
+// TestAddAfterThatWaitsForItsLock: an AddAfter waits for its shard's lock while
+// the driver serves its last deadline and stops. What the AddAfter knew of the
+// timer before is out of date, and it must poke the driver (C19).
 func TestAddAfterThatWaitsForItsLock(t *testing.T) {
 	processors := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(processors)
@@ -54,20 +54,20 @@ func TestAddAfterThatWaitsForItsLock(t *testing.T) {
 	s.shard(0).mu.Lock()
 	all.Go(func() { s.AddAfter(item, time.Hour) })
 	for range 10 {
-		runtime.Gosched() // it comes as far as the lock
+		runtime.Gosched() // it runs up to the lock
 	}
 	fake.Step(time.Second)
 	s.shard(0).mu.Unlock()
 	all.Wait()
 	checkSet(t, s)
 	if fake.Timers() != 1 {
-		t.Errorf("an item waits, and %d timers are set", fake.Timers())
+		t.Errorf("an item is delayed, and %d timers are set", fake.Timers())
 	}
 }
 
-// TestAddAfterWhileTheDriverReads: the driver reads the deadlines of many shards, which
-// takes a while, and an AddAfter publishes one in a shard that it has read already. The
-// timer that it sets would be too late, if that AddAfter did not poke it (C19).
+// TestAddAfterWhileTheDriverReads: the driver reads the deadlines of many
+// shards, and an AddAfter publishes one in a shard that was read already. The
+// timer would be too late if that AddAfter did not poke the driver (C19).
 func TestAddAfterWhileTheDriverReads(t *testing.T) {
 	n := min(rounds(t, 20_000), 4_000)
 	fake := clock.NewFake(start)
@@ -104,7 +104,7 @@ func TestAddAfterWhileTheDriverReads(t *testing.T) {
 	}
 }
 
-// itemOf returns an item whose home is a certain shard.
+// itemOf returns an item of a given shard.
 func itemOf(s *Set[int], number uint16) int {
 	for item := 0; ; item++ {
 		if s.shardOf(item).number == number {
@@ -113,27 +113,27 @@ func itemOf(s *Set[int], number uint16) int {
 	}
 }
 
-// TestCancellationMeetsTheToken: a token lies in the channel when a consumer whose
-// context has ended comes to sleep. It takes the token and searches, or leaves it where
-// it is: for the next (C4).
+// TestCancellationMeetsTheToken: a token lies in the channel when a consumer
+// whose context has ended parks. The consumer takes the token and searches, or
+// leaves it for the next (C4).
 func TestCancellationMeetsTheToken(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
 	seen := map[parking]bool{}
-	for len(seen) < 2 { // it is for select to choose
+	for len(seen) < 2 { // select chooses
 		s := newTestSet(t, Config[int]{})
 		s.sendToken()
 		how := s.park(ended)
 		seen[how] = true
-		if left := len(s.lot.token); (left == 1) != (how == canceledAsleep) || !s.lot.searching.Load() {
+		if left := len(s.parker.token); (left == 1) != (how == canceledParked) || !s.parker.searching.Load() {
 			t.Fatalf("parking ended as %d with %d tokens left", how, left)
 		}
 	}
 }
 
-// TestOvertakenAddAfterWakes: the wheel comes to the very tick of a deadline while its
-// AddAfter is on the way to the lock. The item is added, counted as a delay that ended,
-// and a sleeper is woken for it.
+// TestOvertakenAddAfterWakes: the wheel reaches the tick of a deadline while
+// its AddAfter is on the way to the lock. The item is added and counted as an
+// expired delay, and a parked consumer is woken for it.
 func TestOvertakenAddAfterWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newMeddlingClock()
@@ -146,14 +146,14 @@ func TestOvertakenAddAfterWakes(t *testing.T) {
 		})
 		s.AddAfter(2, time.Second)
 		g.check(t, 2, 0)
-		if stats := s.Stats(); stats.Fired != 2 || stats.Added != 2 {
-			t.Errorf("%+v", stats)
+		if st := s.Stats(); st.Expired != 2 || st.Added != 2 {
+			t.Errorf("%+v", st)
 		}
 	})
 }
 
-// TestDrainBesideManyDelays: a shard whose waiting items are dropped in several holds
-// of its lock owes the drain one report.
+// TestDrainBesideManyDelays: a shard whose delayed items are dropped in several
+// holds of its lock owes the drain one report.
 func TestDrainBesideManyDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{})

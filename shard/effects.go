@@ -1,8 +1,8 @@
 package shard
 
-// Effects are what came of an operation on a shard, and what it leaves to do once the
-// shard's lock is free. Each operation collects them under the lock, and passes them to
-// after.
+// effects are the results of an operation on a shard, and what remains to be
+// done once the shard's lock is released. Each operation collects them under
+// the lock, and passes them to after.
 type effects uint8
 
 const (
@@ -13,30 +13,31 @@ const (
 	// yields: the add was one of many in a row that were deduplicated.
 	yields
 
-	// What a shard reports, once for each time that it owes it: see drain.go.
+	// The reports of a shard, once for each time that it owes one: see
+	// drain.go.
 
 	// quiet: nothing in the shard is ready or in processing.
 	quiet
-	// noneWaits: nothing in the shard waits.
-	noneWaits
-	// empty: the shard holds nothing. While only items in processing are added, as
-	// during a Drain that takes retries in, it stays so.
+	// noneDelayed: nothing in the shard is delayed.
+	noneDelayed
+	// empty: the shard holds nothing. It stays so while only items in
+	// processing are added, as during a Drain that accepts retries.
 	empty
-	// emptyNow is the same for a WaitIdle: adds go on.
+	// emptyNow: the shard holds nothing, for a WaitIdle. Adds go on.
 	emptyNow
 
-	reports = quiet | noneWaits | empty | emptyNow
+	reports = quiet | noneDelayed | empty | emptyNow
 )
 
-// after makes the effects of an operation come true, with no lock held. It calls
-// OnWatermark last, because the hook may panic. A misuse is reported after that.
+// after carries out the effects of an operation. It calls OnWatermark last,
+// because the hook may panic. The caller reports a misuse after that.
 func (s *Set[T]) after(fx effects) {
-	if fx&^took != 0 || s.limit != nil { // and otherwise the call is not worth it
-		s.comeTrue(fx)
+	if fx&^took != 0 || s.limit != nil { // otherwise spare the call
+		s.apply(fx)
 	}
 }
 
-func (s *Set[T]) comeTrue(fx effects) {
+func (s *Set[T]) apply(fx effects) {
 	if fx&wakes != 0 {
 		s.wake()
 	}
@@ -46,7 +47,7 @@ func (s *Set[T]) comeTrue(fx effects) {
 	s.limit.Notify()
 }
 
-// publish is after without the hook: it calls no user code.
+// publish carries out effects without calling a hook.
 func (s *Set[T]) publish(fx effects) {
 	if fx&wakes != 0 {
 		s.wake()

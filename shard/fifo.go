@@ -1,10 +1,12 @@
 package shard
 
-// fifo is an order of entries, such as that in which a shard's items became ready: a
-// list linked through the entries themselves, so that joining and leaving it allocate
-// nothing and copy nothing. An entry is in one list at most.
+// A fifo is an order of entries, such as that in which a shard's items became
+// ready. It is a list linked through the entries themselves, so that joining
+// and leaving it allocate nothing and copy nothing. An entry is in at most one
+// list.
 type fifo struct {
-	// The previous of the head is not kept, nor is the tail of an empty list.
+	// The previous link of the head is not kept, nor is the tail of an empty
+	// list.
 	head, tail uint32
 	length     int32
 }
@@ -22,7 +24,7 @@ func (s *slab[T]) join(f *fifo, id uint32, e *entry[T]) {
 	f.length++
 }
 
-// unlink takes an entry out of the list that it is in, from any place.
+// unlink takes an entry out of its list, from any place.
 func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	f.length--
 	next, previous := e.next, e.previous()
@@ -38,8 +40,8 @@ func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	s.at(next).setPrevious(previous)
 }
 
-// walk visits the entries of a list, until visit returns false, and reports
-// whether that did not happen.
+// walk visits the entries of a list until visit returns false. It reports
+// whether it visited all.
 func (s *slab[T]) walk(f *fifo, visit func(id uint32) bool) (on bool) {
 	for id := f.head; id != 0; id = s.at(id).next {
 		if !visit(id) {

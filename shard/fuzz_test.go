@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// script is what is left of the input of a fuzz test: a list of operations that is
-// meant to be written by hand, too. Each is a byte that selects it and one or two that
-// fill it in; where the input ends, zeros follow.
+// A script is the rest of the input of a fuzz test: a list of operations that
+// can also be written by hand. Each is a byte that selects it and one or two
+// bytes of arguments. Zeros follow the end of the input.
 type script []byte
 
 func (s *script) byte() byte {
@@ -22,8 +22,8 @@ func (s *script) byte() byte {
 // mostOperations are enough to combine them all, and quick.
 const mostOperations = 100
 
-// FuzzTable reads its input as a hashing and a list of operations, and does them on
-// the table and the model.
+// FuzzTable reads its input as a hashing and a list of operations, and runs
+// them on the table and the model.
 func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := script(input)
@@ -46,15 +46,15 @@ func tableOperation(c *checkedTable, s *script) {
 		c.remove(uint32(s.byte()))
 	case 4:
 		c.find(uint32(s.byte()))
-	case 5: // a crowd comes
+	case 5: // a burst comes
 		for first, n := 20*uint32(s.byte()), 4*uint32(s.byte()); n > 0; n-- {
 			c.add(first + n)
 		}
-	case 6: // a crowd goes
+	case 6: // a burst goes
 		for first, n := 20*uint32(s.byte()), 4*uint32(s.byte()); n > 0; n-- {
 			c.remove(first + n)
 		}
-	case 7: // all go but some
+	case 7: // all but some go
 		kept := uint32(s.byte())
 		for _, item := range c.items() {
 			if kept == 0 || item%kept != 0 {
@@ -64,8 +64,8 @@ func tableOperation(c *checkedTable, s *script) {
 	}
 }
 
-// FuzzSet reads its input as a configuration and a list of calls, and makes them on a
-// set and on the model.
+// FuzzSet reads its input as a configuration and a list of calls, and makes
+// them on a set and on the model.
 func FuzzSet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := script(input)
@@ -105,7 +105,7 @@ func setOperation(c *checkedSet, s *script) {
 	case 9:
 		c.stepToNext(time.Duration(int8(s.byte())) * time.Millisecond / 8)
 	case 10:
-		s.crowd(c)
+		s.burst(c)
 	case 11:
 		if s.byte()%8 == 0 {
 			c.shutDown()
@@ -113,7 +113,8 @@ func setOperation(c *checkedSet, s *script) {
 	}
 }
 
-// duration has a byte for the unit and one for the number, which may be negative.
+// duration has a byte for the unit and one for the number, which may be
+// negative.
 func (s *script) duration() time.Duration {
 	units := []time.Duration{1, time.Microsecond, time.Millisecond, 10 * time.Millisecond,
 		time.Second, time.Minute, time.Hour, 3 * time.Hour}
@@ -121,8 +122,8 @@ func (s *script) duration() time.Duration {
 	return time.Duration(int8(s.byte())) * unit
 }
 
-// crowd sends many items some of the way.
-func (s *script) crowd(c *checkedSet) {
+// burst adds many items, and takes some of them.
+func (s *script) burst(c *checkedSet) {
 	do, first, n := s.byte()%4, 10*int(s.byte()), 3*int(s.byte())
 	for item := first; item < first+n; item++ {
 		switch do {

@@ -2,27 +2,30 @@ package shard
 
 import (
 	"context"
-	"errors"
+
+	"github.com/shardq/shardq/internal/sentinel"
 )
 
-// Get returns the next ready item and takes it into processing: until its Done, no
-// other Get returns it. It blocks while nothing is ready. After a shutdown it
-// returns what is still ready, and otherwise the zero T and true, at once.
+// Get returns the next ready item and takes it into processing. Until its Done,
+// no other Get returns it. Get blocks until an item is ready. After a shutdown
+// it returns the items that are still ready, and then the zero T and true,
+// without blocking.
 func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, false
 	}
 	var one [1]T
-	_, shutdown, _ = s.await(nil, hand[T]{items: one[:]})
+	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:]})
 	return one[0], shutdown
 }
 
-// ErrShutDown is what [Set.GetContext] returns where [Set.Get] says true.
-var ErrShutDown = errors.New("shardq: queue is shut down")
+// ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
+var ErrShutDown = sentinel.ErrShutDown
 
-// GetContext is Get for as long as ctx lasts: once that ended, it takes nothing and
-// returns the context's error. If the end of ctx meets an item, GetContext returns
-// either the item or the error, and in the latter case the item stays ready.
+// GetContext returns the next ready item as [Set.Get] does. It blocks until an
+// item is ready or ctx ends. Once ctx has ended, it takes nothing and returns
+// the error of ctx. If ctx ends while an item becomes ready, GetContext returns
+// either of the two. If it returns the error, the item stays ready.
 func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
@@ -31,13 +34,13 @@ func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 		return item, nil
 	}
 	var one [1]T
-	_, err = s.awaitContext(ctx, hand[T]{items: one[:]})
+	_, err = s.awaitContext(ctx, buffers[T]{items: one[:]})
 	return one[0], err
 }
 
-// awaitContext is await in the terms of a context.
-func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error) {
-	n, shutdown, canceled := s.await(ctx.Done(), h)
+// awaitContext is await with a context.
+func (s *Set[T]) awaitContext(ctx context.Context, b buffers[T]) (n int, err error) {
+	n, shutdown, canceled := s.await(ctx.Done(), b)
 	switch {
 	case shutdown:
 		return 0, ErrShutDown
@@ -47,13 +50,14 @@ func (s *Set[T]) awaitContext(ctx context.Context, h hand[T]) (n int, err error)
 	return n, nil
 }
 
-// GetWithPriority is [Set.Get] that also returns the priority with which the item was ready.
+// GetWithPriority is [Set.Get] that also returns the priority with which the
+// item was ready.
 func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 	if item, priority, _, ok := s.TryTake(); ok {
 		return item, priority, false
 	}
 	var one [1]T
 	var its [1]int
-	_, shutdown, _ = s.await(nil, hand[T]{items: one[:], priorities: its[:]})
+	_, shutdown, _ = s.await(nil, buffers[T]{items: one[:], priorities: its[:]})
 	return one[0], its[0], shutdown
 }

@@ -2,45 +2,48 @@ package shard
 
 import "github.com/shardq/shardq/internal/chunked"
 
-// Fair groups. If a set has groups, all items of a group are in one shard, which
+// Groups. If a set has groups, all items of a group are in one shard, which
 // follows from the group. Each group has a run queue of its own there, and the
-// shard's own has nothing. The groups from which something may be handed out stand
-// in a ring (ring.go), and take turns (fair.go).
+// shard's own run queue is empty. A weighted round robin (roundrobin.go,
+// takegroup.go) selects the group whose items are handed out.
 //
-// Groups are found as items are, by a table, and known by their ids: so a group costs
-// memory while it has items, and no longer, and no operation costs more for their number.
+// Like items, groups are found by a table and known by their ids. A group takes
+// memory only while it has items, and the number of groups makes no operation
+// slower.
 
 // MaxGroupWeight is the greatest weight of a group.
 const MaxGroupWeight = 1 << 20
 
-// A group is what a shard knows of one.
+// A group is what a shard keeps of one group.
 type group[T comparable] struct {
 	ready runQueue[T]
-	// born tells it from the others that there were: see births.
+	// born tells the group from earlier ones with the same id: see births.
 	born uint32
-	// items counts the entries that belong to the group: it is forgotten with the last.
+	// items counts the entries of the group. The group is forgotten with the
+	// last.
 	items  int32
 	weight int32
-	// served counts what it was handed out in its turn.
+	// served counts the items handed out in the group's turn.
 	served int32
-	// place says whether it takes part: see ring.
-	place ringPlace
-	// next and previous are its neighbours in the ring, or among those held back.
+	// phase tells whether the group is in the round robin.
+	phase groupPhase
+	// next and previous are its neighbours in the round robin, or among the
+	// throttled groups.
 	next, previous uint32
 }
 
-// groups is what a shard keeps of them.
+// groups is what a shard keeps of all groups.
 type groups[T comparable] struct {
 	names  *table[string]
 	states chunked.Array[group[T]]
-	// of has the groups of the entries.
+	// of has the group of each entry.
 	of cells[uint32]
 	// depth counts the ready items of all groups, and processing those in
 	// processing.
 	depth, processing int32
-	// births counts the groups that there ever were, modulo its range.
+	// births counts the groups that were ever made, modulo its range.
 	births uint32
-	ring
+	roundRobin
 }
 
 func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
@@ -48,7 +51,8 @@ func (g *groups[T]) at(id uint32) *group[T] { return g.states.At(id) }
 // groupOf returns the id of an entry's group.
 func (sh *shard[T]) groupOf(id uint32) uint32 { return *sh.groups.of.At(id) }
 
-// pushedInGroup is called when an entry was put into the run queue of its group.
+// pushedInGroup is called when an entry was put into the run queue of its
+// group.
 func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	sh.groups.depth++
 	if becameReady {
@@ -82,9 +86,10 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	g.weigh(state, to.weight)
 }
 
-// weighAdded changes the weight of the group of an entry whose item is added again.
+// weighAdded changes the weight of an entry's group when its item is added
+// again.
 func (sh *shard[T]) weighAdded(id uint32, to *tag) {
-	if to.weight > 0 { // the caller has asked for it
+	if to.weight > 0 { // the caller has asked the user for it
 		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), to.weight)
 	}
 }
@@ -92,15 +97,15 @@ func (sh *shard[T]) weighAdded(id uint32, to *tag) {
 func (sh *shard[T]) needGroups() {
 	if sh.groups == nil {
 		sh.groups = &groups[T]{names: newTable[string]()}
-		sh.table.hang(&sh.groups.of)
+		sh.table.addColumn(&sh.groups.of)
 	}
 }
 
-// leaveGroup is called before an entry is removed. With its last entry a group is forgotten;
-// nothing of it is ready then.
+// leaveGroup is called before an entry is removed. The group is forgotten with
+// its last entry. It has no ready items then.
 func (sh *shard[T]) leaveGroup(id uint32) {
-	if w := sh.table.wishes; w != nil {
-		w.setRun(id, 0) // the next one with this id may be of a group without levels
+	if w := sh.table.requested; w != nil {
+		w.setRun(id, 0) // the next entry with this id may be of a group without levels
 	}
 	g, of := sh.groups, sh.groupOf(id)
 	state := g.at(of)

@@ -14,7 +14,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// checkGroups fails the test unless all that the groups of a shard keep twice agrees.
+// checkGroups fails the test unless all redundant data of the groups of a shard
+// agree.
 func checkGroups[T comparable](t failer, sh *shard[T]) {
 	t.Helper()
 	if sh.ready != (runQueue[T]{}) {
@@ -35,32 +36,32 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
 	}
 	depth, running, weights := int32(0), int32(0), int64(0)
-	round, throttled := ringOf(t, sh, g.turn), ringOf(t, sh, g.throttled)
+	round, circle := circleOf(t, sh, g.turn), circleOf(t, sh, g.firstThrottled)
 	for _, id := range ids {
 		state, name := g.at(id), g.names.at(id).item
 		checkLevels(t, sh, &state.ready)
 		if int(state.items) != len(of[id]) || state.ready.processing != in[id] {
 			t.Fatalf("group %q: %d items, %d in processing, but its counts are %+v", name, len(of[id]), in[id], state)
 		}
-		place := inRing
+		place := selectable
 		switch {
 		case state.ready.depth() == 0:
-			place = nothingReady
+			place = notReady
 		case sh.set.full(state.ready.processing):
-			place = heldBack
+			place = throttled
 		}
-		if state.place != place || slices.Contains(round, id) != (place == inRing) ||
-			slices.Contains(throttled, id) != (place == heldBack) {
+		if state.phase != place || slices.Contains(round, id) != (place == selectable) ||
+			slices.Contains(circle, id) != (place == throttled) {
 			t.Fatalf("group %q has %d ready items and is in place %d: %+v", name, state.ready.depth(), place, state)
 		}
-		if place == inRing {
+		if place == selectable {
 			weights += int64(state.weight)
 		}
 		depth += state.ready.depth()
 		running += state.ready.processing
 	}
 	if g.depth != depth || g.processing != running || g.weights != weights {
-		t.Fatalf("shard %d: %d items are ready, %d in processing and the ring weighs %d, but the counts are %d, %d and %d",
+		t.Fatalf("shard %d: %d items are ready, %d in processing and the round robin weighs %d, but the counts are %d, %d and %d",
 			sh.number, depth, running, weights, g.depth, g.processing, g.weights)
 	}
 }
@@ -69,7 +70,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 func (x *index) ids() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
 		var before *segment
-		for _, s := range x.directory { // a segment stands there in a row, once or more
+		for _, s := range x.directory { // a segment is there once or more, in a row
 			if s == before {
 				continue
 			}
@@ -83,15 +84,15 @@ func (x *index) ids() iter.Seq[uint32] {
 	}
 }
 
-// ringOf returns the groups of a circle, from its first.
-func ringOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32) {
+// circleOf returns the groups of a circle, from its first.
+func circleOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32) {
 	t.Helper()
 	g := sh.groups
 	for id := first; id != 0; {
 		ids = append(ids, id)
 		next := g.at(id).next
 		if g.at(next).previous != id || len(ids) > int(g.names.live) {
-			t.Fatalf("shard %d: the ring is broken at %v", sh.number, ids)
+			t.Fatalf("shard %d: the circle is broken at %v", sh.number, ids)
 		}
 		if id = next; id == first {
 			break
@@ -100,39 +101,40 @@ func ringOf[T comparable](t failer, sh *shard[T], first uint32) (ids []uint32) {
 	return ids
 }
 
-func checkHeldBack[T comparable](t failer, s *Set[T]) {
+func checkThrottled[T comparable](t failer, s *Set[T]) {
 	t.Helper()
 	held := uint32(0)
 	for i := range s.shards {
 		if g := s.shard(i).groups; g != nil {
 			for id := range g.names.ids() {
-				if g.at(id).place == heldBack {
+				if g.at(id).phase == throttled {
 					held++
 				}
 			}
 		}
 	}
-	if _, count := s.heldBack.read(); held != count {
-		t.Fatalf("%d groups are held back, but the count is %d", held, count)
+	if _, count := s.throttled.read(); held != count {
+		t.Fatalf("%d groups are throttled, but the count is %d", held, count)
 	}
 }
 
-// TestHoldCountTellsOfChanges: who reads it twice, around a look, learns whether any group was held
-// back or freed between. A Get that only saw that none is held before and after may have looked
-// while one was: it would leave what is ready.
-func TestHoldCountTellsOfChanges(t *testing.T) {
-	var c holdCount
+// TestThrottleCountShowsChanges: a caller that reads the count twice learns
+// whether any group was throttled or freed between. A Get that only compares
+// the numbers might have run while a group was throttled, and would leave ready
+// items behind.
+func TestThrottleCountShowsChanges(t *testing.T) {
+	var c throttleCount
 	before, count := c.read()
 	if count != 0 || !c.noneSince(before) {
-		t.Fatal("nothing has happened, and a change is told of")
+		t.Fatal("nothing has happened, and a change is reported")
 	}
 	c.more()
 	if _, count := c.read(); count != 1 || c.noneSince(before) {
-		t.Fatalf("one group is held back, but the count is %d", count)
+		t.Fatalf("one group is throttled, but the count is %d", count)
 	}
 	c.less()
 	if now, count := c.read(); count != 0 || c.noneSince(before) || !c.noneSince(now) {
-		t.Fatal("a group was held back and freed, and nobody is told")
+		t.Fatal("a group was throttled and freed, and no change is reported")
 	}
 	for range 1000 {
 		c.more()
@@ -140,27 +142,28 @@ func TestHoldCountTellsOfChanges(t *testing.T) {
 		c.less()
 	}
 	if _, count := c.read(); count != 1000 {
-		t.Fatalf("1000 groups are held back, but the count is %d", count)
+		t.Fatalf("1000 groups are throttled, but the count is %d", count)
 	}
 }
 
-// A fairModel is what one shard with groups has to do, with slices and maps.
-type fairModel struct {
+// A roundRobinModel is a model of one shard with groups, made of slices and
+// maps.
+type roundRobinModel struct {
 	limit  int
-	groups map[string]*fairGroup
-	// ring has the groups that may be served, the one whose turn it is first.
-	ring []string
-	// phase and wishes are by item.
-	phase  map[int]phase
-	wishes map[int]int
+	groups map[string]*modelGroup
+	// turns has the groups that may be served, the one whose turn it is first.
+	turns []string
+	// phase and requested are by item.
+	phase     map[int]phase
+	requested map[int]int
 }
 
-type fairGroup struct {
+type modelGroup struct {
 	weight, served, processing int
 	levels                     map[int][]int
 }
 
-func (g *fairGroup) ready() (n int) {
+func (g *modelGroup) ready() (n int) {
 	for _, items := range g.levels {
 		n += len(items)
 	}
@@ -169,60 +172,60 @@ func (g *fairGroup) ready() (n int) {
 
 func groupOfItem(item int) string { return fmt.Sprint("group ", item%5) }
 
-func (m *fairModel) of(item int) *fairGroup {
+func (m *roundRobinModel) of(item int) *modelGroup {
 	name := groupOfItem(item)
 	if m.groups[name] == nil {
-		m.groups[name] = &fairGroup{weight: 1, levels: map[int][]int{}}
+		m.groups[name] = &modelGroup{weight: 1, levels: map[int][]int{}}
 	}
 	return m.groups[name]
 }
 
-func (m *fairModel) full(g *fairGroup) bool { return m.limit > 0 && g.processing >= m.limit }
+func (m *roundRobinModel) full(g *modelGroup) bool { return m.limit > 0 && g.processing >= m.limit }
 
-func (m *fairModel) push(item, priority int) {
+func (m *roundRobinModel) push(item, priority int) {
 	g := m.of(item)
 	first := g.ready() == 0
 	g.levels[priority] = append(g.levels[priority], item)
-	m.phase[item], m.wishes[item] = ready, priority
+	m.phase[item], m.requested[item] = ready, priority
 	if first && !m.full(g) {
-		m.ring = append(m.ring, groupOfItem(item))
+		m.turns = append(m.turns, groupOfItem(item))
 	}
 }
 
-func (m *fairModel) pull(item int) {
+func (m *roundRobinModel) pull(item int) {
 	g, name := m.of(item), groupOfItem(item)
-	level := g.levels[m.wishes[item]]
-	g.levels[m.wishes[item]] = slices.DeleteFunc(level, func(i int) bool { return i == item })
+	level := g.levels[m.requested[item]]
+	g.levels[m.requested[item]] = slices.DeleteFunc(level, func(i int) bool { return i == item })
 	if g.ready() == 0 {
 		m.leave(name)
 	}
 }
 
-func (m *fairModel) leave(name string) {
+func (m *roundRobinModel) leave(name string) {
 	m.groups[name].served = 0
-	m.ring = slices.DeleteFunc(m.ring, func(other string) bool { return other == name })
+	m.turns = slices.DeleteFunc(m.turns, func(other string) bool { return other == name })
 }
 
-func (m *fairModel) add(item, priority int) {
+func (m *roundRobinModel) add(item, priority int) {
 	switch m.phase[item] {
 	case idle:
 		m.push(item, priority)
 	case processing:
-		m.phase[item], m.wishes[item] = dirty, priority
+		m.phase[item], m.requested[item] = dirty, priority
 	case dirty:
-		m.wishes[item] = max(m.wishes[item], priority)
+		m.requested[item] = max(m.requested[item], priority)
 	case ready:
-		if priority > m.wishes[item] {
-			g, before := m.of(item), m.wishes[item]
+		if priority > m.requested[item] {
+			g, before := m.of(item), m.requested[item]
 			g.levels[before] = slices.DeleteFunc(g.levels[before], func(i int) bool { return i == item })
 			g.levels[priority] = append(g.levels[priority], item)
-			m.wishes[item] = priority
+			m.requested[item] = priority
 		}
 	}
 }
 
-func (m *fairModel) get() (item, priority int) {
-	name := m.ring[0]
+func (m *roundRobinModel) get() (item, priority int) {
+	name := m.turns[0]
 	g := m.groups[name]
 	priority = math.MinInt
 	for p, items := range g.levels {
@@ -240,31 +243,32 @@ func (m *fairModel) get() (item, priority int) {
 		m.leave(name)
 	case g.served >= g.weight:
 		g.served = 0
-		m.ring = append(m.ring[1:], name)
+		m.turns = append(m.turns[1:], name)
 	}
 	return item, priority
 }
 
-func (m *fairModel) done(item int) {
+func (m *roundRobinModel) done(item int) {
 	g := m.of(item)
 	was := m.full(g)
 	g.processing--
 	if was && !m.full(g) && g.ready() > 0 {
-		m.ring = append(m.ring, groupOfItem(item))
+		m.turns = append(m.turns, groupOfItem(item))
 	}
 	again := m.phase[item] == dirty
 	m.phase[item] = idle
 	if again {
-		m.push(item, m.wishes[item])
+		m.push(item, m.requested[item])
 	}
 }
 
-// TestGroupsAgainstModel: one shard with groups hands out exactly what the model says.
+// TestGroupsAgainstModel: one shard with groups hands out exactly what the
+// model does.
 func TestGroupsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &fairModel{
+		m := &roundRobinModel{
 			limit:  rapid.IntRange(0, 3).Draw(rt, "limit"),
-			groups: map[string]*fairGroup{}, phase: map[int]phase{}, wishes: map[int]int{},
+			groups: map[string]*modelGroup{}, phase: map[int]phase{}, requested: map[int]int{},
 		}
 		fake := clock.NewFake(start)
 		weights := map[string]int{}
@@ -276,7 +280,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 		if rapid.Bool().Draw(rt, "all alike") {
 			priorities = rapid.Just(0)
 		}
-		delayed := map[time.Time][2]int{} // of one tick at most one, for the order would be free
+		delayed := map[time.Time][2]int{} // at most one for each tick, because their order is not defined
 		inProcessing := func() []int {
 			return slices.Sorted(func(yield func(int) bool) {
 				for item, p := range m.phase {
@@ -332,7 +336,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 					}
 				},
 				"get": func(rt *rapid.T) {
-					if len(m.ring) == 0 {
+					if len(m.turns) == 0 {
 						if item, _, _, ok := s.TryTake(); ok {
 							rt.Fatalf("item %d was handed out, and nothing may be", item)
 						}
@@ -366,8 +370,8 @@ func TestGroupsAgainstModel(t *testing.T) {
 			})
 		}
 		s.ShutDown()
-		for len(m.ring) > 0 || len(inProcessing()) > 0 {
-			if len(m.ring) > 0 {
+		for len(m.turns) > 0 || len(inProcessing()) > 0 {
+			if len(m.turns) > 0 {
 				want, _ := m.get()
 				if item, shutdown := s.Get(); item != want || shutdown {
 					rt.Fatalf("after the shutdown, Get returned %d, %v, not %d", item, shutdown, want)

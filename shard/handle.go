@@ -5,26 +5,31 @@ import (
 	"math"
 )
 
-// A Handle names one processing of an item: from a hand-out to the Done that ends it.
-// With it, the processing can be ended without hashing or comparing the item, so that
-// no code of the user's is called that might panic. A Handle whose processing has
-// ended names nothing, also while the item is in another processing.
+// A Handle names one processing of an item, from a hand-out to the Done that
+// ends it. With a Handle, the processing can be ended without hashing or
+// comparing the item, and so without calling user code that might panic. A
+// Handle whose processing has ended names nothing, even while the item is in
+// another processing.
 //
-// The zero Handle names nothing. A Handle is a value: its copies name the same.
+// A Handle is a value: its copies name the same processing. The zero Handle
+// names nothing.
 type Handle struct {
-	// fence is twice the number of adds that the shard had counted at the hand-out, plus
-	// 1 once the Handle is sealed. An item is added between two of its hand-outs, and an
-	// entry's id goes to another item by an add, so that id and fence name one processing.
+	// fence is twice the number of adds that the shard had counted at the
+	// hand-out, plus 1 once the Handle is sealed. An item is added between two
+	// of its hand-outs, and an entry's id goes to another item by an add. The
+	// id and the fence therefore name one processing.
 	fence uint64
 	id    uint32
 	shard uint16
 }
 
-// Fence returns a number that is greater for each later hand-out of the same item.
+// Fence returns a number that is greater for each later hand-out of the same
+// item.
 func (h Handle) Fence() uint64 { return h.fence >> 1 }
 
-// Place returns a number that names the processing among those that go on. Place and
-// Fence are all that there is to a Handle that is not sealed: see [HandleAt].
+// Place returns a number that names the processing among those that go on. A
+// Handle that is not sealed consists of its Place and its Fence: see
+// [HandleAt].
 func (h Handle) Place() uint64 { return uint64(h.shard)<<32 | uint64(h.id) }
 
 // HandleAt returns the Handle that has this Place and this Fence.
@@ -32,7 +37,7 @@ func HandleAt(place, fence uint64) Handle {
 	return Handle{fence: fence << 1, id: uint32(place), shard: uint16(place >> 32)}
 }
 
-// sealed marks a fence. See Seal.
+// sealed marks a fence: see Seal.
 const sealed = 1
 
 // handle returns the Handle of the processing that an entry is in.
@@ -40,15 +45,15 @@ func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 	return Handle{fence: sh.table.fenceOf(id, e), id: id, shard: sh.number}
 }
 
-// fence returns the fence of a hand-out that takes place now.
+// fence returns the fence of a hand-out at this moment.
 func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 
-// setUpperFence keeps the upper half of a fence, which is not 0 after two billion adds to
-// the shard, in a column of its own.
+// setUpperFence keeps the upper half of a fence in a column. It is 0 until the
+// shard has counted two billion adds.
 func (t *table[T]) setUpperFence(id, upper uint32) {
 	if t.fences == nil {
 		t.fences = &cells[uint32]{}
-		t.hang(t.fences)
+		t.addColumn(t.fences)
 	}
 	*t.fences.Extend(id) = upper
 }
@@ -83,8 +88,8 @@ func (sh *shard[T]) claimed(h Handle) *entry[T] {
 	return e
 }
 
-// Take is [Set.GetContext] that also returns the priority with which the item was
-// ready, and the Handle of its processing.
+// Take is [Set.GetContext] that also returns the priority with which the item
+// was ready, and the Handle of its processing.
 func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, 0, Handle{}, err
@@ -95,11 +100,11 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 	var one [1]T
 	var its [1]int
 	var handles [1]Handle
-	_, err = s.awaitContext(ctx, hand[T]{one[:], its[:], handles[:]})
+	_, err = s.awaitContext(ctx, buffers[T]{one[:], its[:], handles[:]})
 	return one[0], its[0], handles[0], err
 }
 
-// TryTake is [Set.Take] that does not wait: it reports false if nothing is ready.
+// TryTake is [Set.Take] without blocking: it returns false if nothing is ready.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
 	if s.ages {
 		s.refreshForWork()
@@ -110,17 +115,18 @@ func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
 	return item, priority, h, ok
 }
 
-// TakeBatch is [Set.GetBatch] that also returns the priorities with which the items
-// were ready, and the Handles, each in a slice that has as much room as dst, or is nil.
+// TakeBatch is [Set.GetBatch] that also returns the priorities with which the
+// items were ready, and their Handles. Each of the two slices is as long as
+// dst, or nil.
 func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handles []Handle) (n int, err error) {
-	return s.getSome(ctx, hand[T]{dst, priorities, handles})
+	return s.getSome(ctx, buffers[T]{dst, priorities, handles})
 }
 
-// TakeMore is [Set.TakeBatch] that does not wait, and does not look at the clock: it is to
-// follow another take. So it calls no user code, and what was taken before is not lost
-// beside a panic.
+// TakeMore is [Set.TakeBatch] without blocking and without reading the clock.
+// It must follow another take. It calls no user code, so that no panic can lose
+// the items taken before.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
-	return s.takeHere(hand[T]{dst, priorities, handles})
+	return s.takeHere(buffers[T]{dst, priorities, handles})
 }
 
 // Valid reports whether the processing that h names goes on.
@@ -131,9 +137,10 @@ func (s *Set[T]) Valid(h Handle) bool {
 	return sh.claimed(h) != nil
 }
 
-// Seal returns another Handle of the same processing, in place of h, which names
-// nothing any more. So whoever seals a Handle is the one who ends the processing, and can
-// call code of the user's before. It reports false if h names nothing.
+// Seal replaces h by another Handle of the same processing, and h names nothing
+// any more. The caller that seals a Handle is therefore the only one that can
+// end the processing, and may call user code before. Seal returns false if h
+// names nothing.
 func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -147,9 +154,9 @@ func (s *Set[T]) Seal(h Handle) (only Handle, ok bool) {
 	return h, true
 }
 
-// HandleOf returns the Handle of an item in processing, or the zero Handle if it is not.
-// It calls the user's functions, and may read the clock, as an operation does at its
-// start.
+// HandleOf returns the Handle of an item in processing, or the zero Handle if
+// it is not in processing. It calls the user's functions, and may read the
+// clock.
 func (s *Set[T]) HandleOf(item T) Handle {
 	if s.ages {
 		s.refreshForWork()

@@ -24,8 +24,8 @@ func (c *fusedClock) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// TestC17HandlesNeedNoUserCode: what was handed out can be ended, and asked for
-// again, though all that routes it panics.
+// TestC17HandlesNeedNoUserCode: a processing can be ended, and its item added
+// again, although all code that routes the item panics.
 func TestC17HandlesNeedNoUserCode(t *testing.T) {
 	for name, routing := range map[string]func(broken *bool) Config[int]{
 		"hash": func(broken *bool) Config[int] {
@@ -57,13 +57,14 @@ func TestC17HandlesNeedNoUserCode(t *testing.T) {
 	}
 }
 
-// TestC17ClockPanicsBesideABatch: whichever call of the clock panics, no item is
-// left in processing with nobody, and what was to end has ended.
+// TestC17ClockPanicsBesideABatch: whichever call of the clock panics, every
+// item in processing has been returned, and every processing that should have
+// ended has.
 func TestC17ClockPanicsBesideABatch(t *testing.T) {
 	for _, config := range []Config[int]{
 		{},
 		{Group: func(item int) string { return fmt.Sprint(item % 3) }},
-		{Shards: 4, LowerLevelEvery: 2},
+		{Shards: 4, LowPriorityInterval: 2},
 	} {
 		for k := 1; k < 40; k++ {
 			c := &fusedClock{Fake: clock.NewFake(start)}
@@ -91,15 +92,15 @@ func TestC17ClockPanicsBesideABatch(t *testing.T) {
 	}
 }
 
-// attempt calls do, and ends its panic.
+// attempt calls do, and recovers its panic.
 func attempt(do func()) {
 	defer func() { _ = recover() }()
 	do()
 }
 
-// TestEndedHandleNamesNothing: once a processing has ended, its Handle changes nothing,
-// while the item is idle, ready, in another processing, or while its entry has gone to
-// another item. Fences rise.
+// TestEndedHandleNamesNothing: once a processing has ended, its Handle changes
+// nothing while the item is idle, ready or in another processing, or after its
+// entry has gone to another item. Fences rise.
 func TestEndedHandleNamesNothing(t *testing.T) {
 	for name, config := range map[string]Config[int]{
 		"plain": {Shards: 1}, "shards": {Shards: 8}, "ages": {Shards: 1, Ages: true}, "metrics": {Shards: 2, Ages: true, Metrics: true},
@@ -173,9 +174,9 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 	}
 }
 
-// TestC60UpperHalfOfTheFence: the fences of two processings that lie 2³¹ adds to the
-// shard apart have the same lower half. The earlier Handle does not name the later
-// processing.
+// TestC60UpperHalfOfTheFence: the fences of two processings that are 2³¹ adds
+// to the shard apart have the same lower half. The earlier Handle does not name
+// the later processing.
 func TestC60UpperHalfOfTheFence(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 1})
 	var ended []Handle
@@ -195,7 +196,8 @@ func TestC60UpperHalfOfTheFence(t *testing.T) {
 	}
 }
 
-// TestRetry: one call ends a processing and files the item again, with its priority.
+// TestRetry: one call ends a processing and files the item again, with its
+// priority.
 func TestRetry(t *testing.T) {
 	for _, config := range []Config[int]{{Shards: 1}, {Shards: 4, Ages: true, Metrics: true}, {Shards: 1, Group: func(int) string { return "g" }}} {
 		fake := clock.NewFake(start)
@@ -233,8 +235,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestClockPanicsBesideARetry: whichever call of the clock panics, the processing has ended
-// and the item comes again.
+// TestClockPanicsBesideARetry: whichever call of the clock panics, the
+// processing has ended and the item was added again.
 func TestClockPanicsBesideARetry(t *testing.T) {
 	for k := 1; k < 10; k++ {
 		c := &fusedClock{Fake: clock.NewFake(start)}

@@ -1,29 +1,30 @@
 package shard
 
-// The parked levels of a shard are a binary heap, the highest first, in which each level
-// knows its place: so one from which the last item was canceled can be taken out.
+// The levels of a run queue that have items and are not served form a binary
+// heap, the highest first. Each level knows its place, so that a level can be
+// removed when its last item is canceled.
 
-// park puts a level that has something, or is about to, into the heap.
-func (l *levels) park(v *level, list fifo) {
+// insert puts a level that has items, or is about to, into the heap.
+func (l *levels) insert(v *level, list fifo) {
 	v.list = list
 	l.ready += list.length
-	l.byPriority[v.priority] = v // it may have been forgotten while it was served
-	v.place = len(l.parked)
-	l.parked = append(l.parked, v)
+	l.byPriority[v.priority] = v // retire may have deleted it while it was served
+	v.place = len(l.heap)
+	l.heap = append(l.heap, v)
 	l.rise(v)
 }
 
-// unpark takes a level out of the heap.
-func (l *levels) unpark(place int) (v *level) {
-	v = l.parked[place]
-	v.place = unparked
-	last := len(l.parked) - 1
-	moved := l.parked[last]
-	l.parked[last] = nil
-	l.parked = l.parked[:last]
+// remove takes a level out of the heap.
+func (l *levels) remove(place int) (v *level) {
+	v = l.heap[place]
+	v.place = notInHeap
+	last := len(l.heap) - 1
+	moved := l.heap[last]
+	l.heap[last] = nil
+	l.heap = l.heap[:last]
 	if moved != v {
 		moved.place = place
-		l.parked[place] = moved
+		l.heap[place] = moved
 		l.rise(moved)
 		l.sink(moved)
 	}
@@ -31,28 +32,28 @@ func (l *levels) unpark(place int) (v *level) {
 }
 
 func (l *levels) rise(v *level) {
-	for v.place > 0 && l.parked[(v.place-1)/2].priority < v.priority {
-		l.swap(v, l.parked[(v.place-1)/2])
+	for v.place > 0 && l.heap[(v.place-1)/2].priority < v.priority {
+		l.swap(v, l.heap[(v.place-1)/2])
 	}
 }
 
 func (l *levels) sink(v *level) {
 	for {
 		child := 2*v.place + 1
-		if child >= len(l.parked) {
+		if child >= len(l.heap) {
 			return
 		}
-		if child+1 < len(l.parked) && l.parked[child+1].priority > l.parked[child].priority {
+		if child+1 < len(l.heap) && l.heap[child+1].priority > l.heap[child].priority {
 			child++
 		}
-		if l.parked[child].priority < v.priority {
+		if l.heap[child].priority < v.priority {
 			return
 		}
-		l.swap(v, l.parked[child])
+		l.swap(v, l.heap[child])
 	}
 }
 
 func (l *levels) swap(a, b *level) {
 	a.place, b.place = b.place, a.place
-	l.parked[a.place], l.parked[b.place] = a, b
+	l.heap[a.place], l.heap[b.place] = a, b
 }

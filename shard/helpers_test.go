@@ -7,16 +7,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// TestMain fails the tests if one of them leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain scales the models, and fails the tests if one of them leaves a
+// goroutine behind.
+func TestMain(m *testing.M) {
+	testscale.Rapid(100)
+	goleak.VerifyTestMain(m)
+}
 
-// start is where the clocks of the tests begin.
+// start is the time at which the clocks of the tests begin.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newTestSet returns a set with what config leaves out filled in: one shard, a
-// millisecond, and a clock that stands still.
+// newTestSet returns a set with defaults for what config leaves out: one shard,
+// a millisecond, and a clock that stands still.
 func newTestSet[T comparable](t failer, config Config[T]) *Set[T] {
 	t.Helper()
 	if config.Shards == 0 {
@@ -31,8 +36,8 @@ func newTestSet[T comparable](t failer, config Config[T]) *Set[T] {
 	return New(config)
 }
 
-// counts returns the stats without what is looked up or measured.
-func counts(stats Stats) Stats {
-	stats.PerShard, stats.Metrics, stats.NextDue, stats.Parked, stats.ShuttingDown = nil, nil, time.Time{}, 0, false
-	return stats
+// counts returns the stats without the fields that are looked up or measured.
+func counts(st Stats) Stats {
+	st.PerShard, st.Metrics, st.NextDue, st.Parked, st.ShuttingDown = nil, nil, time.Time{}, 0, false
+	return st
 }

@@ -2,33 +2,36 @@ package shard
 
 import "runtime"
 
-// How a look takes the lock of a shard. While it holds the lock, all who add to the
-// shard wait: so a hold is bounded, whatever the number of items, groups and
-// priorities. What fits in one hold is of one moment. What does not is read in
-// pieces, by the ids of the entries (or of the groups): an id stays the same for as
-// long as the entry is there, while the lists that entries are in change from one
-// hold to the next. So an entry that is there all the while is met once.
+// How an inspection holds the lock of a shard. All adds to the shard wait
+// meanwhile, so a hold is bounded, whatever the number of items, groups and
+// priorities. What fits in one hold is of one moment. The rest is read in
+// pieces, by the ids of the entries (or of the groups). An id stays the same
+// while the entry exists, but the lists that entries are in change between two
+// holds. An entry that exists during the whole inspection is therefore met
+// once.
 
-// rowsPerHold is how many rows of a kind a look copies at most in one hold, and how
-// many cells, timers, groups or levels it visits for that.
+// rowsPerHold limits the rows of a kind that an inspection copies in one hold,
+// and the cells, timers, groups or levels that it visits for them.
 const rowsPerHold = 256
 
-// holdsPerTurn is after how many holds in a row a look yields its processor. An Add
-// that waits for the lock and was woken is often not there yet when the look comes
-// for it again, and waits on, until sync.Mutex lets it pass after a millisecond.
+// holdsPerTurn is the number of holds in a row after which an inspection yields
+// its processor. An Add that waited for the lock and was woken is often not
+// running yet when the inspection locks again. It would wait on, until
+// sync.Mutex prefers it after a millisecond.
 const holdsPerTurn = 16
 
-// A probe sees the holds of looks, in tests. It calls part with the lock held, and
-// after is called when it is free again.
+// A probe observes the holds of inspections, in tests. The set calls hold with
+// the lock held, and after once it is released.
 type probe struct {
 	hold  func(part func() (visited int, more bool)) (more bool)
 	after func()
 }
 
-// look calls part with the shard's lock held. Part returns how many rows, cells,
-// timers and groups it visited, and whether there is more to look at; so does look.
-func (sh *shard[T]) look(part func() (visited int, more bool)) (more bool) {
-	p := sh.set.probe
+// withLock calls part with the shard's lock held. part returns the number of
+// rows, cells, timers and groups that it visited, and whether there is more to
+// inspect. withLock returns the latter.
+func (s *Set[T]) withLock(sh *shard[T], part func() (visited int, more bool)) (more bool) {
+	p := s.probe
 	if p != nil {
 		defer p.after()
 	}
@@ -41,12 +44,12 @@ func (sh *shard[T]) look(part func() (visited int, more bool)) (more bool) {
 	return more
 }
 
-// inPieces calls part with one number after the other, each in a hold of its own,
-// while there is more, and between after each with no lock held, which reports
-// whether to go on.
-func (sh *shard[T]) inPieces(part func(n int) (visited int, more bool), between func() (on bool)) {
+// inPieces calls part with one number after the other, while there is more. It
+// takes the lock for each call. After each call it calls between with no lock
+// held, which reports whether to go on.
+func (s *Set[T]) inPieces(sh *shard[T], part func(n int) (visited int, more bool), between func() (on bool)) {
 	for n, on := 0, true; on; n++ {
-		more := sh.look(func() (int, bool) { return part(n) })
+		more := s.withLock(sh, func() (int, bool) { return part(n) })
 		on = between() && more
 		if n%holdsPerTurn == holdsPerTurn-1 {
 			runtime.Gosched()
@@ -54,9 +57,10 @@ func (sh *shard[T]) inPieces(part func(n int) (visited int, more bool), between 
 	}
 }
 
-// eachEntry visits all entries of the shard, in the order of their ids.
-func (sh *shard[T]) eachEntry(visit func(id uint32, e *entry[T]), between func() (on bool)) {
-	sh.inPieces(func(n int) (visited int, more bool) {
+// eachEntry visits all entries of the shard, in the order of their ids. It
+// calls between as inPieces does.
+func (s *Set[T]) eachEntry(sh *shard[T], visit func(id uint32, e *entry[T]), between func() (on bool)) {
+	s.inPieces(sh, func(n int) (visited int, more bool) {
 		if sh.table == nil {
 			return 0, false
 		}
@@ -68,8 +72,9 @@ func (sh *shard[T]) eachEntry(visit func(id uint32, e *entry[T]), between func()
 	}, between)
 }
 
-// piece visits the cells of one of the pieces of the slab, in use or not. It reports
-// false if there is no such piece. A piece may be part of a chunk, or several chunks.
+// piece visits the cells of one of the pieces of the slab, in use or not. It
+// returns false if there is no such piece. A piece may be a fraction of a
+// chunk, or several chunks.
 func (s *slab[T]) piece(n int, visit func(id uint32)) (visited int, ok bool) {
 	id := uint32(n) * rowsPerHold
 	end, chunks := id+rowsPerHold, int32(len(s.spaces))

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// processorTime returns how long this thread has run. Other than the time of day it
-// stands still while another thread has the processor.
+// processorTime returns how long this thread has run. Unlike the time of day,
+// it stands still while another thread has the processor.
 func processorTime() time.Duration {
 	const clockThread = 3 // CLOCK_THREAD_CPUTIME_ID
 	var t syscall.Timespec
@@ -21,14 +21,17 @@ func processorTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// BenchmarkHolds measures for how long looks hold the lock of a shard with 1M items
-// (50k with -short), by the number of their groups and priorities, in processor time:
-// so what else the machine does says nothing. Half of the items are ready, a quarter
-// is in processing and a quarter waits. For each look are reported:
+// BenchmarkHolds measures how long inspections hold the lock of a shard with 1M
+// items (50k with -short), by the number of their groups and priorities. It
+// measures processor time, so that other load has no effect. Half of the items
+// are ready, a quarter is in processing and a quarter is delayed. For each
+// inspection it reports:
 //
-//   - hold-µs, the median of the longest holds of b.N looks, and worst-µs the longest;
-//   - holds, the number of holds of a look;
-//   - look-ms, the processor time of a look, and B/op what it allocates.
+//   - hold-µs, the median of the longest holds of b.N inspections, and worst-µs
+//     the longest;
+//   - holds, the number of holds of an inspection;
+//   - inspect-ms, the processor time of an inspection, and B/op what it
+//     allocates.
 func BenchmarkHolds(b *testing.B) {
 	items, most := 1_000_000, 300_000
 	if testing.Short() {
@@ -41,7 +44,7 @@ func BenchmarkHolds(b *testing.B) {
 			})
 		}
 	}
-	b.Run(fmt.Sprintf("items=%d/groups=%[1]d/all=waiting", items), func(b *testing.B) {
+	b.Run(fmt.Sprintf("items=%d/groups=%[1]d/all=delayed", items), func(b *testing.B) {
 		benchmarkHolds(b, items, 0, 0, items, 0)
 	})
 }
@@ -55,9 +58,9 @@ func benchmarkHolds(b *testing.B, items, ready, inProcessing, groups, priorities
 		}
 		config.Group = func(item int) string { return names[item%groups] }
 	}
-	s := crowdedSet(b, config, items, ready, inProcessing, priorities)
-	for name, look := range inNameOrder(looks(s)) {
-		b.Run("look="+name, func(b *testing.B) {
+	s := largeSet(b, config, items, ready, inProcessing, priorities)
+	for name, look := range inNameOrder(inspections(s)) {
+		b.Run("inspect="+name, func(b *testing.B) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			b.ReportAllocs()
@@ -83,7 +86,7 @@ func benchmarkHolds(b *testing.B, items, ready, inProcessing, groups, priorities
 			b.ReportMetric(float64(longest[b.N/2].Nanoseconds())/1000, "hold-µs")
 			b.ReportMetric(float64(longest[b.N-1].Nanoseconds())/1000, "worst-µs")
 			b.ReportMetric(float64(holds)/float64(b.N), "holds")
-			b.ReportMetric(took.Seconds()*1000/float64(b.N), "look-ms")
+			b.ReportMetric(took.Seconds()*1000/float64(b.N), "inspect-ms")
 		})
 	}
 }

@@ -5,22 +5,22 @@ import (
 	"runtime"
 )
 
-// WaitIdle returns nil once there was a moment during the call at which the set held
-// nothing: nothing was ready, in processing, or waiting. It returns ctx.Err() if ctx
-// ends before. Adds may go on.
+// WaitIdle blocks until the set holds nothing, at some moment during the call:
+// nothing is ready, in processing or delayed. It returns the error of ctx if
+// ctx ends first. Adds may go on.
 //
-// If also is not nil, it has to be true at that moment as well. It may be about
-// things that come to the set before they are gone.
+// If also is not nil, it must return true at that moment as well. It may test
+// for things that are added to the set before they vanish elsewhere.
 //
-// An item that hops from shard to shard is not to be overlooked, nor is there a count
-// of items that all shards share. So the caller looks at all shards twice. One that was
-// empty both times, and has counted nothing in between, was empty all the time. So the
-// time between the two passes is such a moment, for all shards together.
+// No count of items is shared by all shards, and an item may move from shard to
+// shard. WaitIdle therefore checks all shards twice. A shard that was empty
+// both times, and has counted nothing in between, was empty all the time. The
+// time between the two passes is then such a moment, for all shards together.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
-	looks := make([]uint64, len(s.shards)) // 0 also of those that are not there
+	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {
-		changed := s.idled.released() // before the look: a report that comes after it is heard
-		switch s.lookIdle(looks, also) {
+		changed := s.idled.released() // before the check, so that no later report is missed
+		switch s.checkIdle(counts, also) {
 		case idleNow:
 			return nil
 		case idleAgain:
@@ -38,22 +38,22 @@ func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	}
 }
 
-// An idleness is what came of a look.
+// An idleness is the result of a check.
 type idleness uint8
 
 const (
-	// notIdle: something is held, and there will be a report when that is gone.
+	// notIdle: the set holds something, and will report when that is gone.
 	notIdle idleness = iota
-	// idleNow: nothing was held, at one moment.
+	// idleNow: the set held nothing, at one moment.
 	idleNow
-	// idleAgain: something came and went during the look.
+	// idleAgain: something came and went during the check, so check again.
 	idleAgain
 )
 
-func (s *Set[T]) lookIdle(counts []uint64, also func() bool) idleness {
+func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
 	clear(counts)
 	for sh := range s.made() {
-		empty, count := sh.lookEmpty()
+		empty, count := s.checkEmpty(sh)
 		if !empty {
 			return notIdle
 		}
@@ -63,25 +63,24 @@ func (s *Set[T]) lookIdle(counts []uint64, also func() bool) idleness {
 		return notIdle
 	}
 	for sh := range s.made() {
-		if empty, count := sh.lookEmpty(); !empty || count != counts[sh.number] {
+		if empty, count := s.checkEmpty(sh); !empty || count != counts[sh.number] {
 			return idleAgain
 		}
 	}
 	return idleNow
 }
 
-// lookEmpty reports whether the shard holds nothing, and what it has counted so far.
-// It asks for a report the next time that the shard becomes empty. It takes the
-// lock.
-func (sh *shard[T]) lookEmpty() (isEmpty bool, count uint64) {
+// checkEmpty reports whether the shard holds nothing, and what it has counted.
+// It requests a report the next time that the shard becomes empty.
+func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.owes |= emptyNow
 	return sh.isEmpty(), sh.comings()
 }
 
-// comings returns a number that has grown whenever an item has come and gone: it was
-// added, or it waited and was canceled or dropped.
+// comings returns a number that has grown whenever an item has come and gone.
+// Such an item was added, or it was delayed and then canceled or dropped.
 func (sh *shard[T]) comings() uint64 {
 	return sh.count.added + sh.rare.canceled + sh.rare.dropped
 }

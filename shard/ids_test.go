@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// fewIDs is how many ids there are in these tests.
+// fewIDs is the number of ids in these tests.
 const fewIDs = 1024
 
-// fullSet returns a set whose one shard holds as many items as it can, from 0 on.
+// fullSet returns a set whose one shard holds as many items as it can, from 0
+// on.
 func fullSet(t failer, config Config[int]) *Set[int] {
 	s := newTestSet(t, config)
 	s.ids = fewIDs
@@ -32,8 +33,8 @@ func refusal(add func() error) (err error) {
 	return add()
 }
 
-// TestC40FullShard: one item more is refused before anything is changed, by each way
-// to add, until another one is gone.
+// TestC40FullShard: each way to add refuses one item more before it changes
+// anything, until another item is gone.
 func TestC40FullShard(t *testing.T) {
 	configs := map[string]Config[int]{
 		"plain":    {},
@@ -82,7 +83,8 @@ func TestC40FullShard(t *testing.T) {
 
 func equalCounts(a, b Stats) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
 
-// TestC40FullShardInABatch: what a batch has added before is for who sleeps.
+// TestC40FullShardInABatch: parked consumers get what a batch has added before
+// it panics.
 func TestC40FullShardInABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fullSet(t, Config[int]{})
@@ -101,7 +103,7 @@ func TestC40FullShardInABatch(t *testing.T) {
 			t.Errorf("refused with %v", err)
 		}
 		if synctest.Wait(); len(got) == 0 {
-			t.Error("a consumer sleeps beside a ready item")
+			t.Error("a consumer is parked beside a ready item")
 			s.ShutDown()
 		}
 		if held := s.Stats().Held; held != fewIDs-1 {
@@ -110,7 +112,8 @@ func TestC40FullShardInABatch(t *testing.T) {
 	})
 }
 
-// TestCrowded: it says so a little before a shard is full, and no longer than that.
+// TestCrowded: Crowded returns an error shortly before a shard is full, and as
+// long as it is.
 func TestCrowded(t *testing.T) {
 	s := fullSet(t, Config[int]{})
 	if s.Crowded(fewIDs) == nil {
@@ -124,8 +127,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestC40FullShardGivesRoomBack: an item that was given room, and is refused then,
-// leaves that room to others.
+// TestC40FullShardGivesRoomBack: an item that was granted room and is then
+// refused releases that room.
 func TestC40FullShardGivesRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{

@@ -7,31 +7,34 @@ import (
 
 const (
 	smallestSegment = 8
-	// largestSegment bounds the pause of growing and shrinking: no more slots
-	// than this move at once, however large the index is. (The directory is
+	// largestSegment bounds the pause of growing and shrinking: at most this
+	// many slots move at once, however large the index is. (The directory is
 	// copied whole, at 8 bytes for 500 to 1000 items.)
 	largestSegment = 1024
-	// deepest bounds the directory. Beyond it segments grow instead: that takes
+	// deepest bounds the directory. Beyond it segments grow instead. That takes
 	// billions of items in one shard, or hashes that are alike in 22 bits.
 	deepest = 32 - 10
 )
 
-// index finds the ids of entries by the hash of their items: extendible hashing
-// (R. Fagin et al., TODS 1979). A directory, indexed by the top bits of a hash,
-// points to segments; a segment is a small open-addressing table, indexed by the
-// low bits, with linear probing and deletion by backward shift (no tombstones).
+// An index finds the ids of entries by the hash of their items. It uses
+// extendible hashing (R. Fagin et al., TODS 1979). A directory, indexed by the
+// top bits of a hash, points to segments. A segment is a small open-addressing
+// table, indexed by the low bits, with linear probing and deletion by backward
+// shift (no tombstones).
+//
 // A segment that is full at its largest size splits in two, so growth moves a
-// bounded number of slots, where one large table that doubles would move millions
-// of them while everybody waits for the lock; and an index that empties gives its
-// segments back one by one as they merge.
+// bounded number of slots. One large table that doubles would move millions of
+// slots with the lock held. An index that empties gives its segments back one
+// by one as they merge.
 type index struct {
 	directory []*segment
 	// depth is the number of top bits that index the directory.
 	depth uint8
-	// tide says how large the index was before it shrank: 1 more than the depth of the
-	// segments that joined; 0 if it never did. expected is the same of an index before.
-	// To that size the index grows in larger steps.
-	tide, expected uint8
+	// peak is how large the index was before it shrank: 1 more than the depth
+	// of the segments that joined, or 0 if none did. expected is the peak of
+	// the previous index of the shard. Up to that size the index grows in
+	// larger steps.
+	peak, expected uint8
 	// atDepth counts the segments that use all depth bits. At 0 the directory
 	// can halve.
 	atDepth int32
@@ -44,24 +47,27 @@ type segment struct {
 	live  int32
 	// depth is the number of top bits that all hashes of this segment share.
 	depth uint8
-	// idBits is how many bits of a slot are the id.
+	// idBits is the number of bits of a slot that are the id.
 	idBits uint8
 }
 
-// slot has an entry's id in its low bits, and in the others the low bits of the hash.
-// It is 0 if it is empty, since no id is. A probe reads an entry only if those bits of
-// the hash are alike, and where they say at which slot a probe begins, a removal reads no
-// entry. The ids of a segment get more bits when they need them.
+// A slot has an entry's id in its low bits, and the low bits of the hash in the
+// others. An empty slot is 0, which is no id. A probe reads an entry only if
+// those bits of the hash are equal. If they suffice to compute where a probe
+// begins, a removal reads no entry. The ids of a segment get more bits when
+// they need them.
 type slot uint32
 
-// fewestIDBits leaves sixteen bits of the hash in a slot, as long as a shard has no more
-// than 64 Ki ids. With four million ids there are ten, as many as the largest segment needs.
+// fewestIDBits leaves sixteen bits of the hash in a slot, as long as a shard
+// has at most 64 Ki ids. With four million ids there are ten, which the largest
+// segment needs.
 const fewestIDBits = 16
 
-// hashOf returns the hash of an entry. An index asks for it where the slots do not tell.
+// A hashOf returns the hash of an entry. An index calls it where the slots do
+// not suffice.
 type hashOf func(id uint32) uint32
 
-// noSegment stands in for the segment of a new index: empty, and too small to be
+// noSegment is the segment of a new index. It is empty, and too small to be
 // written to.
 var noSegment = segment{slots: make([]slot, 1), idBits: fewestIDBits}
 
@@ -70,8 +76,8 @@ var noDirectory = []*segment{&noSegment}
 
 func newIndex() index { return index{directory: noDirectory, atDepth: 1} }
 
-// spareSlots has slots of the largest segments that were given back. The garbage
-// collector empties it.
+// spareSlots has slots of the largest segments that were given back. The
+// garbage collector empties it.
 var spareSlots sync.Pool // of *[largestSegment]slot, all empty
 
 func newSlots(size int) []slot {
@@ -83,7 +89,7 @@ func newSlots(size int) []slot {
 	return make([]slot, size)
 }
 
-// giveBack lets others have the slots of a segment.
+// giveBack makes the slots of a segment available to others.
 func (s *segment) giveBack() {
 	if len(s.slots) == largestSegment {
 		clear(s.slots)
@@ -101,7 +107,8 @@ func (x *index) prefix(hash uint32) uint32 {
 	return uint32(uint64(hash) >> (32 - x.depth))
 }
 
-// insert files id under hash. No entry for the same item is in the index.
+// insert files id under hash. The index must not have an entry for the same
+// item.
 func (x *index) insert(hash, id uint32, of hashOf) {
 	s := x.segmentOf(hash)
 	for s.full() {
@@ -123,7 +130,7 @@ func (s *segment) pack(hash, id uint32) slot { return slot(hash<<(s.idBits&31) |
 
 func (s *segment) id(o slot) uint32 { return uint32(o) & (1<<(s.idBits&31) - 1) }
 
-// widen gives ids so many bits, or a little more: it goes through all slots, as a
+// widen gives ids that many bits, or one more. It rewrites all slots, as a
 // growing segment does.
 func (s *segment) widen(idBits uint8) {
 	wide := segment{idBits: (idBits + 1) / 2 * 2}
@@ -135,10 +142,12 @@ func (s *segment) widen(idBits uint8) {
 	s.idBits = wide.idBits
 }
 
-// tells reports whether slots tell where probes begin in a segment of so many.
+// tells reports whether the slots of a segment of that size suffice to compute
+// where probes begin.
 func (s *segment) tells(size int) bool { return size <= 1<<(32-s.idBits) }
 
-// low returns the hash of a slot, or its low bits, as many as a segment of that size needs.
+// low returns the hash of a slot, or as many of its low bits as a segment of
+// that size needs.
 func (s *segment) low(o slot, size int, of hashOf) uint32 {
 	if s.tells(size) {
 		return uint32(o) >> s.idBits
@@ -157,7 +166,8 @@ func (s *segment) put(added slot, hash uint32) {
 	s.live++
 }
 
-// locate returns the position of the slot of an entry in use, whose hash is hash.
+// locate returns the position of the slot of an entry in use, whose hash is
+// hash.
 func (s *segment) locate(id, hash uint32) (position uint32) {
 	mask := uint32(len(s.slots) - 1)
 	i := hash & mask
@@ -167,8 +177,9 @@ func (s *segment) locate(id, hash uint32) (position uint32) {
 	return i & mask
 }
 
-// remove empties the slot at position, and moves later slots of the same run back, so
-// that no look-up meets a gap. It may do without of if the slots tell where probes begin.
+// remove empties the slot at position, and moves later slots of the same run
+// back, so that no look-up meets a gap. of may be nil if the slots tell where
+// probes begin.
 func (s *segment) remove(position uint32, of hashOf) {
 	mask := uint32(len(s.slots) - 1)
 	gap := position
@@ -200,14 +211,16 @@ func (x *index) grow(s *segment, hash uint32, of hashOf) {
 	}
 }
 
-// expects returns how large the index is likely to become, in the terms of tide.
-func (x *index) expects() uint8 { return max(x.tide, x.expected) }
+// expects returns how large the index is likely to become, in the units of
+// peak.
+func (x *index) expects() uint8 { return max(x.peak, x.expected) }
 
-// mostSplits is how many bits more a split takes at most, in an index that is likely to
-// be large again. With three, the parts would be sparse, and join again.
+// mostSplits limits the additional bits of a split in an index that is likely
+// to be large again. With three, the new segments would be sparse, and join
+// again.
 const mostSplits = 2
 
-// splits returns how many more bits of the hashes tell the parts of a segment apart.
+// splits returns by how many additional bits of the hashes to split a segment.
 func (x *index) splits(s *segment) uint8 {
 	expected := min(max(x.expects(), 1)-1, deepest)
 	return min(max(expected, s.depth+1)-s.depth, mostSplits)
@@ -224,8 +237,8 @@ func (s *segment) resize(size int, of hashOf) {
 	old.giveBack()
 }
 
-// split deals the slots of segment s out to two segments, by one more bit, or to some
-// more. It reads the hashes of the entries.
+// split divides the slots of segment s among two segments, by one more bit, or
+// among more. It reads the hashes of the entries.
 func (x *index) split(s *segment, hash uint32, of hashOf) {
 	by := x.splits(s)
 	depth := s.depth + by
@@ -251,8 +264,8 @@ func (x *index) split(s *segment, hash uint32, of hashOf) {
 	s.giveBack()
 }
 
-// span returns the part of the directory whose prefixes start with the top depth
-// bits of hash.
+// span returns the part of the directory whose prefixes start with the top
+// depth bits of hash.
 func (x *index) span(hash uint32, depth uint8) (first, count uint32) {
 	count = 1 << (x.depth - depth)
 	return x.prefix(hash) &^ (count - 1), count
@@ -275,14 +288,15 @@ func (x *index) doubleDirectory() {
 }
 
 // shrink joins segment s with its buddy, the segment that it would have split
-// from, if the two are so empty that the result is far from splitting again.
+// from. It does so only if the two are so empty that the result is far from
+// splitting again.
 func (x *index) shrink(s *segment, hash uint32, of hashOf) {
 	first, count := x.span(hash, s.depth)
 	buddy := x.directory[first^count]
 	if buddy.depth != s.depth || int(s.live+buddy.live) > largestSegment/4 {
 		return
 	}
-	x.tide = max(x.tide, s.depth+1)
+	x.peak = max(x.peak, s.depth+1)
 	if s.depth == x.depth {
 		x.atDepth -= 2
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIndexWidensIDs: ids beyond what a slot has bits for get more of them, at each
-// size; then fewer bits of the hash are left, in the end too few to find homes by.
+// TestIndexWidensIDs: ids with too many bits for a slot get more bits, at each
+// size. Fewer bits of the hash are left then, in the end too few to compute
+// where probes begin.
 func TestIndexWidensIDs(t *testing.T) {
 	hashes := map[uint32]uint32{}
 	of := func(id uint32) uint32 { return hashes[id] }
@@ -36,8 +37,8 @@ func TestIndexWidensIDs(t *testing.T) {
 	}
 }
 
-// TestRemovalReadsNoEntry: slots say where probes begin, as long as a shard has four
-// million ids at most.
+// TestRemovalReadsNoEntry: slots tell where probes begin, as long as a shard
+// has at most four million ids.
 func TestRemovalReadsNoEntry(t *testing.T) {
 	s := segment{slots: make([]slot, largestSegment), idBits: fewestIDBits}
 	for _, idBits := range []uint8{fewestIDBits, 20, 22} {

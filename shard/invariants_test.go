@@ -4,16 +4,16 @@ import (
 	"math/bits"
 )
 
-// failer is what the checks need of a test: *testing.T, *testing.F's argument and
-// *rapid.T all have it.
+// failer is what the checks need of a test. *testing.T, the argument of
+// *testing.F and *rapid.T all have it.
 type failer interface {
 	Helper()
 	Fatalf(format string, arguments ...any)
 }
 
-// checkTable fails the test unless all that a table keeps twice agrees: items and
-// the hashes in the index, the slots and their counts, the directory and the depths,
-// the entries and the free lists, the entries and the memory behind them.
+// checkTable fails the test unless all redundant data of a table agree: items
+// and the hashes in the index, the slots and their counts, the directory and
+// the depths, the entries and the free lists, the entries and their memory.
 func checkTable[T comparable](t failer, table *table[T], hash func(T) uint32) {
 	t.Helper()
 	hashes := checkIndex(t, &table.index, table.hashOf)
@@ -140,7 +140,7 @@ func checkSegmentSize(t failer, s *segment) {
 	}
 }
 
-// checkSlab checks the books of the chunks, given the entries in use.
+// checkSlab checks the counts of the chunks, given the entries in use.
 func checkSlab[T comparable, V any](t failer, s *slab[T], inUse map[uint32]V) {
 	t.Helper()
 	used := make([]int, len(s.spaces))
@@ -204,7 +204,7 @@ func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[u
 	for id := s.spaces[c].free; id != 0; id = s.at(id).next {
 		e := s.at(id)
 		_, taken := inUse[id]
-		if taken || int(id/s.chunkCells()) != c || e.item != zero || e.phase() != idle || e.waiting() {
+		if taken || int(id/s.chunkCells()) != c || e.item != zero || e.phase() != idle || e.delayed() {
 			t.Fatalf("free cell %d of chunk %d, in use %v, holds %+v", id, c, taken, *e)
 		}
 		if free++; free > int(s.chunkCells()) {
@@ -214,8 +214,8 @@ func checkFreeList[T comparable, V any](t failer, s *slab[T], c int, inUse map[u
 	return free
 }
 
-// checkMemory checks that no more cells have memory than those of the chunks in use
-// and one in reserve, and that the reserve holds nothing.
+// checkMemory checks that the cells with memory are those of the chunks in use
+// and of at most one in reserve, and that the reserve holds nothing.
 func checkMemory[T comparable](t failer, s *slab[T]) {
 	t.Helper()
 	cells := 0
@@ -232,16 +232,16 @@ func checkMemory[T comparable](t failer, s *slab[T]) {
 	}
 }
 
-// checkSet fails the test unless all that a set keeps twice agrees. Nobody else may
-// be using the set.
+// checkSet fails the test unless all redundant data of a set agree. No other
+// goroutine may use the set meanwhile.
 func checkSet[T comparable](t failer, s *Set[T]) {
 	t.Helper()
 	for i := range s.shards {
 		checkShard(t, s.shard(i))
 	}
-	checkHeldBack(t, s)
-	if state := s.driver.baton.Load(); state != resting && state != stopped {
-		t.Fatalf("the baton is left in state %d", state)
+	checkThrottled(t, s)
+	if state := s.driver.ownership.Load(); state != timerIdle && state != timerStopped {
+		t.Fatalf("the timer is left in state %d", state)
 	}
 	if !s.closing.begun.Load() && s.driver.armed.Load() > s.earliest() {
 		t.Fatalf("the driver is set for %d, a deadline is at %d", s.driver.armed.Load(), s.earliest())
@@ -255,7 +255,7 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 	for id := range idsOf(t, sh) {
 		e := sh.table.at(id)
 		counts[e.phase()]++
-		if e.waiting() {
+		if e.delayed() {
 			waiting++
 		}
 		checkItem(t, sh, id, e)
@@ -285,8 +285,8 @@ func idsOf[T comparable](t failer, sh *shard[T]) (hashes map[uint32]uint32) {
 
 func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 	t.Helper()
-	if e.phase() == idle && !e.waiting() {
-		t.Fatalf("item %v is neither ready nor processing nor waiting, but not forgotten", e.item)
+	if e.phase() == idle && !e.delayed() {
+		t.Fatalf("item %v is neither ready nor processing nor delayed, but not forgotten", e.item)
 	}
 	if home := sh.set.shardOf(e.item); home != sh {
 		t.Fatalf("item %v is in shard %d, but belongs to %d", e.item, sh.number, home.number)
@@ -295,8 +295,8 @@ func checkItem[T comparable](t failer, sh *shard[T], id uint32, e *entry[T]) {
 	if sh.wheel != nil {
 		deadline, filed = sh.wheel.Deadline(id)
 	}
-	if filed != e.waiting() {
-		t.Fatalf("item %v: waiting is %v, in the wheel %v", e.item, e.waiting(), filed)
+	if filed != e.delayed() {
+		t.Fatalf("item %v: delayed is %v, in the wheel %v", e.item, e.delayed(), filed)
 	}
 	if filed && deadline < sh.next.Load() {
 		t.Fatalf("item %v is due at %d, but the shard's next is %d", e.item, deadline, sh.next.Load())
@@ -382,11 +382,11 @@ func checkWheel[T comparable](t failer, sh *shard[T], waiting int) {
 	t.Helper()
 	if sh.wheel == nil {
 		if waiting > 0 {
-			t.Fatalf("shard %d: %d items wait without a wheel", sh.number, waiting)
+			t.Fatalf("shard %d: %d items are delayed without a wheel", sh.number, waiting)
 		}
 		return
 	}
 	if sh.wheel.Len() != waiting {
-		t.Fatalf("shard %d: %d items wait, but %d timers are filed", sh.number, waiting, sh.wheel.Len())
+		t.Fatalf("shard %d: %d items are delayed, but %d timers are filed", sh.number, waiting, sh.wheel.Len())
 	}
 }

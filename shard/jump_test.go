@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
-// A jumpingClock tells a time that jumps, and its timers know nothing of that.
+// A jumpingClock shows a time that jumps, and its timers do not notice.
 type jumpingClock struct {
 	now  time.Time
 	left time.Duration // of its one timer, when it was set
@@ -32,8 +33,8 @@ func (t jumpingTimer) Reset(d time.Duration) bool {
 	return true
 }
 
-// TestC27JumpOfAClockWhoseTimersDoNot: who comes after the jump finds that out, for what is due, and
-// for itself.
+// TestC27JumpOfAClockWhoseTimersDoNot: the first call after the jump notices
+// it, for what is due and for itself.
 func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	c := &jumpingClock{now: start}
 	s := newTestSet(t, Config[int]{Shards: 2, Clock: c})
@@ -42,7 +43,7 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	require.Equal(t, 3*time.Second, c.left)
 
 	c.now = c.now.Add(time.Minute)
-	require.Zero(t, s.Len(), "nobody has looked")
+	require.Zero(t, s.Len(), "the driver has not read the clock")
 	s.AddAfter(3, time.Millisecond)
 	require.Equal(t, 1, s.Len(), "the first is due")
 	require.Equal(t, time.Millisecond, c.left)
@@ -52,14 +53,14 @@ func TestC27JumpOfAClockWhoseTimersDoNot(t *testing.T) {
 	require.Equal(t, 2*time.Minute-time.Millisecond, c.left)
 }
 
-// TestC44JumpThatIsTakenBack: an item is handed out after the jump, and the clock is
-// set back. The watchdog does not rest until the clock is there again: it finds what
-// is handed out after that.
+// TestC44JumpThatIsTakenBack: an item is handed out after the jump, and the
+// clock is set back. The watchdog goes on until the clock is there again, and
+// finds what is handed out after that.
 func TestC44JumpThatIsTakenBack(t *testing.T) {
 	c, told := &jumpingClock{now: start}, []int(nil)
 	s := newTestSet(t, Config[int]{
 		Clock: c, Ages: true, StuckAfter: time.Minute,
-		OnStuck: func(i Info[int]) { told = append(told, i.Item) },
+		OnStuck: func(i stats.Item[int]) { told = append(told, i.Item) },
 	})
 	after := func(d time.Duration) {
 		c.now = start.Add(d)
@@ -73,7 +74,7 @@ func TestC44JumpThatIsTakenBack(t *testing.T) {
 	c.now = start.Add(time.Hour)
 	s.Done(0)
 	_, _ = s.Get()
-	after(61 * time.Second) // the watchdog looks, for the first item
+	after(61 * time.Second) // the watchdog searches, because of the first item
 	s.Done(1)
 	_, _ = s.Get()
 	after(121 * time.Second)
@@ -82,7 +83,8 @@ func TestC44JumpThatIsTakenBack(t *testing.T) {
 	require.Equal(t, []int{2}, told)
 }
 
-// TestTimerThatIsALittleLate: that is no jump. Whoever adds then leaves the work to it.
+// TestTimerThatIsALittleLate: a late timer is no jump. An add leaves the work
+// to the timer.
 func TestTimerThatIsALittleLate(t *testing.T) {
 	c := &jumpingClock{now: start}
 	s := newTestSet(t, Config[int]{Clock: c})

@@ -14,12 +14,11 @@ import (
 
 type objectKey struct{ Namespace, Name string }
 
-// TestShardFillsCacheLines: the locks of two shards must not share a line.
-//
-// On 64-bit platforms a shard fills whole lines. On 32-bit platforms it is smaller
-// and not padded, so the end of one shard shares a line with the beginning of the
-// next. There the test asserts that two locks are further apart than a line, and
-// that what every call touches is not longer than one.
+// TestShardFillsCacheLines: the locks of two shards must not share a line. On
+// 64-bit platforms a shard fills whole lines. On 32-bit platforms it is smaller
+// and not padded, so the end of one shard shares a line with the beginning of
+// the next. There the test asserts that two locks are further apart than a
+// line, and that what every call uses is not longer than one.
 func TestShardFillsCacheLines(t *testing.T) {
 	t.Run("string", checkShardLayout[string])
 	t.Run("uint64", checkShardLayout[uint64])
@@ -38,7 +37,7 @@ func checkShardLayout[T comparable](t *testing.T) {
 			t.Errorf("a shard takes %d bytes, less than a line", size)
 		}
 		if end := unsafe.Offsetof(sh.table) + unsafe.Sizeof(sh.table); end > line {
-			t.Errorf("what every call touches ends at byte %d", end)
+			t.Errorf("what every call uses ends at byte %d", end)
 		}
 		return
 	}
@@ -48,24 +47,24 @@ func checkShardLayout[T comparable](t *testing.T) {
 	if size := unsafe.Sizeof(table[T]{}); size%line != 0 {
 		t.Errorf("a table takes %d bytes, %d beyond the last line", size, size%line)
 	}
-	// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki bytes
-	// that has pointers in it: then the last 8 bytes of a shard are on the first
-	// line of the next.
+	// The allocator puts a header of 8 bytes before an array of 512 to 32 Ki
+	// bytes that has pointers in it. The last 8 bytes of a shard are then on
+	// the first line of the next.
 	if end := unsafe.Offsetof(sh.set) + unsafe.Sizeof(sh.set); end > unsafe.Sizeof(sh)-8 {
 		t.Errorf("a field in use ends at byte %d of %d", end, unsafe.Sizeof(sh))
 	}
-	// So, too, what every call writes is on one line with a header and without. What
-	// it only reads begins there.
+	// Therefore what every call writes is on one line with a header and
+	// without. What it only reads begins there.
 	if end := unsafe.Offsetof(sh.owes) + unsafe.Sizeof(sh.owes); end > line-8 {
 		t.Errorf("what every call writes ends at byte %d", end)
 	}
 	if end := unsafe.Offsetof(sh.table) + unsafe.Sizeof(sh.table); end > line {
-		t.Errorf("what every call touches first ends at byte %d", end)
+		t.Errorf("what every call uses first ends at byte %d", end)
 	}
 }
 
-// TestEntrySizes: what an item costs. Those on 64-bit platforms are on the face of the
-// documentation.
+// TestEntrySizes: what an item costs. The documentation has the sizes on 64-bit
+// platforms.
 func TestEntrySizes(t *testing.T) {
 	for _, test := range []struct {
 		name               string
@@ -87,17 +86,17 @@ func TestEntrySizes(t *testing.T) {
 	}
 }
 
-// TestHotWordsHaveLinesOfTheirOwn: what every Get writes, and what every Add reads,
-// is neither on one line nor beside anything else.
+// TestHotWordsHaveLinesOfTheirOwn: what every Get writes, and what every Add
+// reads, share a line neither with each other nor with anything else.
 func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	const line = unsafe.Sizeof(cacheLine{})
 	var s Set[string]
-	pulse, lot := unsafe.Offsetof(s.pulse), unsafe.Offsetof(s.lot)
-	if before := unsafe.Offsetof(s.laneShift) + unsafe.Sizeof(s.laneShift); pulse-before < line {
-		t.Errorf("the pulse is %d bytes after what does not change", pulse-before)
+	coarse, parker := unsafe.Offsetof(s.coarse), unsafe.Offsetof(s.parker)
+	if before := unsafe.Offsetof(s.laneShift) + unsafe.Sizeof(s.laneShift); coarse-before < line {
+		t.Errorf("the coarse clock is %d bytes after what does not change", coarse-before)
 	}
-	if gap := lot - pulse; gap < line {
-		t.Errorf("the lot is %d bytes after the pulse", gap)
+	if gap := parker - coarse; gap < line {
+		t.Errorf("the parker is %d bytes after the coarse clock", gap)
 	}
 	if size := unsafe.Sizeof(lane{}); size != line {
 		t.Errorf("a lane takes %d bytes", size)
@@ -105,8 +104,8 @@ func TestHotWordsHaveLinesOfTheirOwn(t *testing.T) {
 	if size := unsafe.Sizeof(readyRow{}); size != line {
 		t.Errorf("a row of ready bits takes %d bytes", size)
 	}
-	if after := unsafe.Sizeof(s) - lot - unsafe.Sizeof(s.lot); after < line {
-		t.Errorf("the lot is %d bytes from the end", after)
+	if after := unsafe.Sizeof(s) - parker - unsafe.Sizeof(s.parker); after < line {
+		t.Errorf("the parker is %d bytes from the end", after)
 	}
 }
 
@@ -125,8 +124,8 @@ func TestNewSetIsSmall(t *testing.T) {
 
 var newSink *Set[string]
 
-// allocated returns the bytes that f allocates. What else goes on in the process can
-// only add to that.
+// allocated returns the bytes that f allocates. Other allocations of the
+// process can only add to that.
 func allocated(f func()) uint64 {
 	var least []uint64
 	for range 5 {
@@ -142,8 +141,8 @@ func allocated(f func()) uint64 {
 	return slices.Min(least)
 }
 
-// TestNewSetStartsNothing: no goroutine and no timer, neither with items that do not
-// wait.
+// TestNewSetStartsNothing: there is no goroutine and no timer, also with items
+// that are not delayed.
 func TestNewSetStartsNothing(t *testing.T) {
 	fake := clock.NewFake(start)
 	before := runtime.NumGoroutine()
@@ -160,11 +159,11 @@ func TestNewSetStartsNothing(t *testing.T) {
 	}
 	s.AddAfter("c", time.Hour)
 	if n, timers := runtime.NumGoroutine(), fake.Timers(); n > before || timers != 1 {
-		t.Errorf("with a waiting item: %d goroutines more, %d timers", n-before, timers)
+		t.Errorf("with a delayed item: %d goroutines more, %d timers", n-before, timers)
 	}
 }
 
-// TestDefaultShards on machines of several sizes.
+// TestDefaultShards: the numbers of shards on machines of several sizes.
 func TestDefaultShards(t *testing.T) {
 	for processors, want := range map[int]int{1: 16, 2: 32, 3: 32, 8: 32, 12: 64, 64: 256, 128: 256} {
 		if got := defaultShards(processors); got != want {

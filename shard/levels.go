@@ -6,111 +6,113 @@ import (
 	"slices"
 )
 
-// Priorities within a run queue. What is ready lies in a FIFO for each priority: a
-// level. The highest level is the one that is served, and its list is the fifo of
-// the run queue, from which every Get takes. The others that have something are
-// parked, in a heap (heap.go). So a Get, and an Add to the level that is served,
-// cost about what they cost without levels, and no operation costs more than the
+// Priorities within a run queue. Each priority has a FIFO of ready items, its
+// level. The highest level that has items is served: its list is the fifo of
+// the run queue, from which every Get takes. The other levels that have items
+// are in a heap (heap.go). A Get, and an Add to the served level, therefore
+// cost about the same as without levels. No operation costs more than the
 // logarithm of the number of levels.
 //
-// A run queue all of whose items have the priority 0 has no levels.
+// A run queue whose items all have the priority 0 has no levels.
 
 // A level is the FIFO of a priority.
 type level struct {
 	priority int
-	// class is that of the priority: see urgency.
+	// class is that of the priority: see priorityBitmap.
 	class int16
-	// place is where a parked level is in the heap; unparked if it is not.
+	// place is the place in the heap, or notInHeap.
 	place int
-	// list has the items of a parked level. Those of the served one are in the
-	// run queue's fifo.
+	// list has the items of a level in the heap. Those of the served level are
+	// in the run queue's fifo.
 	list fifo
-	// next and previous link the levels that have something, the one that was passed over
-	// longest first, if lower levels are served now and then.
+	// next and previous link the levels that have items, the one that was
+	// passed over longest first, if levels are ranked.
 	next, previous *level
 }
 
-const unparked = -1
+const notInHeap = -1
 
 func newLevel(priority int) *level {
-	return &level{priority: priority, class: classOf(priority), place: unparked}
+	return &level{priority: priority, class: classOf(priority), place: notInHeap}
 }
 
-// levels is what a run queue keeps of them.
+// levels is what a run queue keeps of its levels.
 type levels struct {
 	// served is the level whose list is the run queue's fifo. If that is empty,
-	// all are.
+	// all levels are.
 	served *level
-	// recent was served or looked for before: while there are two, none is searched.
+	// recent was served or searched for before. While there are only two
+	// levels, no search is needed.
 	recent *level
-	// parked has the others that have something: a heap, the highest first.
-	parked     []*level
+	// heap has the other levels that have items, the highest first.
+	heap       []*level
 	byPriority map[int]*level
-	// ready counts the items in parked levels.
+	// ready counts the items of the levels in the heap.
 	ready int32
-	// class is what the board says of the shard: see urgency.
+	// class is the class of the shard in the priority bitmap.
 	class int16
-	// first and last are the ends of the list that next and previous link, if ranked says
-	// that there is one.
+	// first and last are the ends of the list that next and previous link, if
+	// ranked is set.
 	first, last *level
 	ranked      bool
-	// lowerEvery lets every so manieth item be of the level that was passed over
-	// longest; 0 none. takes counts the items.
-	lowerEvery, takes uint32
+	// lowPriorityInterval makes every n-th item be of the level that was passed
+	// over longest. It is 0 if none is. takes counts the items.
+	lowPriorityInterval, takes uint32
 	// emptied counts how often the shard came to hold nothing.
 	emptied uint32
 }
 
-// mostIdleLevels is how many levels may be remembered that have nothing. There may be as
-// many priorities as items, so those beyond are forgotten.
+// mostIdleLevels limits the number of empty levels that are remembered. There
+// may be as many priorities as items.
 const mostIdleLevels = 8
 
-// needLevels makes sure that a run queue has levels. What it has had so far has
-// priority 0. Within the run queue, every lowerEvery-th take passes by the
-// highest level, unless lowerEvery is 0.
-func (q *runQueue[T]) needLevels(ranked bool, lowerEvery uint32) {
+// needLevels makes sure that a run queue has levels. The items that it has so
+// far have the priority 0. Every lowPriorityInterval-th take passes over the
+// highest level, unless that is 0.
+func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 	if q.levels != nil {
 		return
 	}
 	zero := newLevel(0)
 	q.levels = &levels{
-		served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: ranked, lowerEvery: lowerEvery,
+		served: zero, recent: zero, byPriority: map[int]*level{0: zero}, ranked: ranked, lowPriorityInterval: lowPriorityInterval,
 	}
 	if q.fifo.head != 0 {
 		q.levels.rank(zero)
 	}
 }
 
-// needLevels makes sure that an entry's run queue has levels, and that there is
-// memory for wishes.
+// needLevels makes sure that an entry's run queue has levels, and that the
+// table keeps requested priorities.
 func (sh *shard[T]) needLevels(id uint32) {
-	sh.table.needWishes()
-	lowerEvery := sh.set.lowerEvery
-	ranked := lowerEvery > 0
+	sh.table.needRequested()
+	lowPriorityInterval := sh.set.lowPriorityInterval
+	ranked := lowPriorityInterval > 0
 	if sh.groups == nil && len(sh.set.shards) > 1 {
-		lowerEvery = 0 // consumers count for all shards: see lockByPriority
-		sh.set.needUrgency()
+		lowPriorityInterval = 0 // consumers count for all shards: see lockByPriority
+		sh.set.needPriorityBitmap()
 	}
-	sh.queueOf(id).needLevels(ranked, lowerEvery)
+	sh.queueOf(id).needLevels(ranked, lowPriorityInterval)
 }
 
-// levelsTired is called when the shard has come to hold nothing, and reports whether it
-// has done so for long with more than a few levels: then it is time to give them back.
-func (sh *shard[T]) levelsTired() bool {
+// levelsDueForRelease is called when the shard has come to hold nothing. It
+// reports whether the shard has done so often enough while it remembered many
+// levels.
+func (sh *shard[T]) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
-	few := len(l.byPriority) <= mostIdleLevels && sh.table.wishes.few()
+	few := len(l.byPriority) <= mostIdleLevels && sh.table.requested.few()
 	return l.emptied%patienceWithLevels == 0 && !few
 }
 
-// patienceWithLevels is how often a shard empties before it gives levels back. To make them
-// costs about half a kilobyte.
+// patienceWithLevels is how often a shard empties before it releases its
+// levels. To make them costs about half a kilobyte.
 const patienceWithLevels = 64
 
 // dropLevels forgets the levels of a shard that holds nothing.
 func (sh *shard[T]) dropLevels() {
 	if l := sh.ready.levels; l != nil {
-		sh.post(l, 0)
+		sh.setClass(l, 0)
 		sh.ready.levels = nil
 	}
 }
@@ -143,16 +145,16 @@ func (l *levels) remember(v *level) {
 	}
 }
 
-// retire forgets a level, if it has nothing, and enough others are remembered that have
-// nothing.
+// retire forgets a level, if it is empty and enough other empty levels are
+// remembered.
 func (l *levels) retire(v *level) {
-	if v != l.served && v != l.recent && v.place == unparked && len(l.byPriority) > len(l.parked)+mostIdleLevels {
+	if v != l.served && v != l.recent && v.place == notInHeap && len(l.byPriority) > len(l.heap)+mostIdleLevels {
 		delete(l.byPriority, v.priority)
 	}
 }
 
-// serve lets a level be served in place of another one, which has nothing left or was
-// parked.
+// serve makes a level the served one. The level served before is empty or in
+// the heap.
 func (l *levels) serve(v *level) {
 	if before := l.served; before != v {
 		l.served = v
@@ -169,13 +171,13 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 		l.rank(v)
 	case v == l.served:
 	case v.priority > l.served.priority:
-		l.park(l.served, q.fifo)
+		l.insert(l.served, q.fifo)
 		q.fifo = fifo{}
 		l.serve(v)
 		l.rank(v)
 	default:
 		if v.list.head == 0 {
-			l.park(v, fifo{})
+			l.insert(v, fifo{})
 			l.rank(v)
 		}
 		t.join(&v.list, id, e)
@@ -185,8 +187,8 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	t.join(&q.fifo, id, e)
 }
 
-// leave takes a ready entry out of its level, from any place. If nothing is left
-// of the level that is served, the highest of the others is served.
+// leave takes a ready entry out of its level, from any place. If the served
+// level is empty then, the highest of the others is served.
 func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	if v == l.served {
@@ -199,30 +201,31 @@ func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l.ready--
 	if v.list.head == 0 {
 		l.unrank(v)
-		l.unpark(v.place)
+		l.remove(v.place)
 		l.retire(v)
 	}
 }
 
-// serveNext is called when the level that is served has nothing left. It serves
-// the next one, if there is one.
+// serveNext is called when the served level is empty. It serves the next one,
+// if there is one.
 func (q *runQueue[T]) serveNext() {
 	l := q.levels
 	l.unrank(l.served)
-	if len(l.parked) > 0 {
-		v := l.unpark(0)
+	if len(l.heap) > 0 {
+		v := l.remove(0)
 		q.fifo, v.list = v.list, fifo{}
 		l.ready -= q.fifo.length
 		l.serve(v)
 	}
 }
 
-// next returns the level to take from: as a rule the one that is served, and now
-// and then, or if the caller says so, the one that was passed over longest.
+// next returns the level to take from. That is usually the served one. At the
+// interval, or if passedOver is true, it is the one that was passed over
+// longest.
 func (l *levels) next(passedOver bool) *level {
-	if l.lowerEvery > 0 {
+	if l.lowPriorityInterval > 0 {
 		l.takes++
-		passedOver = l.takes%l.lowerEvery == 0
+		passedOver = l.takes%l.lowPriorityInterval == 0
 	}
 	if passedOver {
 		return l.first
@@ -230,8 +233,8 @@ func (l *levels) next(passedOver bool) *level {
 	return l.served
 }
 
-// takeFrom takes the head of a level out, which then is the last in the order of
-// those that were passed over.
+// takeFrom takes out the head of a level. The level is then the last in the
+// order of those passed over.
 func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], priority int) {
 	id = q.listOf(v).head
 	e = t.at(id)
@@ -243,7 +246,7 @@ func (q *runQueue[T]) takeFrom(t *table[T], v *level) (id uint32, e *entry[T], p
 	return id, e, v.priority
 }
 
-// listOf returns where the items of a level are.
+// listOf returns the list of a level.
 func (q *runQueue[T]) listOf(v *level) *fifo {
 	if v == q.levels.served {
 		return &q.fifo
@@ -251,29 +254,29 @@ func (q *runQueue[T]) listOf(v *level) *fifo {
 	return &v.list
 }
 
-// inOrder returns the parked levels, the highest first. To get at a few costs about
-// their number, however many there are: behind the highest of a heap comes one of its
-// two children.
+// inOrder returns an iterator over the levels in the heap, the highest first.
+// The cost depends on how many levels are taken from it, not on how many there
+// are: the next level is always a child of one that was yielded.
 func (l *levels) inOrder() iter.Seq[*level] {
 	return func(yield func(*level) bool) {
-		next := slices.Clone(l.parked[:min(1, len(l.parked))]) // the highest last
+		next := slices.Clone(l.heap[:min(1, len(l.heap))]) // the highest last
 		for len(next) > 0 {
 			v := next[len(next)-1]
 			next = next[:len(next)-1]
 			if !yield(v) {
 				return
 			}
-			for child := 2*v.place + 1; child <= 2*v.place+2 && child < len(l.parked); child++ {
-				at, _ := slices.BinarySearchFunc(next, l.parked[child].priority,
+			for child := 2*v.place + 1; child <= 2*v.place+2 && child < len(l.heap); child++ {
+				at, _ := slices.BinarySearchFunc(next, l.heap[child].priority,
 					func(v *level, priority int) int { return cmp.Compare(v.priority, priority) })
-				next = slices.Insert(next, at, l.parked[child])
+				next = slices.Insert(next, at, l.heap[child])
 			}
 		}
 	}
 }
 
-// rank puts a level last in the order in which they were passed over; unrank takes one
-// out of it.
+// rank puts a level last in the order in which levels were passed over. unrank
+// takes it out of that order.
 func (l *levels) rank(v *level) {
 	if l.ranked {
 		l.link(v)

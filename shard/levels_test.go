@@ -10,23 +10,24 @@ import (
 	"testing"
 )
 
-// checkLevels fails the test unless all that the levels of a run queue keep twice agrees.
+// checkLevels fails the test unless all redundant data of the levels of a run
+// queue agree.
 func checkLevels[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
 	l := q.levels
 	if l == nil {
-		checkBoard(t, sh, 0)
+		checkBitmap(t, sh, 0)
 		return
 	}
 	if q == &sh.ready && q.fifo.head != 0 && len(sh.set.shards) > 1 && l.class != l.served.class {
 		t.Fatalf("shard %d serves class %d, but has announced %d", sh.number, l.served.class, l.class)
 	}
-	checkBoard(t, sh, l.class)
+	checkBitmap(t, sh, l.class)
 	checkParked(t, sh, q)
-	checkWishes(t, sh, q)
+	checkRequested(t, sh, q)
 	checkRanks(t, sh, q)
-	if most := 2*mostIdleLevels + len(l.parked); len(l.byPriority) > most {
-		t.Fatalf("shard %d remembers %d levels, %d of them parked", sh.number, len(l.byPriority), len(l.parked))
+	if most := 2*mostIdleLevels + len(l.heap); len(l.byPriority) > most {
+		t.Fatalf("shard %d remembers %d levels, %d of them in the heap", sh.number, len(l.byPriority), len(l.heap))
 	}
 }
 
@@ -34,42 +35,42 @@ func checkParked[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
 	l := q.levels
 	ready := int32(0)
-	for place, v := range l.parked {
+	for place, v := range l.heap {
 		ready += v.list.length
 		switch {
 		case v.place != place || l.byPriority[v.priority] != v || v == l.served:
 			t.Fatalf("shard %d: level %d is in place %d of the heap: %+v", sh.number, v.priority, place, v)
 		case v.list.head == 0 || q.fifo.head == 0 || v.priority >= l.served.priority:
-			t.Fatalf("shard %d: level %d is parked, with %d items; served is %d", sh.number, v.priority, v.list.length, l.served.priority)
-		case place > 0 && l.parked[(place-1)/2].priority <= v.priority:
+			t.Fatalf("shard %d: level %d is in the heap, with %d items; served is %d", sh.number, v.priority, v.list.length, l.served.priority)
+		case place > 0 && l.heap[(place-1)/2].priority <= v.priority:
 			t.Fatalf("shard %d: the heap is out of order at place %d", sh.number, place)
 		}
 	}
 	if ready != l.ready {
-		t.Fatalf("shard %d: %d items are parked, but its count is %d", sh.number, ready, l.ready)
+		t.Fatalf("shard %d: %d items are in the heap, but its count is %d", sh.number, ready, l.ready)
 	}
 }
 
-// checkWishes: each ready item is in the level that is wished for it, and nobody has a
-// wish who is not there.
-func checkWishes[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
+// checkRequested checks that each ready item is in the level that was requested
+// for it, and that no other entry has a requested priority.
+func checkRequested[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
 	l := q.levels
 	lists := map[int]*fifo{l.served.priority: &q.fifo}
-	for _, v := range l.parked {
+	for _, v := range l.heap {
 		lists[v.priority] = &v.list
 	}
 	ids := idsOf(t, sh)
 	for priority, list := range lists {
 		for id := list.head; id != 0; id = sh.table.at(id).next {
-			if run := sh.table.wishes.run(id); run != priority {
-				t.Fatalf("shard %d: entry %d is in level %d, but %d is wished", sh.number, id, priority, run)
+			if run := sh.table.requested.run(id); run != priority {
+				t.Fatalf("shard %d: entry %d is in level %d, but %d is requested", sh.number, id, priority, run)
 			}
 		}
 	}
-	for id := range uint32(sh.table.wishes.waits.Cells()) {
-		if _, live := ids[id]; sh.table.wishes.wait(id) != 0 && (!live || !sh.table.at(id).waiting()) {
-			t.Fatalf("shard %d: entry %d does not wait, but %d is wished", sh.number, id, sh.table.wishes.wait(id))
+	for id := range uint32(sh.table.requested.delays.Cells()) {
+		if _, live := ids[id]; sh.table.requested.delayed(id) != 0 && (!live || !sh.table.at(id).delayed()) {
+			t.Fatalf("shard %d: entry %d is not delayed, but %d is requested", sh.number, id, sh.table.requested.delayed(id))
 		}
 	}
 }
@@ -77,7 +78,7 @@ func checkWishes[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 func checkRanks[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	t.Helper()
 	l := q.levels
-	want := slices.Clone(l.parked)
+	want := slices.Clone(l.heap)
 	if q.fifo.head != 0 {
 		want = append(want, l.served)
 	}
@@ -95,10 +96,11 @@ func checkRanks[T comparable](t failer, sh *shard[T], q *runQueue[T]) {
 	}
 }
 
-// checkBoard: the shard is on the board under its class, and nowhere else.
-func checkBoard[T comparable](t failer, sh *shard[T], class int16) {
+// checkBitmap checks that the shard is in the priority bitmap under its class,
+// and nowhere else.
+func checkBitmap[T comparable](t failer, sh *shard[T], class int16) {
 	t.Helper()
-	u := sh.set.urgency.Load()
+	u := sh.set.priorityBitmap.Load()
 	if u == nil {
 		return
 	}
@@ -108,7 +110,7 @@ func checkBoard[T comparable](t failer, sh *shard[T], class int16) {
 			s, distance := u.sideOf(c)
 			is := s.of(distance, len(u.low))[word].Load()&bit != 0
 			if is != (c == class) {
-				t.Fatalf("shard %d of class %d is on the board under %d: %v", sh.number, class, c, is)
+				t.Fatalf("shard %d of class %d is in the bitmap under %d: %v", sh.number, class, c, is)
 			}
 			if is && sh.ready.fifo.head != 0 && s.present[distance/64].Load()>>(distance%64)&1 == 0 {
 				t.Fatalf("class %d is not present, and shard %d is there", c, sh.number)
@@ -127,8 +129,8 @@ func addAll(s *Set[int], priorities map[int]int) {
 	}
 }
 
-// TestManyLevels: with a thousand levels, items come in the order of their priorities, and
-// the shard forgets the levels that it has no more use for.
+// TestManyLevels: with a thousand levels, items come in the order of their
+// priorities, and the shard forgets the levels that it does not need any more.
 func TestManyLevels(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	const n = 1000
@@ -154,8 +156,8 @@ func TestManyLevels(t *testing.T) {
 	}
 }
 
-// TestEachPriorityOnce: the priorities never come again, as times do, and the shard is never
-// empty: what is remembered of them stays bounded.
+// TestEachPriorityOnce: each priority is used once, like a time, and the shard
+// is never empty. The number of remembered levels stays bounded.
 func TestEachPriorityOnce(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	s.AddWith(-1, Delay{Priority: -1})
@@ -170,8 +172,8 @@ func TestEachPriorityOnce(t *testing.T) {
 	checkSet(t, s)
 }
 
-// TestClasses: the order of classes is that of priorities, those up to 15 have each its own,
-// and a class spans an eighth of its least at most.
+// TestClasses: classes are ordered like priorities, those up to 15 have a class
+// each, and a class spans at most an eighth of its least priority.
 func TestClasses(t *testing.T) {
 	last := -1
 	for n := 0; n >= 0 && n < math.MaxInt/2; n = max(n+1, n+n/64) {
@@ -190,20 +192,20 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestPassedOverLevels: with LowerLevelEvery, the item that is handed out comes within the
-// number of Gets that is promised, whatever comes in above it.
+// TestPassedOverLevels: with LowPriorityInterval, an item is handed out within
+// the promised number of Gets, whatever is added above it.
 func TestPassedOverLevels(t *testing.T) {
 	for _, every := range []int{1, 2, 5, 16} {
 		for _, levels := range []int{2, 3, 10} {
 			t.Run(fmt.Sprintf("every=%d,levels=%d", every, levels), func(t *testing.T) {
-				s := newTestSet(t, Config[int]{LowerLevelEvery: every})
+				s := newTestSet(t, Config[int]{LowPriorityInterval: every})
 				const before = 3
 				for i := range before + 1 {
 					s.AddWith(-i, Delay{Priority: 1})
 				}
 				gets, item := 0, 1
 				for ; item != -before; gets++ {
-					for level := range levels - 1 { // all of the higher ones have something
+					for level := range levels - 1 { // all higher ones have items
 						s.AddWith(1000*gets+level+1, Delay{Priority: 2 + level})
 					}
 					item, _, _ = s.GetWithPriority()
@@ -220,18 +222,18 @@ func TestPassedOverLevels(t *testing.T) {
 	}
 }
 
-// TestPassedOverLevelLeaves: a level that is served whenever the one above it has nothing for a
-// moment, in which nothing is taken, does not lose its place by that.
+// TestPassedOverLevelLeaves: a level keeps its place if it is served for a
+// moment in which nothing is taken, because the level above it is empty.
 func TestPassedOverLevelLeaves(t *testing.T) {
 	const every = 4
-	s := newTestSet(t, Config[int]{LowerLevelEvery: every})
+	s := newTestSet(t, Config[int]{LowPriorityInterval: every})
 	s.AddWith(-1, Delay{Priority: 1})
 	for i := range 100 {
 		s.AddWith(-2-i, Delay{Priority: 0})
 	}
 	last := 9
 	for gets := 0; ; gets++ {
-		if last == 9 { // so that there is one of them each time, and none once it was taken
+		if last == 9 { // so that there is always one, and none once it was taken
 			s.AddWith(gets, Delay{Priority: 9})
 		}
 		var item int
@@ -244,12 +246,12 @@ func TestPassedOverLevelLeaves(t *testing.T) {
 	}
 }
 
-// TestPassedOverLevelsTakeTurns: a level that was served moves behind the others
-// that were passed over, so one with many items does not keep them from their
-// turns.
+// TestPassedOverLevelsTakeTurns: a level that was served moves behind the
+// others that were passed over, so one with many items does not keep them from
+// their turns.
 func TestPassedOverLevelsTakeTurns(t *testing.T) {
 	const every = 4
-	s := newTestSet(t, Config[int]{LowerLevelEvery: every})
+	s := newTestSet(t, Config[int]{LowPriorityInterval: every})
 	addAll(s, map[int]int{-1: 0, -2: 0, -3: 0, -4: 0})
 	s.AddWith(-5, Delay{Priority: 1})
 	var passedOver []int
@@ -268,7 +270,7 @@ func TestPassedOverLevelsTakeTurns(t *testing.T) {
 // TestPassedOverShards: the same across shards.
 func TestPassedOverShards(t *testing.T) {
 	const shards, every = 8, 4
-	s := newTestSet(t, Config[int]{Shards: shards, LowerLevelEvery: every})
+	s := newTestSet(t, Config[int]{Shards: shards, LowPriorityInterval: every})
 	for i := range shards {
 		s.AddWith(-1-itemOf(s, uint16(i)), Delay{Priority: -5})
 	}
@@ -284,8 +286,8 @@ func TestPassedOverShards(t *testing.T) {
 	}
 }
 
-// TestClassesAreTakenOff: classes that have nothing are looked at no more, but for a few, and
-// come back with their next item.
+// TestClassesAreTakenOff: Gets skip only a few empty classes and hide the
+// others, which come back with their next item.
 func TestClassesAreTakenOff(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 4})
 	cycle := func(item, priority int) {
@@ -302,8 +304,8 @@ func TestClassesAreTakenOff(t *testing.T) {
 	}
 	cycle(0, 0)
 	present := 0
-	for i := range s.urgency.Load().above.present {
-		present += bits.OnesCount64(s.urgency.Load().above.present[i].Load())
+	for i := range s.priorityBitmap.Load().above.present {
+		present += bits.OnesCount64(s.priorityBitmap.Load().above.present[i].Load())
 	}
 	if present > emptyClasses {
 		t.Errorf("%d classes are looked at, and none has anything", present)
@@ -313,7 +315,7 @@ func TestClassesAreTakenOff(t *testing.T) {
 	}
 }
 
-// TestClassComesBack: a class that was taken off is put on again by a shard that served it
+// TestClassComesBack: a hidden class is shown again by a shard that served it
 // before, and nothing else since.
 func TestClassComesBack(t *testing.T) {
 	const shards = 16
@@ -330,21 +332,21 @@ func TestClassComesBack(t *testing.T) {
 		}
 		item := itemOf(s, 0)
 		s.Add(item)
-		s.Get() // passes by the others, and takes them off
+		s.Get() // skips the others, and hides them
 		s.Done(item)
 	}
 }
 
 // TestShardComesWhileItsClassIsTakenOff: a Get finds nothing in a class, and a
-// shard comes there before the Get takes the class off the board. The shard found
-// its class present, so the Get puts it back.
+// shard joins the class before the Get hides it. The shard found the class
+// shown, so the Get must show it again.
 func TestShardComesWhileItsClassIsTakenOff(t *testing.T) {
 	for _, priority := range []int{5, -5} {
 		s := newTestSet(t, Config[int]{Shards: 2, Route: parity})
 		s.AddWith(0, Delay{Priority: priority}) // its class is present from now on
 		item, _ := s.Get()
 		s.Done(item)
-		u := s.urgency.Load()
+		u := s.priorityBitmap.Load()
 		side, distance := u.sideOf(classOf(priority))
 		if sh := s.lockIn(side, distance, 0); sh != nil {
 			t.Fatal("the class has a shard")
@@ -358,8 +360,8 @@ func TestShardComesWhileItsClassIsTakenOff(t *testing.T) {
 	}
 }
 
-// TestRaiseKeepsTheBit: the only ready item rises, and the shard's ready bit does not go out
-// meanwhile.
+// TestRaiseKeepsTheBit: the only ready item rises, and the shard's ready bit
+// stays set.
 func TestRaiseKeepsTheBit(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2, Route: parity})
 	addAll(s, map[int]int{2: 1})

@@ -5,22 +5,24 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"github.com/shardq/shardq/stats"
 )
 
-// Items returns an iterator over the items in a state. It goes from shard to shard,
-// and copies the items of one before it yields them; no lock is held then. Of a shard
-// with few items in the state it shows one moment. Others it reads in holds of the
-// lock of at most rowsPerHold items: it misses no item of the shard that stays in the
-// state, and shows none twice.
+// Items returns an iterator over the items in a state. It goes from shard to
+// shard, and copies the items of a shard before it yields them. It holds no
+// lock when it yields. It reads a shard with few items in the state at one
+// moment, and others in holds of the lock of at most rowsPerHold items. It
+// misses no item of the shard that stays in the state, and yields none twice.
 //
-// Within a shard, ready items come in their order (those of a group, if there are
-// groups, and one group after the other), as far as they stay where they are; those
-// in processing the longest first if the queue keeps ages; and those that wait by
-// their deadlines.
-func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
-	return func(yield func(Info[T]) bool) {
+// Within a shard, ready items come in their order, as far as they stay in their
+// places. With groups, that is one group after the other. Items in processing
+// come in the order of their hand-out, if the queue keeps ages. Delayed items
+// come in the order of their deadlines.
+func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
+	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
-			for row := range sh.list(state) {
+			for row := range s.listIn(sh, state) {
 				if !yield(*row) {
 					return
 				}
@@ -29,11 +31,12 @@ func (s *Set[T]) Items(state State) iter.Seq[Info[T]] {
 	}
 }
 
-// list copies the shard's items in a state, and yields them in order.
-func (sh *shard[T]) list(state State) iter.Seq[*Info[T]] {
+// listIn copies the shard's items in a state, and returns an iterator over
+// them, in order.
+func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]] {
 	var l listing[T]
 	there := 0
-	more := sh.look(func() (visited int, more bool) {
+	more := s.withLock(sh, func() (visited int, more bool) {
 		there = sh.there(state)
 		visited, all := sh.first(&l.rows, state, math.MaxInt)
 		return visited, !all
@@ -41,7 +44,7 @@ func (sh *shard[T]) list(state State) iter.Seq[*Info[T]] {
 	if more {
 		l.sweep(sh, state, there)
 	}
-	if state != Ready {
+	if state != stats.Ready {
 		l.rows = firstOf(l.rows, len(l.rows))
 	} else if more {
 		return l.inLine
@@ -51,24 +54,24 @@ func (sh *shard[T]) list(state State) iter.Seq[*Info[T]] {
 
 // A listing has all items of a state.
 type listing[T comparable] struct {
-	rows []Info[T]
-	// links has the links of as many entries, by which those that are ready stand in
-	// lines.
+	rows []stats.Item[T]
+	// links has the link of each row. They give the order of ready items.
 	links []link
 }
 
-// A link is an entry's id, and that of the entry behind it in its line, if it is
-// ready.
+// A link is an entry's id, and the id of the next entry in its run queue if it
+// is ready.
 type link struct{ id, next uint32 }
 
-// sweep lists the items of a shard. An item that was forgotten and came back has
-// another id, and is met again: it is listed once. There are about so many.
-func (l *listing[T]) sweep(sh *shard[T], state State, there int) {
-	l.rows, l.links = make([]Info[T], 0, there), make([]link, 0, there)
+// sweep lists the items of a shard, each once. An item that was forgotten and
+// added again has another id, and is met again. there is about the number of
+// items.
+func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
+	l.rows, l.links = make([]stats.Item[T], 0, there), make([]link, 0, there)
 	known := make(map[T]struct{}, there)
-	var rows []Info[T]
+	var rows []stats.Item[T]
 	var links []link
-	sh.eachEntry(func(id uint32, e *entry[T]) {
+	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
 		if e.phase().state() == state {
 			rows, links = append(rows, sh.info(id)), append(links, link{id, e.next})
 		}
@@ -84,7 +87,7 @@ func (l *listing[T]) sweep(sh *shard[T], state State, there int) {
 	})
 }
 
-func (l *listing[T]) asTheyAre(yield func(*Info[T]) bool) {
+func (l *listing[T]) asTheyAre(yield func(*stats.Item[T]) bool) {
 	for i := range l.rows {
 		if !yield(&l.rows[i]) {
 			return
@@ -92,10 +95,11 @@ func (l *listing[T]) asTheyAre(yield func(*Info[T]) bool) {
 	}
 }
 
-// inLine yields ready items line by line: there is one for each priority of each
-// group. The links were read in several holds of the lock: what changed between them
-// may have broken a line into several, of which the longest ready comes first.
-func (l *listing[T]) inLine(yield func(*Info[T]) bool) {
+// inLine yields ready items line by line. A line is one priority of one group.
+// The links were read in several holds of the lock, and changes in between may
+// have broken a line into several. Of these, the one that has been ready
+// longest comes first.
+func (l *listing[T]) inLine(yield func(*stats.Item[T]) bool) {
 	behind := l.behind()
 	isBehind := make([]bool, len(l.rows))
 	for _, next := range behind {
@@ -110,7 +114,7 @@ func (l *listing[T]) inLine(yield func(*Info[T]) bool) {
 		}
 	}
 	slices.SortStableFunc(heads, func(a, b int32) int { return compareLines(&l.rows[a], &l.rows[b]) })
-	for i := range l.rows { // links of different times may go round
+	for i := range l.rows { // links of different times may form a circle
 		heads = append(heads, int32(i))
 	}
 	shown := isBehind
@@ -125,12 +129,12 @@ func (l *listing[T]) inLine(yield func(*Info[T]) bool) {
 	}
 }
 
-// behind returns for each row the one behind it in its line, or -1.
+// behind returns the next row of each row in its line, or -1.
 func (l *listing[T]) behind() []int32 {
 	if len(l.rows) == 0 {
 		return nil
 	}
-	places := make([]int32, l.links[len(l.links)-1].id+1) // by id, which rise; 1 more than the place
+	places := make([]int32, l.links[len(l.links)-1].id+1) // 1 + the row, by id; ids rise
 	for i := range l.links {
 		places[l.links[i].id] = int32(i) + 1
 	}
@@ -146,11 +150,11 @@ func (l *listing[T]) behind() []int32 {
 	return behind
 }
 
-func sameLine[T comparable](a, b *Info[T]) bool {
+func sameLine[T comparable](a, b *stats.Item[T]) bool {
 	return a.Priority == b.Priority && a.Group == b.Group
 }
 
-// compareLines orders lines by the items that stand first.
-func compareLines[T comparable](a, b *Info[T]) int {
+// compareLines orders lines by their first items.
+func compareLines[T comparable](a, b *stats.Item[T]) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
 }

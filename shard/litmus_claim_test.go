@@ -12,15 +12,15 @@ import (
 type claimed struct {
 	*Set[int]
 	h Handle
-	// ended counts the ends of each actor that did something.
+	// ended counts the successful ends of each actor.
 	ended [2]int
 	// item and next are what takeNext took.
 	item int
 	next Handle
 }
 
-// claimedWorlds returns worlds, with groups and without, in which item 1 was handed out
-// with the Handle h, and something was done since.
+// claimedWorlds returns worlds, with groups and without, in which item 1 was
+// handed out with the Handle h, and since has run.
 func claimedWorlds(t failer, shards int, since func(w *claimed)) func(round int) *claimed {
 	return func(round int) *claimed {
 		config := Config[int]{Shards: shards, Clock: clock.NewFake(start)}
@@ -49,16 +49,16 @@ var ends = map[string]end{
 	"Seal":    func(s *Set[int], h Handle) bool { _, ok := s.Seal(h); return ok },
 }
 
-// leaves says what is left of an item that was not added meanwhile.
+// leaves has what is left of an item that was not added meanwhile.
 var leaves = map[string]string{
-	"End":     "0 ready, 0 waiting, 0 processing",
-	"batch":   "0 ready, 0 waiting, 0 processing",
-	"Retry":   "0 ready, 1 waiting, 0 processing",
-	"Release": "1 ready, 0 waiting, 0 processing",
-	"Seal":    "0 ready, 0 waiting, 1 processing",
+	"End":     "0 ready, 0 delayed, 0 processing",
+	"batch":   "0 ready, 0 delayed, 0 processing",
+	"Retry":   "0 ready, 1 delayed, 0 processing",
+	"Release": "1 ready, 0 delayed, 0 processing",
+	"Seal":    "0 ready, 0 delayed, 1 processing",
 }
 
-// by returns the part of an actor that ends the processing in some ways.
+// by returns an actor that ends the processing in the named ways.
 func by(actor int, names ...string) func(w *claimed) {
 	return func(w *claimed) {
 		for _, name := range names {
@@ -69,15 +69,16 @@ func by(actor int, names ...string) func(w *claimed) {
 	}
 }
 
-// everyEnd is the part of the first actor if it comes too late, in every way.
+// everyEnd is the first actor if it comes too late, in every way.
 var everyEnd = by(0, "End", "batch", "Retry", "Release", "Seal")
 
-// whereOf returns an outcome: which ends did something, and in which states the items are.
+// whereOf returns an outcome: which ends succeeded, and in which states the
+// items are.
 func whereOf(t failer) func(w *claimed, _ int) string {
 	return func(w *claimed, _ int) string {
 		checkSet(t, w.Set)
-		stats := w.Stats()
-		return fmt.Sprintf("%v ended; %d ready, %d waiting, %d processing", w.ended, stats.Ready, stats.Waiting, stats.Processing)
+		st := w.Stats()
+		return fmt.Sprintf("%v ended; %d ready, %d delayed, %d processing", w.ended, st.Ready, st.Delayed, st.Processing)
 	}
 }
 
@@ -93,8 +94,8 @@ func handOutOf(t failer) func(w *claimed, _ int) string {
 	}
 }
 
-// TestLitmusEndAgainstEnd: of two ends of one processing, by copies of one Handle, one
-// counts, and decides what becomes of the item (C60).
+// TestLitmusEndAgainstEnd: of two ends of one processing, by copies of one
+// Handle, one counts, and decides what becomes of the item (C60).
 func TestLitmusEndAgainstEnd(t *testing.T) {
 	for _, pair := range [][2]string{{"End", "End"}, {"End", "Retry"}, {"Release", "End"}, {"Seal", "End"}, {"batch", "Retry"}} {
 		t.Run(pair[0]+" "+pair[1], func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestLitmusEndAgainstEnd(t *testing.T) {
 	}
 }
 
-// TestLitmusSealedEnd: the caller that seals a Handle ends the processing later, and
-// an end by the Handle that comes in between does not (C60).
+// TestLitmusSealedEnd: the caller that seals a Handle ends the processing
+// later. An end by the old Handle in between does not (C60).
 func TestLitmusSealedEnd(t *testing.T) {
 	sealThenRelease := func(w *claimed) {
 		if only, ok := w.Seal(w.h); ok && w.Release(only, 0) {
@@ -126,16 +127,16 @@ func TestLitmusSealedEnd(t *testing.T) {
 		actors:  []func(w *claimed){sealThenRelease, by(1, "End", "Retry")},
 		outcome: whereOf(t),
 		outcomes: verdicts{
-			"[1 0] ended; 1 ready, 0 waiting, 0 processing": certain,
-			"[0 1] ended; 0 ready, 0 waiting, 0 processing": certain,
+			"[1 0] ended; 1 ready, 0 delayed, 0 processing": certain,
+			"[0 1] ended; 0 ready, 0 delayed, 0 processing": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusEndAgainstHandOut: the item is dirty, so that the end that counts makes it
-// ready, and another consumer may have it before the other end comes. That does not end
-// the processing of the other consumer (C60). A Done would: see
-// TestLitmusSecondDoneAgainstGet.
+// TestLitmusEndAgainstHandOut: the item is dirty, so the end that counts makes
+// it ready, and another consumer may have it before the other end comes. That
+// end does not end the processing of the other consumer (C60). A Done would:
+// see TestLitmusSecondDoneAgainstGet.
 func TestLitmusEndAgainstHandOut(t *testing.T) {
 	for _, second := range []string{"End", "Release"} {
 		t.Run(second, func(t *testing.T) {
@@ -145,19 +146,19 @@ func TestLitmusEndAgainstHandOut(t *testing.T) {
 				actors:  []func(w *claimed){by(0, "End"), by(1, second), (*claimed).takeNext},
 				outcome: handOutOf(t),
 				outcomes: verdicts{
-					"1 taken, valid true; [1 0] ended; 0 ready, 0 waiting, 1 processing": certain,
-					"1 taken, valid true; [0 1] ended; 0 ready, 0 waiting, 1 processing": certain,
-					"nothing taken; [1 0] ended; 1 ready, 0 waiting, 0 processing":       certain,
-					"nothing taken; [0 1] ended; 1 ready, 0 waiting, 0 processing":       certain,
+					"1 taken, valid true; [1 0] ended; 0 ready, 0 delayed, 1 processing": certain,
+					"1 taken, valid true; [0 1] ended; 0 ready, 0 delayed, 1 processing": certain,
+					"nothing taken; [1 0] ended; 1 ready, 0 delayed, 0 processing":       certain,
+					"nothing taken; [0 1] ended; 1 ready, 0 delayed, 0 processing":       certain,
 				},
 			}.run(t)
 		})
 	}
 }
 
-// TestLitmusStaleEndAgainstHandOut: the processing has ended, and the item is ready again.
-// Every end by the old Handle comes while another consumer is handed the item, and
-// changes nothing (C60).
+// TestLitmusStaleEndAgainstHandOut: the processing has ended, and the item is
+// ready again. Every end by the old Handle comes while another consumer is
+// handed the item, and changes nothing (C60).
 func TestLitmusStaleEndAgainstHandOut(t *testing.T) {
 	litmus[*claimed]{
 		rounds:  20_000,
@@ -165,14 +166,15 @@ func TestLitmusStaleEndAgainstHandOut(t *testing.T) {
 		actors:  []func(w *claimed){everyEnd, (*claimed).takeNext},
 		outcome: handOutOf(t),
 		outcomes: verdicts{
-			"1 taken, valid true; [0 0] ended; 0 ready, 0 waiting, 1 processing": certain,
+			"1 taken, valid true; [0 0] ended; 0 ready, 0 delayed, 1 processing": certain,
 		},
 	}.run(t)
 }
 
-// TestC60FreedCellGoesToAnother: an end frees the cell of the item, and another item
-// gets the cell and is handed out. Every end by the Handle of the first, which has the
-// same id, comes meanwhile, and does not end the processing of the other.
+// TestC60FreedCellGoesToAnother: an end frees the cell of the item, and another
+// item gets the cell and is handed out. Every end by the Handle of the first,
+// which has the same id, comes meanwhile, and does not end the processing of
+// the other.
 func TestC60FreedCellGoesToAnother(t *testing.T) {
 	addAndTake := func(w *claimed) { w.Add(2); w.takeNext() }
 	outcome := handOutOf(t)
@@ -186,11 +188,11 @@ func TestC60FreedCellGoesToAnother(t *testing.T) {
 		outcomes verdicts
 	}{
 		{"freed before", func(w *claimed) { w.End(w.h) }, []func(w *claimed){everyEnd, addAndTake}, verdicts{
-			"same cell true; 2 taken, valid true; [0 0] ended; 0 ready, 0 waiting, 1 processing": certain,
+			"same cell true; 2 taken, valid true; [0 0] ended; 0 ready, 0 delayed, 1 processing": certain,
 		}},
 		{"freed meanwhile", func(*claimed) {}, []func(w *claimed){by(0, "End"), func(w *claimed) { by(1, "End")(w); addAndTake(w) }}, verdicts{
-			"same cell true; 2 taken, valid true; [1 0] ended; 0 ready, 0 waiting, 1 processing": certain,
-			"same cell true; 2 taken, valid true; [0 1] ended; 0 ready, 0 waiting, 1 processing": certain,
+			"same cell true; 2 taken, valid true; [1 0] ended; 0 ready, 0 delayed, 1 processing": certain,
+			"same cell true; 2 taken, valid true; [0 1] ended; 0 ready, 0 delayed, 1 processing": certain,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

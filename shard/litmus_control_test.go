@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // A desk is a set whose items are canceled, drained and watched.
@@ -29,13 +30,13 @@ func newDesk(t failer, round int, config Config[int]) *desk {
 	config.Shards, config.Route, config.Clock = 1+round%2, parity, d.clock
 	if config.StuckAfter > 0 {
 		config.Ages = true
-		config.OnStuck = func(i Info[int]) { d.told <- i.Item }
+		config.OnStuck = func(i stats.Item[int]) { d.told <- i.Item }
 	}
 	d.Set = newTestSet(t, config)
 	return d
 }
 
-// desks returns worlds that something is done with first.
+// desks returns worlds in which first has run.
 func desks(t failer, config Config[int], first func(d *desk)) func(round int) *desk {
 	return func(round int) *desk {
 		d := newDesk(t, round, config)
@@ -55,12 +56,12 @@ func (d *desk) work() {
 	}
 }
 
-func (d *desk) drain(w WaitingPolicy) {
+func (d *desk) drain(w DelayedPolicy) {
 	d.dropped, _ = d.Drain(context.Background(), w)
 	d.returned = true
 }
 
-// tellAll lets the watchdog tell all that it will ever tell.
+// tellAll lets the watchdog report all that it will ever report.
 func (d *desk) tellAll() (told []int) {
 	d.clock.Step(time.Hour)
 	for len(d.told) > 0 {
@@ -86,8 +87,8 @@ func TestLitmusCancelAgainstGet(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstDone: a dirty item does not run once more after a Cancel, on
-// whichever side of its Done.
+// TestLitmusCancelAgainstDone: a dirty item does not run once more after a
+// Cancel, whether its Done comes before or after.
 func TestLitmusCancelAgainstDone(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
@@ -103,23 +104,24 @@ func TestLitmusCancelAgainstDone(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstDelay: likewise an item whose delay ends.
+// TestLitmusCancelAgainstDelay: the same for an item whose delay expires.
 func TestLitmusCancelAgainstDelay(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
 		world:  desks(t, Config[int]{}, func(d *desk) { d.AddAfter(1, time.Second) }),
 		actors: []func(d *desk){(*desk).cancel1, func(d *desk) { d.clock.Step(time.Second) }},
 		outcome: func(d *desk, _ int) string {
-			return fmt.Sprintf("waiting %v, ready %v, %d held", d.was.Waiting, d.was.Ready, d.Stats().Held)
+			return fmt.Sprintf("delayed %v, ready %v, %d held", d.was.Delayed, d.was.Ready, d.Stats().Held)
 		},
 		outcomes: verdicts{
-			"waiting true, ready false, 0 held": certain,
-			"waiting false, ready true, 0 held": certain,
+			"delayed true, ready false, 0 held": certain,
+			"delayed false, ready true, 0 held": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstDrain: what a drain waits for is canceled, and the drain returns.
+// TestLitmusCancelAgainstDrain: an item that a drain waits for is canceled, and
+// the drain returns.
 func TestLitmusCancelAgainstDrain(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
@@ -130,7 +132,7 @@ func TestLitmusCancelAgainstDrain(t *testing.T) {
 		actors: []func(d *desk){
 			func(d *desk) { d.Cancel(1) },
 			func(d *desk) { d.Cancel(2) },
-			func(d *desk) { d.drain(AwaitWaiting) },
+			func(d *desk) { d.drain(AwaitDelayed) },
 		},
 		outcome:  func(d *desk, _ int) string { return fmt.Sprintf("returned %v", d.returned) },
 		after:    func(d *desk) { d.ShutDown() },
@@ -138,24 +140,24 @@ func TestLitmusCancelAgainstDrain(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusAddAfterAgainstDrain: an AddAfter that is not dropped is run, awaited, or among
-// those that the drain returns, whatever the drain does with them; and nobody sleeps on
-// (C42).
+// TestLitmusAddAfterAgainstDrain: an AddAfter that is not dropped is run,
+// awaited, or returned by the drain, whatever its policy. No goroutine stays
+// blocked (C42).
 func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		policy   WaitingPolicy
+		policy   DelayedPolicy
 		outcomes verdicts
 	}{
-		{"drop", DropWaiting, verdicts{
+		{"drop", DropDelayed, verdicts{
 			"0 served, 0 returned, 1 dropped, the drain returned true": certain, // refused
 			"0 served, 1 returned, 1 dropped, the drain returned true": certain,
 		}},
-		{"run", RunWaiting, verdicts{
+		{"run", RunDelayed, verdicts{
 			"0 served, 0 returned, 1 dropped, the drain returned true": certain,
 			"1 served, 0 returned, 0 dropped, the drain returned true": certain,
 		}},
-		{"await", AwaitWaiting, verdicts{
+		{"await", AwaitDelayed, verdicts{
 			"0 served, 0 returned, 1 dropped, the drain returned true": certain,
 			"1 served, 0 returned, 0 dropped, the drain returned true": certain,
 		}},
@@ -170,7 +172,7 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 					(*desk).work,
 				},
 				outcome: func(d *desk, _ int) string {
-					d.clock.Step(time.Second) // for what is awaited
+					d.clock.Step(time.Second) // for the awaited items
 					synctest.Wait()
 					return fmt.Sprintf("%d served, %d returned, %d dropped, the drain returned %v",
 						len(d.served), len(d.dropped), d.Stats().Dropped, d.returned)
@@ -181,9 +183,10 @@ func TestLitmusAddAfterAgainstDrain(t *testing.T) {
 	}
 }
 
-// TestAddAfterInFlightAtDrain: an AddAfter was let in, and holds its shard's lock, when a
-// Drain comes that runs what waits. Its item is run: the drain waits for the lock, though
-// the shard has nothing published (drain.go: runWaiting).
+// TestAddAfterInFlightAtDrain: an AddAfter was accepted, and holds its shard's
+// lock, when a Drain comes that runs delayed items. Its item is run: the drain
+// waits for the lock, although the shard has published nothing (drain.go:
+// runDelayed).
 func TestAddAfterInFlightAtDrain(t *testing.T) {
 	d := newDesk(t, 0, Config[int]{})
 	at := d.driver.taken(d.time.nanoseconds())
@@ -193,14 +196,14 @@ func TestAddAfterInFlightAtDrain(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		d.drain(RunWaiting)
+		d.drain(RunDelayed)
 	}()
 	for !d.ShuttingDown() {
 		runtime.Gosched()
 	}
-	soon(d.closing.begun.Load) // a drain that has passed by
+	soon(d.closing.begun.Load) // another drain
 	sh.wheel = newWheel(at.now)
-	sh.wait(1, address{hash: uint32(d.hash(1))}, at, f)
+	sh.fileTimer(1, address{hash: uint32(d.hash(1))}, at, f)
 	sh.mu.Unlock()
 	d.work()
 	<-drained
@@ -209,26 +212,28 @@ func TestAddAfterInFlightAtDrain(t *testing.T) {
 	}
 }
 
-// TestLitmusDrainsAgainstEachOther: of drains at once each returns, whatever they do with
-// what waits, which comes to one end.
+// TestLitmusDrainsAgainstEachOther: of concurrent drains each returns, whatever
+// their policies, and each delayed item is handled once.
 func TestLitmusDrainsAgainstEachOther(t *testing.T) {
 	litmus[*desk]{
 		rounds: 20_000,
 		world:  desks(t, Config[int]{}, func(d *desk) { d.AddAfter(1, time.Second) }),
 		actors: []func(d *desk){
-			func(d *desk) { d.drain(DropWaiting) },
-			func(d *desk) { d.served, _ = d.Drain(context.Background(), AwaitWaiting) },
+			func(d *desk) { d.drain(DropDelayed) },
+			func(d *desk) { d.served, _ = d.Drain(context.Background(), AwaitDelayed) },
 		},
-		outcome: func(d *desk, asleep int) string { return fmt.Sprintf("%v, %v, %d sleep", d.dropped, d.served, asleep) },
-		after:   func(d *desk) { d.ShutDown() },
+		outcome: func(d *desk, asleep int) string {
+			return fmt.Sprintf("%v, %v, %d blocked", d.dropped, d.served, asleep)
+		},
+		after: func(d *desk) { d.ShutDown() },
 		outcomes: verdicts{
-			"[1], [], 0 sleep": certain,
+			"[1], [], 0 blocked": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusWatchdog: an item is handed out while the driver looks for what is stuck. It
-// is told of in its time, if nobody ever calls again (C44).
+// TestLitmusWatchdog: an item is handed out while the driver searches for stuck
+// items. It is reported in time, even without another call (C44).
 func TestLitmusWatchdog(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
@@ -248,8 +253,8 @@ func TestLitmusWatchdog(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusWatchdogAgainstDone: an item that is Done while the driver looks is told of or
-// not; and the one after it is, once.
+// TestLitmusWatchdogAgainstDone: an item that is Done while the driver searches
+// may be reported or not. The one after it is, once.
 func TestLitmusWatchdogAgainstDone(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
@@ -270,9 +275,9 @@ func TestLitmusWatchdogAgainstDone(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusPulse: the driver says that the present has passed while an operation relies on
-// it. The next operation does not take what has passed for the present.
-func TestLitmusPulse(t *testing.T) {
+// TestLitmusCoarseClock: the driver ends a reading of the coarse clock while an
+// operation uses it. The next operation does not use it any more.
+func TestLitmusCoarseClock(t *testing.T) {
 	litmus[*desk]{
 		rounds: 50_000,
 		world:  desks(t, Config[int]{Tick: time.Second, Ages: true}, func(d *desk) { d.Add(0) }),
@@ -283,7 +288,7 @@ func TestLitmusPulse(t *testing.T) {
 		outcome: func(d *desk, _ int) string {
 			d.clock.Step(5 * time.Second)
 			d.Add(2)
-			rows := d.Look(3).Ready
+			rows := d.Inspect(3).Ready
 			return fmt.Sprint(rows[2].Item, " since ", rows[2].Since.Sub(start))
 		},
 		outcomes: verdicts{"2 since 6s": certain, "2 since 1s": forbidden, "2 since 0s": forbidden},

@@ -14,11 +14,12 @@ import (
 type hourglass struct {
 	*Set[int]
 	clock *clock.Fake
-	// counted is what the counters said at the start of the round.
+	// counted has the counters at the start of the round.
 	counted Stats
 }
 
-// lastingHourglass returns the world of all rounds. Its clock dawdles, if told so.
+// lastingHourglass returns the world of all rounds. If dawdles is true, its
+// clock is a dawdlingClock.
 func lastingHourglass(t failer, config Config[int], dawdles bool, begin func(h *hourglass)) func(round int) *hourglass {
 	var h *hourglass
 	return func(int) *hourglass {
@@ -38,8 +39,8 @@ func lastingHourglass(t failer, config Config[int], dawdles bool, begin func(h *
 	}
 }
 
-// A dawdlingClock takes its time for each call, before it and after it: clocks are their
-// owners' code, and goroutines lose their processors.
+// A dawdlingClock takes its time before and after each call: clocks are user
+// code, and goroutines lose their processors.
 type dawdlingClock struct {
 	*clock.Fake
 	calls atomic.Uint32
@@ -76,7 +77,7 @@ func (t *dawdlingTimer) Reset(d time.Duration) bool {
 	return t.timer.Reset(d)
 }
 
-// unwatched says what is wrong with the timer, if something is.
+// unwatched returns what is wrong with the timer, if anything is.
 func (h *hourglass) unwatched() string {
 	first := h.earliest()
 	left := h.time.until(first)
@@ -92,33 +93,33 @@ func (h *hourglass) unwatched() string {
 		return fmt.Sprintf("the timer is set %v too late", next-left)
 	case h.driver.armed.Load() > first:
 		return "armed is later than a deadline"
-	case h.driver.baton.Load() != resting:
-		return "the baton is not put down"
+	case h.driver.ownership.Load() != timerIdle:
+		return "the driver did not finish"
 	}
 	return ""
 }
 
-// state says what is ready and what waits, or what is wrong.
+// state returns what is ready and what is delayed, or what is wrong.
 func (h *hourglass) state() string {
 	if fault := h.unwatched(); fault != "" {
 		return fault
 	}
-	stats := h.Stats()
-	return fmt.Sprintf("%d ready, %d waiting", stats.Ready, stats.Waiting)
+	st := h.Stats()
+	return fmt.Sprintf("%d ready, %d delayed", st.Ready, st.Delayed)
 }
 
 func (h *hourglass) outcome(int) string { return h.state() }
 
-// pass lets all delays end, and finishes what they were for.
+// pass lets all delays expire, and ends the processing of their items.
 func (h *hourglass) pass() {
 	h.clock.Step(24 * time.Hour)
 	finish(h.Set)
 }
 
-// TestLitmusDriverRests: an AddAfter meets the driver on its way to rest. Either the
-// driver sees the deadline, or the AddAfter sets the timer; never neither. It has the
-// timer's function run for another item, or finds no timer set; or the deadline passes
-// while the timer is set for it.
+// TestLitmusDriverRests: an AddAfter meets the driver when it is about to give
+// the timer up. Either the driver sees the deadline, or the AddAfter sets the
+// timer. In some cases the timer's function runs for another item, or no timer
+// is set, or the deadline passes while the timer is set for it.
 func TestLitmusDriverRests(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct{ filed, d time.Duration }{{ms, ms}, {ms, 3 * ms}, {time.Hour, 2 * ms}, {0, ms}, {0, 3 * ms}} {
@@ -128,7 +129,7 @@ func TestLitmusDriverRests(t *testing.T) {
 
 func litmusDriverRests(t *testing.T, filed, d time.Duration) {
 	const step = 2 * time.Millisecond
-	// What becomes of the other item, and of this one if it comes before the Step.
+	// The fate of the other item, and of this one if it comes before the Step.
 	ready, waiting, due := 0, 0, 0
 	switch {
 	case filed > step:
@@ -153,16 +154,17 @@ func litmusDriverRests(t *testing.T, filed, d time.Duration) {
 		outcome: (*hourglass).outcome,
 		after:   (*hourglass).pass,
 		outcomes: verdicts{
-			fmt.Sprintf("%d ready, %d waiting", ready+due, waiting+1-due): certain,
-			fmt.Sprintf("%d ready, %d waiting", ready, waiting+1):         certain,
+			fmt.Sprintf("%d ready, %d delayed", ready+due, waiting+1-due): certain,
+			fmt.Sprintf("%d ready, %d delayed", ready, waiting+1):         certain,
 			"an item is overdue": forbidden,
 			"no timer is set":    forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusDriverReads: the timer for an earlier tick has come, and the driver looks at
-// so many shards that it takes long, when a deadline is filed in the first of them.
+// TestLitmusDriverReads: the timer for an earlier tick has fired, and the
+// driver reads so many shards that it takes long. Meanwhile a deadline is filed
+// in the first of them.
 func TestLitmusDriverReads(t *testing.T) {
 	round := uint32(0)
 	litmus[*hourglass]{
@@ -174,7 +176,7 @@ func TestLitmusDriverReads(t *testing.T) {
 		actors: []func(h *hourglass){
 			func(h *hourglass) { h.driver.poke() },
 			func(h *hourglass) {
-				for range mix(round) % (4 * MaxShards) { // as the driver goes on
+				for range mix(round) % (4 * MaxShards) { // while the driver goes on
 					loop()
 				}
 				h.AddAfter(2, 3*time.Millisecond)
@@ -188,8 +190,8 @@ func TestLitmusDriverReads(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusEarliestDeadline: AddAfters in two shards meet; the timer is set for the
-// earliest.
+// TestLitmusEarliestDeadline: AddAfters in two shards meet. The timer is set
+// for the earliest.
 func TestLitmusEarliestDeadline(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
@@ -202,13 +204,13 @@ func TestLitmusEarliestDeadline(t *testing.T) {
 		outcome: (*hourglass).outcome,
 		after:   (*hourglass).pass,
 		outcomes: verdicts{
-			"0 ready, 3 waiting": certain,
+			"0 ready, 3 delayed": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusPanicAgainstAddAfter: the clock panics while somebody has the timer in hand.
-// Another's deadline, that was left to that one, is not forgotten.
+// TestLitmusPanicAgainstAddAfter: the clock panics in a call that owns the
+// timer. A deadline that another call left to it is not forgotten.
 func TestLitmusPanicAgainstAddAfter(t *testing.T) {
 	world := func(int) *hourglass {
 		c := newMeddlingClock()
@@ -224,13 +226,13 @@ func TestLitmusPanicAgainstAddAfter(t *testing.T) {
 		},
 		outcome: (*hourglass).outcome,
 		outcomes: verdicts{
-			"0 ready, 2 waiting": certain,
+			"0 ready, 2 delayed": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusDelayEndsAgainstGet: a delay ends while a consumer goes to sleep, who is
-// woken for the item (C4).
+// TestLitmusDelayEndsAgainstGet: a delay expires while a consumer parks. The
+// consumer is woken for the item (C4).
 func TestLitmusDelayEndsAgainstGet(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
@@ -239,34 +241,35 @@ func TestLitmusDelayEndsAgainstGet(t *testing.T) {
 			func(h *hourglass) { h.clock.Step(time.Millisecond) },
 			func(h *hourglass) { h.Get() },
 		},
-		outcome: func(h *hourglass, asleep int) string { return fmt.Sprintf("%d sleep, %s", asleep, h.state()) },
+		outcome: func(h *hourglass, asleep int) string { return fmt.Sprintf("%d blocked, %s", asleep, h.state()) },
 		after: func(h *hourglass) {
 			rouse(h.Set)
 			h.Done(1)
 		},
 		outcomes: verdicts{
-			"0 sleep, 0 ready, 0 waiting": certain,
-			"1 sleep, 1 ready, 0 waiting": forbidden,
+			"0 blocked, 0 ready, 0 delayed": certain,
+			"1 blocked, 1 ready, 0 delayed": forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusFire: AddAfter of an item whose delay ends just then. If the AddAfter is
-// first, of its two deadlines the earlier counts, once; if not, it files another (C21).
+// TestLitmusFire: AddAfter of an item whose delay expires at that moment. If
+// the AddAfter is first, of its two deadlines the earlier counts, once. If not,
+// it files another (C21).
 func TestLitmusFire(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		filed, d time.Duration
 		first    string // if the AddAfter is first
 	}{
-		{"later", time.Millisecond, 3 * time.Millisecond, "1 ready, 0 waiting"},
-		{"earlier", time.Hour, time.Millisecond, "1 ready, 0 waiting"},
-		{"the same", time.Millisecond, time.Millisecond, "1 ready, 0 waiting"},
+		{"later", time.Millisecond, 3 * time.Millisecond, "1 ready, 0 delayed"},
+		{"earlier", time.Hour, time.Millisecond, "1 ready, 0 delayed"},
+		{"the same", time.Millisecond, time.Millisecond, "1 ready, 0 delayed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			second := "1 ready, 1 waiting"
+			second := "1 ready, 1 delayed"
 			if test.filed > 2*time.Millisecond {
-				second = "0 ready, 1 waiting"
+				second = "0 ready, 1 delayed"
 			}
 			litmus[*hourglass]{
 				rounds: 50_000,
@@ -286,13 +289,14 @@ func TestLitmusFire(t *testing.T) {
 	}
 }
 
-// TestLitmusOvertaken: between an AddAfter's reading of the clock and its filing, time
-// passes, and the wheel goes beyond its deadline. The item is added at once, and a later
-// deadline that it had is void (C21); with CancelDelayOnAdd or without.
+// TestLitmusOvertaken: between an AddAfter's reading of the clock and its
+// filing, time passes, and the wheel goes beyond its deadline. The item is
+// added at once, and a later deadline that it had is void (C21), with
+// CancelDelayOnAdd or without.
 func TestLitmusOvertaken(t *testing.T) {
 	begin := func(h *hourglass) {
 		h.AddAfter(1, time.Hour)
-		h.AddAfter(2, time.Millisecond) // takes the wheel along
+		h.AddAfter(2, time.Millisecond) // advances the wheel
 	}
 	litmus[*hourglass]{
 		rounds: 50_000,
@@ -304,20 +308,21 @@ func TestLitmusOvertaken(t *testing.T) {
 		outcome: func(h *hourglass, _ int) string { return h.state() },
 		after:   (*hourglass).pass,
 		outcomes: verdicts{
-			"2 ready, 0 waiting": certain,   // it was in time, or overtaken
-			"1 ready, 1 waiting": certain,   // it came later
-			"2 ready, 1 waiting": forbidden, // its later deadline is not void
+			"2 ready, 0 delayed": certain,   // it was in time, or overtaken
+			"1 ready, 1 delayed": certain,   // it came later
+			"2 ready, 1 delayed": forbidden, // its later deadline is not void
 		},
 	}.run(t)
 }
 
-// TestLitmusClockSetBack: AddAfters come while the clock is set back, from where the
-// wheels stand. Neither becomes ready early, and neither is forgotten (C19).
+// TestLitmusClockSetBack: AddAfters come while the clock is set back, to before
+// where the wheels stand. No item becomes ready early, and none is forgotten
+// (C19).
 func TestLitmusClockSetBack(t *testing.T) {
 	begin := func(h *hourglass) {
 		h.AddAfter(3, time.Hour)
 		h.AddAfter(4, time.Hour)
-		h.clock.Step(time.Hour) // takes the wheels along
+		h.clock.Step(time.Hour) // advances the wheels
 		finish(h.Set)
 	}
 	litmus[*hourglass]{
@@ -338,14 +343,15 @@ func TestLitmusClockSetBack(t *testing.T) {
 		},
 		after: (*hourglass).pass,
 		outcomes: verdicts{
-			"0 ready, 3 waiting": certain,
+			"0 ready, 3 delayed": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusSetBackUnderTheDriver: the clock has gone beyond the other item's deadline, and
-// is set back while the driver is at work on that. An item that is delayed by what the
-// clock says now does not become ready by what the driver read before (C19).
+// TestLitmusSetBackUnderTheDriver: the clock has gone beyond the other item's
+// deadline, and is set back while the driver expires that. An item that is
+// delayed by what the clock shows now does not become ready by what the driver
+// read before (C19).
 func TestLitmusSetBackUnderTheDriver(t *testing.T) {
 	const step = 2 * time.Hour
 	var from, to time.Time // what the clock says before the round, and when it has been set back
@@ -366,7 +372,7 @@ func TestLitmusSetBackUnderTheDriver(t *testing.T) {
 		},
 		outcome: func(h *hourglass, _ int) string {
 			checkSet(t, h.Set)
-			state := "waits"
+			state := "delayed"
 			if slices.Contains(allReady(t, h.Set), 1) {
 				state = "is ready"
 			}
@@ -377,16 +383,16 @@ func TestLitmusSetBackUnderTheDriver(t *testing.T) {
 		},
 		after: (*hourglass).pass,
 		outcomes: verdicts{
-			"waits after the clock went on and was set back":    certain,
+			"delayed after the clock went on and was set back":  certain,
 			"is ready after the clock went on and was set back": forbidden,
 			"is ready after the clock was set back and went on": certain,
-			"waits after the clock was set back and went on":    allowed, // it came after that
+			"delayed after the clock was set back and went on":  allowed, // it came after that
 		},
 	}.run(t)
 }
 
-// TestLitmusCancelDelay: an Add that cancels the item's delay meets its end. The item
-// runs once in any case (C23).
+// TestLitmusCancelDelay: an Add that cancels the item's delay meets its end.
+// The item runs once in any case (C23).
 func TestLitmusCancelDelay(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
@@ -396,18 +402,18 @@ func TestLitmusCancelDelay(t *testing.T) {
 			func(h *hourglass) { h.Add(1) },
 		},
 		outcome: func(h *hourglass, _ int) string {
-			return fmt.Sprintf("%s, %d fired", h.state(), h.Stats().Fired-h.counted.Fired)
+			return fmt.Sprintf("%s, %d expired", h.state(), h.Stats().Expired-h.counted.Expired)
 		},
 		after: (*hourglass).pass,
 		outcomes: verdicts{
-			"1 ready, 0 waiting, 0 fired": certain,
-			"1 ready, 0 waiting, 1 fired": certain,
+			"1 ready, 0 delayed, 0 expired": certain,
+			"1 ready, 0 delayed, 1 expired": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusDelayEndsAgainstDone: the delay of an item in processing ends while its Done
-// comes. One more run follows, whichever is first (C2, C23).
+// TestLitmusDelayEndsAgainstDone: the delay of an item in processing expires
+// while its Done comes. One more run follows, whichever is first (C2, C23).
 func TestLitmusDelayEndsAgainstDone(t *testing.T) {
 	begin := func(h *hourglass) {
 		h.Add(1)
@@ -423,12 +429,12 @@ func TestLitmusDelayEndsAgainstDone(t *testing.T) {
 		},
 		outcome: func(h *hourglass, _ int) string {
 			checkSet(t, h.Set)
-			stats := h.Stats()
-			return fmt.Sprintf("%s, %d processing, %d added", h.state(), stats.Processing, stats.Added-h.counted.Added)
+			st := h.Stats()
+			return fmt.Sprintf("%s, %d processing, %d added", h.state(), st.Processing, st.Added-h.counted.Added)
 		},
 		after: (*hourglass).pass,
 		outcomes: verdicts{
-			"1 ready, 0 waiting, 0 processing, 2 added": certain,
+			"1 ready, 0 delayed, 0 processing, 2 added": certain,
 		},
 	}.run(t)
 }

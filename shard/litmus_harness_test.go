@@ -11,37 +11,41 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// A litmus is a race that is run over and over: in each round the actors meet in a
-// world, and what has become of it is compared with a table. There are three ways to
+// A litmus is a race that is run over and over. In each round the actors meet
+// in a world, and the result is compared with a table. There are four ways to
 // play a round:
 //
 //   - in turn, in every order of the actors: these outcomes are certain;
-//   - held up, likewise in every order: the actors queue for the shards' locks, which
-//     then go straight from one to the next, so that each stops at the end of a critical
-//     section until the others had theirs (a mutex that has let somebody starve for a
-//     millisecond is handed over: package sync);
-//   - overtaken, likewise: the first stops before a critical section until the others
-//     are through;
-//   - together: they begin within nanoseconds of each other, on two processors, each
-//     after a pause that differs from round to round, so that every part of one meets
-//     every part of the other, as chance will have it.
+//   - held up, also in every order: the actors queue for the shards' locks,
+//     which then go straight from one to the next, so that each stops at the
+//     end of a critical section until the others had theirs (a mutex that has
+//     let a goroutine starve for a millisecond is handed over: package sync);
+//   - overtaken, also in every order: the first stops before a critical section
+//     until the others have ended;
+//   - together: they begin within nanoseconds of each other, on two processors,
+//     each after a pause that differs from round to round, so that every part
+//     of one meets every part of the other at random.
 //
-// All of it happens in a synctest bubble. So a round ends when every actor has ended
-// or sleeps for good, and a lost wake-up is an outcome like any other, seen at once.
+// All of it happens in a synctest bubble. A round therefore ends when every
+// actor has ended or is blocked for good, and a lost wake-up is an outcome like
+// any other, seen at once.
 type litmus[W world] struct {
-	// rounds is how many are played together, at most; see rounds and watch.
+	// rounds limits the rounds that are played together: see rounds and watch.
 	rounds int
 	// world makes the world of a round. It may return the same one again.
 	world func(round int) W
-	// actors run once in a round. If the first sleeps for good, the bubble panics.
+	// actors run once in a round. If the first is blocked for good, the bubble
+	// panics.
 	actors []func(w W)
-	// outcome says in words what has become of the world. So many actors sleep.
+	// outcome describes the world. asleep is the number of blocked actors.
 	outcome func(w W, asleep int) string
-	// after wakes who sleeps, and clears up. It may be nil.
+	// after wakes blocked actors, and clears up. It may be nil.
 	after func(w W)
-	// outcomes are those that may be: others are forbidden.
+	// outcomes are the possible ones. Others are forbidden.
 	outcomes verdicts
 }
 
@@ -67,16 +71,18 @@ type verdicts map[string]verdict
 type verdict string
 
 const (
-	// certain: some order of the actors in turn leads there, so a test that does
-	// not see it does not try what it means to try.
+	// certain: some order of the actors in turn leads there. A test that does
+	// not see it does not try what it intends to try.
 	certain verdict = "certain"
-	// allowed: it may be.
+	// allowed: it is possible.
 	allowed verdict = "allowed"
-	// forbidden: it must not be. The table need not say so, but may, for the reader.
+	// forbidden: it must not happen. The table need not have it, but may, for
+	// the reader.
 	forbidden verdict = "forbidden"
 )
 
-// run plays the rounds, and fails the test at the first outcome that is forbidden.
+// run plays the rounds, and fails the test at the first outcome that is
+// forbidden.
 func (l litmus[W]) run(t *testing.T) {
 	t.Helper()
 	n, watch := rounds(t, l.rounds), newWatch(t)
@@ -115,8 +121,8 @@ type game[W world] struct {
 	seen  histogram
 }
 
-// mostAhead bounds how many critical sections one actor is ahead of the others. With
-// four actors there are too many orders.
+// mostAhead bounds how many critical sections one actor is ahead of the others.
+// With four actors there are too many orders.
 func mostAhead(actors int) int {
 	if actors > 3 {
 		return 0
@@ -151,10 +157,10 @@ func (g *game[W]) play(how string, round func(w W)) {
 	}
 }
 
-// A watch tells real time in a bubble, where the time of package time is not.
+// A watch shows real time in a bubble, where package time does not.
 type watch struct{ milliseconds atomic.Int64 }
 
-// newWatch is to be called outside of the bubble.
+// newWatch must be called outside of the bubble.
 func newWatch(t *testing.T) *watch {
 	w := &watch{}
 	ticker := time.NewTicker(time.Millisecond)
@@ -174,19 +180,19 @@ func newWatch(t *testing.T) *watch {
 	return w
 }
 
-// wait lets a millisecond pass, at the least.
+// wait lets at least a millisecond pass.
 func (w *watch) wait() {
 	for end := w.milliseconds.Load() + 2; w.milliseconds.Load() < end; {
 		runtime.Gosched()
 	}
 }
 
-// budget returns a function that says whether there is time for more rounds: on a
-// machine that has others to serve there are fewer.
+// budget returns a function that reports whether there is time for more rounds.
+// On a busy machine there are fewer.
 func (w *watch) budget() func() bool {
-	end := w.milliseconds.Load() + 400
-	if testing.Short() || underRace {
-		end -= 300
+	end := w.milliseconds.Load() + 100
+	if !testing.Short() && !underRace {
+		end = w.milliseconds.Load() + max(100, int64(testscale.N(400)))
 	}
 	return func() bool { return w.milliseconds.Load() < end }
 }
@@ -217,26 +223,27 @@ func (h histogram) String() string {
 	return b.String()
 }
 
-// A stage has the actors on it. The first is played by the goroutine of the test, so
-// that two actors are two goroutines; each of the others has one for all rounds.
+// A stage has the actors. The goroutine of the test plays the first, so that
+// two actors are two goroutines. Each of the others has one goroutine for all
+// rounds.
 type stage[W world] struct {
 	actors []func(w W)
 	watch  *watch
 	cues   []cue
 	world  W
 	round  int64
-	// together says whether the actors of this round begin at once.
+	// together reports whether the actors of this round begin at once.
 	together bool
-	// ready counts the actors of this round who are ready to begin.
+	// ready counts the actors of this round that are ready to begin.
 	ready atomic.Int32
-	// rest lets actors sleep who wait for their cue.
+	// rest lets actors block that wait for their cue.
 	rest atomic.Bool
 	mu   sync.Mutex
 	cued sync.Cond // on mu: a cue was given
 	left sync.WaitGroup
 }
 
-// A cue lets one actor begin, and says when it has ended.
+// A cue lets one actor begin, and reports when it has ended.
 type cue struct {
 	given, ended atomic.Int64 // the number of the round
 	_            cacheLine
@@ -254,7 +261,7 @@ func newStage[W world](actors []func(w W), watch *watch) *stage[W] {
 	return s
 }
 
-// close sends the actors home. None may be asleep.
+// close ends the actors. None may be blocked.
 func (s *stage[W]) close() {
 	s.round = home
 	for i := 1; i < len(s.actors); i++ {
@@ -263,7 +270,8 @@ func (s *stage[W]) close() {
 	s.left.Wait()
 }
 
-// playTogether lets all begin at once, and returns when each has ended or sleeps.
+// playTogether lets all begin at once, and returns when each has ended or is
+// blocked.
 func (s *stage[W]) playTogether(w W) {
 	s.begin(w, true)
 	for i := 1; i < len(s.actors); i++ {
@@ -276,7 +284,7 @@ func (s *stage[W]) playTogether(w W) {
 	}
 }
 
-// playInTurn lets each begin when the one before it has ended or sleeps.
+// playInTurn lets each begin when the one before it has ended or is blocked.
 func (s *stage[W]) playInTurn(w W, order []int) {
 	s.begin(w, false)
 	for _, i := range order {
@@ -289,8 +297,9 @@ func (s *stage[W]) playInTurn(w W, order []int) {
 	}
 }
 
-// playHeldUp lets them begin while all locks are held, the first of them some critical
-// sections ahead of the others, and then hands the locks over from one to the next.
+// playHeldUp lets them begin while all locks are held, the first of them some
+// critical sections ahead of the others, and then hands the locks over from one
+// to the next.
 func (s *stage[W]) playHeldUp(w W, order []int, ahead int) {
 	locks := s.hold(w, order[0], ahead)
 	for _, i := range order[1:] {
@@ -301,8 +310,8 @@ func (s *stage[W]) playHeldUp(w W, order []int, ahead int) {
 	synctest.Wait()
 }
 
-// playOvertaken lets the first begin likewise, and the others when the locks are free
-// again, but before the first can run.
+// playOvertaken lets the first begin as in playHeldUp, and the others when the
+// locks are free again, but before the first can run.
 func (s *stage[W]) playOvertaken(w W, order []int, ahead int) {
 	locks := s.hold(w, order[0], ahead)
 	for _, lock := range locks {
@@ -338,8 +347,8 @@ func (s *stage[W]) start(i int) {
 	}
 }
 
-// stepOn lets who waits for one of the locks have it, once: behind it queues somebody
-// who takes it back.
+// stepOn lets a goroutine that waits for one of the locks have it, once.
+// Another goroutine queues behind it and takes the lock back.
 func (s *stage[W]) stepOn(locks []locker) {
 	var back sync.WaitGroup
 	for _, lock := range locks {
@@ -350,13 +359,14 @@ func (s *stage[W]) stepOn(locks []locker) {
 	back.Wait()
 }
 
-// handOver unlocks the locks, in such a way that each goes through its queue at once.
+// handOver unlocks the locks, in such a way that each goes through its queue at
+// once.
 func (s *stage[W]) handOver(locks []locker) {
-	s.watch.wait() // or nobody starves
+	s.watch.wait() // so that a goroutine starves
 	var again []locker
 	for _, lock := range locks {
 		lock.Unlock()
-		if lock.TryLock() { // before the first in the queue, who will not have that again
+		if lock.TryLock() { // before the first in the queue, which then starves
 			again = append(again, lock)
 		}
 	}
@@ -367,7 +377,7 @@ func (s *stage[W]) handOver(locks []locker) {
 	makeRoom()
 }
 
-// makeRoom lets all others run who can, if there is one processor.
+// makeRoom lets all others run that can, if there is one processor.
 func makeRoom() {
 	for range 20 {
 		runtime.Gosched()
@@ -389,14 +399,14 @@ func (s *stage[W]) give(i int) {
 	s.cued.Broadcast()
 }
 
-// perform is the life of an actor.
+// perform runs an actor.
 func (s *stage[W]) perform(i int) {
 	for round := int64(1); s.await(i, round); round++ {
 		s.act(i)
 	}
 }
 
-// await waits for the cue of a round, and reports false if it is to go home.
+// await waits for the cue of a round, and returns false if the actor must end.
 func (s *stage[W]) await(i int, round int64) bool {
 	cue := &s.cues[i]
 	given := func() bool { return cue.given.Load() == round || cue.given.Load() == home }
@@ -411,7 +421,7 @@ func (s *stage[W]) await(i int, round int64) bool {
 	return cue.given.Load() == round
 }
 
-// act plays the part of actor i in the present round.
+// act runs actor i in the present round.
 func (s *stage[W]) act(i int) {
 	if s.together {
 		s.ready.Add(1)
@@ -422,7 +432,7 @@ func (s *stage[W]) act(i int) {
 	s.cues[i].ended.Store(s.round)
 }
 
-// asleep counts the actors who have not ended their part.
+// asleep counts the actors that have not ended.
 func (s *stage[W]) asleep() (n int) {
 	for i := range s.cues {
 		if s.cues[i].ended.Load() != s.round {
@@ -432,13 +442,13 @@ func (s *stage[W]) asleep() (n int) {
 	return n
 }
 
-// soon waits for what should happen in a moment, and reports whether it did. It keeps
-// its processor meanwhile, so that it can go on at once, but for the chances that it
-// gives to others who need one.
+// soon waits for what should happen in a moment, and reports whether it did. It
+// keeps its processor meanwhile, so that it can go on at once, and yields it
+// now and then.
 func soon(happened func() bool) bool {
 	looks := 1000
 	if underRace {
-		looks = 100 // which take as long
+		looks = 100 // which take as long as one
 	}
 	for range 50 {
 		for range looks {
@@ -451,9 +461,9 @@ func soon(happened func() bool) bool {
 	return false
 }
 
-// hesitate passes some time, from nothing to a few microseconds: as likely little as
-// much. Now and then it lets others go first, as there may be but one processor just
-// then. It does the same for the same seed.
+// hesitate lets some time pass, from nothing to a few microseconds, evenly on a
+// logarithmic scale. Now and then it yields, because there may be only one
+// processor. It does the same for the same seed.
 func hesitate(seed uint32) {
 	dice := mix(seed)
 	if dice>>16%8 == 0 {
@@ -480,8 +490,9 @@ func permutations(n int) (orders [][]int) {
 	return orders
 }
 
-// lasting returns the world of all rounds: one set, which keeps the caches warm and the
-// windows narrow, or the next one when that was shut down. It is made in the bubble.
+// lasting returns the world of all rounds: one set, which keeps the caches warm
+// and the windows narrow, or the next one when that was shut down. It is made
+// in the bubble.
 func lasting(t failer, config Config[int]) func(round int) *Set[int] {
 	var s *Set[int]
 	return func(int) *Set[int] {
@@ -492,11 +503,11 @@ func lasting(t failer, config Config[int]) func(round int) *Set[int] {
 	}
 }
 
-// parity is a Route: even items belong to the first shard of two, odd ones to the
-// second.
+// parity is a Route: even items belong to the first shard of two, odd ones to
+// the second.
 func parity(item int) uint64 { return uint64(item) & 1 }
 
-// finish takes and ends all that is ready, and returns the items.
+// finish takes all ready items, ends their processing, and returns them.
 func finish(s *Set[int]) (items []int) {
 	for {
 		item, _, _, ok := s.TryTake()

@@ -8,37 +8,38 @@ import (
 	"time"
 )
 
-// TestLitmusHeldOpen looks at windows that are too narrow to be met by chance: the
-// shard's lock is held, so that a call stops in the middle, at the look or at the
-// publishing that the order is about. What has to come before that must have come, and
-// what has to come after must not.
+// TestLitmusHeldOpen tests windows that are too narrow to be met at random. The
+// shard's lock is held, so that a call stops in the middle, at the check or at
+// the publishing that the order is about. What must come before that has
+// happened, and what must come after has not.
 func TestLitmusHeldOpen(t *testing.T) {
 	for _, test := range []struct {
 		name, stops string
 		call        func(s *Set[int])
-		// At the stop there are so many parked, and the token is out or not.
+		// At the stop, so many consumers are parked, and the token is out or
+		// not.
 		parked    int32
 		searching bool
 	}{
-		{"a consumer announces, then looks", ".park(", func(s *Set[int]) { s.park(nil) }, 2, false},
-		{"a searcher clears searching, then looks", ".passOn(", func(s *Set[int]) {
-			s.lot.searching.Store(true)
+		{"a consumer announces, then checks", ".park(", func(s *Set[int]) { s.park(nil) }, 2, false},
+		{"a searcher clears searching, then checks", ".passOn(", func(s *Set[int]) {
+			s.parker.searching.Store(true)
 			s.passOn()
 		}, 1, false},
-		{"a producer publishes, then looks for sleepers", ".Add(", func(s *Set[int]) { s.Add(2) }, 1, false},
-		{"a Done publishes, then looks for sleepers", ".Done(", func(s *Set[int]) { s.Done(1) }, 1, false},
+		{"a producer publishes, then checks for parked consumers", ".Add(", func(s *Set[int]) { s.Add(2) }, 1, false},
+		{"a Done publishes, then checks for parked consumers", ".Done(", func(s *Set[int]) { s.Done(1) }, 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newTestSet(t, Config[int]{})
 			s.Add(1)
 			s.TryTake()
 			s.Add(1)
-			s.lot.parked.Store(1) // somebody sleeps
+			s.parker.parked.Store(1) // a consumer is parked
 			s.shard(0).mu.Lock()
 			returned := make(chan struct{})
 			go func() { test.call(s); close(returned) }()
 			eventually(t, "the call does not stop at the lock", func() bool { return waitsForLock(test.stops) })
-			if parked, searching := s.lot.parked.Load(), s.lot.searching.Load(); parked != test.parked || searching != test.searching {
+			if parked, searching := s.parker.parked.Load(), s.parker.searching.Load(); parked != test.parked || searching != test.searching {
 				t.Errorf("%d parked, searching %v; want %d, %v", parked, searching, test.parked, test.searching)
 			}
 			s.shard(0).mu.Unlock()
@@ -48,18 +49,19 @@ func TestLitmusHeldOpen(t *testing.T) {
 	}
 }
 
-// TestLitmusHeldOpenAtShutDown: a consumer has seen that the queue is open, and is held
-// at its look for an item while the queue is shut down. It does not sleep for ever.
+// TestLitmusHeldOpenAtShutDown: a consumer has seen that the queue is open, and
+// is stopped before it takes an item while the queue is shut down. It does not
+// block forever.
 func TestLitmusHeldOpenAtShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{})
 		s.shard(0).mu.Lock()
 		told := false
-		go func() { _, told, _ = s.await(nil, hand[int]{items: make([]int, 1)}) }()
+		go func() { _, told, _ = s.await(nil, buffers[int]{items: make([]int, 1)}) }()
 		eventually(t, "the consumer does not look", func() bool { return waitsForLock(".takeAll(") })
 		s.closing.begun.Store(true)
 		s.closing.complete.Store(true)
-		s.wake() // nobody sleeps yet
+		s.wake() // no consumer is parked yet
 		s.shard(0).mu.Unlock()
 		synctest.Wait()
 		if !told {
@@ -69,8 +71,9 @@ func TestLitmusHeldOpenAtShutDown(t *testing.T) {
 	})
 }
 
-// TestLitmusHeldOpenPanic: the clock panics again while the driver tries to make up for
-// its panic, and is held there until a ShutDown waits for the driver. It is let go.
+// TestLitmusHeldOpenPanic: the clock panics again while the driver tries to
+// make up for its panic, and is stopped there until a ShutDown waits for the
+// driver. The ShutDown returns.
 func TestLitmusHeldOpenPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newMeddled(t)
@@ -78,7 +81,7 @@ func TestLitmusHeldOpenPanic(t *testing.T) {
 		c.each(beforeAfterFunc, func() {
 			if panics++; panics == 2 {
 				go func() { s.ShutDown(); returned = true }()
-				eventually(t, "ShutDown does not come", func() bool { return s.driver.baton.Load() == wanted })
+				eventually(t, "ShutDown does not come", func() bool { return s.driver.ownership.Load() == timerNotified })
 			}
 			panic(panics)
 		})
@@ -87,7 +90,7 @@ func TestLitmusHeldOpenPanic(t *testing.T) {
 		}
 		synctest.Wait()
 		if !returned {
-			t.Error("ShutDown waits for ever")
+			t.Error("ShutDown waits forever")
 			s.driver.markStopped()
 		}
 		expectStopped(t, s, c.Timers())

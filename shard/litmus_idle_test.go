@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLitmusWaitIdle: the last Done, a Cancel and the last look of a WaitIdle meet. It is
-// not left asleep beside a set that holds nothing (C59).
+// TestLitmusWaitIdle: the last Done, a Cancel and the last check of a WaitIdle
+// meet. WaitIdle does not stay blocked beside a set that holds nothing (C59).
 func TestLitmusWaitIdle(t *testing.T) {
 	litmus[*desk]{
 		rounds: 20_000,
@@ -23,13 +23,14 @@ func TestLitmusWaitIdle(t *testing.T) {
 			func(d *desk) { d.Cancel(2) },
 			func(d *desk) { _ = d.WaitIdle(context.Background(), nil); d.returned = true },
 		},
-		outcome:  func(d *desk, asleep int) string { return fmt.Sprintf("returned %v, %d sleep", d.returned, asleep) },
-		outcomes: verdicts{"returned true, 0 sleep": certain},
+		outcome:  func(d *desk, asleep int) string { return fmt.Sprintf("returned %v, %d blocked", d.returned, asleep) },
+		outcomes: verdicts{"returned true, 0 blocked": certain},
 	}.run(t)
 }
 
-// TestLitmusHopBesideWaitIdle: an item is added before the Done of another one. There is
-// no moment at which nothing is held, and WaitIdle does not return (C59).
+// TestLitmusHopBesideWaitIdle: an item is added before the Done of another one.
+// There is no moment at which nothing is held, and WaitIdle does not return
+// (C59).
 func TestLitmusHopBesideWaitIdle(t *testing.T) {
 	litmus[*desk]{
 		rounds: 20_000,
@@ -60,11 +61,11 @@ func TestLitmusHopBesideWaitIdle(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusRetryAgainstDrain: a worker gives its item back and is done with it while a
-// Drain begins that takes retries in. The item runs again, or was refused to the
-// worker's face, and the drain returns (C42).
+// TestLitmusRetryAgainstDrain: a worker retries its item and ends its
+// processing while a Drain begins that accepts retries. The item runs again, or
+// was refused to the worker, and the drain returns (C42).
 func TestLitmusRetryAgainstDrain(t *testing.T) {
-	for _, policy := range []WaitingPolicy{DropWaiting, RunWaiting, AwaitWaiting} {
+	for _, policy := range []DelayedPolicy{DropDelayed, RunDelayed, AwaitDelayed} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			litmus[*desk]{
 				rounds: 10_000,

@@ -9,8 +9,8 @@ import (
 // phaseOf describes what the set knows of item 1, after all.
 func phaseOf(t failer, s *Set[int]) string {
 	checkSet(t, s)
-	stats := s.Stats()
-	return fmt.Sprintf("%d ready, %d processing, %d misused", stats.Ready, stats.Processing, stats.Misused)
+	st := s.Stats()
+	return fmt.Sprintf("%d ready, %d processing, %d misused", st.Ready, st.Processing, st.Misused)
 }
 
 // An itemTest is a race for one item.
@@ -41,7 +41,8 @@ func takeOne(s *Set[int])    { s.TryTake() }
 func endOne(s *Set[int])     { s.Done(1) }
 func addAndTake(s *Set[int]) { s.Add(1); s.TryTake() }
 
-// TestLitmusAddAgainstAdd: an item is queued once, though two find it absent.
+// TestLitmusAddAgainstAdd: an item is queued once, although two adds find it
+// absent.
 func TestLitmusAddAgainstAdd(t *testing.T) {
 	itemTest{
 		begin:  func(*Set[int]) {},
@@ -52,8 +53,9 @@ func TestLitmusAddAgainstAdd(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusDoneAgainstAdd: the Add comes before the Done and marks the item dirty, or
-// after it and makes it ready anew. In any case it runs once more (C2, C3).
+// TestLitmusDoneAgainstAdd: the Add comes before the Done and marks the item
+// dirty, or after it and makes it ready again. In any case the item runs once
+// more (C2, C3).
 func TestLitmusDoneAgainstAdd(t *testing.T) {
 	itemTest{
 		begin:  addAndTake,
@@ -64,8 +66,8 @@ func TestLitmusDoneAgainstAdd(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusGetAgainstAdd: the Add comes before the Get and is served by that run, or
-// after it and asks for another, which the Done shows (C2).
+// TestLitmusGetAgainstAdd: the Add comes before the Get and is served by that
+// run, or after it and asks for another, which the Done shows (C2).
 func TestLitmusGetAgainstAdd(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2})
 	litmus[*Set[int]]{
@@ -89,8 +91,8 @@ func TestLitmusGetAgainstAdd(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusExclusion: of two Gets, one has the item (C1); also where it is added again
-// just then.
+// TestLitmusExclusion: of two Gets, one has the item (C1), also where it is
+// added again at that moment.
 func TestLitmusExclusion(t *testing.T) {
 	itemTest{
 		begin:  addOne,
@@ -101,7 +103,8 @@ func TestLitmusExclusion(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusDoneAgainstDone: of two Dones of one run, one is ignored, dirty or not (C15).
+// TestLitmusDoneAgainstDone: of two Dones of one run, one is ignored, dirty or
+// not (C15).
 func TestLitmusDoneAgainstDone(t *testing.T) {
 	itemTest{
 		begin:  addAndTake,
@@ -119,9 +122,10 @@ func TestLitmusDoneAgainstDone(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusSecondDoneAgainstGet: a second Done of an earlier run comes while the item
-// is handed out again. It is ignored, or ends the new run, of which it cannot be told
-// apart; then the Done that was owed is the one too many (C15).
+// TestLitmusSecondDoneAgainstGet: a second Done of an earlier run comes while
+// the item is handed out again. It is ignored, or ends the new run, which it
+// cannot tell from its own. The Done that was owed is then the one too many
+// (C15).
 func TestLitmusSecondDoneAgainstGet(t *testing.T) {
 	itemTest{
 		begin:  addOne,
@@ -134,8 +138,9 @@ func TestLitmusSecondDoneAgainstGet(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusDoneAgainstStranger: a second Done comes while the first one frees the item's
-// entry, and another item gets it. The other's run is not ended by that (C15).
+// TestLitmusDoneAgainstStranger: a second Done comes while the first one frees
+// the item's entry, and another item gets it. That does not end the other's run
+// (C15).
 func TestLitmusDoneAgainstStranger(t *testing.T) {
 	itemTest{
 		begin: addAndTake,
@@ -150,7 +155,8 @@ func TestLitmusDoneAgainstStranger(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusRejected: items that are not equal to themselves are counted without a lock.
+// TestLitmusRejected: items that are not equal to themselves are counted
+// without a lock.
 func TestLitmusRejected(t *testing.T) {
 	nan := func(s *Set[float64]) {
 		for range 1000 {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A volley is many exchanges of items in one round, from producers to consumers who
-// have just come back for more and are about to sleep. The window of a lost wake-up is
-// a few nanoseconds wide, and exchanges are cheaper than rounds.
+// A volley is many exchanges of items in one round, from producers to consumers
+// that have just come back for more and are about to park. The window of a lost
+// wake-up is a few nanoseconds wide, and exchanges are cheaper than rounds.
 type volley struct {
 	*Set[int]
 	producers, consumers int
@@ -19,13 +19,15 @@ type volley struct {
 
 const exchanges = 20
 
-// over returns whether the items of an exchange, and of those before, are gotten.
+// over returns whether the items of an exchange, and of those before, were
+// taken.
 func (v *volley) over(exchange int) func() bool {
 	return func() bool { return v.gotten.Load() >= int64((exchange+1)*v.consumers) }
 }
 
-// produce adds, in each exchange, this producer's share of an item for each consumer.
-// It gives up if they are not gotten: another item might wake who sleeps beside one.
+// produce adds, in each exchange, this producer's share of an item for each
+// consumer. It gives up if they are not taken: another item might wake a
+// consumer that is parked beside one.
 func (v *volley) produce(number int) {
 	defer v.sent.Add(1)
 	for exchange := range exchanges {
@@ -39,7 +41,8 @@ func (v *volley) produce(number int) {
 	}
 }
 
-// consume gets one item in each exchange, and leaves the others to the others.
+// consume gets one item in each exchange, and leaves the others to the other
+// consumers.
 func (v *volley) consume() {
 	for exchange := range exchanges {
 		item, shutdown := v.Get()
@@ -59,21 +62,22 @@ func (v *volley) outcome(asleep int) string {
 	case v.sent.Load() < int64(v.producers):
 		return "a producer sleeps"
 	case asleep > 0 && v.Len() > 0:
-		return "a consumer sleeps beside an item"
+		return "a consumer is parked beside an item"
 	case asleep > 0 || v.Len() > 0:
-		return "somebody gave up waiting for the others"
+		return "a wait for the others was given up"
 	}
 	return "all items are gotten"
 }
 
-// TestLitmusPark: consumers go to sleep while producers add, and none sleeps for good
-// beside an item (C4). With two consumers, one of the two wake-ups that are needed may be
-// left to the searcher's last look. No producer sleeps, ever.
+// TestLitmusPark: consumers park while producers add, and none stays parked
+// beside an item (C4). With two consumers, one of the two wake-ups that are
+// needed may be left to the searching consumer's last check. No producer ever
+// blocks.
 func TestLitmusPark(t *testing.T) {
 	for _, shards := range []int{1, 4} {
-		for _, crowd := range []struct{ producers, consumers int }{{1, 1}, {1, 2}, {2, 2}} {
-			t.Run(fmt.Sprintf("shards=%d/%d to %d", shards, crowd.producers, crowd.consumers), func(t *testing.T) {
-				litmusPark(t, shards, crowd.producers, crowd.consumers)
+		for _, load := range []struct{ producers, consumers int }{{1, 1}, {1, 2}, {2, 2}} {
+			t.Run(fmt.Sprintf("shards=%d/%d to %d", shards, load.producers, load.consumers), func(t *testing.T) {
+				litmusPark(t, shards, load.producers, load.consumers)
 			})
 		}
 	}
@@ -101,16 +105,16 @@ func litmusPark(t *testing.T, shards, producers, consumers int) {
 			}
 		},
 		outcomes: verdicts{
-			"all items are gotten":                    allowed,
-			"somebody gave up waiting for the others": certain,
-			"a consumer sleeps beside an item":        forbidden,
-			"a producer sleeps":                       forbidden,
+			"all items are gotten":                allowed,
+			"a wait for the others was given up":  certain,
+			"a consumer is parked beside an item": forbidden,
+			"a producer sleeps":                   forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusToken: two send the token at once, and there is one: neither sleeps at the
-// full channel.
+// TestLitmusToken: two goroutines send the token at once, and there is one.
+// Neither blocks at the full channel.
 func TestLitmusToken(t *testing.T) {
 	set := lasting(t, Config[int]{})
 	send := func(s *Set[int]) {
@@ -124,52 +128,54 @@ func TestLitmusToken(t *testing.T) {
 		actors: []func(s *Set[int]){send, send, func(s *Set[int]) {
 			for range 10 * exchanges {
 				select {
-				case <-s.lot.token:
-					s.lot.searching.Store(false)
+				case <-s.parker.token:
+					s.parker.searching.Store(false)
 				default:
 				}
 			}
 		}},
-		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d sleep", asleep) },
+		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked", asleep) },
 		after: func(s *Set[int]) {
-			for s.lot.searching.Swap(false) {
-				<-s.lot.token
+			for s.parker.searching.Swap(false) {
+				<-s.parker.token
 			}
 		},
 		outcomes: verdicts{
-			"0 sleep": certain,
+			"0 blocked": certain,
 		},
 	}.run(t)
 }
 
-// A waitingRoom has two sleepers, one of whom gives up.
+// A waitingRoom has two parked consumers, one of which gives up.
 type waitingRoom struct {
 	*Set[int]
 	ctx    context.Context
 	cancel context.CancelFunc
-	// full is how many sleepers to wait for before something happens.
+	// full is the number of parked consumers to wait for before something
+	// happens.
 	full int32
-	// hasty says that one gives up right behind what happens first, before who was
-	// woken can run.
+	// hasty makes one give up right after what happens first, before a woken
+	// consumer can run.
 	hasty bool
 
-	left      bool  // the one who gives up has returned, with
+	left      bool  // the one that gives up has returned, with
 	impatient error // this
-	taken     int   // by a GetBatch of the one who gives up
+	taken     int   // by a GetBatch of the one that gives up
 	stayed    bool  // the other has returned, and was
-	shutdown  bool  // told so
+	shutdown  bool  // shut down
 }
 
-func newWaitingRoom(s *Set[int], round, sleepers int) *waitingRoom {
-	w := &waitingRoom{Set: s, full: int32(round % 2 * sleepers), hasty: round%4 == 3}
+func newWaitingRoom(s *Set[int], round, parked int) *waitingRoom {
+	w := &waitingRoom{Set: s, full: int32(round % 2 * parked), hasty: round%4 == 3}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
 
-// when lets something happen, in every other round to those who sleep by then.
+// when lets something happen, in every other round only after the consumers
+// have parked.
 func when(happen func(w *waitingRoom)) func(w *waitingRoom) {
 	return func(w *waitingRoom) {
-		soon(func() bool { return w.lot.parked.Load() >= w.full })
+		soon(func() bool { return w.parker.parked.Load() >= w.full })
 		happen(w)
 		if w.hasty {
 			w.cancel()
@@ -199,8 +205,9 @@ func (w *waitingRoom) stay() {
 	w.stayed = true
 }
 
-// TestLitmusCancel: an item comes while one of two sleepers gives up. It has the item,
-// or the other has: the wake-up does not go with the one who leaves (C4, C35).
+// TestLitmusCancel: an item comes while one of two parked consumers gives up.
+// One of the two has the item: the wake-up does not leave with the one that
+// gives up (C4, C35).
 func TestLitmusCancel(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) { litmusCancel(t, shards) })
@@ -221,13 +228,13 @@ func litmusCancel(t *testing.T, shards int) {
 		outcome: func(w *waitingRoom, asleep int) string {
 			switch {
 			case !w.left:
-				return "the one who gives up sleeps on"
+				return "the one that gives up sleeps on"
 			case w.stayed && w.impatient != nil:
-				return "the one who stays has the item"
+				return "the one that stays has the item"
 			case !w.stayed && w.impatient == nil:
-				return "the one who gives up has the item, the other sleeps"
+				return "the one that gives up has the item, the other sleeps"
 			}
-			return fmt.Sprintf("%d sleep, %d items are ready", asleep, w.Len())
+			return fmt.Sprintf("%d blocked, %d items are ready", asleep, w.Len())
 		},
 		after: func(w *waitingRoom) {
 			w.Done(1)
@@ -236,15 +243,15 @@ func litmusCancel(t *testing.T, shards int) {
 			}
 		},
 		outcomes: verdicts{
-			"the one who stays has the item":                      certain,
-			"the one who gives up has the item, the other sleeps": certain,
-			"1 sleep, 1 items are ready":                          forbidden,
+			"the one that stays has the item":                      certain,
+			"the one that gives up has the item, the other sleeps": certain,
+			"1 blocked, 1 items are ready":                         forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstAdd: an item comes while the only sleeper gives up. It has the
-// item, or leaves it to the next (C35).
+// TestLitmusCancelAgainstAdd: an item comes while the only parked consumer
+// gives up. The consumer has the item, or leaves it to the next (C35).
 func TestLitmusCancelAgainstAdd(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2})
 	litmus[*waitingRoom]{
@@ -256,19 +263,20 @@ func TestLitmusCancelAgainstAdd(t *testing.T) {
 			(*waitingRoom).wait,
 		},
 		outcome: func(w *waitingRoom, asleep int) string {
-			stats := w.Stats()
-			return fmt.Sprintf("%d sleep, %d ready, %d processing: %v", asleep, stats.Ready, stats.Processing, w.impatient)
+			st := w.Stats()
+			return fmt.Sprintf("%d blocked, %d ready, %d processing: %v", asleep, st.Ready, st.Processing, w.impatient)
 		},
 		after: func(w *waitingRoom) { w.Done(1); finish(w.Set) },
 		outcomes: verdicts{
-			"0 sleep, 0 ready, 1 processing: <nil>":            certain,
-			"0 sleep, 1 ready, 0 processing: context canceled": certain,
+			"0 blocked, 0 ready, 1 processing: <nil>":            certain,
+			"0 blocked, 1 ready, 0 processing: context canceled": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusBatchCancelAgainstAdd: a batch comes while the only sleeper gives up. It has the
-// batch, or as much as was there when it looked, or leaves it to the next (C37).
+// TestLitmusBatchCancelAgainstAdd: a batch comes while the only parked consumer
+// gives up. The consumer has the batch, or as much as it found, or leaves it to
+// the next (C37).
 func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity})
 	litmus[*waitingRoom]{
@@ -280,21 +288,22 @@ func TestLitmusBatchCancelAgainstAdd(t *testing.T) {
 			(*waitingRoom).waitForBatch,
 		},
 		outcome: func(w *waitingRoom, asleep int) string {
-			stats := w.Stats()
-			return fmt.Sprintf("%d sleep, %d taken, %d ready, %d processing: %v",
-				asleep, w.taken, stats.Ready, stats.Processing, w.impatient)
+			st := w.Stats()
+			return fmt.Sprintf("%d blocked, %d taken, %d ready, %d processing: %v",
+				asleep, w.taken, st.Ready, st.Processing, w.impatient)
 		},
 		after: func(w *waitingRoom) { w.Done(0); w.Done(1); finish(w.Set) },
 		outcomes: verdicts{
-			"0 sleep, 2 taken, 0 ready, 2 processing: <nil>":            certain,
-			"0 sleep, 1 taken, 1 ready, 1 processing: <nil>":            allowed,
-			"0 sleep, 0 taken, 2 ready, 0 processing: context canceled": certain,
+			"0 blocked, 2 taken, 0 ready, 2 processing: <nil>":            certain,
+			"0 blocked, 1 taken, 1 ready, 1 processing: <nil>":            allowed,
+			"0 blocked, 0 taken, 2 ready, 0 processing: context canceled": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusCancelAgainstShutDown: one of two sleepers gives up while the queue is shut
-// down, which wakes the sleepers one by one. The other is told, too.
+// TestLitmusCancelAgainstShutDown: one of two parked consumers gives up while
+// the queue is shut down, which wakes the consumers one by one. The other
+// returns as well.
 func TestLitmusCancelAgainstShutDown(t *testing.T) {
 	litmus[*waitingRoom]{
 		rounds: 50_000,
@@ -308,32 +317,32 @@ func TestLitmusCancelAgainstShutDown(t *testing.T) {
 			(*waitingRoom).stay,
 		},
 		outcome: func(w *waitingRoom, asleep int) string {
-			return fmt.Sprintf("%d sleep, told %v: %v", asleep, w.shutdown, w.impatient)
+			return fmt.Sprintf("%d blocked, told %v: %v", asleep, w.shutdown, w.impatient)
 		},
 		after: func(w *waitingRoom) { rouse(w.Set) },
 		outcomes: verdicts{
-			"0 sleep, told true: shardq: queue is shut down": certain,
-			"0 sleep, told true: context canceled":           certain,
-			"1 sleep, told false: context canceled":          forbidden,
+			"0 blocked, told true: shardq: queue is shut down": certain,
+			"0 blocked, told true: context canceled":           certain,
+			"1 blocked, told false: context canceled":          forbidden,
 		},
 	}.run(t)
 }
 
-// rouse wakes who sleeps beside an item, or in a set that is shut down, though something
-// went wrong: if the token got lost, it makes another.
+// rouse wakes consumers that are parked beside an item, or in a set that is
+// shut down. If the token got lost, it makes another.
 func rouse(s *Set[int]) {
-	for n := 0; n < 1000 && s.lot.parked.Load() > 0; n++ {
-		s.lot.searching.Store(true)
+	for n := 0; n < 1000 && s.parker.parked.Load() > 0; n++ {
+		s.parker.searching.Store(true)
 		select {
-		case s.lot.token <- struct{}{}:
+		case s.parker.token <- struct{}{}:
 		default:
 		}
 		runtime.Gosched()
 	}
 }
 
-// TestLitmusGetAgainstShutDown: consumers go to sleep while the queue is shut down, and
-// every one is told (C10).
+// TestLitmusGetAgainstShutDown: consumers park while the queue is shut down,
+// and every one returns (C10).
 func TestLitmusGetAgainstShutDown(t *testing.T) {
 	get := func(s *Set[int]) {
 		if _, shutdown := s.Get(); !shutdown {
@@ -344,16 +353,16 @@ func TestLitmusGetAgainstShutDown(t *testing.T) {
 		rounds:  50_000,
 		world:   func(round int) *Set[int] { return newTestSet(t, Config[int]{Shards: 1 + round%2}) },
 		actors:  []func(s *Set[int]){(*Set[int]).ShutDown, get, get},
-		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d sleep", asleep) },
+		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked", asleep) },
 		after:   rouse,
 		outcomes: verdicts{
-			"0 sleep": certain,
+			"0 blocked": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusDirtyAgainstGet: the Done of a dirty item comes while a consumer goes to
-// sleep, who is woken for it (C4).
+// TestLitmusDirtyAgainstGet: the Done of a dirty item comes while a consumer
+// parks. The consumer is woken for it (C4).
 func TestLitmusDirtyAgainstGet(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2})
 	litmus[*Set[int]]{
@@ -369,16 +378,16 @@ func TestLitmusDirtyAgainstGet(t *testing.T) {
 			func(s *Set[int]) { s.Done(1) },
 			func(s *Set[int]) { s.Get() },
 		},
-		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d sleep, %d ready", asleep, s.Len()) },
+		outcome: func(s *Set[int], asleep int) string { return fmt.Sprintf("%d blocked, %d ready", asleep, s.Len()) },
 		after:   func(s *Set[int]) { rouse(s); s.Done(1) },
 		outcomes: verdicts{
-			"0 sleep, 0 ready": certain,
-			"1 sleep, 1 ready": forbidden,
+			"0 blocked, 0 ready": certain,
+			"1 blocked, 1 ready": forbidden,
 		},
 	}.run(t)
 }
 
-// bitsOf returns which shards have their ready bits, and which should.
+// bitsOf returns which shards have their ready bits set, and which should.
 func bitsOf(s *Set[int]) (are, should string) {
 	for i := range s.shards {
 		are += fmt.Sprint(s.readyWord(i/wordBits) >> (i % wordBits) & 1)
@@ -387,8 +396,8 @@ func bitsOf(s *Set[int]) (are, should string) {
 	return are, should
 }
 
-// TestLitmusReadyBits: the last item of a shard is taken while one comes to the same
-// shard, and one to another. Bits and items agree (readybits.go).
+// TestLitmusReadyBits: the last item of a shard is taken while one comes to the
+// same shard, and one to another. Bits and items agree (readybits.go).
 func TestLitmusReadyBits(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity})
 	litmus[*Set[int]]{
@@ -417,8 +426,8 @@ func TestLitmusReadyBits(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusReadyBitsOfTwo: the bits of two shards are in one word, and each shard changes
-// its own alone.
+// TestLitmusReadyBitsOfTwo: the bits of two shards are in one word, and each
+// shard changes only its own.
 func TestLitmusReadyBitsOfTwo(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity})
 	var wrong atomic.Int32
@@ -448,10 +457,10 @@ func TestLitmusReadyBitsOfTwo(t *testing.T) {
 	}.run(t)
 }
 
-// drainAll takes what is ready out of every shard, whatever its bit says.
+// drainAll takes what is ready out of every shard, whatever its bit is.
 func drainAll(s *Set[int]) {
 	for i := range s.shards {
-		for sh := s.shard(i); sh.length() > 0; {
+		for sh := s.shard(i); s.lenOf(sh) > 0; {
 			sh.mu.Lock()
 			item, _, _, _ := sh.take(&sh.ready, false)
 			sh.mu.Unlock()
@@ -460,9 +469,10 @@ func drainAll(s *Set[int]) {
 	}
 }
 
-// TestLitmusHandOut: as many consumers look as there are items. Each finds one, though
-// they meet at a shard's lock, or find that shard empty: none is told that nothing is
-// ready while something is. (After a shutdown it would leave for good: C10.)
+// TestLitmusHandOut: there are as many consumers as items. Each finds one,
+// although they meet at a shard's lock, or find that shard empty. No consumer
+// learns that nothing is ready while something is. (After a shutdown it would
+// leave for good: C10.)
 func TestLitmusHandOut(t *testing.T) {
 	for name, items := range map[string][]int{"one shard": {0, 2, 4}, "two shards": {0, 1, 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -479,8 +489,8 @@ func TestLitmusHandOut(t *testing.T) {
 				},
 				actors: []func(s *Set[int]){look, look, look},
 				outcome: func(s *Set[int], _ int) string {
-					stats := s.Stats()
-					return fmt.Sprintf("%d processing, %d ready", stats.Processing, stats.Ready)
+					st := s.Stats()
+					return fmt.Sprintf("%d processing, %d ready", st.Processing, st.Ready)
 				},
 				after: func(s *Set[int]) {
 					finish(s)

@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 )
 
-// A full house is a set with room for one item, which is in processing. Every other has
-// two shards.
+// A house is a full set with room for one item, which is in processing. Every
+// other has two shards.
 type house struct {
 	*Set[int]
 	ctx    context.Context
 	cancel func()
-	errs   [3]error // of those who asked for room for items 1 and 2
+	errs   [3]error // of the waiters for items 1 and 2
 	told   []string
 }
 
@@ -43,16 +43,16 @@ func fullHouse(t failer) func(round int) *house {
 
 func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item) }
 
-// leave lets go who still waits.
+// leave ends the waits.
 func (h *house) leave() {
 	h.cancel()
 	h.ShutDown()
 	synctest.Wait()
 }
 
-// answers says what became of those who asked, and how many items are held.
+// answers describes the results of the waiters, and how many items are held.
 func (h *house) answers(asleep int) string {
-	synctest.Wait() // for those who are no actors
+	synctest.Wait() // for goroutines that are no actors
 	answer := func(err error) string {
 		switch err {
 		case nil:
@@ -65,11 +65,12 @@ func (h *house) answers(asleep int) string {
 			return "gone"
 		}
 	}
-	synctest.Wait() // for who asked before the actors came
-	return fmt.Sprintf("1 %s, 2 %s, %d held, %d sleep", answer(h.errs[1]), answer(h.errs[2]), h.limit.Held(), asleep)
+	synctest.Wait() // for waiters that came before the actors
+	return fmt.Sprintf("1 %s, 2 %s, %d held, %d blocked", answer(h.errs[1]), answer(h.errs[2]), h.limit.Held(), asleep)
 }
 
-// TestLitmusRoom: who joins the line while the room is given up is let in (C40).
+// TestLitmusRoom: a waiter that comes while the room is released is granted it
+// (C40).
 func TestLitmusRoom(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -81,14 +82,14 @@ func TestLitmusRoom(t *testing.T) {
 		outcome: (*house).answers,
 		after:   (*house).leave,
 		outcomes: verdicts{
-			"1 in, 2 in, 1 held, 0 sleep": certain,   // nobody asks for 2
-			"1 in, 2 in, 0 held, 1 sleep": forbidden, // there is room, and it sleeps
+			"1 in, 2 in, 1 held, 0 blocked": certain,   // no waiter for 2
+			"1 in, 2 in, 0 held, 1 blocked": forbidden, // there is room, and it is blocked
 		},
 	}.run(t)
 }
 
-// TestLitmusRoomPassedOn: room that was given to somebody whose context ends goes to the
-// next, or is used; it is not lost.
+// TestLitmusRoomPassedOn: room that was granted to a waiter whose context ends
+// goes to the next, or is used. It is not lost.
 func TestLitmusRoomPassedOn(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -106,15 +107,16 @@ func TestLitmusRoomPassedOn(t *testing.T) {
 		outcome: (*house).answers,
 		after:   (*house).leave,
 		outcomes: verdicts{
-			"1 gone, 2 in, 1 held, 0 sleep": certain,
-			"1 in, 2 in, 1 held, 1 sleep":   certain,   // 1 is in, 2 sleeps
-			"1 gone, 2 in, 0 held, 1 sleep": forbidden, // 2 sleeps, and there is room
-			"1 gone, 2 in, 1 held, 1 sleep": forbidden, // 2 sleeps, and nobody has the room
+			"1 gone, 2 in, 1 held, 0 blocked": certain,
+			"1 in, 2 in, 1 held, 1 blocked":   certain,   // 1 is in, 2 is blocked
+			"1 gone, 2 in, 0 held, 1 blocked": forbidden, // 2 is blocked, and there is room
+			"1 gone, 2 in, 1 held, 1 blocked": forbidden, // 2 is blocked, and the room is lost
 		},
 	}.run(t)
 }
 
-// TestLitmusTryAdd: TryAdd takes room that nobody waits for, and two do not take the same.
+// TestLitmusTryAdd: TryAdd takes room that no waiter wants, and two do not take
+// the same.
 func TestLitmusTryAdd(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -127,16 +129,16 @@ func TestLitmusTryAdd(t *testing.T) {
 		outcome: (*house).answers,
 		after:   (*house).leave,
 		outcomes: verdicts{
-			"1 in, 2 full, 1 held, 0 sleep":   certain,
-			"1 full, 2 in, 1 held, 0 sleep":   certain,
-			"1 full, 2 full, 0 held, 0 sleep": certain,
-			"1 in, 2 in, 2 held, 0 sleep":     forbidden,
+			"1 in, 2 full, 1 held, 0 blocked":   certain,
+			"1 full, 2 in, 1 held, 0 blocked":   certain,
+			"1 full, 2 full, 0 held, 0 blocked": certain,
+			"1 in, 2 in, 2 held, 0 blocked":     forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusRoomOfTwo: two take the only room and give it back, again and again, in a shard
-// each. They never have it both (C40).
+// TestLitmusRoomOfTwo: two goroutines take the only room and release it, again
+// and again, in a shard each. They never both have it (C40).
 func TestLitmusRoomOfTwo(t *testing.T) {
 	set := lasting(t, Config[int]{Shards: 2, Route: parity, Capacity: 1})
 	var wrong atomic.Int32
@@ -162,8 +164,8 @@ func TestLitmusRoomOfTwo(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusTryAddAgainstTheLine: room is given up while somebody waits for it. A TryAdd that
-// comes in between does not overtake (C40).
+// TestLitmusTryAddAgainstTheLine: room is released while there is a waiter. A
+// TryAdd that comes in between does not overtake (C40).
 func TestLitmusTryAddAgainstTheLine(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -180,13 +182,14 @@ func TestLitmusTryAddAgainstTheLine(t *testing.T) {
 		outcome: (*house).answers,
 		after:   (*house).leave,
 		outcomes: verdicts{
-			"1 in, 2 full, 1 held, 0 sleep": certain,
-			"1 in, 2 in, 1 held, 0 sleep":   forbidden, // 2 has the room, and 1 waits on
+			"1 in, 2 full, 1 held, 0 blocked": certain,
+			"1 in, 2 in, 1 held, 0 blocked":   forbidden, // 2 has the room, and 1 waits on
 		},
 	}.run(t)
 }
 
-// TestLitmusRoomAtShutDown: whoever asks for room while the queue is shut down is told so.
+// TestLitmusRoomAtShutDown: every waiter for room returns while the queue is
+// shut down.
 func TestLitmusRoomAtShutDown(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -199,15 +202,15 @@ func TestLitmusRoomAtShutDown(t *testing.T) {
 		outcome: (*house).answers,
 		after:   (*house).leave,
 		outcomes: verdicts{
-			"1 refused, 2 refused, 0 held, 0 sleep": certain,
-			"1 in, 2 refused, 1 held, 0 sleep":      allowed, // it was on its way, in a shard of its own
-			"1 in, 2 in, 1 held, 1 sleep":           forbidden,
+			"1 refused, 2 refused, 0 held, 0 blocked": certain,
+			"1 in, 2 refused, 1 held, 0 blocked":      allowed, // it was in flight, in a shard of its own
+			"1 in, 2 in, 1 held, 1 blocked":           forbidden,
 		},
 	}.run(t)
 }
 
-// TestLitmusRoomGivenAtShutDown: room is given to somebody while the queue is shut down:
-// the item is in, or the room is free again.
+// TestLitmusRoomGivenAtShutDown: a waiter is granted room while the queue is
+// shut down. Its item is added, or the room is free again.
 func TestLitmusRoomGivenAtShutDown(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -222,15 +225,15 @@ func TestLitmusRoomGivenAtShutDown(t *testing.T) {
 		},
 		after: (*house).leave,
 		outcomes: verdicts{
-			"1 in, 2 in, 1 held, 0 sleep, 1 ready":      certain,
-			"1 refused, 2 in, 0 held, 0 sleep, 0 ready": certain,
-			"1 refused, 2 in, 1 held, 0 sleep, 0 ready": forbidden, // the room is lost
+			"1 in, 2 in, 1 held, 0 blocked, 1 ready":      certain,
+			"1 refused, 2 in, 0 held, 0 blocked, 0 ready": certain,
+			"1 refused, 2 in, 1 held, 0 blocked, 0 ready": forbidden, // the room is lost
 		},
 	}.run(t)
 }
 
-// TestLitmusWatermarks: the number of items held goes down and up again while the hook may
-// be told: what it is told last is so (C41).
+// TestLitmusWatermarks: the number of items held goes down and up again while
+// the hook may run. The hook's last call is right (C41).
 func TestLitmusWatermarks(t *testing.T) {
 	litmus[*house]{
 		rounds: 50_000,
@@ -250,15 +253,16 @@ func TestLitmusWatermarks(t *testing.T) {
 	}.run(t)
 }
 
-// A slowHouse is a house whose items are long: to compare two of them takes a while.
+// A slowHouse is a house whose items are long, so that comparing two of them
+// takes a while.
 type slowHouse struct {
 	*Set[string]
 	item string
 	err  error
 }
 
-// TestLitmusTryAddAgainstShutDown: what TryAdd answers is what it did, also if a shutdown
-// begins while it looks the item up (C40).
+// TestLitmusTryAddAgainstShutDown: TryAdd returns what it did, also if a
+// shutdown begins while it looks the item up (C40).
 func TestLitmusTryAddAgainstShutDown(t *testing.T) {
 	long := bytes.Repeat([]byte("a"), 1<<16)
 	litmus[*slowHouse]{
@@ -274,8 +278,8 @@ func TestLitmusTryAddAgainstShutDown(t *testing.T) {
 			func(h *slowHouse) { runtime.KeepAlive(h.hash(h.item)); h.ShutDown() }, // at about the same time
 		},
 		outcome: func(h *slowHouse, _ int) string {
-			stats := h.Stats()
-			return fmt.Sprintf("says %v: %d taken in, %d dropped", h.err, stats.Added-1, stats.Dropped)
+			st := h.Stats()
+			return fmt.Sprintf("says %v: %d taken in, %d dropped", h.err, st.Added-1, st.Dropped)
 		},
 		outcomes: verdicts{
 			"says <nil>: 1 taken in, 0 dropped":                      certain,

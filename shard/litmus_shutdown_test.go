@@ -14,7 +14,7 @@ type closingDay struct {
 	*Set[int]
 	clock  *clock.Fake
 	gotten int
-	// began and returned tell of a drain, finished of the last Done.
+	// began and returned are set by a drain, and finished by the last Done.
 	began, returned, finished atomic.Bool
 	early                     bool
 }
@@ -24,7 +24,8 @@ func newClosingDay(t failer, shards int) *closingDay {
 	return &closingDay{Set: newTestSet(t, Config[int]{Shards: shards, Clock: fake, Route: parity}), clock: fake}
 }
 
-// holding returns a world in which items are in processing. Every other has one shard.
+// holding returns a world in which items are in processing. Every other has one
+// shard.
 func holding(t failer, items ...int) func(round int) *closingDay {
 	return func(round int) *closingDay {
 		d := newClosingDay(t, 1+round%2)
@@ -38,7 +39,7 @@ func holding(t failer, items ...int) func(round int) *closingDay {
 	}
 }
 
-// work gets items until it is told of the shutdown.
+// work gets items until the queue is shut down.
 func (d *closingDay) work() {
 	for item, shutdown := d.Get(); !shutdown; item, shutdown = d.Get() {
 		d.Done(item)
@@ -46,7 +47,7 @@ func (d *closingDay) work() {
 	}
 }
 
-// drain drains, and looks whether all was done by then.
+// drain drains, and checks whether all was done by then.
 func (d *closingDay) drain() {
 	d.ShutDownWithDrain()
 	d.early = !d.finished.Load()
@@ -64,8 +65,8 @@ func (d *closingDay) told() string {
 	return "the drain returned"
 }
 
-// TestLitmusAddAgainstShutDown: an Add that is not dropped lands before the last
-// consumer leaves (C2, C10).
+// TestLitmusAddAgainstShutDown: an Add that is not dropped finishes before the
+// last consumer leaves (C2, C10).
 func TestLitmusAddAgainstShutDown(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -76,22 +77,22 @@ func TestLitmusAddAgainstShutDown(t *testing.T) {
 			func(d *closingDay) { d.Add(1); d.Add(2); d.Add(3) },
 		},
 		outcome: func(d *closingDay, asleep int) string {
-			stats := d.Stats()
-			return fmt.Sprintf("%d landed, %d dropped, %d gotten, %d sleep", stats.Added, stats.Dropped, d.gotten, asleep)
+			st := d.Stats()
+			return fmt.Sprintf("%d landed, %d dropped, %d gotten, %d blocked", st.Added, st.Dropped, d.gotten, asleep)
 		},
 		after: func(d *closingDay) { rouse(d.Set) },
 		outcomes: verdicts{
-			"0 landed, 3 dropped, 0 gotten, 0 sleep": certain,
-			"1 landed, 2 dropped, 1 gotten, 0 sleep": allowed,
-			"2 landed, 1 dropped, 2 gotten, 0 sleep": allowed,
-			"3 landed, 0 dropped, 3 gotten, 0 sleep": certain,
-			"1 landed, 2 dropped, 0 gotten, 0 sleep": forbidden, // left behind
+			"0 landed, 3 dropped, 0 gotten, 0 blocked": certain,
+			"1 landed, 2 dropped, 1 gotten, 0 blocked": allowed,
+			"2 landed, 1 dropped, 2 gotten, 0 blocked": allowed,
+			"3 landed, 0 dropped, 3 gotten, 0 blocked": certain,
+			"1 landed, 2 dropped, 0 gotten, 0 blocked": forbidden, // left behind
 		},
 	}.run(t)
 }
 
-// TestLitmusAddThenShutDown: the same, where one Add and the shutdown come right after
-// each other, between two looks of the consumer.
+// TestLitmusAddThenShutDown: the same, where one Add and the shutdown come
+// right after each other, between two checks of the consumer.
 func TestLitmusAddThenShutDown(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -100,17 +101,18 @@ func TestLitmusAddThenShutDown(t *testing.T) {
 			func(d *closingDay) { d.Add(1); d.ShutDown() },
 			(*closingDay).work,
 		},
-		outcome: func(d *closingDay, asleep int) string { return fmt.Sprintf("%d gotten, %d sleep", d.gotten, asleep) },
+		outcome: func(d *closingDay, asleep int) string { return fmt.Sprintf("%d gotten, %d blocked", d.gotten, asleep) },
 		after:   func(d *closingDay) { rouse(d.Set) },
 		outcomes: verdicts{
-			"1 gotten, 0 sleep": certain,
-			"0 gotten, 0 sleep": forbidden, // left behind
+			"1 gotten, 0 blocked": certain,
+			"0 gotten, 0 blocked": forbidden, // left behind
 		},
 	}.run(t)
 }
 
-// TestLitmusAddAgainstDrain: a drain waits for every Add that it did not drop (C12). No
-// consumer is there, so an item that landed stays, and so must the drain.
+// TestLitmusAddAgainstDrain: a drain waits for every Add that it did not drop
+// (C12). There is no consumer, so an item that was added stays, and the drain
+// must stay too.
 func TestLitmusAddAgainstDrain(t *testing.T) {
 	adds := map[string]func(d *closingDay){
 		"Add":      func(d *closingDay) { d.Add(1) },
@@ -131,13 +133,13 @@ func TestLitmusAddAgainstDrain(t *testing.T) {
 				},
 				outcome: func(d *closingDay, _ int) string {
 					if d.returned.Load() {
-						return fmt.Sprintf("the drain returned, %d are ready, %d wait", d.Len(), d.Stats().Waiting)
+						return fmt.Sprintf("the drain returned, %d are ready, %d wait", d.Len(), d.Stats().Delayed)
 					}
 					return fmt.Sprintf("the drain waits, %d are ready", d.Len())
 				},
 				after: func(d *closingDay) { finish(d.Set); d.ShutDown() },
 				outcomes: verdicts{
-					"the drain waits, 1 are ready":            certain, // it landed
+					"the drain waits, 1 are ready":            certain, // it was added
 					"the drain returned, 0 are ready, 0 wait": certain, // it was dropped
 					"the drain returned, 1 are ready, 0 wait": forbidden,
 					"the drain waits, 0 are ready":            forbidden,
@@ -147,8 +149,9 @@ func TestLitmusAddAgainstDrain(t *testing.T) {
 	}
 }
 
-// TestLitmusDirtyAgainstShutDown: the Done of a dirty item comes while the queue is shut
-// down. The item is gotten by who is there, or stays ready for who comes (C10).
+// TestLitmusDirtyAgainstShutDown: the Done of a dirty item comes while the
+// queue is shut down. A consumer gets the item, or it stays ready for a later
+// one (C10).
 func TestLitmusDirtyAgainstShutDown(t *testing.T) {
 	held := holding(t, 1)
 	litmus[*closingDay]{
@@ -164,18 +167,18 @@ func TestLitmusDirtyAgainstShutDown(t *testing.T) {
 			(*closingDay).work,
 		},
 		outcome: func(d *closingDay, asleep int) string {
-			return fmt.Sprintf("%d gotten, %d ready, %d sleep", d.gotten, d.Len(), asleep)
+			return fmt.Sprintf("%d gotten, %d ready, %d blocked", d.gotten, d.Len(), asleep)
 		},
 		after: func(d *closingDay) { rouse(d.Set) },
 		outcomes: verdicts{
-			"1 gotten, 0 ready, 0 sleep": certain,
-			"0 gotten, 1 ready, 0 sleep": certain,
+			"1 gotten, 0 ready, 0 blocked": certain,
+			"0 gotten, 1 ready, 0 blocked": certain,
 		},
 	}.run(t)
 }
 
-// TestLitmusDrain: a drain ends, and not before the last Done, while consumers finish
-// in two shards as it passes through them (C12).
+// TestLitmusDrain: a drain ends, and not before the last Done, while consumers
+// finish in the two shards that it inspects (C12).
 func TestLitmusDrain(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -194,7 +197,7 @@ func TestLitmusDrain(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusDrainOfReadyItems: the same, with items that have yet to be gotten.
+// TestLitmusDrainOfReadyItems: the same, with items that are still ready.
 func TestLitmusDrainOfReadyItems(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -210,8 +213,8 @@ func TestLitmusDrainOfReadyItems(t *testing.T) {
 			(*closingDay).work,
 			func(d *closingDay) {
 				d.ShutDownWithDrain()
-				stats := d.Stats()
-				d.early = stats.Ready+stats.Processing > 0
+				st := d.Stats()
+				d.early = st.Ready+st.Processing > 0
 				d.returned.Store(true)
 			},
 		},
@@ -225,8 +228,8 @@ func TestLitmusDrainOfReadyItems(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusSecondDoneAgainstDrain: two workers end the same run while a drain waits for
-// it. One of them is ignored, and the shard reports once (C15).
+// TestLitmusSecondDoneAgainstDrain: two workers end the same run while a drain
+// waits for it. One of them is ignored, and the shard reports once (C15).
 func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
 	done := func(d *closingDay) { d.finished.Store(true); d.Done(1) }
 	litmus[*closingDay]{
@@ -243,15 +246,15 @@ func TestLitmusSecondDoneAgainstDrain(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusShutDownAgainstDrain: of ShutDowns that meet a drain, each lets it go, if it
-// was under way (C12).
+// TestLitmusShutDownAgainstDrain: of ShutDowns that meet a drain, each ends the
+// drain's wait, if it was under way (C12).
 func TestLitmusShutDownAgainstDrain(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
 		world:  holding(t, 1), // and no Done
 		actors: []func(d *closingDay){
 			func(d *closingDay) {
-				d.began.Store(d.ShuttingDown()) // which only the drain can have caused
+				d.began.Store(d.ShuttingDown()) // only the drain can have caused that
 				d.ShutDown()
 			},
 			(*closingDay).drain,
@@ -264,7 +267,7 @@ func TestLitmusShutDownAgainstDrain(t *testing.T) {
 		},
 		after: func(d *closingDay) { d.ShutDown() },
 		outcomes: verdicts{
-			"the drain returned early":        certain, // it was let go
+			"the drain returned early":        certain, // its wait was ended
 			"the drain came later, and waits": certain,
 			"the drain waits":                 forbidden,
 		},
@@ -285,14 +288,14 @@ func TestLitmusManyShutDowns(t *testing.T) {
 		outcome: func(d *closingDay, asleep int) string { return d.told() },
 		after:   func(d *closingDay) { d.ShutDown() },
 		outcomes: verdicts{
-			"the drain returned early": certain, // it was let go
+			"the drain returned early": certain, // its wait was ended
 			"the drain waits":          certain, // it came last
 		},
 	}.run(t)
 }
 
-// TestLitmusAddAfterAgainstShutDown: no timer is left, whoever sets it (C14), and every
-// item either became ready or was dropped (C13).
+// TestLitmusAddAfterAgainstShutDown: no timer is left, whichever call sets it
+// (C14), and every item either became ready or was dropped (C13).
 func TestLitmusAddAfterAgainstShutDown(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -307,11 +310,11 @@ func TestLitmusAddAfterAgainstShutDown(t *testing.T) {
 			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },
 		},
 		outcome: func(d *closingDay, _ int) string {
-			stats := d.Stats()
-			if stats.Waiting > 0 || stats.Fired+stats.Dropped != 3 || stats.Ready != int(stats.Fired) {
-				return fmt.Sprintf("%+v", stats)
+			st := d.Stats()
+			if st.Delayed > 0 || st.Expired+st.Dropped != 3 || st.Ready != int(st.Expired) {
+				return fmt.Sprintf("%+v", st)
 			}
-			return fmt.Sprintf("%d timers, stopped %v", d.clock.Timers(), d.driver.baton.Load() == stopped)
+			return fmt.Sprintf("%d timers, stopped %v", d.clock.Timers(), d.driver.ownership.Load() == timerStopped)
 		},
 		outcomes: verdicts{
 			"0 timers, stopped true": certain,
@@ -319,8 +322,8 @@ func TestLitmusAddAfterAgainstShutDown(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusNothingRunsAfterShutDown: when ShutDown returns, nobody is at work on the
-// timer, though it met the timer's function and an AddAfter (C14).
+// TestLitmusNothingRunsAfterShutDown: when ShutDown returns, no goroutine owns
+// the timer, although ShutDown met the timer's function and an AddAfter (C14).
 func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
 	litmus[*closingDay]{
 		rounds: 50_000,
@@ -332,7 +335,7 @@ func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
 		actors: []func(d *closingDay){
 			func(d *closingDay) {
 				d.ShutDown()
-				d.early = d.driver.baton.Load() != stopped || d.clock.Timers() > 0
+				d.early = d.driver.ownership.Load() != timerStopped || d.clock.Timers() > 0
 			},
 			func(d *closingDay) { d.AddAfter(2, 500*time.Microsecond) },
 			func(d *closingDay) { d.clock.Step(2 * time.Millisecond) },
@@ -344,9 +347,10 @@ func TestLitmusNothingRunsAfterShutDown(t *testing.T) {
 	}.run(t)
 }
 
-// TestLitmusWaitingAgainstShutDown: an item is in processing and waits. Its Done comes
-// while the shutdown drops what waits: nothing of it is left (C7, C13).
-func TestLitmusWaitingAgainstShutDown(t *testing.T) {
+// TestLitmusDelayedAgainstShutDown: an item is in processing and delayed. Its
+// Done comes while the shutdown drops delayed items. Nothing of it is left (C7,
+// C13).
+func TestLitmusDelayedAgainstShutDown(t *testing.T) {
 	held := holding(t, 1)
 	litmus[*closingDay]{
 		rounds: 50_000,

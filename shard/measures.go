@@ -5,28 +5,31 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/stats"
 )
 
-// measures is what a shard counts and measures beside, if metrics are kept. All is done under
-// the shard's lock, which is held anyway, and read when somebody asks: nothing is pushed.
+// measures are the counts and durations of a shard, if metrics are kept. All
+// changes are made under the shard's lock, which is held anyway. Nothing is
+// pushed: they are read on request.
 //
-// How long an item was asked for before it was handed out is counted from its stamp, since
-// when it is ready; unless it was added while it was in processing: then it is counted from
-// there, as client-go does it, and that moment stands in a column of its own.
+// The queue duration of an item begins with its stamp, when it became ready. If
+// the item was added while it was in processing, the duration begins with that
+// add, as in client-go. A column keeps the moment of that add.
 type measures struct {
-	// begins is the sum of the moments at which the items in processing were handed out,
-	// modulo its range.
+	// begins is the sum of the moments at which the items in processing were
+	// handed out, modulo its range.
 	begins      uint64
-	queue, work recorder
-	// marks counts the items that marked has.
+	queue, work stats.Recorder
+	// marks counts the items in marked.
 	marks int32
-	// untilReading is how many Gets and Dones there are before the next reading of the clock.
+	// untilReading is the number of Gets and Dones before the next reading of
+	// the clock.
 	untilReading int32
-	// dirty counts the items that are to run once more after their processing.
+	// dirty counts the dirty items.
 	dirty int
-	delay recorder
-	// marked has the moments at which items were added while they were in processing, by
-	// their ids, until they are handed out.
+	delay stats.Recorder
+	// marked has the moments at which items in processing were added, by their
+	// ids, until they are handed out.
 	marked chunked.Array[uint64]
 }
 
@@ -40,36 +43,37 @@ func (sh *shard[T]) needMeasures() *measures {
 	return sh.measures()
 }
 
-// onStart is called when an item is handed out that is ready since a moment.
-func (m *measures) onStart(id uint32, ready, now uint64, p *pulse) {
+// onStart is called when an item is handed out that has been ready since a
+// moment.
+func (m *measures) onStart(id uint32, ready, now uint64, c *coarseClock) {
 	asked := ready
 	if m.marks > 0 {
 		asked = m.askedAt(id, ready)
 	}
-	m.queue.record(asked, now)
+	m.queue.Record(asked, now)
 	m.begins += now
-	m.countDown(p)
+	m.countDown(c)
 }
 
 // onFinish is called when a processing has ended that began at a moment.
-func (m *measures) onFinish(began, now uint64, wasDirty bool, p *pulse) {
+func (m *measures) onFinish(began, now uint64, wasDirty bool, c *coarseClock) {
 	m.begins -= began
-	m.work.record(began, now)
+	m.work.Record(began, now)
 	if wasDirty {
 		m.dirty--
 	}
-	m.countDown(p)
+	m.countDown(c)
 }
 
-// onDirty is called when an item was added while it is in processing.
+// onDirty is called when an item in processing is added.
 func (m *measures) onDirty(id uint32, now uint64) {
 	m.dirty++
 	m.marks++
 	*m.marked.Hold(id) = now
 }
 
-// onCancel is called when that was taken back, or when an item is canceled that is
-// ready, and may have been dirty before.
+// onCancel is called when a dirty item is canceled, or a ready one, which may
+// have been dirty before.
 func (m *measures) onCancel(id uint32, what effect) {
 	if what == unmark {
 		m.dirty--
@@ -78,13 +82,14 @@ func (m *measures) onCancel(id uint32, what effect) {
 }
 
 // countDown counts the Gets and Dones until the next reading of the clock.
-func (m *measures) countDown(p *pulse) {
+func (m *measures) countDown(c *coarseClock) {
 	if m.untilReading--; m.untilReading <= 0 {
-		m.askForReading(p)
+		m.askForReading(c)
 	}
 }
 
-// unmark returns the moment at which an item was marked; 0 if it was not.
+// unmark removes the mark of an item. It returns the marked moment, or 0 if
+// there was none.
 func (m *measures) unmark(id uint32) (at uint64) {
 	cell := m.marked.Lookup(id)
 	if cell == nil || *cell == 0 {
@@ -96,23 +101,24 @@ func (m *measures) unmark(id uint32) (at uint64) {
 	return at
 }
 
-// askForReading has the next operation read the clock, if the others are to find its reading,
-// and counts anew. The number is odd, lest it be the Dones for ever that are followed by a reading, or the
-// Gets: what time has passed since the one before goes to what ends with the reading.
-func (m *measures) askForReading(p *pulse) {
-	m.untilReading = int32(p.crowd.interval.Load() | 1)
-	p.pass()
+// askForReading makes the next operation read the clock, if operations share
+// readings, and starts the next count. The count is odd, so that readings
+// follow Gets and Dones in turn: the time since the previous reading counts for
+// what ends with the reading.
+func (m *measures) askForReading(c *coarseClock) {
+	m.untilReading = int32(c.sampler.interval.Load() | 1)
+	c.invalidate()
 }
 
-// dropMarks gives the column back, of a shard that holds nothing.
+// dropMarks releases the column of a shard that holds nothing.
 func (sh *shard[T]) dropMarks() {
 	if sh.set.measures != nil && sh.measures() != nil {
 		sh.measures().marked = chunked.Array[uint64]{}
 	}
 }
 
-// askedAt returns since when an item that is handed out was asked for: since it was marked, or
-// else since it is ready.
+// askedAt returns the moment at which the queue duration of an item began: its
+// mark, or the moment at which it became ready.
 func (m *measures) askedAt(id uint32, ready uint64) uint64 {
 	if marked := m.unmark(id); marked != 0 {
 		return marked
@@ -120,8 +126,8 @@ func (m *measures) askedAt(id uint32, ready uint64) uint64 {
 	return ready
 }
 
-// countRetryOf counts an add that comes with a delay or asks for one. As in client-go, it does
-// so also for what waits already, and not after a shutdown.
+// countRetryOf counts an add with a delay. As in client-go, it counts an add of
+// a delayed item as well, and nothing after a shutdown.
 func (s *Set[T]) countRetryOf(item T, d Delay) {
 	if d.Retry && item == item { //nolint:staticcheck // NaN is not
 		s.countRetry()
@@ -134,16 +140,17 @@ func (s *Set[T]) countRetry() {
 	}
 }
 
-// CountBackOff counts a delay that the limiter was asked for, unless a shutdown has begun.
-func (s *Set[T]) CountBackOff() {
+// CountBackoff counts a delay that the limiter was asked for, unless a shutdown
+// has begun.
+func (s *Set[T]) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
 		s.lane().backedOff.Add(1)
 	}
 }
 
 // newMetrics returns what is counted without a lock.
-func (s *Set[T]) newMetrics() *Metrics {
-	m := &Metrics{QueueDuration: newHistogram(), WorkDuration: newHistogram(), Delay: newHistogram()}
+func (s *Set[T]) newMetrics() *stats.Metrics {
+	m := &stats.Metrics{}
 	for i := range s.lanes {
 		m.Retries += s.lanes[i].retries.Load()
 		m.BackedOff += s.lanes[i].backedOff.Load()
@@ -151,23 +158,23 @@ func (s *Set[T]) newMetrics() *Metrics {
 	return m
 }
 
-// addMeasuresTo adds the shard's part to the metrics.
-func (sh *shard[T]) addMeasuresTo(metrics *Metrics, now uint64) {
+// addMeasuresTo adds the shard's measures to the metrics.
+func (sh *shard[T]) addMeasuresTo(metrics *stats.Metrics, now uint64) {
 	m := sh.measures()
 	if m == nil {
 		return
 	}
 	metrics.Dirty += m.dirty
-	m.queue.addTo(&metrics.QueueDuration)
-	m.work.addTo(&metrics.WorkDuration)
-	m.delay.addTo(&metrics.Delay)
+	m.queue.AddTo(&metrics.QueueDuration)
+	m.work.AddTo(&metrics.WorkDuration)
+	m.delay.AddTo(&metrics.Delay)
 	together, longest := sh.inFlight(now)
-	metrics.Unfinished = bounded(metrics.Unfinished, together)
+	metrics.Unfinished = stats.Sum(metrics.Unfinished, together)
 	metrics.LongestRunning = max(metrics.LongestRunning, longest)
 }
 
-// inFlight returns for how long the items in processing have been that, together, and the
-// longest of them.
+// inFlight returns how long the items in processing have been so, added
+// together, and the time of the longest.
 func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	if sh.processing() == 0 {
 		return 0, 0
@@ -177,19 +184,14 @@ func (sh *shard[T]) inFlight(now uint64) (together, longest time.Duration) {
 	if together < 0 && float64(sh.processing())*float64(longest) >= math.MaxInt64 {
 		together = math.MaxInt64 // a million items in some hours
 	}
-	return max(longest, together), longest // less than 0 if the clock was set back
+	return max(longest, together), longest // together may be negative if the clock was set back
 }
 
-// bounded returns the sum of two durations, or the longest duration if that is less.
-func bounded(a, b time.Duration) time.Duration {
-	return time.Duration(boundedSum(uint64(a), uint64(b)))
-}
-
-// inFlight is what Metrics says of the items in processing.
+// inFlight is what Metrics report of the items in processing.
 type inFlight struct{ together, longest time.Duration }
 
-// noteEndOfUpdates is called when a shutdown begins: from then on client-go does not update
-// what it says of the items in processing.
+// noteEndOfUpdates is called when a shutdown begins. From then on, client-go
+// does not update what it reports of the items in processing.
 func (s *Set[T]) noteEndOfUpdates() {
 	if s.measures == nil || s.ShuttingDown() {
 		return
@@ -199,37 +201,37 @@ func (s *Set[T]) noteEndOfUpdates() {
 		sh.mu.Lock()
 		together, longest := sh.inFlight(sh.seen(now))
 		sh.mu.Unlock()
-		end.together = bounded(end.together, together)
+		end.together = stats.Sum(end.together, together)
 		end.longest = max(end.longest, longest)
 	}
 	s.inFlightAtEnd.CompareAndSwap(nil, &end)
 }
 
-// A present is a reading of the clock by somebody who is about to look into the shards, and what
-// the pulse was before.
-type present struct{ now, pulse uint64 }
+// A present is a reading of the clock before shards are inspected, and the
+// coarse clock's reading before that.
+type present struct{ now, before uint64 }
 
-// present reads the clock: hold no lock.
+// present reads the clock. No lock must be held.
 func (s *Set[T]) present() present {
-	pulse := s.pulse.now.Load()
-	return present{s.time.nanoseconds(), pulse}
+	before := s.coarse.now.Load()
+	return present{s.time.nanoseconds(), before}
 }
 
-// presentAnyway is present, or the last reading if the clock panics: a shutdown goes on then, and calls the
-// clock once more at its end.
+// presentAnyway is present, or the last reading if the clock panics. A shutdown
+// goes on then, and reads the clock once more at its end.
 func (s *Set[T]) presentAnyway() (now present) {
-	now.now = s.pulse.now.Load()
-	now.pulse = now.now
+	now.now = s.coarse.now.Load()
+	now.before = now.now
 	defer func() { _ = recover() }()
 	return s.present()
 }
 
-// seen returns the moment at which somebody looks into the shard, under its lock. What was
-// handed out since the clock was read has a stamp of a later reading, which would be taken off
-// what the others add to the time in flight.
+// seen returns the moment at which the shard is inspected. An item that was
+// handed out since the clock was read has the stamp of a later reading. With
+// the earlier one, that item would reduce the time in flight of the others.
 func (sh *shard[T]) seen(by present) uint64 {
-	if pulse := sh.set.pulse.now.Load(); pulse != by.pulse {
-		return max(by.now, pulse)
+	if now := sh.set.coarse.now.Load(); now != by.before {
+		return max(by.now, now)
 	}
 	return by.now
 }

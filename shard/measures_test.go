@@ -8,7 +8,7 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// checkMeasures checks that what a shard measures agrees with its entries.
+// checkMeasures checks that the measures of a shard agree with its entries.
 func checkMeasures[T comparable](t failer, sh *shard[T]) {
 	t.Helper()
 	if sh.set.measures == nil {
@@ -61,7 +61,7 @@ func (s measuredSet) get(want string) {
 	checkSet(s, s.Set)
 }
 
-// queued checks how long items were queued, all together.
+// queued checks the sum of the queue durations.
 func (s measuredSet) queued(want time.Duration) {
 	s.Helper()
 	if got := s.Stats().Metrics.QueueDuration.Sum; got != want {
@@ -69,8 +69,8 @@ func (s measuredSet) queued(want time.Duration) {
 	}
 }
 
-// TestC33MarkOfADirtyItem: what was added while it was in processing is counted from
-// there, and the first of several adds counts.
+// TestC33MarkOfADirtyItem: the queue duration of an item that was added in
+// processing begins with that add. Of several adds the first counts.
 func TestC33MarkOfADirtyItem(t *testing.T) {
 	s := newMeasuredSet(t)
 	s.Add("a")
@@ -87,7 +87,7 @@ func TestC33MarkOfADirtyItem(t *testing.T) {
 	s.queued(3 * time.Second)
 }
 
-// TestC33CancelOfADirtyItem: the add that counts is the first after it.
+// TestC33CancelOfADirtyItem: the first add after the Cancel counts.
 func TestC33CancelOfADirtyItem(t *testing.T) {
 	s := newMeasuredSet(t)
 	s.Add("a")
@@ -106,8 +106,9 @@ func TestC33CancelOfADirtyItem(t *testing.T) {
 	s.queued(time.Second)
 }
 
-// TestC33CancelAfterADirtyDone: what was dirty, and is canceled once it is ready, leaves no
-// mark: neither for itself nor for another item that gets its place.
+// TestC33CancelAfterADirtyDone: an item that was dirty, and is canceled once it
+// is ready, leaves no mark, neither for itself nor for another item that gets
+// its id.
 func TestC33CancelAfterADirtyDone(t *testing.T) {
 	for _, next := range []string{"a", "b"} {
 		s := newMeasuredSet(t)
@@ -130,8 +131,8 @@ func TestC33CancelAfterADirtyDone(t *testing.T) {
 	}
 }
 
-// TestC33BeginsAddUp: for how long all in processing have been that is right, whichever of
-// them ends.
+// TestC33BeginsAddUp: the sum of the times in processing is right, whichever
+// processing ends.
 func TestC33BeginsAddUp(t *testing.T) {
 	s := newMeasuredSet(t)
 	for _, item := range []string{"a", "b", "c"} {
@@ -162,7 +163,7 @@ func TestC33BeginsAddUp(t *testing.T) {
 }
 
 // TestC33HandedOutAfterTheReading: Stats or a shutdown has read the clock, and
-// before it looks into the shard, an item is handed out with a later stamp. That
+// before it inspects the shard, an item is handed out with a later stamp. That
 // item takes nothing off the time of the others.
 func TestC33HandedOutAfterTheReading(t *testing.T) {
 	for name, look := range map[string]func(s *Set[string]){
@@ -190,28 +191,29 @@ func TestC33HandedOutAfterTheReading(t *testing.T) {
 	}
 }
 
-// TestC33DelayThatIsOverdue: the delay of an item whose deadline passed while it was on its
-// way counts as others do.
+// TestC33DelayThatIsOverdue: a delay whose deadline passed during the call
+// counts like others.
 func TestC33DelayThatIsOverdue(t *testing.T) {
 	c := newMeddlingClock()
 	s := newTestSet(t, Config[string]{Clock: c, Ages: true, Metrics: true})
 	s.AddAfter("first", time.Millisecond)
 	c.at(afterNow, 1, func() { c.Step(time.Hour) }) // when AddAfter has just read the clock
 	s.AddAfter("second", time.Millisecond)
-	if stats := s.Stats(); stats.Fired != 2 || stats.Metrics.Retries != 2 || stats.Metrics.Delay.Count != 2 {
-		t.Errorf("%d fired, %d retries, %d delays", stats.Fired, stats.Metrics.Retries, stats.Metrics.Delay.Count)
+	if st := s.Stats(); st.Expired != 2 || st.Metrics.Retries != 2 || st.Metrics.Delay.Count != 2 {
+		t.Errorf("%d expired, %d retries, %d delays", st.Expired, st.Metrics.Retries, st.Metrics.Delay.Count)
 	}
 	s.ShutDown()
 }
 
-// TestC34WithoutMetricsNothingIsKept: no shard has measures, and nobody records.
+// TestC34WithoutMetricsNothingIsKept: no shard has measures, and nothing is
+// recorded.
 func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 	fake := clock.NewFake(start)
 	for _, ages := range []bool{false, true} {
 		s := newTestSet(t, Config[string]{Shards: 4, Clock: fake, Ages: ages})
 		s.Add("a")
 		s.AddAfter("b", time.Hour)
-		s.CountBackOff()
+		s.CountBackoff()
 		_, _ = s.Get()
 		s.Add("a")
 		s.Done("a")
@@ -228,8 +230,8 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestC34MeasuresAreSmall: what a shard has for its measures, before and after the first
-// items.
+// TestC34MeasuresAreSmall: the size of a shard's measures, before and after the
+// first items.
 func TestC34MeasuresAreSmall(t *testing.T) {
 	fake := clock.NewFake(start)
 	config := Config[string]{Shards: 16, Clock: fake, Tick: time.Millisecond, Ages: true}
@@ -243,8 +245,8 @@ func TestC34MeasuresAreSmall(t *testing.T) {
 	used := allocated(func() {
 		for i := range s.measures {
 			s.measures[i] = &measures{}
-			s.measures[i].queue.record(0, uint64(time.Second))
-			s.measures[i].work.record(0, uint64(time.Second))
+			s.measures[i].queue.Record(0, uint64(time.Second))
+			s.measures[i].work.Record(0, uint64(time.Second))
 		}
 	})
 	if most := uint64(16 * 1500); used > most {
@@ -252,7 +254,7 @@ func TestC34MeasuresAreSmall(t *testing.T) {
 	}
 }
 
-// TestC34SteadyStateAllocatesNothing: not even where items are dirty, wait, and are
+// TestC34SteadyStateAllocatesNothing: also where items are dirty, delayed, and
 // canceled.
 func TestC34SteadyStateAllocatesNothing(t *testing.T) {
 	if underRace {
@@ -280,8 +282,9 @@ func TestC34SteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestC33UnfinishedDoesNotOverflow: a million items in processing for some hours are more than
-// there are nanoseconds in a duration. It is the longest duration then, and not one below zero.
+// TestC33UnfinishedDoesNotOverflow: a million items in processing for some
+// hours are more nanoseconds than a duration holds. The sum is then the longest
+// duration, and not negative.
 func TestC33UnfinishedDoesNotOverflow(t *testing.T) {
 	const years = 365 * 24 * time.Hour
 	for _, shards := range []int{1, 2} {

@@ -2,15 +2,15 @@ package shard
 
 import "fmt"
 
-// Misuse names a rule that a call broke.
+// A Misuse names a rule that a call broke.
 type Misuse uint8
 
 const (
 	// DoneWithoutGet is a Done of an item that is not in processing: it was
 	// never handed out, or its Done was called already.
 	DoneWithoutGet Misuse = iota + 1
-	// ItemNotEqualToItself is an item such as a floating-point NaN, that no
-	// look-up could find again. The queue takes none in.
+	// ItemNotEqualToItself is an item such as a floating-point NaN, which no
+	// look-up could find again. The queue accepts none.
 	ItemNotEqualToItself
 )
 
@@ -26,10 +26,10 @@ func (m Misuse) String() string {
 	}
 }
 
-// Reject reports whether item is one that the queue does not take in, because it is
-// not equal to itself, and if so counts and reports it. Every way to add an item
-// asks this first, if T has such values at all: the call is not inlined, and took 2 ns
-// of every Add. It panics if item holds a dynamic value that cannot be compared.
+// Reject reports whether item is not equal to itself. If so, it counts and
+// reports the item, and the caller must not add it. If T has such values, every
+// method that adds an item calls Reject first. It panics if item holds a
+// dynamic value that cannot be compared.
 func (s *Set[T]) Reject(item T) bool {
 	if item == item { //nolint:staticcheck // NaN is not
 		return false
@@ -39,7 +39,8 @@ func (s *Set[T]) Reject(item T) bool {
 	return true
 }
 
-// report tells the user's hook, in the caller's goroutine, with no lock held.
+// report calls the user's hook, in the caller's goroutine. No lock must be
+// held.
 func (s *Set[T]) report(kind Misuse, item T) {
 	if s.onMisuse != nil {
 		s.onMisuse(kind, item)

@@ -13,7 +13,7 @@ type told struct {
 	item any
 }
 
-// misused returns a set that records what its misuse hook is told.
+// misused returns a set that records the calls of its misuse hook.
 func misused(t *testing.T) (s *Set[any], all *[]told) {
 	all = &[]told{}
 	return newTestSet(t, Config[any]{Shards: 3, OnMisuse: func(kind Misuse, item any) {
@@ -28,7 +28,8 @@ func misused(t *testing.T) (s *Set[any], all *[]told) {
 	}}), all
 }
 
-// TestItemNotEqualToItself is rejected, whichever way it comes, and leaves nothing.
+// TestItemNotEqualToItself: such an item is rejected, whichever way it is
+// added, and leaves nothing.
 func TestItemNotEqualToItself(t *testing.T) {
 	var all []told
 	s := newTestSet(t, Config[float64]{Shards: 3, OnMisuse: func(kind Misuse, item float64) {
@@ -43,13 +44,14 @@ func TestItemNotEqualToItself(t *testing.T) {
 	if want := []told{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
 		t.Errorf("the hook was told %v, not %v", all, want)
 	}
-	if stats, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); !reflect.DeepEqual(counts(stats), want) {
-		t.Errorf("%+v", stats)
+	if st, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); !reflect.DeepEqual(counts(st), want) {
+		t.Errorf("%+v", st)
 	}
 	checkSet(t, s)
 }
 
-// TestUnhashable panics in the caller's goroutine, before anything is changed.
+// TestUnhashable: such an item panics in the caller's goroutine, before
+// anything is changed.
 func TestUnhashable(t *testing.T) {
 	s, all := misused(t)
 	item := any([]int{1})
@@ -60,30 +62,30 @@ func TestUnhashable(t *testing.T) {
 			t.Errorf("%s does not panic", name)
 		}
 	}
-	if stats := counts(s.Stats()); !reflect.DeepEqual(stats, Stats{Shards: 3}) || len(*all) > 0 {
-		t.Errorf("%+v, %v", stats, *all)
+	if st := counts(s.Stats()); !reflect.DeepEqual(st, Stats{Shards: 3}) || len(*all) > 0 {
+		t.Errorf("%+v, %v", st, *all)
 	}
 	s.Add("hashable")
 	checkSet(t, s)
 }
 
-// TestDoneWithoutGet has no effect in any phase (C15).
+// TestDoneWithoutGet: it has no effect in any phase (C15).
 func TestDoneWithoutGet(t *testing.T) {
 	s, all := misused(t)
 	s.Done("unknown")
 	s.Add("ready")
 	s.Done("ready")
-	s.AddAfter("waiting", time.Hour)
-	s.Done("waiting")
+	s.AddAfter("delayed", time.Hour)
+	s.Done("delayed")
 	item, _ := s.Get()
 	s.Done(item)
 	s.Done(item)
-	want := []told{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "waiting"}, {DoneWithoutGet, "ready"}}
+	want := []told{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "delayed"}, {DoneWithoutGet, "ready"}}
 	if !slices.Equal(*all, want) {
 		t.Errorf("the hook was told %v, not %v", *all, want)
 	}
-	if stats := s.Stats(); stats.Misused != 4 || stats.Waiting != 1 || stats.Ready+stats.Processing > 0 {
-		t.Errorf("%+v", stats)
+	if st := s.Stats(); st.Misused != 4 || st.Delayed != 1 || st.Ready+st.Processing > 0 {
+		t.Errorf("%+v", st)
 	}
 	checkSet(t, s)
 }
@@ -100,7 +102,7 @@ func TestMisuseHookPanics(t *testing.T) {
 	checkSet(t, s)
 }
 
-// TestMisuseNames are for logs.
+// TestMisuseNames: the names are for logs.
 func TestMisuseNames(t *testing.T) {
 	for kind, want := range map[Misuse]string{
 		DoneWithoutGet:       "Done without Get",
@@ -114,7 +116,8 @@ func TestMisuseNames(t *testing.T) {
 	}
 }
 
-// TestSpecialItems: zero values and what is equal without looking so (C9).
+// TestSpecialItems: zero values, and values that are equal although they look
+// different (C9).
 func TestSpecialItems(t *testing.T) {
 	s, _ := misused(t)
 	zero := 0.0

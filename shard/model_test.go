@@ -12,9 +12,10 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A model is what the queue has to do, in the style of client-go's: a set of dirty
-// items, a set of items in processing, the queue itself, and the deadlines of what
-// waits. It has one queue for each shard, and no lock, hash, link or wheel.
+// A model is what the queue has to do, in the style of client-go: a set of
+// dirty items, a set of items in processing, the queue itself, and the
+// deadlines of delayed items. It has one queue for each shard, and no lock,
+// hash, link or wheel.
 type model struct {
 	cancelDelayOnAdd bool
 	shardOf          func(item int) int
@@ -24,9 +25,9 @@ type model struct {
 	dirty      map[int]bool
 	processing map[int]bool
 	waiting    map[int]uint64 // ticks
-	// run and wait have the priorities of what is dirty, and of what waits.
+	// run and wait have the priorities of dirty and of delayed items.
 	run, wait map[int]int
-	limits    map[int]uint64 // of those that wait, the ticks where that ends at the latest
+	limits    map[int]uint64 // of delayed items, in ticks
 	closed    bool
 	stats     Stats
 }
@@ -48,7 +49,7 @@ func newModel(config Config[int], shardOf func(item int) int) *model {
 
 func (m *model) add(item int) { m.addAt(item, 0, m.cancelDelayOnAdd) }
 
-// addAt serves the add that waits as well, if it cancels its delay.
+// addAt also serves the delayed add, if it cancels the delay.
 func (m *model) addAt(item, priority int, cancelDelay bool) {
 	if m.closed {
 		m.stats.Dropped++
@@ -56,25 +57,25 @@ func (m *model) addAt(item, priority int, cancelDelay bool) {
 	}
 	if wait, waits := m.wait[item]; waits && cancelDelay {
 		priority = max(priority, wait)
-		m.stopWaiting(item)
+		m.endDelay(item)
 	}
 	m.demand(item, priority)
 }
 
-// fire ends the delay of an item that is not among the waiting any more.
+// fire ends the delay of an item that was removed from waiting.
 func (m *model) fire(item int) {
 	priority := m.wait[item]
 	delete(m.wait, item)
 	m.demand(item, priority)
 }
 
-func (m *model) stopWaiting(item int) {
+func (m *model) endDelay(item int) {
 	delete(m.waiting, item)
 	delete(m.wait, item)
 	delete(m.limits, item)
 }
 
-// addWith takes the deadline and the limit in ticks; a deadline of now is none.
+// addWith takes the deadline and the limit in ticks. A deadline of now is none.
 func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64, priority int) {
 	filed, waits := m.waiting[item]
 	switch {
@@ -105,10 +106,10 @@ func (m *model) cancel(item int) (was Canceled) {
 		was.Ready = true
 	}
 	was.Dirty = m.dirty[item] && m.processing[item]
-	_, was.Waiting = m.waiting[item]
+	_, was.Delayed = m.waiting[item]
 	delete(m.dirty, item)
 	delete(m.run, item)
-	m.stopWaiting(item)
+	m.endDelay(item)
 	if was.Any() {
 		m.stats.Canceled++
 	}
@@ -118,7 +119,7 @@ func (m *model) cancel(item int) (was Canceled) {
 // demand is what Add and the end of a delay have in common.
 func (m *model) demand(item, priority int) {
 	if m.dirty[item] {
-		m.stats.Merged++
+		m.stats.Deduplicated++
 		if priority > m.run[item] {
 			m.raise(item, priority)
 		}
@@ -141,7 +142,7 @@ func (m *model) raise(item, priority int) {
 	}
 }
 
-// order returns the ready items of a shard in the order in which they are to be handed out.
+// order returns the ready items of a shard in the order of hand-out.
 func (m *model) order(number int) []int {
 	order := slices.Clone(m.queues[number])
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.run[b], m.run[a]) })
@@ -180,8 +181,8 @@ func (m *model) addAfter(item int, deadline uint64) {
 	m.wait[item] = max(0, m.wait[item])
 }
 
-// take reports whether item is the first of its shard, and of the highest class of all, and
-// takes it.
+// take takes item, if it is the first of its shard and of the highest class of
+// all. It reports whether it did.
 func (m *model) take(item int) bool {
 	number := m.shardOf(item)
 	if order := m.order(number); len(order) == 0 || order[0] != item || classOf(m.run[item]) != m.highest() {
@@ -261,13 +262,13 @@ func (m *model) held() int {
 }
 
 func (m *model) statsNow() Stats {
-	m.stats.Ready, m.stats.Waiting, m.stats.Processing = m.ready(), len(m.waiting), len(m.processing)
+	m.stats.Ready, m.stats.Delayed, m.stats.Processing = m.ready(), len(m.waiting), len(m.processing)
 	m.stats.Held = m.held()
 	return m.stats
 }
 
-// checkedSet is a Set beside a model of it. Each operation is done on both, and the
-// test fails at the first difference.
+// checkedSet is a Set beside a model of it. Each operation runs on both, and
+// the test fails at the first difference.
 type checkedSet struct {
 	failer
 	set   *Set[int]
@@ -275,12 +276,12 @@ type checkedSet struct {
 	model *model
 	// elapsed is how far the clock is from start.
 	elapsed time.Duration
-	// base is where start lies on the axis of nanoseconds, that ticks divide.
+	// base is the place of start on the axis of nanoseconds that ticks divide.
 	base uint64
 	tick time.Duration
-	// levels says that items have priorities.
+	// levels reports that items have priorities.
 	levels bool
-	// misused counts what the misuse hook was told.
+	// misused counts the calls of the misuse hook.
 	misused uint64
 }
 
@@ -289,7 +290,7 @@ func newCheckedSet(t failer, config Config[int]) *checkedSet {
 	config.Clock = c.clock
 	config.OnMisuse = func(kind Misuse, _ int) {
 		if kind != DoneWithoutGet {
-			c.Fatalf("told of misuse %v", kind)
+			c.Fatalf("unexpected misuse %v", kind)
 		}
 		c.misused++
 	}
@@ -401,7 +402,7 @@ func (c *checkedSet) done(item int) {
 	c.model.done(item)
 }
 
-// doneSome calls Done for the items in processing that divide by n.
+// doneSome calls Done for the items in processing that n divides.
 func (c *checkedSet) doneSome(n int) {
 	for _, item := range slices.Sorted(maps.Keys(c.model.processing)) {
 		if item%n == 0 {
@@ -410,8 +411,8 @@ func (c *checkedSet) doneSome(n int) {
 	}
 }
 
-// step moves the clock, and compares what became ready because of it. The order of
-// items of one deadline is for the queue to choose, and the model follows it.
+// step moves the clock, and compares what became ready because of it. The order
+// of items of one deadline is not defined, and the model follows the queue.
 func (c *checkedSet) step(d time.Duration) {
 	c.Helper()
 	c.clock.Step(d)
@@ -423,7 +424,7 @@ func (c *checkedSet) step(d time.Duration) {
 		}
 	}
 	for _, group := range c.model.due(c.nanoseconds() / uint64(c.tick)) {
-		c.model.stats.Fired += uint64(len(group))
+		c.model.stats.Expired += uint64(len(group))
 		slices.SortFunc(group, func(a, b int) int { return cmp.Compare(places[a], places[b]) })
 		for _, item := range group {
 			c.model.fire(item)
@@ -467,12 +468,13 @@ func (c *checkedSet) check() {
 	c.checkTimer()
 }
 
-// checkTimer checks that there is one timer, set for no later than the first deadline.
+// checkTimer checks that there is one timer, set for no later than the first
+// deadline.
 func (c *checkedSet) checkTimer() {
 	c.Helper()
 	timers := c.clock.Timers()
 	if timers > 1 || c.model.closed && timers > 0 || len(c.model.waiting) > 0 && timers == 0 {
-		c.Fatalf("%d timers are set for %d waiting items", timers, len(c.model.waiting))
+		c.Fatalf("%d timers are set for %d delayed items", timers, len(c.model.waiting))
 	}
 	next, set := c.clock.Next()
 	for item, deadline := range c.model.waiting {
@@ -490,8 +492,8 @@ func (c *checkedSet) until(tick uint64) time.Duration {
 	return time.Duration(min(tick*uint64(c.tick)-c.nanoseconds(), math.MaxInt64))
 }
 
-// stepToNext moves the clock to the next deadline of the model, if that is not too
-// far off, and by some more, which may be negative.
+// stepToNext moves the clock to the next deadline of the model, if that is not
+// too far off, and by more, which may be negative.
 func (c *checkedSet) stepToNext(more time.Duration) (stepped bool) {
 	c.Helper()
 	if len(c.model.waiting) == 0 {
@@ -509,8 +511,9 @@ func (c *checkedSet) stepToNext(more time.Duration) (stepped bool) {
 // farthest is the longest step of the clock, so that it stays within its range.
 const farthest = 1000 * time.Hour
 
-// drainAll runs the set until nothing is ready, processing or waiting, but for what
-// waits for ever and is dropped, and checks that the queue then remembers nothing.
+// drainAll runs the set until nothing is ready, in processing or delayed,
+// except delays that never expire, which are dropped. It checks that the queue
+// then remembers nothing.
 func (c *checkedSet) drainAll() {
 	c.Helper()
 	for more := true; more; more = c.stepToNext(0) {

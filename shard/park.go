@@ -2,132 +2,138 @@ package shard
 
 import "github.com/shardq/shardq/internal/shared"
 
-// How consumers sleep and wake. It is an eventcount with a throttle like that of
-// the Go scheduler's worker threads (runtime/proc.go, "Worker thread
-// parking/unparking"): there is one token; whoever holds it is the one searcher.
+// A parker blocks and wakes consumers. It is an eventcount with a throttle like
+// that of the Go scheduler's worker threads (runtime/proc.go, "Worker thread
+// parking/unparking"). There is one wake token, and the consumer that holds it
+// is the one that is searching.
 //
 //	consumer                             producer
 //	  announce: parked++                   publish: set the shard's ready bit
-//	  look: anything ready? → withdraw     look: parked > 0?
-//	  sleep: receive the token             and nobody searching? → send the token
+//	  check: anything ready? → withdraw    check: parked > 0?
+//	  block: receive the token             and none searching? → send the token
 //	  search for an item
 //	  clear searching
-//	  look: still anything ready? → send the token on
+//	  check: still anything ready? → send the token on
 //
 // No wake-up is lost, because Go's atomics are sequentially consistent. Of
-// "announce; look" and "publish; look", one side's look comes last and sees what
-// the other did. If it is the producer's, and it finds the token out, then somebody
-// holds it who will look again after clearing searching, or it lies in the channel
-// and the next to sleep wakes at once. Take away the consumer's look, or the
-// searcher's last look, and an item can lie ready beside a sleeper for ever.
+// "announce; check" and "publish; check", one side's check comes last and sees
+// what the other did. If it is the producer's, and the token is out, there are
+// two cases. A consumer holds the token, and will check again after clearing
+// searching. Or the token is in the channel, and the next consumer to block
+// receives it at once. Without the consumer's check, or the searcher's last
+// check, an item could stay ready beside a parked consumer forever.
 //
-// The throttle matters: when each Add woke a sleeper, producers spent their time in
-// the scheduler, and the woken found the item gone.
-type lot struct {
+// The throttle matters: when each Add woke a consumer, producers spent their
+// time in the scheduler, and the woken consumers found the item gone.
+type parker struct {
 	// parked counts the consumers between announcing and waking.
 	parked shared.Int32[shared.Parking]
-	// searching is true while the token is out: in the channel, or in the hands
-	// of a consumer that has not yet looked for an item.
+	// searching is true while the token is out: in the channel, or held by a
+	// consumer that has not searched yet.
 	searching shared.Bool[shared.Parking]
 	// token has room for the one token, so that sending it never blocks. Its
-	// queue of receivers is the list of sleepers, in their order; it belongs to
-	// this queue alone, so that a testing/synctest bubble can own it.
+	// queue of receivers is the list of parked consumers, in their order. The
+	// channel belongs to this queue alone, so that a testing/synctest bubble
+	// can own it.
 	token chan struct{}
 }
 
-func newLot() lot { return lot{token: make(chan struct{}, 1)} }
+func newParker() parker { return parker{token: make(chan struct{}, 1)} }
 
-// wake sees to it that a sleeper looks for work, if there is both and nobody is
-// looking yet. It is to be called after something was published, with no lock held.
+// wake wakes a parked consumer, unless there is none or one is searching
+// already. It must be called after something was published, with no lock held.
 func (s *Set[T]) wake() {
-	if s.lot.parked.Load() > 0 {
+	if s.parker.parked.Load() > 0 {
 		s.sendToken()
 	}
 }
 
 func (s *Set[T]) sendToken() {
-	if !s.lot.searching.Load() && s.lot.searching.CompareAndSwap(false, true) {
-		s.lot.token <- struct{}{}
-		shared.Passed[shared.Parking](s.lot.token)
+	if !s.parker.searching.Load() && s.parker.searching.CompareAndSwap(false, true) {
+		s.parker.token <- struct{}{}
+		shared.Passed[shared.Parking](s.parker.token)
 	}
 }
 
-// wokenWaits reports whether a sleeper has been sent the token and has not come to
-// look yet. A token that nobody sleeps for does not count.
-func (l *lot) wokenWaits() bool { return l.searching.Load() && l.parked.Load() > 0 }
+// wokenPending reports whether a parked consumer has been sent the token and
+// has not begun to search. It returns false if the token is in the channel and
+// no consumer is parked.
+func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Load() > 0 }
 
-// await blocks until there is something to hand out, the queue is shut down, or cancel is
-// closed; a nil cancel never is. It returns how many items that was.
-func (s *Set[T]) await(cancel <-chan struct{}, h hand[T]) (n int, shutdown, canceled bool) {
+// await blocks until it has taken items, the queue is shut down, or cancel is
+// closed. A nil cancel is never closed. await returns the number of items.
+func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, canceled bool) {
 	for {
-		closed := s.mayLeave() // before the look: see closing
-		before, _ := s.heldBack.read()
-		if n := s.takeSome(h); n > 0 {
+		closed := s.mayLeave() // before taking: see closing
+		before, _ := s.throttled.read()
+		if n := s.takeSome(b); n > 0 {
 			return n, false, false
 		}
-		// If nothing was held back or freed since, the look has seen all that was ready.
-		if closed && s.heldBack.noneSince(before) {
+		// No group was throttled or freed since, so takeSome has seen all that
+		// was ready.
+		if closed && s.throttled.noneSince(before) {
 			return 0, true, false
 		}
 		switch s.park(cancel) {
 		case withdrawn:
-		case canceledAsleep:
+		case canceledParked:
 			return 0, false, true
 		case searcher:
-			if n := s.search(h); n > 0 {
+			if n := s.search(b); n > 0 {
 				return n, false, false
 			}
 		}
 	}
 }
 
-// search is what the searcher does. It passes the token on also if the clock panics, which
-// a look may read.
-func (s *Set[T]) search(h hand[T]) (n int) {
+// search takes items with the token held. It passes the token on even if
+// reading the clock panics.
+func (s *Set[T]) search(b buffers[T]) (n int) {
 	defer s.passOn()
-	return s.takeSome(h)
+	return s.takeSome(b)
 }
 
-// parking is how a consumer's visit to the lot ended.
+// parking is the result of parking a consumer.
 type parking uint8
 
 const (
-	// withdrawn: it did not sleep, since there was something to look at.
+	// withdrawn: it did not block, because there was something to check.
 	withdrawn parking = iota
 	// searcher: it was woken, and holds the token.
 	searcher
-	// canceledAsleep: it gave up, and owes nothing: had it been chosen for the
-	// token, then select would have said so, and a token that came too late for
-	// it lies in the channel for the next to sleep.
-	canceledAsleep
+	// canceledParked: it was canceled, and owes nothing. If it had received the
+	// token, select would have chosen that case. A token that comes later stays
+	// in the channel, and the next consumer to block receives it.
+	canceledParked
 )
 
-// park announces a consumer, looks once more, and sleeps.
+// park announces a consumer, checks once more, and blocks.
 func (s *Set[T]) park(cancel <-chan struct{}) parking {
-	s.lot.parked.Add(1)
-	defer s.lot.parked.Add(-1)
+	s.parker.parked.Add(1)
+	defer s.parker.parked.Add(-1)
 	if s.anyReady() || s.mayLeave() {
 		return withdrawn
 	}
 	if cancel == nil { // a plain receive is cheaper than a select
-		<-s.lot.token
-		shared.Passed[shared.Parking](s.lot.token)
+		<-s.parker.token
+		shared.Passed[shared.Parking](s.parker.token)
 		return searcher
 	}
 	select {
-	case <-s.lot.token:
-		shared.Passed[shared.Parking](s.lot.token)
+	case <-s.parker.token:
+		shared.Passed[shared.Parking](s.parker.token)
 		return searcher
 	case <-cancel:
-		return canceledAsleep
+		return canceledParked
 	}
 }
 
-// passOn is called by the searcher after its search, successful or not. What was
-// published while searching was true was left to us, so look after clearing it.
-// After a shutdown each searcher wakes the next: a broadcast, one by one.
+// passOn is called by the searching consumer after its search, successful or
+// not. What was published while searching was true was left to this consumer,
+// so it checks after clearing searching. After a shutdown each searching
+// consumer wakes the next: a broadcast, one by one.
 func (s *Set[T]) passOn() {
-	s.lot.searching.Store(false)
+	s.parker.searching.Store(false)
 	if s.anyReady() || s.mayLeave() {
 		s.wake()
 	}

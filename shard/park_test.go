@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// consumers starts n goroutines that call Get once each, in the bubble of the test,
-// and waits until they sleep or have returned.
+// consumers starts n goroutines that call Get once each, in the bubble of the
+// test, and waits until they are parked or have returned.
 func consumers(s *Set[int], n int) *gotten {
 	g := &gotten{}
 	for range n {
@@ -23,7 +23,7 @@ func consumers(s *Set[int], n int) *gotten {
 	return g
 }
 
-// gotten counts what consumers came back with.
+// gotten counts the results of consumers.
 type gotten struct{ items, shutdowns atomic.Int32 }
 
 func (g *gotten) check(t *testing.T, items, shutdowns int32) {
@@ -35,17 +35,18 @@ func (g *gotten) check(t *testing.T, items, shutdowns int32) {
 	}
 }
 
-// checkLot compares the parking lot of a set that nobody is using.
-func checkLot(t *testing.T, s *Set[int], parked int32, searching bool) {
+// checkParker compares the parker of a set that no goroutine is using.
+func checkParker(t *testing.T, s *Set[int], parked int32, searching bool) {
 	t.Helper()
 	synctest.Wait()
-	if s.lot.parked.Load() != parked || s.lot.searching.Load() != searching || (len(s.lot.token) == 1) != searching {
+	if s.parker.parked.Load() != parked || s.parker.searching.Load() != searching || (len(s.parker.token) == 1) != searching {
 		t.Fatalf("%d parked, searching %v, %d tokens, want %d and %v",
-			s.lot.parked.Load(), s.lot.searching.Load(), len(s.lot.token), parked, searching)
+			s.parker.parked.Load(), s.parker.searching.Load(), len(s.parker.token), parked, searching)
 	}
 }
 
-// parkingSets runs a test with one shard, which has no ready bit, and with several.
+// parkingSets runs a test with one shard, which has no ready bit, and with
+// several.
 func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
 	for _, shards := range []int{1, 4, 100} {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,28 +55,29 @@ func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
 	}
 }
 
-// TestParkAndWake: one sleeper, one item.
+// TestParkAndWake: one parked consumer, one item.
 func TestParkAndWake(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 1)
-		checkLot(t, s, 1, false)
+		checkParker(t, s, 1, false)
 		s.Add(7)
 		g.check(t, 1, 0)
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 	})
 }
 
-// TestNobodyParkedNoToken: an Add that no sleeper needs does not send.
+// TestNobodyParkedNoToken: an Add sends no token while no consumer is parked.
 func TestNobodyParkedNoToken(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 		consumers(s, 1).check(t, 1, 0)
 	})
 }
 
-// TestMergedAddsDoNotWake: an Add that makes nothing ready leaves sleepers alone.
-func TestMergedAddsDoNotWake(t *testing.T) {
+// TestDeduplicatedAddsDoNotWake: an Add that makes nothing ready wakes no
+// consumer.
+func TestDeduplicatedAddsDoNotWake(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
 		s.Get()
@@ -83,67 +85,68 @@ func TestMergedAddsDoNotWake(t *testing.T) {
 		s.Add(7)
 		s.Add(7)
 		g.check(t, 0, 0)
-		checkLot(t, s, 1, false)
+		checkParker(t, s, 1, false)
 		s.Done(7) // it was dirty
 		g.check(t, 1, 0)
 	})
 }
 
-// TestAnnounceThenLook: what was published before the announcement is found by the
-// look after it. Without that look the consumer would sleep beside a ready item.
-func TestAnnounceThenLook(t *testing.T) {
+// TestAnnounceThenCheck: what was published before the announcement is found by
+// the check after it. Without that check the consumer would park beside a ready
+// item.
+func TestAnnounceThenCheck(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
 		if s.park(nil) != withdrawn {
 			t.Error("a consumer slept although an item was ready")
 		}
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 		item, _ := s.Get()
 		s.Done(item)
 		s.closing.complete.Store(true)
 		if s.park(nil) != withdrawn {
 			t.Error("a consumer slept although the queue was shut down")
 		}
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 	})
 }
 
-// TestAwaitLooksFirst: an item that came since the first look needs no parking.
-func TestAwaitLooksFirst(t *testing.T) {
+// TestAwaitTakesFirst: an item that came after the first try needs no parking.
+func TestAwaitTakesFirst(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.Add(7)
 		var one [1]int
-		if n, shutdown, _ := s.await(nil, hand[int]{items: one[:]}); n != 1 || one[0] != 7 || shutdown {
+		if n, shutdown, _ := s.await(nil, buffers[int]{items: one[:]}); n != 1 || one[0] != 7 || shutdown {
 			t.Errorf("(%d items, %d first, %v)", n, one[0], shutdown)
 		}
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 	})
 }
 
 // TestThrottle: however many items are published, there is one token.
 func TestThrottle(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.lot.parked.Store(5) // sleepers who do not wake
+		s.parker.parked.Store(5) // consumers that do not wake
 		for item := range 1000 {
 			s.Add(item)
 		}
-		checkLot(t, s, 5, true)
+		checkParker(t, s, 5, true)
 	})
 }
 
-// TestPassOn: the searcher gives the token on if there is something left for another
-// sleeper, and only then.
+// TestPassOn: the searching consumer passes the token on if there is something
+// left for another parked consumer, and only then.
 func TestPassOn(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		parked           int32
 		ready, shut, out bool
 	}{
-		{"an item and a sleeper", 1, true, false, true},
-		{"an item and no sleeper", 0, true, false, false},
-		{"no item and a sleeper", 1, false, false, false},
-		{"a shutdown and a sleeper", 1, false, true, true},
-		{"a shutdown and no sleeper", 0, false, true, false},
+		{"an item and a parked consumer", 1, true, false, true},
+		{"an item and no parked consumer", 0, true, false, false},
+		{"no item and a parked consumer", 1, false, false, false},
+		{"a shutdown and a parked consumer", 1, false, true, true},
+		{"a shutdown and no parked consumer", 0, false, true, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			parkingSets(t, func(t *testing.T, s *Set[int]) {
@@ -151,17 +154,18 @@ func TestPassOn(t *testing.T) {
 					s.Add(7)
 				}
 				s.closing.complete.Store(test.shut)
-				s.lot.parked.Store(test.parked)
-				s.lot.searching.Store(true)
+				s.parker.parked.Store(test.parked)
+				s.parker.searching.Store(true)
 				s.passOn()
-				checkLot(t, s, test.parked, test.out)
+				checkParker(t, s, test.parked, test.out)
 			})
 		})
 	}
 }
 
-// TestBurstWakesAsManyAsNeeded: a burst of Adds sends one token, and the searchers
-// pass it on until all items are found. The others sleep on.
+// TestBurstWakesAsManyAsNeeded: a burst of Adds sends one token, and the
+// searching consumers pass it on until all items are found. The others stay
+// parked.
 func TestBurstWakesAsManyAsNeeded(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 100)
@@ -169,39 +173,39 @@ func TestBurstWakesAsManyAsNeeded(t *testing.T) {
 			s.Add(item)
 		}
 		g.check(t, 30, 0)
-		checkLot(t, s, 70, false)
+		checkParker(t, s, 70, false)
 		s.ShutDown()
 		g.check(t, 30, 70)
 	})
 }
 
-// TestStaleToken: a token that was sent for a consumer who then found an item without
-// it stays in the channel. The next to park wakes for nothing once, and sleeps again;
-// and no later item is lost.
+// TestStaleToken: a token that was sent for a consumer that then found an item
+// without it stays in the channel. The next consumer to park wakes for nothing
+// once, and parks again. No later item is lost.
 func TestStaleToken(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		s.sendToken()
-		checkLot(t, s, 0, true)
-		s.Add(1) // nobody sleeps
+		checkParker(t, s, 0, true)
+		s.Add(1) // no consumer is parked
 		consumers(s, 1).check(t, 1, 0)
-		checkLot(t, s, 0, true)
+		checkParker(t, s, 0, true)
 		g := consumers(s, 3)
 		g.check(t, 0, 0)
-		checkLot(t, s, 3, false)
+		checkParker(t, s, 3, false)
 		s.Add(2)
 		g.check(t, 1, 0)
 		s.ShutDown()
 		g.check(t, 1, 2)
-		checkLot(t, s, 0, false)
+		checkParker(t, s, 0, false)
 	})
 }
 
-// TestTokenOutWhileItemsArrive: a producer that finds the token out leaves its item to
-// the searcher's last look.
+// TestTokenOutWhileItemsArrive: a producer that finds the token out leaves its
+// item to the searching consumer's last check.
 func TestTokenOutWhileItemsArrive(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 2)
-		s.lot.searching.Store(true) // a searcher is about to look
+		s.parker.searching.Store(true) // a consumer is about to search
 		s.Add(1)
 		s.Add(2)
 		g.check(t, 0, 0)
@@ -215,41 +219,41 @@ func TestTokenOutWhileItemsArrive(t *testing.T) {
 	})
 }
 
-// TestStolenItem: an awake consumer takes the item that the token was sent for. The
-// woken one sleeps again.
+// TestStolenItem: another consumer takes the item that the token was sent for.
+// The woken one parks again.
 func TestStolenItem(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 1)
 		s.Add(1)
-		if _, _, _, ok := s.TryTake(); !ok { // the sleeper has not run yet, or it has
+		if _, _, _, ok := s.TryTake(); !ok { // the parked consumer may have run, or not
 			g.check(t, 1, 0)
 			return
 		}
 		g.check(t, 0, 0)
-		checkLot(t, s, 1, false)
+		checkParker(t, s, 1, false)
 		s.ShutDown()
 		g.check(t, 0, 1)
 	})
 }
 
-// TestShutDownWakesAll: the token goes from sleeper to sleeper.
+// TestShutDownWakesAll: the token goes from consumer to consumer.
 func TestShutDownWakesAll(t *testing.T) {
-	const sleepers = 10_000
+	const count = 10_000
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		g := consumers(s, sleepers)
-		checkLot(t, s, sleepers, false)
+		g := consumers(s, count)
+		checkParker(t, s, count, false)
 		s.ShutDown()
-		g.check(t, 0, sleepers)
-		checkLot(t, s, 0, false)
+		g.check(t, 0, count)
+		checkParker(t, s, 0, false)
 	})
 }
 
-// TestShutDownWhileSearching: the token is out when the queue is shut down: whoever
-// holds it wakes the others.
+// TestShutDownWhileSearching: the token is out when the queue is shut down. The
+// consumer that holds it wakes the others.
 func TestShutDownWhileSearching(t *testing.T) {
 	parkingSets(t, func(t *testing.T, s *Set[int]) {
 		g := consumers(s, 50)
-		s.lot.searching.Store(true)
+		s.parker.searching.Store(true)
 		s.ShutDown()
 		g.check(t, 0, 0)
 		s.passOn()
@@ -257,8 +261,9 @@ func TestShutDownWhileSearching(t *testing.T) {
 	})
 }
 
-// TestDelayWakesSleepers: items whose delay ends are found by sleepers, all of them.
-func TestDelayWakesSleepers(t *testing.T) {
+// TestDelayWakesParkedConsumers: parked consumers find all items whose delay
+// expires.
+func TestDelayWakesParkedConsumers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCheckedSet(t, Config[int]{Shards: 4})
 		g := consumers(c.set, 1000)

@@ -2,35 +2,37 @@ package shard
 
 import "time"
 
-// A Delay says how [Set.AddWith] delays an item.
+// A Delay configures how [Set.AddWith] delays an item.
 type Delay struct {
-	// Duration is how long from now.
+	// Duration is the length of the delay, from now.
 	Duration time.Duration
-	// Policy says what becomes of an item that waits already.
+	// Policy is the policy for an item that is delayed already.
 	Policy Policy
-	// MaxWait, if it is positive, bounds how long this wait of the item can be put
-	// off: it ends MaxWait from now at the latest, whatever comes later.
+	// MaxWait limits how long this delay of the item can be prolonged: it
+	// expires at most MaxWait from now, whatever calls follow. If zero or less,
+	// there is no limit.
 	MaxWait time.Duration
-	// Priority is what the item is to have at least, when it becomes ready: see levels.
+	// Priority is the least priority of the item when it becomes ready: see
+	// levels.
 	Priority int
-	// Retry says that this counts as a retry.
+	// Retry counts the add as a retry.
 	Retry bool
 }
 
-// A Policy says which of two deadlines counts: that of an item that waits already, or
-// the one that it is given now.
+// A Policy chooses between two deadlines of a delayed item: the old one and the
+// new one.
 type Policy uint8
 
 const (
-	// KeepEarliest keeps the earlier deadline: the item comes no later than anybody
-	// asked for.
+	// KeepEarliest keeps the earlier deadline: the item becomes ready no later
+	// than any call asked for.
 	KeepEarliest Policy = iota
-	// KeepLatest keeps the later deadline: the item comes when nobody has asked for it
-	// for a while (debounce).
+	// KeepLatest keeps the later deadline: the item becomes ready when there
+	// has been no call for a while (debounce).
 	KeepLatest
-	// KeepNew keeps the deadline that is given now.
+	// KeepNew keeps the new deadline.
 	KeepNew
-	// KeepOld keeps the deadline that was there: the new one is dropped.
+	// KeepOld keeps the old deadline.
 	KeepOld
 
 	policies

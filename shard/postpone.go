@@ -2,14 +2,14 @@ package shard
 
 import "time"
 
-// A Deadline is when a delay ends, by a reading of the clock.
+// A Deadline is when a delay expires, by a reading of the clock.
 type Deadline struct {
 	at reading
 	f  filing
 }
 
-// DeadlineIn returns when a delay ends that begins now. It reads the clock, and
-// changes nothing.
+// DeadlineIn returns when a delay that begins now expires. It reads the clock,
+// and changes nothing.
 func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline { return s.deadline(Delay{Duration: delay}) }
 
 func (s *Set[T]) deadline(d Delay) Deadline {
@@ -17,14 +17,15 @@ func (s *Set[T]) deadline(d Delay) Deadline {
 	return Deadline{at, s.time.filing(d, at)}
 }
 
-// Postpone has an item whose processing goes on wait until a deadline, and reports
-// whether the processing goes on. The run that comes then also serves the
-// adds that came during the processing. If addsGoFirst is set and there were any,
-// Postpone does nothing: the item comes again at its Done. So it does once a
-// shutdown has begun, but for a Drain that takes retries in.
+// Postpone delays an item in processing until a deadline, and reports whether
+// the processing goes on. The run after the delay also serves the adds made
+// during the processing. If addsGoFirst is true and there were such adds,
+// Postpone changes nothing, and the item becomes ready at its Done. Once a
+// shutdown has begun, it becomes ready at its Done as well, unless a Drain
+// accepts retries.
 //
-// The deadline is to have a delay of more than 0. No user code is called before the
-// item waits; if the clock panics after that, it waits all the same.
+// The deadline must have a positive delay. Postpone calls no user code before
+// the item is delayed. If the clock panics after that, the item stays delayed.
 func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing bool) {
 	sh := s.lockSwept(h)
 	e := sh.claimed(h)
@@ -47,8 +48,8 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	return e != nil
 }
 
-// lockSwept locks the shard of a Handle, when a sweep under way there is over: what is
-// filed after that is not to be swept.
+// lockSwept locks the shard of a Handle, after it has finished a sweep that is
+// under way there. A sweep must not take what the caller files.
 func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
@@ -60,7 +61,8 @@ func (s *Set[T]) lockSwept(h Handle) *shard[T] {
 	return sh
 }
 
-// watchDeadline has the driver come for a deadline that was filed; never is none.
+// watchDeadline tells the driver about a deadline that was filed, unless it is
+// never.
 func (s *Set[T]) watchDeadline(deadline uint64, d Deadline) {
 	if deadline != never {
 		s.driver.filed(deadline, d.at)
@@ -73,12 +75,13 @@ func (sh *shard[T]) fileAgain(id uint32, e *entry[T], d Deadline) (deadline uint
 		sh.wheel = newWheel(d.at.now)
 	}
 	if d.f.deadline <= sh.wheel.Now() {
-		// The clock has moved on since it was read, or it was set back. In either
-		// case the driver finds that out, and the item is not early.
+		// The clock has moved on since it was read, or it was set back. In
+		// either case the driver finds that out, and the item does not become
+		// ready early.
 		sh.wheel.Rewind(d.at.now)
 		sh.publishNext()
 	}
-	deadline = sh.waitAs(id, e, d.at, d.f)
+	deadline = sh.fileTimerOf(id, e, d.at, d.f)
 	sh.noteFiled(d.at, d.f)
 	return deadline
 }

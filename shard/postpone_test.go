@@ -9,8 +9,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestPostpone: an item in processing waits; what was added meanwhile waits with it,
-// or goes first.
+// TestPostpone: an item in processing is delayed. Adds made meanwhile are
+// served by the run after the delay, or go first.
 func TestPostpone(t *testing.T) {
 	for _, config := range []Config[int]{
 		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
@@ -38,7 +38,7 @@ func TestPostpone(t *testing.T) {
 				require.Equal(t, waits, s.Len() == 0)
 				if waits {
 					s.AddTo(1, s.AddressOf(1), true)
-					require.Zero(t, s.Len(), "it does not go on waiting")
+					require.Zero(t, s.Len(), "it does not stay delayed")
 					fake.Step(time.Second)
 				}
 				require.Equal(t, 1, s.Len())
@@ -51,8 +51,8 @@ func TestPostpone(t *testing.T) {
 	}
 }
 
-// TestPostponeEarlierThanTheWheel: the clock is set back, or has moved on since it was read: the
-// item is neither early nor forgotten.
+// TestPostponeEarlierThanTheWheel: the clock is set back, or has moved on since
+// it was read. The item is neither early nor forgotten.
 func TestPostponeEarlierThanTheWheel(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		fake := clock.NewFake(start)
@@ -79,7 +79,8 @@ func TestPostponeEarlierThanTheWheel(t *testing.T) {
 	}
 }
 
-// TestPostponeAfterAShutdown: once adds are refused, the item comes again at its Done.
+// TestPostponeAfterAShutdown: once adds are refused, the item becomes ready at
+// its Done.
 func TestPostponeAfterAShutdown(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 1})
 	s.Add(1)
@@ -94,7 +95,7 @@ func TestPostponeAfterAShutdown(t *testing.T) {
 	require.EqualValues(t, 2, s.Stats().Dropped)
 }
 
-// TestAddToCancelsADelay: without waitOn, it is an Add that ends the wait.
+// TestAddToCancelsADelay: without keepDelay, AddTo cancels the delay.
 func TestAddToCancelsADelay(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 1})
 	s.AddAfter(1, time.Hour)

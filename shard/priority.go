@@ -1,6 +1,6 @@
 package shard
 
-// addAtPriority is Add of an item that is to have a priority at least.
+// addAtPriority is Add with a requested priority.
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
@@ -15,13 +15,13 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	s.after(fx)
 }
 
-// wish notes the requested priority of an entry that is about to be added. If a run
-// is to come that will serve the add, that has the greatest priority requested.
-func (sh *shard[T]) wish(id uint32, e *entry[T], priority int) {
+// requestPriority notes the requested priority of an entry that is about to be
+// added. The run that serves several adds has the greatest priority requested.
+func (sh *shard[T]) requestPriority(id uint32, e *entry[T], priority int) {
 	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
-	switch w := sh.table.wishes; {
+	switch w := sh.table.requested; {
 	case e.phase() == idle || e.phase() == processing:
 		w.setRun(id, priority)
 	case priority <= w.run(id):
@@ -37,6 +37,6 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	q := sh.queueOf(id)
 	q.raise(sh.table, id, e, priority)
 	if sh.groups == nil {
-		sh.announce(q.levels, false)
+		sh.publishPriority(q.levels, false)
 	}
 }

@@ -2,5 +2,5 @@
 
 package shard
 
-// underRace: what is slow runs less under the race detector.
+// underRace reports that the race detector is on. Slow tests do less then.
 const underRace = true

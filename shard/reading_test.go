@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// TestC19H14SetBackUnderTheDriver: the driver has read the clock; the clock is set back;
-// items are delayed beyond what it says now, but not beyond what the driver read. They
-// must not become ready, and what was due must.
+// TestC19H14SetBackUnderTheDriver: the driver has read the clock, and the clock
+// is set back. Items are then delayed beyond what the clock shows now, but not
+// beyond what the driver read. They must not become ready, and what was due
+// must.
 func TestC19H14SetBackUnderTheDriver(t *testing.T) {
 	const due, delayed = 2, 1
 	for _, test := range []struct {
@@ -45,29 +46,30 @@ func TestC19H14SetBackUnderTheDriver(t *testing.T) {
 	}
 }
 
-// TestFiledReadings: which readings of AddAfters hold the driver back.
+// TestFiledReadings: the readings of AddAfters that limit how far the driver
+// advances.
 func TestFiledReadings(t *testing.T) {
 	w := newWheel(0)
 	const drivers = 1000
-	expect := func(look uint16, want uint64) {
+	expect := func(number uint16, want uint64) {
 		t.Helper()
-		if got := w.safe(reading{now: drivers, look: look}); got != want {
-			t.Errorf("in look %d the wheel may go to %d, not %d", look, got, want)
+		if got := w.safe(reading{now: drivers, number: number}); got != want {
+			t.Errorf("in reading %d the wheel may go to %d, not %d", number, got, want)
 		}
 	}
 	expect(7, drivers)
-	w.filed(reading{now: 500, look: 6}, 7) // it read the clock before the look
+	w.filed(reading{now: 500, number: 6}, 7) // it read the clock before the driver
 	expect(7, drivers)
-	w.filed(reading{now: 600, look: 7}, 7)
-	w.filed(reading{now: 500, look: 7}, 7)
-	w.filed(reading{now: 700, look: 7}, 7)
-	w.filed(reading{now: 400, look: 6}, 7)
+	w.filed(reading{now: 600, number: 7}, 7)
+	w.filed(reading{now: 500, number: 7}, 7)
+	w.filed(reading{now: 700, number: 7}, 7)
+	w.filed(reading{now: 400, number: 6}, 7)
 	expect(7, 500)
-	expect(8, drivers) // what was filed before a look began is no matter
-	w.filed(reading{now: 900, look: 8}, 8)
+	expect(8, drivers) // what was filed before a reading began does not count
+	w.filed(reading{now: 900, number: 8}, 8)
 	expect(8, 900)
-	w.filed(reading{now: 2000, look: 8}, 8)
+	w.filed(reading{now: 2000, number: 8}, 8)
 	expect(8, 900)
-	w.filed(reading{now: 2000, look: 9}, 9)
+	w.filed(reading{now: 2000, number: 9}, 9)
 	expect(9, drivers)
 }

@@ -1,10 +1,10 @@
 package shard
 
-// What is ready in a shard, and how others learn of it: by the shard's ready
-// bit, on the board of priorities (urgency.go), and in the ring of groups
-// (ring.go). Run queues know nothing of these.
+// The ready items of a shard, and what the shard publishes about them: its
+// ready bit, its place in the priority bitmap, and its groups in the round
+// robin. Run queues know nothing of these.
 
-// queueOf returns the run queue that an entry is in when it is ready.
+// queueOf returns the run queue for an entry.
 func (sh *shard[T]) queueOf(id uint32) *runQueue[T] {
 	if sh.groups == nil {
 		return &sh.ready
@@ -37,7 +37,7 @@ func (sh *shard[T]) push(id uint32, e *entry[T]) {
 		sh.pushInOrder(id, e)
 		return
 	}
-	if sh.ready.isEmpty() { // in line what runQueue.push does, because a call costs 2 ns
+	if sh.ready.isEmpty() { // runQueue.push by hand, to spare the call
 		sh.set.markReady(sh.number)
 	}
 	sh.table.join(&sh.ready.fifo, id, e)
@@ -54,16 +54,16 @@ func (sh *shard[T]) pushInOrder(id uint32, e *entry[T]) {
 	if becameReady {
 		sh.set.markReady(sh.number)
 	}
-	sh.announce(q.levels, becameReady)
+	sh.publishPriority(q.levels, becameReady)
 }
 
-// pull takes an entry that is not ready any more out of its run queue.
+// pull takes an entry that is no longer ready out of its run queue.
 func (sh *shard[T]) pull(id uint32, e *entry[T]) {
 	q := sh.queueOf(id)
 	sh.pulled(q, id, q.pull(sh.table, id, e))
 }
 
-// pulled is called when an entry was taken out of a run queue.
+// pulled publishes that an entry was taken out of a run queue.
 func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 	if sh.groups != nil {
 		sh.pulledInGroup(id, becameEmpty)
@@ -73,6 +73,6 @@ func (sh *shard[T]) pulled(q *runQueue[T], id uint32, becameEmpty bool) {
 		sh.set.markEmpty(sh.number)
 	}
 	if q.levels != nil {
-		sh.announce(q.levels, false)
+		sh.publishPriority(q.levels, false)
 	}
 }

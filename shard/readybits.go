@@ -2,19 +2,20 @@ package shard
 
 import "github.com/shardq/shardq/internal/shared"
 
-// The ready bits say which shards have something ready, so that a Get need not look
-// into each. There is one for each shard. It changes only under the shard's lock, in the
-// same critical section as the shard's line of ready items, so that whoever sees no bit
-// has seen an empty queue.
+// The ready bits tell which shards have ready items, so that a Get need not
+// lock each. There is one bit for each shard. It changes only under the shard's
+// lock, in the same critical section as the shard's run queue. A reader that
+// sees the bit clear therefore knows that the run queue was empty.
 //
-// Each rowBits shards have a word of their own, on a cache line of its own. An item that
-// finds its shard empty writes to that word, and so does the Get that leaves the shard
-// empty. Were it one word for all, all cores would wait for one another there.
+// Each rowBits shards have a word of their own, on a cache line of its own. An
+// add writes to that word if it finds its shard empty, and so does a Get that
+// leaves the shard empty. With one word for all shards, all cores would contend
+// for it.
 
 // rowBits is the number of shards that share a word.
 const rowBits = 16
 
-// wordBits is the number of shards that a Get looks at together.
+// wordBits is the number of shards whose bits a Get reads together.
 const wordBits = 64
 
 // readyRow has the ready bits of rowBits shards.
@@ -25,7 +26,7 @@ type readyRow struct {
 
 func newReadyRows(shards int) []readyRow { return make([]readyRow, (shards+rowBits-1)/rowBits) }
 
-// readyWords returns how many words there are of wordBits bits.
+// readyWords returns the number of words of wordBits bits.
 func (s *Set[T]) readyWords() int { return (len(s.readyRows)*rowBits + wordBits - 1) / wordBits }
 
 // readyWord returns the ready bits of wordBits shards.
@@ -38,11 +39,12 @@ func (s *Set[T]) readyWord(word int) (ready uint64) {
 	return ready
 }
 
-// anyReady reports whether any shard had something ready at some moment since it
-// was called; if not, each shard was empty at some moment since then.
+// anyReady reports whether any shard had something ready at some moment since
+// the call began. If it returns false, each shard was empty at some moment
+// since then.
 func (s *Set[T]) anyReady() bool {
 	if len(s.shards) == 1 {
-		return s.shard(0).servable()
+		return s.servable(s.shard(0))
 	}
 	for i := range s.readyRows {
 		if s.readyRows[i].bits.Load() != 0 {
@@ -52,8 +54,8 @@ func (s *Set[T]) anyReady() bool {
 	return false
 }
 
-// servable reports whether a Get would return something. It takes the lock.
-func (sh *shard[T]) servable() bool {
+// servable reports whether a Get from the shard would return something.
+func (s *Set[T]) servable(sh *shard[T]) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.groups != nil {
@@ -62,8 +64,8 @@ func (sh *shard[T]) servable() bool {
 	return !sh.ready.isEmpty()
 }
 
-// markReady and markEmpty keep a shard's ready bit. A single shard needs none: to
-// look into it costs no more.
+// markReady and markEmpty set and clear a shard's ready bit. A single shard
+// needs none, because locking it costs no more.
 func (s *Set[T]) markReady(number uint16) {
 	if len(s.shards) > 1 {
 		s.readyRows[number/rowBits].bits.Or(1 << (number % rowBits))

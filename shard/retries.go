@@ -2,27 +2,30 @@ package shard
 
 import "sync/atomic"
 
-// A Drain may take retries in: adds of items in processing, which may fail while the
-// queue drains. Other adds are dropped, so that a shard that is empty stays so, and
-// the drain is over when all are. Only then is the shutdown completed: consumers have
-// to stay for the retries, and the driver for their delays.
+// A Drain may accept retries: adds of items in processing, which may fail while
+// the queue drains. Other adds are dropped, so that an empty shard stays empty,
+// and the drain is over when all shards are empty. Only then is the shutdown
+// completed: consumers must stay for the retries, and the driver for their
+// delays.
 //
-// The first end of a queue decides: a Drain takes retries in if it is the first, and
-// until another end begins that does not.
+// The first call that ends a queue decides. A Drain accepts retries if it is
+// the first such call, until another begins that does not accept them.
 
-// Retries says whether retries are taken in once an end has begun.
+// Retries decides whether retries are accepted after the end of a queue has
+// begun.
 type Retries struct{ state atomic.Uint32 }
 
 const (
-	// undecided: nothing has begun that would end the queue.
+	// undecided: no call has begun that ends the queue.
 	undecided = iota
-	// takingRetries: a Drain has begun that takes retries in, and nothing else.
+	// takingRetries: only Drains that accept retries have begun.
 	takingRetries
-	// refusingRetries: something else has begun.
+	// refusingRetries: another call has begun.
 	refusingRetries
 )
 
-// Decide notes that an end begins, and whether it takes retries in.
+// Decide notes that a call begins that ends the queue, and whether it accepts
+// retries.
 func (r *Retries) Decide(take bool) {
 	if !take {
 		r.state.Store(refusingRetries)
@@ -31,7 +34,7 @@ func (r *Retries) Decide(take bool) {
 	}
 }
 
-// Taken reports whether an end has begun, and retries are taken in.
+// Taken reports whether such a call has begun, and retries are accepted.
 func (r *Retries) Taken() bool { return r.state.Load() == takingRetries }
 
 // TakesBack reports whether items in processing can be added.
@@ -39,8 +42,8 @@ func (s *Set[T]) TakesBack() bool {
 	return !s.closing.refusing.Load() || s.closing.retries.Taken()
 }
 
-// takesBack reports, once adds are refused, whether that of this item is not. It is
-// to be called under the lock: see addItem.
+// takesBack reports whether an add of item is accepted although adds are
+// refused: see addItem.
 func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 	if !sh.set.closing.retries.Taken() {
 		return false
@@ -49,56 +52,56 @@ func (sh *shard[T]) takesBack(item T, hash uint32) bool {
 	return id != 0
 }
 
-// sweep deals with what waits when a Drain begins that takes retries in. It puts
-// each shard's lock down every stepsPerHold steps. A retry that comes in between
-// helps to finish the sweep of its shard before it files its delay: the sweep takes
-// all that is filed.
-func (s *Set[T]) sweep(w WaitingPolicy, dropped *[]T) {
-	if w == AwaitWaiting {
+// sweep applies the policy to the delayed items when a Drain begins that
+// accepts retries. It releases each shard's lock every stepsPerHold steps. A
+// retry that comes in between helps to finish the sweep of its shard before it
+// files its delay, because the sweep takes all timers.
+func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
+	if w == AwaitDelayed {
 		return
 	}
 	s.refresh()
 	for sh := range s.made() {
-		for !sh.beginSweep(w, dropped) { // of another Drain
+		for !s.beginSweep(sh, w, dropped) { // another Drain's sweep is under way
 			s.sweepSome(sh)
 		}
 		for s.sweepSome(sh) {
 		}
 	}
-	s.limit.Notify() // last, for it may panic
+	s.limit.Notify() // last, because it may panic
 }
 
-// beginSweep reports false if a sweep is under way. It takes the lock.
-func (sh *shard[T]) beginSweep(w WaitingPolicy, dropped *[]T) bool {
+// beginSweep returns false if a sweep is under way.
+func (s *Set[T]) beginSweep(sh *shard[T], w DelayedPolicy, dropped *[]T) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	switch {
 	case sh.sweeping():
 		return false
 	case sh.wheel == nil:
-	case w == DropWaiting:
+	case w == DropDelayed:
 		sh.wheel.sweep = func() bool {
-			return sh.dropWaiting(func(item T) { *dropped = append(*dropped, item) })
+			return sh.dropDelayed(func(item T) { *dropped = append(*dropped, item) })
 		}
 	default:
 		wheel := sh.wheel
-		wheel.sweep = func() bool { return wheel.Advance(never, stepsPerHold, sh.fire) }
+		wheel.sweep = func() bool { return wheel.Advance(never, stepsPerHold, sh.expireItem) }
 	}
 	return true
 }
 
-// sweeping reports whether something in the shard is still to be swept.
+// sweeping reports whether a sweep of the shard is under way.
 func (sh *shard[T]) sweeping() bool { return sh.wheel != nil && sh.wheel.sweep != nil }
 
-// sweepSome does a part of a sweep, and reports whether there is more.
+// sweepSome does a step of a sweep, and reports whether there is more.
 func (s *Set[T]) sweepSome(sh *shard[T]) (more bool) {
-	fx, more := sh.sweepPart()
+	fx, more := s.sweepOnce(sh)
 	s.publish(fx)
 	return more
 }
 
-// sweepPart does so with the lock, which it takes.
-func (sh *shard[T]) sweepPart() (fx effects, more bool) {
+// sweepOnce does the step under the shard's lock.
+func (s *Set[T]) sweepOnce(sh *shard[T]) (fx effects, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if !sh.sweeping() {
@@ -111,5 +114,5 @@ func (sh *shard[T]) sweepPart() (fx effects, more bool) {
 	} else {
 		more = true
 	}
-	return sh.came(before), more
+	return sh.effectsOfExpiry(before), more
 }

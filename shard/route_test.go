@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// checkSpread routes items to the shards of a set, and fails if a shard has an eighth
-// more or less than its share, which is more than six standard deviations.
+// checkSpread routes items to the shards of a set, and fails if a shard has an
+// eighth more or less than its share, which is more than six standard
+// deviations.
 func checkSpread[T comparable](t *testing.T, config Config[T], item func(i int) T) {
 	t.Helper()
 	const perShard = 4000
@@ -24,7 +25,7 @@ func checkSpread[T comparable](t *testing.T, config Config[T], item func(i int) 
 	}
 }
 
-// TestSeededSpread: the queue's own hash spreads what is as regular as can be.
+// TestSeededSpread: the queue's own hash spreads very regular items.
 func TestSeededSpread(t *testing.T) {
 	for _, shards := range []int{2, 3, 16, 100} {
 		checkSpread(t, Config[uint64]{Shards: shards}, func(i int) uint64 { return uint64(i) << 32 })
@@ -32,7 +33,8 @@ func TestSeededSpread(t *testing.T) {
 	}
 }
 
-// TestRouteSpreadsSmallNumbers: a route may return small numbers, such as partitions.
+// TestRouteSpreadsSmallNumbers: a route may return small numbers, such as
+// partitions.
 func TestRouteSpreadsSmallNumbers(t *testing.T) {
 	for _, shards := range []int{2, 16, 100} {
 		checkSpread(t, Config[int]{Shards: shards, Route: func(item int) uint64 { return uint64(item) }},
@@ -66,7 +68,7 @@ func TestRouteIsStable(t *testing.T) {
 	}
 }
 
-// TestRouteHoldsNoLock: a route function is the user's code. It panics through every
+// TestRouteHoldsNoLock: a route function is user code. It panics through every
 // call that takes an item, and the queue goes on.
 func TestRouteHoldsNoLock(t *testing.T) {
 	calls, panics := 0, false
@@ -110,7 +112,7 @@ func panicOf(call func()) (value any) {
 	return nil
 }
 
-// TestMayDiffer: which types have values that are not equal to themselves.
+// TestMayDiffer: the types that have values that are not equal to themselves.
 func TestMayDiffer(t *testing.T) {
 	for _, value := range []any{
 		float32(0), 0.0, complex64(0), complex128(0), [2]float64{}, struct {
@@ -135,7 +137,7 @@ func TestMayDiffer(t *testing.T) {
 	}
 }
 
-// TestReject looks at values.
+// TestReject: Reject tests values.
 func TestReject(t *testing.T) {
 	nan := math.NaN()
 	s := newTestSet[any](t, Config[any]{})

@@ -1,18 +1,16 @@
 package shard
 
 // A runQueue has the ready items of a shard, or of a group, in the order in
-// which they are taken: first in, first out, and the highest priority first. It
-// knows neither locks nor ready bits: its methods report when it becomes ready
-// or empty, and the shard makes that known to consumers.
-//
-// All methods are called with the lock of the shard held.
+// which they are taken. That is first in, first out within a priority, and the
+// highest priority first. A runQueue knows neither locks nor ready bits. Its
+// methods report when it becomes ready or empty, and the shard publishes that.
 type runQueue[T comparable] struct {
 	// fifo has all items if there are no levels, and otherwise those of the
-	// level that is served. If it is empty, nothing is ready.
+	// served level. If it is empty, nothing is ready.
 	fifo fifo
 	// processing counts the items that were taken and are not Done.
 	processing int32
-	// levels has what is ready beside fifo; nil while all priorities are 0.
+	// levels has the other ready items. It is nil while all priorities are 0.
 	levels *levels
 }
 
@@ -34,7 +32,7 @@ func (q *runQueue[T]) push(t *table[T], id uint32, e *entry[T]) (becameReady boo
 	if q.levels == nil {
 		t.join(&q.fifo, id, e)
 	} else {
-		q.file(t, q.levels.of(t.wishes.run(id)), id, e)
+		q.file(t, q.levels.of(t.requested.run(id)), id, e)
 	}
 	return becameReady
 }
@@ -45,14 +43,14 @@ func (q *runQueue[T]) pull(t *table[T], id uint32, e *entry[T]) (becameEmpty boo
 	if q.levels == nil {
 		t.unlink(&q.fifo, id, e)
 	} else {
-		q.leave(t, q.levels.of(t.wishes.run(id)), id, e)
+		q.leave(t, q.levels.of(t.requested.run(id)), id, e)
 	}
 	return q.isEmpty()
 }
 
-// take takes the entry out that is next, and returns its priority. Something
-// has to be ready. With passedOver, the entry is of the level that was passed
-// over longest, if levels are ranked.
+// take takes out the next entry, and returns its priority. Something must be
+// ready. If passedOver is true and levels are ranked, the entry is of the level
+// that was passed over longest.
 func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T], priority int) {
 	l := q.levels
 	if l == nil {
@@ -78,16 +76,17 @@ func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 	return id, e
 }
 
-// raise gives another priority to a ready entry, which is the last to have it.
-// What is ready stays ready, although the entry leaves its place for a moment.
+// raise gives another priority to a ready entry, and puts it last of that
+// priority. The run queue does not become empty, although the entry leaves its
+// place for a moment.
 func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.pull(t, id, e)
-	t.wishes.setRun(id, priority)
+	t.requested.setRun(id, priority)
 	q.push(t, id, e)
 }
 
 // walk visits the ready entries, the highest priority first, until visit
-// returns false, and reports whether that did not happen.
+// returns false. It reports whether it visited all.
 func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
 	if !t.walk(&q.fifo, visit) {
 		return false

@@ -11,58 +11,66 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/internal/shared"
+	"github.com/shardq/shardq/stats"
 )
 
-// Config says how a [Set] behaves. Package shardq documents the fields, fills in
-// defaults and validates; New takes them as they are.
+// Config configures a [Set]. Package shardq documents the fields, fills in
+// defaults and validates. New takes the fields as they are.
 type Config[T comparable] struct {
 	Shards           int
 	Clock            clock.Clock
 	Tick             time.Duration
 	Route            func(item T) uint64
 	CancelDelayOnAdd bool
-	// Group returns the group of an item, which takes the place of Route; nil if there are
-	// none. StableRouting says that its shard be the same in every process.
+	// Group returns the group of an item, and replaces Route. If nil, there are
+	// no groups. StableRouting makes the shard of a group the same in every
+	// process.
 	Group         func(item T) string
 	StableRouting bool
-	// GroupWeight returns how much a group is handed out in its turn; nil is 1 each.
+	// GroupWeight returns the number of items that a group is handed out in its
+	// turn. If nil, every weight is 1.
 	GroupWeight func(group string) int
-	// GroupLimit is how many items of a group may be in processing; 0 is no bound.
+	// GroupLimit limits the number of items of a group in processing. If zero,
+	// there is no limit.
 	GroupLimit int
-	// LowerLevelEvery lets every so manieth Get pass by the higher levels; 0 none.
-	LowerLevelEvery int
-	// Ages asks for stamps: since when each item is ready, or in processing.
+	// LowPriorityInterval makes every n-th Get serve the priority that has
+	// waited longest. If zero, priorities are strict.
+	LowPriorityInterval int
+	// Ages keeps the moment at which each item became ready or was handed out.
 	Ages bool
-	// Metrics asks for counts and durations; Ages must be set, too.
+	// Metrics keeps counts and durations. It requires Ages.
 	Metrics bool
-	// OnStuck is told of each item that has been in processing for StuckAfter, once
-	// for each processing. It may be nil; otherwise Ages must be set.
+	// The watchdog calls OnStuck for each item that has been in processing for
+	// StuckAfter, once for each processing. It requires Ages. If nil, there is
+	// no watchdog.
 	StuckAfter time.Duration
-	OnStuck    func(Info[T])
-	// Capacity bounds the items held, for those who ask for room; 0 is no bound.
+	OnStuck    func(stats.Item[T])
+	// Capacity limits the number of items held. Only TryAdd and AddContext
+	// honor it. If zero, there is no limit.
 	Capacity int
-	// OnWatermark is told when the number of items held has come to HighWatermark, and
-	// then when it has come down to LowWatermark. It may be nil.
+	// The limiter calls OnWatermark when the set holds HighWatermark items, and
+	// again when it is down to LowWatermark. It may be nil.
 	HighWatermark, LowWatermark int
 	OnWatermark                 func(high bool)
-	// OnMisuse is told of calls that were ignored. It may be nil.
+	// The set calls OnMisuse for each call that it ignored. It may be nil.
 	OnMisuse func(kind Misuse, item T)
 }
 
-// A Set is a work queue made of shards. All methods are safe for concurrent use.
+// A Set is a work queue made of shards. All methods are safe for concurrent
+// use. A Set must not be copied.
 type Set[T comparable] struct {
 	seed  maphash.Seed
 	route func(item T) uint64
-	// group is nil if there are no groups; see there.
+	// group returns the group of an item. It is nil if there are no groups.
 	group       func(item T) string
 	groupRoute  func(group string) uint64
 	groupWeight func(group string) int
 	groupLimit  int32
-	// heldBack counts the groups that are held back: see ring.
-	heldBack holdCount
-	// mayDiffer says that some values of T are not equal to themselves.
+	// throttled counts the throttled groups: see roundRobin.
+	throttled throttleCount
+	// mayDiffer reports that some values of T are not equal to themselves.
 	mayDiffer bool
-	// strings says where the strings within an item lie: see touch.
+	// strings has the offsets of the strings within an item: see prefetch.
 	strings          []uintptr
 	cancelDelayOnAdd bool
 	onMisuse         func(kind Misuse, item T)
@@ -72,128 +80,134 @@ type Set[T comparable] struct {
 	spares    *chunked.Spares[entry[T]]
 	readyRows []readyRow
 	rejected  atomic.Uint64
-	// urgency says where the higher levels are; nil while there are none, or one shard.
-	urgency atomic.Pointer[urgency]
-	// lowerEvery says which of the Gets pass by the higher levels; 0 none.
-	lowerEvery uint32
+	// priorityBitmap shows which shards serve which priorities. It is nil while
+	// all priorities are 0, and if there is one shard.
+	priorityBitmap atomic.Pointer[priorityBitmap]
+	// lowPriorityInterval is Config.LowPriorityInterval.
+	lowPriorityInterval uint32
 
-	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded says that
-	// a shard has come near that: see Crowded.
+	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded
+	// reports that a shard has come near that: see Crowded.
 	ids     uint32
 	crowded atomic.Bool
 
-	// limit counts the items held. If nil, there is neither a capacity nor a
-	// watermark.
+	// limit counts the items held. It is nil if there is neither a capacity nor
+	// a watermark.
 	limit *itemlimit.Limiter
 
 	closing closing
 	drained drain
-	// waited is done when nothing waits any more, once a Drain has asked for that.
-	waited   drain
-	awaiting atomic.Bool
-	// emptied is done when the set is empty, once a Drain that takes retries in has
-	// asked for that.
+	// delaysDone is done when no item is delayed, once a Drain has asked for
+	// that.
+	delaysDone     drain
+	awaitingDelays atomic.Bool
+	// emptied is done when the set is empty, once a Drain that accepts retries
+	// has asked for that.
 	emptied  drain
 	emptying atomic.Bool
-	// idled is released when a shard becomes empty for which a WaitIdle waits.
+	// idled is released when a shard becomes empty that a WaitIdle has checked.
 	idled     drain
 	abandoned abandoned[T]
-	// unreturned has what a Drain has dropped that a panic ended: the next returns it.
+	// unreturned has the items that a Drain dropped before it panicked. The
+	// next Drain returns them.
 	unreturned abandoned[T]
 	time       timebase
 	driver     driver[T]
-	// ages says that stamps are kept: see pulse.
+	// ages is Config.Ages: see coarseClock.
 	ages     bool
 	watchdog watchdog[T]
-	// measures has what is measured in each shard, once that is used; nil if nobody wants to
-	// know.
+	// measures has the measures of each shard, once the shard is used. It is
+	// nil unless metrics are kept.
 	measures []*measures
-	// inFlightAtEnd is what Metrics says of the items in processing once a shutdown has begun.
+	// inFlightAtEnd is what Metrics report of the items in processing once a
+	// shutdown has begun.
 	inFlightAtEnd atomic.Pointer[inFlight]
-	givenUp       atomic.Uint64
-	// probe sees the holds of looks; nil but in tests.
+	discarded     atomic.Uint64
+	// probe sees the holds of inspections. It is nil except in tests.
 	probe *probe
 
 	lanes []lane
-	// laneShift leaves as many bits of a word as a lane's number has.
+	// laneShift leaves as many bits of a word as the number of a lane has.
 	laneShift uint8
 
-	_     cacheLine
-	pulse pulse
-	lot   lot
-	_     cacheLine
+	_      cacheLine
+	coarse coarseClock
+	parker parker
+	_      cacheLine
 }
 
-// cacheLine keeps what stands before it and what stands after it off each other's
-// cache lines. 64 bytes is right for amd64, and for arm64 but for Apple's.
+// cacheLine separates the fields before it from those after it, so that they
+// share no cache line. 64 bytes is right for amd64, and for arm64 except
+// Apple's.
 type cacheLine [64]byte
 
-// shard is one of the queues that a Set is made of. What every operation writes
-// fills its first cache line. What it only reads, and what few operations write, is
-// on the second: when a shard passes from one core to another, each line is a trip
-// of its own. A test asserts the layout.
+// shard is one of the queues that a Set is made of. Its first cache line has
+// the fields that every operation writes. The second has those that operations
+// only read, and those that few of them write. The lines move between cores one
+// by one, so fewer lines cost less. A test asserts the layout.
 type shard[T comparable] struct {
-	// mu guards all fields below but next and the two fixed ones.
+	// mu guards all fields except next, number and set.
 	mu shared.Mutex[shared.Lock]
-	// ready has what is ready, and counts what is in processing; nothing if there
-	// are groups, because each has a run queue of its own.
+	// ready has the ready items, and counts those in processing. It is empty if
+	// there are groups, because each group has a run queue of its own.
 	ready runQueue[T]
 	count counters
-	// served counts the times a consumer took from here, modulo its range.
+	// served counts the items taken from the shard, modulo its range.
 	served uint16
-	// fruitless counts the adds merged since an item was handed out, modulo its
-	// range.
+	// fruitless counts the deduplicated adds since an item was handed out,
+	// modulo its range.
 	fruitless uint16
-	// number and set are fixed.
+	// number and set do not change.
 	number uint16
-	// owes says which reports the shard owes.
+	// owes has the reports that the shard owes to drains.
 	owes effects
-	// tide says how large the table has been of late: see index.
-	tide uint8
-	// table holds the entries; nil while there have been none.
+	// peak is how large the table has been: see index.
+	peak uint8
+	// table holds the entries. It is nil until there is one, and again after
+	// its storage was given back.
 	table *table[T]
-	// wheel holds the timers of waiting items, by the ids of their entries; nil
-	// while there have been none.
+	// wheel holds the timers of delayed items, by the ids of their entries. It
+	// is nil until there is one.
 	wheel *wheel
 
-	// next is the tick at which the wheel wants to be advanced, never if it is
-	// empty. It is written under mu and read by the driver without.
+	// next is the tick at which the wheel has to be advanced, or never. It is
+	// written under mu, and the driver reads it without.
 	next shared.Uint64[shared.Deadline]
 	set  *Set[T]
-	// groups has the groups; nil while there are none.
+	// groups has the groups. It is nil until there is one.
 	groups *groups[T]
 
-	rare rareCounters // last, since it is touched seldom: see the test of the layout
+	rare rareCounters // last, because it is rarely used: see the test of the layout
 }
 
 // New returns a Set. It starts no goroutine and sets no timer.
 func New[T comparable](config Config[T]) *Set[T] {
 	s := &Set[T]{
-		seed:             maphash.MakeSeed(),
-		route:            config.Route,
-		mayDiffer:        mayDiffer[T](),
-		strings:          stringsOf[T](),
-		cancelDelayOnAdd: config.CancelDelayOnAdd,
-		onMisuse:         config.OnMisuse,
-		shards:           make([]atomic.Pointer[shard[T]], config.Shards),
-		spares:           &chunked.Spares[entry[T]]{},
-		readyRows:        newReadyRows(config.Shards),
-		lanes:            newLanes(runtime.GOMAXPROCS(0), config.Shards),
-		ages:             config.Ages,
-		lowerEvery:       uint32(config.LowerLevelEvery),
+		seed:                maphash.MakeSeed(),
+		route:               config.Route,
+		mayDiffer:           mayDiffer[T](),
+		strings:             stringsOf[T](),
+		cancelDelayOnAdd:    config.CancelDelayOnAdd,
+		onMisuse:            config.OnMisuse,
+		shards:              make([]atomic.Pointer[shard[T]], config.Shards),
+		spares:              &chunked.Spares[entry[T]]{},
+		readyRows:           newReadyRows(config.Shards),
+		lanes:               newLanes(runtime.GOMAXPROCS(0), config.Shards),
+		ages:                config.Ages,
+		lowPriorityInterval: uint32(config.LowPriorityInterval),
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
-		time: newTimebase(config.Clock, config.Tick),
-		lot:  newLot(),
-		ids:  maxIDs,
+		time:   newTimebase(config.Clock, config.Tick),
+		parker: newParker(),
+		ids:    maxIDs,
 	}
 	s.initGroups(config)
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
-		s.pulse.crowd.init(s.time.tick)
+		s.coarse.sampler.init(s.time.tick)
 	}
 	s.drained.init()
-	s.waited.init()
+	s.delaysDone.init()
 	s.emptied.init()
 	s.idled.init()
 	s.watchdog.next.Store(never)

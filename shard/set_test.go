@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSetAgainstModel runs random sequences of calls on a set and the model, and
-// compares order, counters and everything inside after each.
+// TestSetAgainstModel runs random sequences of calls on a set and the model,
+// and compares order, counters and everything inside after each.
 func TestSetAgainstModel(t *testing.T) {
 	for _, shards := range []int{1, 3, 130} {
 		for _, cancel := range []bool{false, true} {
@@ -57,7 +57,7 @@ func setActions(c *checkedSet) map[string]func(*rapid.T) {
 		"step to next": func(t *rapid.T) {
 			c.stepToNext(rapid.SampledFrom([]time.Duration{-1, 0, 1, c.tick}).Draw(t, "more"))
 		},
-		"crowd": func(t *rapid.T) { c.crowd(t) },
+		"burst": func(t *rapid.T) { c.burst(t) },
 		"shut down": func(t *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(t, "0 shuts down") == 0 {
 				c.shutDown()
@@ -71,12 +71,13 @@ func item(t *rapid.T) int { return rapid.IntRange(0, 9).Draw(t, "item") }
 var steps = []time.Duration{0, 1, time.Microsecond, time.Millisecond, 10 * time.Millisecond,
 	time.Second, time.Minute, 5 * time.Hour, -time.Millisecond, -time.Second, -time.Hour}
 
-// batch is some items, more than fit into one hand now and then.
+// batch draws some items, sometimes more than one partition takes.
 func batch(t *rapid.T) []int {
 	return rapid.SliceOfN(rapid.IntRange(0, 99), 0, 3*batchSize).Draw(t, "batch")
 }
 
-// priority is 0 in most sequences, so that levels are rare there, and used much elsewhere.
+// priority is 0 in most sequences, so that levels are rare there, and frequent
+// in the others.
 func (c *checkedSet) priority(t *rapid.T) int {
 	if !c.levels {
 		return 0
@@ -97,9 +98,9 @@ func delay(t *rapid.T) time.Duration {
 	).Draw(t, "delay")
 }
 
-// crowd sends many items on their way, or some of the way: memory grows and is used
-// again for others.
-func (c *checkedSet) crowd(t *rapid.T) {
+// burst adds many items, and takes some of them, so that memory grows and is
+// used again for others.
+func (c *checkedSet) burst(t *rapid.T) {
 	first := rapid.IntRange(0, 1500).Draw(t, "first")
 	n := rapid.IntRange(1, 300).Draw(t, "n")
 	do := rapid.SampledFrom([]string{"add", "add after", "get", "done", "all"}).Draw(t, "what")
@@ -121,15 +122,15 @@ func (c *checkedSet) crowd(t *rapid.T) {
 	}
 }
 
-// TestDrainAgainstModel has calls of ShutDownWithDrain under way, and checks after
-// each step that just those have returned that should have.
+// TestDrainAgainstModel has calls of ShutDownWithDrain under way, and checks
+// after each step that exactly those have returned that should have.
 func TestDrainAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
 			c := newCheckedSet(t, Config[int]{Shards: rapid.IntRange(1, 3).Draw(t, "shards")})
 			d := &drains{checkedSet: c}
 			actions := setActions(c)
-			delete(actions, "crowd")
+			delete(actions, "burst")
 			actions[""] = func(*rapid.T) { d.check() }
 			actions["drain"] = func(t *rapid.T) {
 				if rapid.IntRange(0, 5).Draw(t, "0 drains") == 0 {
@@ -191,7 +192,8 @@ func (d *drains) expect(returned int32, when string) {
 	d.underWay -= returned
 }
 
-// TestOrderOfOneShard: one shard is a FIFO, a dirty item joins it at its Done.
+// TestOrderOfOneShard: one shard is a FIFO, and a dirty item joins it at its
+// Done.
 func TestOrderOfOneShard(t *testing.T) {
 	s := newTestSet[string](t, Config[string]{})
 	s.Add("a")
@@ -210,8 +212,8 @@ func TestOrderOfOneShard(t *testing.T) {
 	}
 }
 
-// TestTurnsBound: an item is handed out within a number of Gets that follows from its
-// place in its shard, whatever is added meanwhile: see lateness.
+// TestTurnsBound: an item is handed out within a number of Gets that follows
+// from its place in its shard, whatever is added meanwhile: see lateness.
 func TestTurnsBound(t *testing.T) {
 	for _, shards := range []int{1, 2, 3, 16, 64, 65, 100, 130} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
@@ -245,16 +247,17 @@ func TestTurnsBound(t *testing.T) {
 	}
 }
 
-// keepStack sees to it that the stack of the calling goroutine does not move during the
-// test, which would take it to another lane, perhaps for so short a time that lanesUsed does
-// not see it: it has grown already, and without the collector nobody shrinks it.
+// keepStack makes sure that the stack of the calling goroutine does not move
+// during the test, which would move the goroutine to another lane, perhaps so
+// briefly that lanesUsed does not notice. The stack has grown already, and
+// without the collector it is not shrunk.
 func keepStack(t *testing.T) {
 	percent := debug.SetGCPercent(-1)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	useStack(64)
 }
 
-// useStack uses so many KiB of it.
+// useStack uses that many KiB of the stack.
 func useStack(size int) int {
 	var frame [1024]byte
 	frame[size] = 1
@@ -264,17 +267,17 @@ func useStack(size int) int {
 	return 0
 }
 
-// lateness bounds the number of Gets, one after the other, that hand out an item at a
-// place of its shard. Each lane may come round to the shard once, and passes it only by
-// taking the last of a group from it; all the way the other shards may hand out a group
-// of items each.
+// lateness bounds the number of Gets, one after the other, that hand out an
+// item at a place of its shard. Each lane may come to the shard once, and
+// leaves it only by taking the last of a group from it. On the way, each other
+// shard may hand out a group of items.
 func lateness(place, shards, lanes int) int {
 	passages := lanes + (place-1+quantum-1)/quantum
 	return place + passages*quantum*(shards-1)
 }
 
-// lanesUsed counts the lanes that have moved: one goroutine uses one, or another if its
-// stack was moved.
+// lanesUsed counts the lanes that have moved. One goroutine uses one, or
+// another if its stack was moved.
 func lanesUsed[T comparable](s *Set[T]) int {
 	used := 0
 	for i := range s.lanes {
@@ -298,8 +301,8 @@ func TestLenOfManyShards(t *testing.T) {
 	}
 }
 
-// TestLockedShardIsPassedBy: a consumer goes on to the next shard that is not in use,
-// and waits for the first if all are.
+// TestLockedShardIsPassedBy: a consumer goes on to the next shard that is not
+// in use, and waits for the first if all are.
 func TestLockedShardIsPassedBy(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 130})
 	for item := 0; len(readyShards(s)) < 3; item++ {
@@ -337,47 +340,48 @@ func readyShards(s *Set[int]) (numbers []uint32) {
 	return numbers
 }
 
-// TestFruitlessAddsYield: a producer is asked to give the processor away when its adds
-// come to nothing while a consumer is on its way; not while none is, and not when an
-// item was handed out in between.
+// TestFruitlessAddsYield: a producer yields its processor when its adds change
+// nothing while a woken consumer has not run yet. It does not if there is no
+// such consumer, or if an item was handed out in between.
 func TestFruitlessAddsYield(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 4})
-	merge := func(n int) (asked int) {
+	duplicate := func(n int) (asked int) {
 		for range n {
 			hash := s.hash(1)
 			sh := s.shardOf(1)
-			if sh.addItem(1, &address{hash: uint32(hash)}, request{})&yields != 0 && s.lot.wokenWaits() {
+			if sh.addItem(1, &address{hash: uint32(hash)}, request{})&yields != 0 && s.parker.wokenPending() {
 				asked++
 			}
 		}
 		return asked
 	}
 	s.Add(1)
-	if n := merge(10 * mergesBeforeYield); n > 0 {
+	if n := duplicate(10 * duplicatesBeforeYield); n > 0 {
 		t.Errorf("asked to yield %d times, with no consumer on its way", n)
 	}
-	s.lot.searching.Store(true)
-	if n := merge(10 * mergesBeforeYield); n > 0 {
-		t.Errorf("asked to yield %d times, for a token that nobody sleeps for", n)
+	s.parker.searching.Store(true)
+	if n := duplicate(10 * duplicatesBeforeYield); n > 0 {
+		t.Errorf("asked to yield %d times, for a token that no consumer is parked for", n)
 	}
-	s.lot.parked.Store(1)
-	if n := merge(10 * mergesBeforeYield); n != 10 {
-		t.Errorf("asked to yield %d times in %d adds", n, 10*mergesBeforeYield)
+	s.parker.parked.Store(1)
+	if n := duplicate(10 * duplicatesBeforeYield); n != 10 {
+		t.Errorf("asked to yield %d times in %d adds", n, 10*duplicatesBeforeYield)
 	}
 	for range 10 {
-		merge(1)
+		duplicate(1)
 		s.Get()
 		s.Done(1)
 		s.Add(1)
-		if n := merge(mergesBeforeYield - 1); n > 0 {
+		if n := duplicate(duplicatesBeforeYield - 1); n > 0 {
 			t.Error("asked to yield although items are handed out")
 		}
 	}
-	s.lot.searching.Store(false)
-	s.lot.parked.Store(0)
+	s.parker.searching.Store(false)
+	s.parker.parked.Store(0)
 }
 
-// TestBurstLeavesNothing: after a burst a shard has no more storage than a new one (C8).
+// TestBurstLeavesNothing: after a burst a shard has no more storage than a new
+// one (C8).
 func TestBurstLeavesNothing(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Shards: 2})
 	for item := range 3000 {
@@ -399,7 +403,7 @@ func TestBurstLeavesNothing(t *testing.T) {
 	c.drainAll()
 }
 
-// TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that ends.
+// TestSteadyCycleAllocatesNothing: Add, Get, Done, and a delay that expires.
 func TestSteadyCycleAllocatesNothing(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Shards: 4})
 	for item := range 300 {

@@ -6,36 +6,39 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/stats"
 )
 
-// TestShardsAreMadeWhenUsed: one item makes one shard, and looks make none.
+// TestShardsAreMadeWhenUsed: one item makes one shard, and inspections make
+// none.
 func TestShardsAreMadeWhenUsed(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 256})
-	looks := func() {
+	inspect := func() {
 		s.Len()
 		s.Stats()
-		s.Look(10)
+		s.Inspect(10)
 		s.Left()
 		s.TimeLeft()
-		for range s.Items(Ready) {
+		for range s.Items(stats.Ready) {
 		}
 		for range s.Groups() {
 		}
 		s.TryTake()
 	}
-	looks()
+	inspect()
 	require.Zero(t, len(madeShards(s)))
 	require.NoError(t, s.WaitIdle(t.Context(), nil))
 	s.Add(7)
-	looks()
+	inspect()
 	require.Len(t, madeShards(s), 1)
 	require.Len(t, s.Stats().PerShard, 256, "those not made have a row, too")
 	s.ShutDown()
 	require.Len(t, madeShards(s), 1)
 }
 
-// TestShardIsMadeOnce: of many who need a shard at once, all get the same. Each adds an
-// item: none is lost.
+// TestShardIsMadeOnce: many goroutines need a shard at once, and all get the
+// same. Each adds an item, and none is lost.
 func TestShardIsMadeOnce(t *testing.T) {
 	const rounds, adders = 5000, 4
 	for range rounds {
@@ -45,8 +48,9 @@ func TestShardIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestShutDownBesideNewShards: an Add makes a shard while a shutdown passes by where it
-// was not there yet. The item is dropped, or handed out: never left.
+// TestShutDownBesideNewShards: an Add makes a shard after a shutdown has
+// skipped it because it did not exist. The item is dropped, or handed out, and
+// never left.
 func TestShutDownBesideNewShards(t *testing.T) {
 	const rounds, adders = 300, 4
 	for range rounds {
@@ -64,8 +68,8 @@ func TestShutDownBesideNewShards(t *testing.T) {
 	}
 }
 
-// addAtOnce adds so many items, and calls also, each in a goroutine of its own. They
-// begin together, and are waited for by what it returns.
+// addAtOnce adds that many items, and calls also, each in a goroutine of its
+// own. They begin together, and end when Wait of the result returns.
 func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {
 	begin, all := make(chan struct{}), &sync.WaitGroup{}
 	for item := range adders {
@@ -89,7 +93,7 @@ func madeShards[T comparable](s *Set[T]) (all []*shard[T]) {
 	return all
 }
 
-// hash returns the hash of an item, of which the low half finds it in its shard.
+// hash returns the hash of an item. Its low half finds the item in its shard.
 func (s *Set[T]) hash(item T) uint64 { return maphash.Comparable(s.seed, item) }
 
 // shardOf returns the shard of an item.

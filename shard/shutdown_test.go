@@ -4,10 +4,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shardq/shardq/stats"
 )
 
-// TestShutDownDropsInTurns: many waiting items are dropped, a bounded number per hold
-// of a lock; what is ready, processing and waiting at once stays.
+// TestShutDownDropsInTurns: many delayed items are dropped, a bounded number
+// per hold of a lock. What is ready or in processing as well stays.
 func TestShutDownDropsInTurns(t *testing.T) {
 	const items = 10 * stepsPerHold
 	c := newCheckedSet(t, Config[int]{Shards: 2})
@@ -15,7 +17,7 @@ func TestShutDownDropsInTurns(t *testing.T) {
 		c.addAfter(item, time.Duration(1+item%500)*time.Second)
 	}
 	for item := range 20 {
-		c.add(item) // they go on waiting
+		c.add(item) // they stay delayed
 	}
 	for range 10 {
 		c.get()
@@ -23,13 +25,13 @@ func TestShutDownDropsInTurns(t *testing.T) {
 	c.check()
 	c.shutDown()
 	c.check()
-	if stats := c.set.Stats(); stats.Dropped != items || stats.Ready != 10 || stats.Processing != 10 {
-		t.Errorf("%+v", stats)
+	if st := c.set.Stats(); st.Dropped != items || st.Ready != 10 || st.Processing != 10 {
+		t.Errorf("%+v", st)
 	}
 	c.drainAll()
 }
 
-// TestDropIsBounded looks at one turn after the other.
+// TestDropIsBounded checks one turn after the other.
 func TestDropIsBounded(t *testing.T) {
 	const items = 10 * stepsPerHold
 	s := newTestSet(t, Config[int]{})
@@ -37,8 +39,8 @@ func TestDropIsBounded(t *testing.T) {
 		s.AddAfter(item, time.Duration(1+item%70)*time.Millisecond)
 	}
 	for all, before := false, items; !all; {
-		all = s.shard(0).dropWaiting(func(int) {})
-		left := s.Stats().Waiting
+		all = s.shard(0).dropDelayed(func(int) {})
+		left := s.Stats().Delayed
 		if before-left > stepsPerHold || all != (left == 0) {
 			t.Fatalf("a turn dropped %d items, left %d, and says that it was the last: %v", before-left, left, all)
 		}
@@ -46,9 +48,9 @@ func TestDropIsBounded(t *testing.T) {
 	}
 }
 
-// TestShutDownOfWaitingAlone gives everything back: the table is reset while its last
-// item is dropped, in the middle of the wheel's work.
-func TestShutDownOfWaitingAlone(t *testing.T) {
+// TestShutDownOfDelayedAlone: all memory is given back. The table is reset
+// while its last item is dropped, in the middle of the wheel's work.
+func TestShutDownOfDelayedAlone(t *testing.T) {
 	for _, items := range []int{1, stepsPerHold - 1, stepsPerHold, stepsPerHold + 1, 2000} {
 		c := newCheckedSet(t, Config[int]{})
 		for item := range items {
@@ -56,13 +58,13 @@ func TestShutDownOfWaitingAlone(t *testing.T) {
 		}
 		c.shutDown()
 		c.check()
-		if stats := c.set.Stats(); stats.Dropped != uint64(items) {
-			t.Errorf("of %d items %d were dropped", items, stats.Dropped)
+		if st := c.set.Stats(); st.Dropped != uint64(items) {
+			t.Errorf("of %d items %d were dropped", items, st.Dropped)
 		}
 	}
 }
 
-// TestAddsAfterShutDown are dropped and counted; Get and Done go on.
+// TestAddsAfterShutDown: adds are dropped and counted, and Get and Done go on.
 func TestAddsAfterShutDown(t *testing.T) {
 	c := newCheckedSet(t, Config[int]{Shards: 3})
 	c.add(1)
@@ -79,7 +81,8 @@ func TestAddsAfterShutDown(t *testing.T) {
 	c.drainAll()
 }
 
-// TestGetAfterShutDown: true, then false for an item that was dirty, then true (C10).
+// TestGetAfterShutDown: Get returns true, then false for an item that was
+// dirty, then true (C10).
 func TestGetAfterShutDown(t *testing.T) {
 	s := newTestSet(t, Config[string]{})
 	s.Add("a")
@@ -99,9 +102,9 @@ func TestGetAfterShutDown(t *testing.T) {
 	}
 }
 
-// TestAddInFlightAtShutDown: an Add has seen that the queue is open, and holds its
-// shard's lock while the queue is shut down. A consumer that comes meanwhile must not
-// leave: the item is for it (C2, C10).
+// TestAddInFlightAtShutDown: an Add has seen that the queue is open, and holds
+// its shard's lock while the queue is shut down. A consumer that comes
+// meanwhile must not leave without the item (C2, C10).
 func TestAddInFlightAtShutDown(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
 	sh := s.shard(1)
@@ -111,7 +114,7 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
 	left := make(chan bool, 1)
 	go func() { _, shutdown := s.Get(); left <- shutdown }()
-	eventually(t, "the consumer does not park", func() bool { return s.lot.parked.Load() > 0 || len(left) > 0 })
+	eventually(t, "the consumer does not park", func() bool { return s.parker.parked.Load() > 0 || len(left) > 0 })
 	if id, e := sh.entryFor(7, &address{hash: uint32(s.hash(7))}); sh.add(id, e, request{})&wakes == 0 {
 		t.Error("the item is not ready")
 	}
@@ -123,8 +126,9 @@ func TestAddInFlightAtShutDown(t *testing.T) {
 	<-down
 }
 
-// TestAddsWhileClosing: a shutdown has begun and is on its way through the shards. An
-// add to a shard that it has been to is dropped, or a drain would not know of it.
+// TestAddsWhileClosing: a shutdown has begun and goes from shard to shard. An
+// add to a shard that it has closed is dropped, or a drain would not know of
+// it.
 func TestAddsWhileClosing(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
 	s.Add(1) // something for a drain to wait for
@@ -134,7 +138,7 @@ func TestAddsWhileClosing(t *testing.T) {
 	sh := s.shard(0)
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
 	sh.addItem(2, &address{hash: uint32(s.hash(2))}, request{})
-	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.look(), filing{deadline: s.time.now() + 5, limit: never})
+	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.readClock(), filing{deadline: s.time.now() + 5, limit: never})
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
 	}
@@ -142,8 +146,8 @@ func TestAddsWhileClosing(t *testing.T) {
 	<-down
 }
 
-// TestShutDownWhileDrainCloses: a ShutDown comes when a ShutDownWithDrain has begun,
-// but does not wait yet. It lets the drain go all the same (C12).
+// TestShutDownWhileDrainCloses: a ShutDown comes when a ShutDownWithDrain has
+// begun, but does not wait yet. It ends the drain's wait nevertheless (C12).
 func TestShutDownWhileDrainCloses(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	s.Add(1) // and no Get
@@ -156,7 +160,7 @@ func TestShutDownWhileDrainCloses(t *testing.T) {
 	eventually(t, "the drain goes on after a ShutDown", closed(drained))
 }
 
-// TestManyShutDowns from many goroutines, with drains among them: all return.
+// TestManyShutDowns: ShutDowns and drains from many goroutines all return.
 func TestManyShutDowns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{Shards: 3})
@@ -177,14 +181,14 @@ func TestManyShutDowns(t *testing.T) {
 		s.ShutDown() // for the drains that came after the last
 		synctest.Wait()
 		checkSet(t, s)
-		if stats := s.Stats(); stats.Dropped != 100 || stats.Ready != 100 {
-			t.Errorf("%+v", stats)
+		if st := s.Stats(); st.Dropped != 100 || st.Ready != 100 {
+			t.Errorf("%+v", st)
 		}
 	})
 }
 
-// TestDrainOwesOnce: each shard reports its quiescence once, whatever it does before
-// and after.
+// TestDrainOwesOnce: each shard reports its quiescence once, whatever it does
+// before and after.
 func TestDrainOwesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSet(t, Config[int]{Shards: 8})
@@ -210,12 +214,12 @@ func TestDrainOwesOnce(t *testing.T) {
 	})
 }
 
-// TestShutDownBesideTheWatchdog: the driver may be looking for what is stuck when a
-// shutdown begins. What it finds then is neither told of nor kept.
+// TestShutDownBesideTheWatchdog: the driver may be searching for stuck items
+// when a shutdown begins. What it finds then is neither reported nor kept.
 func TestShutDownBesideTheWatchdog(t *testing.T) {
 	told := 0
 	s := newTestSet(t, Config[int]{
-		Ages: true, StuckAfter: time.Second, OnStuck: func(Info[int]) { told++ },
+		Ages: true, StuckAfter: time.Second, OnStuck: func(stats.Item[int]) { told++ },
 	})
 	s.Add(1)
 	s.Get()
@@ -224,7 +228,7 @@ func TestShutDownBesideTheWatchdog(t *testing.T) {
 	if w := &s.watchdog; len(w.found) > 0 || w.pending.Load() {
 		t.Errorf("%d are kept", len(w.found))
 	}
-	if s.tell(); told > 0 {
-		t.Errorf("%d were told of", told)
+	if s.reportStuck(); told > 0 {
+		t.Errorf("%d were reported", told)
 	}
 }

@@ -7,28 +7,28 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// slab hands out entries and takes them back. An entry's id stays the same until it
-// is freed. Id 0 is never handed out: it is the nil of all links. There are 2²⁹ ids.
+// A slab hands out entries and takes them back. An entry's id stays the same
+// until the entry is released. Id 0 is never handed out: it means none in all
+// links.
 type slab[T comparable] struct {
-	// roomy is the first of the chunks that have a free cell and memory, as 1 +
-	// its number; 0 is none. The chunk that had a cell freed last while full comes
-	// first: it is the fullest, so the others get the chance to become empty
-	// and be released.
+	// roomy is the first of the chunks that have memory and a free cell, as 1 +
+	// its number. 0 is none. The chunk that was last full comes first. It is
+	// the fullest, so the others can become empty and be released.
 	roomy int32
 	// vacant likewise lists the chunks without memory.
 	vacant int32
 	spaces []space
 	cells  chunked.Array[entry[T]]
-	// columns are those beside the entries.
+	// columns are the columns of the entries.
 	columns []column
 }
 
-// space keeps the books of one chunk.
+// A space counts the cells of one chunk.
 type space struct {
-	// free is the first of the freed cells, by id; 0 is none.
+	// free is the first of the freed cells, by id. 0 is none.
 	free uint32
 	// used counts the cells from the chunk's start that were ever handed out,
-	// held those that are out now.
+	// and held those that are in use.
 	used, held uint16
 	// next and previous link the lists roomy and vacant, as 1 + a number.
 	next, previous int32
@@ -76,8 +76,8 @@ func (s *slab[T]) release(id uint32, e *entry[T]) {
 	}
 }
 
-// dropColumns gives back what the columns have for the entries of a chunk that has
-// become empty.
+// dropColumns releases the memory of the columns for the entries of a chunk
+// that has become empty.
 func (s *slab[T]) dropColumns(c int32) {
 	if chunk, unused := s.columnChunk(c); unused {
 		for _, column := range s.columns {
@@ -86,17 +86,17 @@ func (s *slab[T]) dropColumns(c int32) {
 	}
 }
 
-// hang adds a column, and unhang takes one away.
-func (s *slab[T]) hang(c column) { s.columns = append(s.columns, c) }
+// addColumn adds a column, and removeColumn removes one.
+func (s *slab[T]) addColumn(c column) { s.columns = append(s.columns, c) }
 
-func (s *slab[T]) unhang(c column) {
+func (s *slab[T]) removeColumn(c column) {
 	s.columns = slices.DeleteFunc(s.columns, func(other column) bool { return other == c })
 }
 
 // columnChunk returns the number of the chunk that a column has for the ids of
-// chunk c, and whether none of its ids is in use. Columns have small cells, so with
-// large entries a chunk of theirs has the ids of several chunks of the slab. The
-// first chunk of a column stays.
+// chunk c, and whether none of its ids is in use. Columns have small cells, so
+// with large entries one of their chunks has the ids of several chunks of the
+// slab. The first chunk of a column stays.
 func (s *slab[T]) columnChunk(c int32) (column int, unused bool) {
 	each := int(chunked.ChunkCells / s.chunkCells())
 	column = int(c) / each
@@ -114,7 +114,8 @@ func (s *slab[T]) chunkCells() uint32 { return chunked.CellsOf(unsafe.Sizeof(ent
 // firstOf returns the first id of a chunk.
 func (s *slab[T]) firstOf(c int32) uint32 { return uint32(c) * s.chunkCells() }
 
-// spread returns the number of cells that the table has had at once, about.
+// spread returns about the greatest number of cells that the table has had at
+// once.
 func (s *slab[T]) spread() int {
 	if n := len(s.spaces); n > 1 {
 		return n * int(s.chunkCells())
@@ -125,7 +126,7 @@ func (s *slab[T]) spread() int {
 // at returns the entry with an id in use.
 func (s *slab[T]) at(id uint32) *entry[T] { return s.cells.At(id) }
 
-// exhausted reports whether so many ids are all in use.
+// exhausted reports whether all of that many ids are in use.
 func (s *slab[T]) exhausted(ids uint32) bool {
 	return s.roomy == 0 && s.vacant == 0 && s.firstOf(int32(len(s.spaces))) >= ids
 }

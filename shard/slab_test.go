@@ -8,11 +8,13 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// checkedSlab is a slab beside a model of it: the entries in use, and what they hold.
+// checkedSlab is a slab beside a model of it: the entries in use, and what they
+// hold.
 type checkedSlab[T comparable] struct {
 	failer
 	slab slab[T]
-	// column hangs on the slab, and has the ids of the entries; nil if there is none.
+	// column is a column of the slab, and has the ids of the entries. It is nil
+	// if there is none.
 	column *cells[uint64]
 	item   func(name string) T
 	inUse  map[uint32]T
@@ -33,7 +35,7 @@ type bulky struct {
 func newBulkySlab(t failer) *checkedSlab[bulky] {
 	c := &checkedSlab[bulky]{failer: t, item: func(name string) bulky { return bulky{name: name} }, inUse: map[uint32]bulky{}}
 	c.column = &cells[uint64]{}
-	c.slab.hang(c.column)
+	c.slab.addColumn(c.column)
 	return c
 }
 
@@ -50,7 +52,7 @@ func (c *checkedSlab[T]) allocate(name string) {
 	if c.column != nil {
 		*c.column.Extend(id) = uint64(id)
 	}
-	*e = entry[T]{item: item, next: 77, status: status(dirty) | waits}
+	*e = entry[T]{item: item, next: 77, status: status(dirty) | delayedBit}
 	c.inUse[id] = item
 	c.order = append(c.order, id)
 }
@@ -82,8 +84,8 @@ func (c *checkedSlab[T]) check() {
 	}
 }
 
-// checkColumn checks that a column has memory where an entry is in use, and at most
-// one chunk more.
+// checkColumn checks that a column has memory where an entry is in use, and at
+// most one chunk more.
 func (c *checkedSlab[T]) checkColumn() {
 	c.Helper()
 	column, used := c.column, map[int]bool{0: true}
@@ -98,7 +100,8 @@ func (c *checkedSlab[T]) checkColumn() {
 	}
 }
 
-// TestColumnMemoryIsZero: what gets the memory that a column gave back finds zeros.
+// TestColumnMemoryIsZero: the memory that a column gave back is zero for its
+// next use.
 func TestColumnMemoryIsZero(t *testing.T) {
 	var column cells[int]
 	*column.Extend(0), *column.Extend(chunked.ChunkCells) = 1, 2
@@ -109,8 +112,8 @@ func TestColumnMemoryIsZero(t *testing.T) {
 	}
 }
 
-// TestColumnOfBulkyEntries: several chunks of entries share a chunk of a column,
-// which goes with the last of them.
+// TestColumnOfBulkyEntries: several chunks of entries share a chunk of a
+// column, which is released with the last of them.
 func TestColumnOfBulkyEntries(t *testing.T) {
 	c := newBulkySlab(t)
 	for range 3*chunked.ChunkCells - 1 {
@@ -136,7 +139,7 @@ func TestColumnOfBulkyEntries(t *testing.T) {
 	c.check()
 }
 
-// TestSlabAgainstModel runs random operations, with crowds over several chunks.
+// TestSlabAgainstModel runs random operations, with bursts over several chunks.
 func TestSlabAgainstModel(t *testing.T) {
 	t.Run("string", func(t *testing.T) { slabAgainstModel(t, newCheckedSlab) })
 	t.Run("bulky", func(t *testing.T) { slabAgainstModel(t, newBulkySlab) })
@@ -151,9 +154,9 @@ func slabAgainstModel[T comparable](t *testing.T, open func(failer) *checkedSlab
 			"allocate": func(t *rapid.T) {
 				c.allocate(rapid.StringN(0, 3, -1).Draw(t, "item"))
 			},
-			"allocate crowd": func(t *rapid.T) {
+			"allocate burst": func(t *rapid.T) {
 				for range rapid.IntRange(1, 4*int(c.slab.chunkCells())).Draw(t, "n") {
-					c.allocate("one of the crowd")
+					c.allocate("one of the burst")
 				}
 			},
 			"free": func(t *rapid.T) {
@@ -161,7 +164,7 @@ func slabAgainstModel[T comparable](t *testing.T, open func(failer) *checkedSlab
 					c.free(place(t))
 				}
 			},
-			"free crowd": func(t *rapid.T) {
+			"free burst": func(t *rapid.T) {
 				if len(c.order) == 0 {
 					return
 				}
@@ -188,7 +191,8 @@ func (c *checkedSlab[T]) freeChunk(chunk uint32) {
 	}
 }
 
-// TestSlabReleasesMemory: of many chunks, one in reserve and the first are left.
+// TestSlabReleasesMemory: of many chunks, one in reserve and the first are
+// left.
 func TestSlabReleasesMemory(t *testing.T) {
 	c := newCheckedSlab(t)
 	for range 20 * chunked.ChunkCells {
@@ -210,8 +214,8 @@ func TestSlabReleasesMemory(t *testing.T) {
 	}
 }
 
-// TestSlabKeepsNothing: a freed entry refers to nothing, in all chunks, the reserve
-// included.
+// TestSlabKeepsNothing: a freed entry refers to nothing, in all chunks, the
+// reserve included.
 func TestSlabKeepsNothing(t *testing.T) {
 	var s slab[*int]
 	var ids []uint32
@@ -230,9 +234,9 @@ func TestSlabKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestSlabPrefersFullChunks: new entries go where most are, so that other chunks get
-// empty. Of two chunks that were thinned out, the one freed into last while full is
-// filled first.
+// TestSlabPrefersFullChunks: new entries go to the fullest chunk, so that other
+// chunks become empty. Of two chunks that were thinned out, the one freed into
+// last while full is filled first.
 func TestSlabPrefersFullChunks(t *testing.T) {
 	c := newCheckedSlab(t)
 	for range 4*chunked.ChunkCells - 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBurstsAllocateOnce: a queue that fills and empties again and again takes the memory
-// of the burst before.
+// TestBurstsAllocateOnce: a queue that fills and empties again and again reuses
+// the memory of the burst before.
 func TestBurstsAllocateOnce(t *testing.T) {
 	if underRace {
 		t.Skip("sync.Pool forgets at random under the race detector")
@@ -32,9 +32,9 @@ func TestBurstsAllocateOnce(t *testing.T) {
 	}
 }
 
-// TestTideIsForgotten: a shard that had a large index once does not make large ones for
-// ever.
-func TestTideIsForgotten(t *testing.T) {
+// TestPeakIsForgotten: a shard that had a large index once does not make large
+// ones forever.
+func TestPeakIsForgotten(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 1})
 	burst := func(items int) {
 		for item := range items {
@@ -46,10 +46,10 @@ func TestTideIsForgotten(t *testing.T) {
 		}
 	}
 	burst(20_000)
-	high := s.shard(0).tide
+	high := s.shard(0).peak
 	require.Greater(t, high, uint8(3))
 	for range int(high) * patience / 512 {
 		burst(16)
 	}
-	require.Zero(t, s.shard(0).tide)
+	require.Zero(t, s.shard(0).peak)
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // StableRoute returns a route function that is the same in every process and on
-// every machine: the xxhash of the item's value. T must be made of strings, booleans
-// and integers, or arrays and structs of them; for any other T the error names
-// every part that has no stable value.
+// every machine: the xxhash of the item's value. T must consist of strings,
+// booleans and integers, or of arrays and structs of them. For any other T, the
+// error names every part that has no stable value.
 //
-// Whoever chooses the items can find some that share a shard; the look-ups within
-// the shard stay fast even then.
+// A user who chooses the items can find some that share a shard. The look-ups
+// within the shard stay fast even then.
 func StableRoute[T comparable]() (func(item T) uint64, error) {
 	t := reflect.TypeFor[T]()
 	parts, err := layOut(nil, t, t.String(), 0)
@@ -32,13 +32,13 @@ func StableRoute[T comparable]() (func(item T) uint64, error) {
 	return func(item T) uint64 { return sum(unsafe.Pointer(&item), parts) }, nil
 }
 
-// part is a string or a number somewhere in an item.
+// A part is a string or a number somewhere in an item.
 type part struct {
 	offset uintptr
 	kind   partKind
 }
 
-// partKind is the size of a number in bytes, or stringPart.
+// A partKind is the size of a number in bytes, or stringPart.
 type partKind uint8
 
 const stringPart partKind = 0
@@ -62,8 +62,9 @@ func layOut(parts []part, t reflect.Type, path string, offset uintptr) ([]part, 
 	}
 }
 
-// intPart is an int. Its size depends on the machine, and its hash must not: it is
-// extended with its sign (the others, uint among them, with zeros).
+// intPart is an int. Its size depends on the machine, and its hash must not. It
+// is therefore extended with its sign. The other kinds, uint among them, are
+// extended with zeros.
 const intPart partKind = 255
 
 func layOutArray(parts []part, t reflect.Type, path string, offset uintptr) ([]part, error) {
@@ -92,9 +93,10 @@ func layOutStruct(parts []part, t reflect.Type, path string, offset uintptr) ([]
 	return parts, errors.Join(faults...)
 }
 
-// sum hashes the parts of the item at p, in their order. A string comes with its
-// length, so that no two items feed the same bytes; numbers come in little-endian
-// order, and an int in 64 bits, so that all machines agree.
+// sum hashes the parts of the item at p, in their order. It hashes the length
+// of a string before the string, so that no two items give the same bytes. It
+// hashes numbers in little-endian order, and an int in 64 bits, so that all
+// machines agree.
 func sum(p unsafe.Pointer, parts []part) uint64 {
 	var digest xxhash.Digest
 	digest.Reset()

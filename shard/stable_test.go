@@ -48,8 +48,8 @@ func stable[T comparable](t failer) func(item T) uint64 {
 	return route
 }
 
-// hashParts returns the xxhash of parts, as the format of stable values has it: numbers
-// in 8 bytes, little-endian; strings after their length.
+// hashParts returns the xxhash of parts, in the format of stable values:
+// numbers in 8 bytes, little-endian, and strings after their length.
 func hashParts(parts ...any) uint64 {
 	var b []byte
 	for _, part := range parts {
@@ -66,9 +66,9 @@ func hashParts(parts ...any) uint64 {
 	return xxhash.Sum64(b)
 }
 
-// TestStableRouteGolden: the hash of an item is the same in all releases. The numbers
-// of "" and "a" are those of XXH64 with seed 0 as its authors publish them. A change
-// here moves every user's items to other shards.
+// TestStableRouteGolden: the hash of an item is the same in all releases. The
+// numbers of "" and "a" are those of XXH64 with seed 0 as its authors publish
+// them. A change here moves every user's items to other shards.
 func TestStableRouteGolden(t *testing.T) {
 	pod := objectKey{"default", "nginx"}
 	tree := nested{Owner: pod, Ports: [3]uint16{80, 443, 65535}, On: true}
@@ -96,7 +96,7 @@ func TestStableRouteGolden(t *testing.T) {
 	}
 }
 
-// TestStableRouteSkipsBlanks: == does not look at blank fields, nor may the hash.
+// TestStableRouteSkipsBlanks: == ignores blank fields, and so must the hash.
 func TestStableRouteSkipsBlanks(t *testing.T) {
 	want := xxhash.Sum64String("nginx")
 	for fill := range 3 {
@@ -108,8 +108,8 @@ func TestStableRouteSkipsBlanks(t *testing.T) {
 	}
 }
 
-// TestStableRouteEquality: equal items have equal hashes, wherever their bytes are
-// and whatever is in between.
+// TestStableRouteEquality: equal items have equal hashes, wherever their bytes
+// are and whatever is in between.
 func TestStableRouteEquality(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkEqualHashes(t, rapid.String())
@@ -149,8 +149,8 @@ func TestStableRouteIgnoresPadding(t *testing.T) {
 	}
 }
 
-// TestStableRouteSeparatesParts: what is at the end of one part is not the same at
-// the start of the next.
+// TestStableRouteSeparatesParts: a byte at the end of one part gives another
+// hash than at the start of the next.
 func TestStableRouteSeparatesParts(t *testing.T) {
 	route := stable[objectKey](t)
 	if route(objectKey{"ab", "c"}) == route(objectKey{"a", "bc"}) || route(objectKey{"", "a"}) == route(objectKey{"a", ""}) {
@@ -158,7 +158,8 @@ func TestStableRouteSeparatesParts(t *testing.T) {
 	}
 }
 
-// TestStableRouteCopiesStrings: equal strings at different addresses, also long ones.
+// TestStableRouteCopiesStrings: equal strings at different addresses, also long
+// ones.
 func TestStableRouteCopiesStrings(t *testing.T) {
 	route := stable[string](t)
 	for n := range 200 {
@@ -212,7 +213,7 @@ func checkFaults[T comparable](t *testing.T, faults ...string) {
 	}
 }
 
-// TestStableRouteAllocatesNothing, for no type of item.
+// TestStableRouteAllocatesNothing: no type of item makes it allocate.
 func TestStableRouteAllocatesNothing(t *testing.T) {
 	checkAllocations(t, "default/nginx")
 	checkAllocations(t, 12345)
@@ -231,8 +232,9 @@ func checkAllocations[T comparable](t *testing.T, item T) {
 
 var hashSink uint64
 
-// TestStableRouteSpread: names in sequence, as programs make them, fill all shards
-// about evenly. The hash has no seed: the counts are the same in each run.
+// TestStableRouteSpread: names in sequence, as programs make them, fill all
+// shards about evenly. The hash has no seed, so the counts are the same in each
+// run.
 func TestStableRouteSpread(t *testing.T) {
 	route := stable[objectKey](t)
 	for _, shards := range []int{2, 3, 16, 100} {

@@ -1,7 +1,7 @@
 package shard
 
-// A phase says where an item is on its way. Whether it also waits for a delay is
-// independent of that, and kept beside it (entry.waiting()).
+// A phase is the state of an item, apart from its delay. Whether the item is
+// delayed is independent of the phase, and kept beside it (entry.delayed).
 //
 //	        added              taken                finished
 //	idle ──────────▶ ready ──────────▶ processing ──────────▶ idle
@@ -13,14 +13,14 @@ type phase uint8
 
 const (
 	// idle: neither ready nor processing. An entry in this phase exists only
-	// while its item waits for a delay.
+	// while its item is delayed.
 	idle phase = iota
-	// ready: in a run queue, for a Get to take.
+	// ready: in a run queue.
 	ready
-	// processing: handed out by a Get, and not yet Done. (The phases from here on are in
-	// flight.)
+	// processing: handed out by a Get, and not yet Done. This phase and the
+	// next are in flight.
 	processing
-	// dirty: processing, and added again since; its Done makes it ready.
+	// dirty: processing, and added again since. Its Done makes it ready.
 	dirty
 
 	phases
@@ -30,7 +30,7 @@ const (
 type event uint8
 
 const (
-	// added: by Add, or by a delay that ended.
+	// added: by Add, or by a delay that expired.
 	added event = iota
 	// taken: by Get, from a run queue.
 	taken
@@ -50,17 +50,17 @@ const (
 	ignore effect = iota
 	// enqueue: put the item into its run queue.
 	enqueue
-	// merge: the add is served by a run that is to come anyway.
-	merge
+	// deduplicate: the next run serves the add as well.
+	deduplicate
 	// mark: the add asks for one more run, after the present one.
 	mark
 	// handOut: give the item to the caller of Get.
 	handOut
-	// retire: the item is through; forget it unless it waits.
+	// retire: forget the item unless it is delayed.
 	retire
 	// withdraw: take the item out of its run queue, and forget it.
 	withdraw
-	// unmark: the item is not to run once more after the present run.
+	// unmark: the present run is the last.
 	unmark
 )
 
@@ -69,9 +69,9 @@ type transition struct {
 	effect effect
 }
 
-// transitions is the whole behaviour of an item. Exclusion can be read off it: the
-// only way to handOut is from ready, and the only ways to ready are from idle and,
-// by the one Done that is owed, from dirty.
+// transitions is the whole behaviour of an item. It proves exclusion. The only
+// way to handOut is from ready. The only ways to ready are from idle and, by
+// the one Done that is owed, from dirty.
 var transitions = [phases][events]transition{
 	idle: {
 		added:    {ready, enqueue},
@@ -80,7 +80,7 @@ var transitions = [phases][events]transition{
 		canceled: {idle, ignore},
 	},
 	ready: {
-		added:    {ready, merge},
+		added:    {ready, deduplicate},
 		taken:    {processing, handOut},
 		finished: {ready, ignore},
 		canceled: {idle, withdraw},
@@ -92,14 +92,14 @@ var transitions = [phases][events]transition{
 		canceled: {processing, ignore},
 	},
 	dirty: {
-		added:    {dirty, merge},
+		added:    {dirty, deduplicate},
 		taken:    {dirty, ignore},
 		finished: {ready, enqueue},
 		canceled: {processing, unmark},
 	},
 }
 
-// step moves an entry along and returns what the shard has to do.
+// step applies an event to an entry and returns what the shard has to do.
 func (e *entry[T]) step(what event) effect {
 	t := transitions[e.status&phaseMask][what] // the mask spares a bounds check
 	e.setPhase(t.to)

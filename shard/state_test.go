@@ -2,8 +2,8 @@ package shard
 
 import "testing"
 
-// TestTransitions compares the table with one written by hand: each row is what has
-// to happen by the contract of the queue, whatever the source says.
+// TestTransitions compares the table with one written by hand. Each row is what
+// must happen by the contract of the queue.
 func TestTransitions(t *testing.T) {
 	want := []struct {
 		from   phase
@@ -13,15 +13,15 @@ func TestTransitions(t *testing.T) {
 	}{
 		{idle, added, ready, enqueue},
 		{idle, taken, idle, ignore},
-		{idle, finished, idle, ignore}, // Done without Get
-		{ready, added, ready, merge},   // deduplication
+		{idle, finished, idle, ignore},     // Done without Get
+		{ready, added, ready, deduplicate}, // deduplication
 		{ready, taken, processing, handOut},
 		{ready, finished, ready, ignore},        // Done without Get
 		{processing, added, dirty, mark},        // one further run
 		{processing, taken, processing, ignore}, // exclusion
 		{processing, finished, idle, retire},
-		{dirty, added, dirty, merge},  // one further run, not two
-		{dirty, taken, dirty, ignore}, // exclusion
+		{dirty, added, dirty, deduplicate}, // one further run, not two
+		{dirty, taken, dirty, ignore},      // exclusion
 		{dirty, finished, ready, enqueue},
 		{idle, canceled, idle, ignore},
 		{ready, canceled, idle, withdraw},
@@ -32,27 +32,27 @@ func TestTransitions(t *testing.T) {
 		t.Fatalf("%d rows for %d phases and %d events", len(want), phases, events)
 	}
 	for _, w := range want {
-		e := entry[string]{item: "x", next: 7, status: status(w.from) | waits | 8<<backShift}
+		e := entry[string]{item: "x", next: 7, status: status(w.from) | delayedBit | 8<<backShift}
 		got := e.step(w.what)
 		if got != w.effect || e.phase() != w.to {
 			t.Errorf("phase %d, event %d: to phase %d with effect %d, want %d with %d",
 				w.from, w.what, e.phase(), got, w.to, w.effect)
 		}
-		if e.item != "x" || e.next != 7 || e.previous() != 8 || !e.waiting() {
-			t.Errorf("phase %d, event %d touched the rest of the entry: %+v", w.from, w.what, e)
+		if e.item != "x" || e.next != 7 || e.previous() != 8 || !e.delayed() {
+			t.Errorf("phase %d, event %d prefetched the rest of the entry: %+v", w.from, w.what, e)
 		}
 	}
 }
 
-// TestPhasesArePowerOfTwo is what the mask in step relies on.
+// TestPhasesArePowerOfTwo: the mask in step relies on it.
 func TestPhasesArePowerOfTwo(t *testing.T) {
 	if phases&(phases-1) != 0 {
 		t.Errorf("there are %d phases", phases)
 	}
 }
 
-// TestExclusionInTable reads exclusion (C1) off the table: an item is handed out only
-// from ready, and then it is in a phase from which it cannot come back to ready
+// TestExclusionInTable proves exclusion (C1) from the table: an item is handed
+// out only from ready, and is then in a phase from which it cannot become ready
 // without a Done.
 func TestExclusionInTable(t *testing.T) {
 	for from := range phases {
@@ -74,10 +74,11 @@ func TestExclusionInTable(t *testing.T) {
 	}
 }
 
-// out tells whether an item of this phase is in a consumer's hands.
+// out reports whether an item of this phase is in flight.
 func out(p phase) bool { return p == processing || p == dirty }
 
-// TestEveryPhaseIsReached from idle, and idle from every phase.
+// TestEveryPhaseIsReached: every phase is reached from idle, and idle from
+// every phase.
 func TestEveryPhaseIsReached(t *testing.T) {
 	for from := range phases {
 		seen := map[phase]bool{}

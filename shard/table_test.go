@@ -11,8 +11,8 @@ import (
 	"github.com/shardq/shardq/internal/chunked"
 )
 
-// A hashing maps the items of a table test to hashes. The table must work with any
-// of them; what is bad for a hash table is what is chosen here.
+// A hashing maps the items of a table test to hashes. The table must work with
+// any of them. These are chosen to be bad for a hash table.
 type hashing struct {
 	name string
 	hash func(item uint32) uint32
@@ -20,7 +20,8 @@ type hashing struct {
 	most int
 }
 
-// mix is a bijection with the quality of a random hash (the finalizer of MurmurHash3).
+// mix is a bijection with the quality of a random hash (the finalizer of
+// MurmurHash3).
 func mix(x uint32) uint32 {
 	x ^= x >> 16
 	x *= 0x85ebca6b
@@ -29,8 +30,8 @@ func mix(x uint32) uint32 {
 	return x ^ x>>16
 }
 
-// skew has three quarters of the items in a sixty-fourth of the range, so that deep
-// segments have shallow neighbours.
+// skew puts three quarters of the items into a sixty-fourth of the range, so
+// that deep segments have shallow neighbours.
 func skew(item uint32) uint32 {
 	if item%4 == 0 {
 		return mix(item)
@@ -50,15 +51,15 @@ var hashings = []hashing{
 	{"at the end", func(item uint32) uint32 { return mix(item) | 0x3ff }, 900},
 }
 
-// checkedTable is a table beside a naive model of it, a map. Each operation is done
-// on both, and the test fails at the first difference.
+// checkedTable is a table beside a naive model of it, a map. Each operation
+// runs on both, and the test fails at the first difference.
 type checkedTable struct {
 	failer
 	table   *table[uint32]
 	hashing hashing
 	ids     map[uint32]uint32 // of the items in the table
 	taken   map[uint32]bool   // the ids in use
-	// resets counts how often the table was given up for a new one.
+	// resets counts how often the table was replaced by a new one.
 	resets int
 }
 
@@ -97,7 +98,7 @@ func (c *checkedTable) remove(item uint32) {
 	delete(c.ids, item)
 	delete(c.taken, id)
 	c.table.remove(id, c.table.at(id), position{})
-	if c.table.tired() { // as a shard does
+	if c.table.dueForRelease() { // as a shard does
 		if len(c.ids) > 0 {
 			c.Fatalf("the table would be given up with %d items in it", len(c.ids))
 		}
@@ -106,7 +107,7 @@ func (c *checkedTable) remove(item uint32) {
 	}
 }
 
-// items returns what is in the table, in a fixed order.
+// items returns the items of the table, in a fixed order.
 func (c *checkedTable) items() []uint32 { return slices.Sorted(maps.Keys(c.ids)) }
 
 // find looks item up and compares the outcome.
@@ -128,11 +129,11 @@ func (c *checkedTable) check() {
 }
 
 // TestTableAgainstModel runs random operations on the table and the model, with
-// crowds that come and go, so that segments split and merge.
+// bursts that come and go, so that segments split and merge.
 func TestTableAgainstModel(t *testing.T) {
 	for _, h := range hashings {
 		t.Run(h.name, func(t *testing.T) {
-			if underRace { // which has nothing to find in one goroutine
+			if underRace { // it has nothing to find in one goroutine
 				h.most /= 4
 			}
 			rapid.Check(t, func(t *rapid.T) {
@@ -155,8 +156,8 @@ func tableActions(c *checkedTable) map[string]func(*rapid.T) {
 		"add":        func(t *rapid.T) { c.add(few.Draw(t, "item")) },
 		"remove":     func(t *rapid.T) { c.remove(few.Draw(t, "item")) },
 		"find":       func(t *rapid.T) { c.find(items.Draw(t, "item")) },
-		"add crowd":  func(t *rapid.T) { c.crowd(t, c.add) },
-		"lose crowd": func(t *rapid.T) { c.crowd(t, c.remove) },
+		"add burst":  func(t *rapid.T) { c.burst(t, c.add) },
+		"lose burst": func(t *rapid.T) { c.burst(t, c.remove) },
 		"lose all but some": func(t *rapid.T) {
 			kept := rapid.Uint32Range(2, 50).Draw(t, "kept")
 			for _, item := range c.items() {
@@ -168,9 +169,9 @@ func tableActions(c *checkedTable) map[string]func(*rapid.T) {
 	}
 }
 
-// crowd does an operation on many items: an arithmetic progression, so that a
+// burst runs an operation on many items: an arithmetic progression, so that a
 // failure shrinks to a few numbers.
-func (c *checkedTable) crowd(t *rapid.T, do func(item uint32)) {
+func (c *checkedTable) burst(t *rapid.T, do func(item uint32)) {
 	first := rapid.Uint32Range(0, 5000).Draw(t, "first")
 	step := rapid.Uint32Range(1, 7).Draw(t, "step")
 	n := rapid.Uint32Range(1, uint32(c.hashing.most)).Draw(t, "n")
@@ -179,8 +180,8 @@ func (c *checkedTable) crowd(t *rapid.T, do func(item uint32)) {
 	}
 }
 
-// TestIndexGrowsAndShrinks follows an index up to thousands of segments and down
-// again: the directory doubles and halves, and ends where it began.
+// TestIndexGrowsAndShrinks follows an index up to thousands of segments and
+// down again. The directory doubles and halves, and ends where it began.
 func TestIndexGrowsAndShrinks(t *testing.T) {
 	const items = 100_000
 	c := newCheckedTable(t, hashing{"random", mix, items})
@@ -208,8 +209,8 @@ func TestIndexGrowsAndShrinks(t *testing.T) {
 	}
 }
 
-// TestIndexMemoryFollowsLoad thins a large table out evenly, which makes no segment
-// empty, and looks at the slots per item.
+// TestIndexMemoryFollowsLoad thins a large table out evenly, which makes no
+// segment empty, and checks the slots per item.
 func TestIndexMemoryFollowsLoad(t *testing.T) {
 	const items = 64_000
 	c := newCheckedTable(t, hashing{"random", mix, items})
@@ -242,8 +243,8 @@ func segmentsOf(x *index) map[*segment]bool {
 	return segments
 }
 
-// TestIndexMergesLate empties one of two full neighbours: the merged segment has room
-// to grow before it splits again.
+// TestIndexMergesLate empties one of two full neighbours. The merged segment
+// has room to grow before it splits again.
 func TestIndexMergesLate(t *testing.T) {
 	const items = 1100 // one split
 	c := newCheckedTable(t, hashing{"random", mix, items})
@@ -274,8 +275,8 @@ func TestIndexMergesLate(t *testing.T) {
 	}
 }
 
-// TestIndexJoinsBesideDeeperSegments: two segments join while others keep the directory
-// deep, so that several places of it have to be pointed at what they joined to.
+// TestIndexJoinsBesideDeeperSegments: two segments join while others keep the
+// directory deep, so that several cells of it must point at the result.
 func TestIndexJoinsBesideDeeperSegments(t *testing.T) {
 	const staying, going = 8000, 1500
 	hash := func(item uint32) uint32 {
@@ -302,8 +303,8 @@ func TestIndexJoinsBesideDeeperSegments(t *testing.T) {
 	}
 }
 
-// TestIndexBeyondDeepest takes in so many equal hashes that splitting cannot help:
-// then the segment grows beyond its largest size, and shrinks again.
+// TestIndexBeyondDeepest inserts so many equal hashes that splitting cannot
+// help. The segment then grows beyond its largest size, and shrinks again.
 func TestIndexBeyondDeepest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the directory takes 32 MiB")
@@ -333,7 +334,7 @@ func TestIndexBeyondDeepest(t *testing.T) {
 	}
 }
 
-// TestTableResets walks through the rules by which an empty table gives its storage
+// TestTableResets checks the rules by which an empty table gives its storage
 // back.
 func TestTableResets(t *testing.T) {
 	for _, test := range []struct {
@@ -342,7 +343,7 @@ func TestTableResets(t *testing.T) {
 	}{
 		{1, 0},
 		{smallestSegment - 1, 0},
-		{smallestSegment, 0}, // 16 cells, for id 0 takes one, too
+		{smallestSegment, 0}, // 16 cells, because id 0 takes one as well
 		{2 * smallestSegment, 1},
 		{200, 8},
 		{chunked.ChunkCells - 1, 16},
@@ -368,7 +369,8 @@ func TestTableResets(t *testing.T) {
 	}
 }
 
-// TestNewTableIsEmpty: it has no storage before its first item, and finds nothing.
+// TestNewTableIsEmpty: it has no storage before its first item, and finds
+// nothing.
 func TestNewTableIsEmpty(t *testing.T) {
 	table := newTable[string]()
 	if n := testing.AllocsPerRun(100, func() { newTable[string]() }); n > 1 {
@@ -380,7 +382,7 @@ func TestNewTableIsEmpty(t *testing.T) {
 	checkTable(t, table, func(string) uint32 { return 0 })
 }
 
-// TestSteadyTableAllocatesNothing: items come and go at a level.
+// TestSteadyTableAllocatesNothing: items come and go at a constant number.
 func TestSteadyTableAllocatesNothing(t *testing.T) {
 	c := newTable[uint32]()
 	next := uint32(0)

@@ -2,11 +2,11 @@ package shard
 
 import "math"
 
-// takeNow takes the next item into processing, and returns it with its priority
-// and its Handle, if anything is ready. It calls no user code.
+// takeNow takes the next item into processing. It returns the item with its
+// priority and its Handle, or false if nothing is ready. It calls no user code.
 func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 	if s.group != nil {
-		return s.takeFairly()
+		return s.takeRoundRobin()
 	}
 	if len(s.shards) == 1 {
 		sh := s.shard(0)
@@ -15,14 +15,14 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 		sh.mu.Unlock()
 		return item, priority, h, ok
 	}
-	lane, u := s.lane(), s.urgency.Load()
+	lane, p := s.lane(), s.priorityBitmap.Load()
 	for {
 		var sh *shard[T]
 		passedOver := false
-		if u == nil {
+		if p == nil {
 			sh = s.lockReady(lane.turn.Load())
 		} else {
-			sh, passedOver = s.lockByPriority(u, lane)
+			sh, passedOver = s.lockByPriority(p, lane)
 		}
 		if sh == nil {
 			return item, 0, Handle{}, false
@@ -35,13 +35,13 @@ func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
 		if ok {
 			return item, priority, h, true
 		}
-		// Another consumer emptied the shard between our look and its lock.
+		// Another consumer emptied the shard before it was locked.
 	}
 }
 
-// take takes the next entry of a run queue into processing, and returns its
-// item, its priority and its Handle, if anything is ready. With passedOver, the
-// entry is of the level that was passed over longest.
+// take takes the next entry of a run queue into processing. It returns its
+// item, its priority and its Handle, or false if nothing is ready. If
+// passedOver is true, the entry is of the level that was passed over longest.
 func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int, h Handle, ok bool) {
 	if q.isEmpty() {
 		return item, 0, h, false
@@ -51,7 +51,7 @@ func (sh *shard[T]) take(q *runQueue[T], passedOver bool) (item T, priority int,
 	if sh.groups != nil || q.levels != nil {
 		id, e, priority = q.take(sh.table, passedOver)
 		sh.pulled(q, id, q.isEmpty())
-	} else if id, e = q.pop(sh.table); q.isEmpty() { // in line, as in push
+	} else if id, e = q.pop(sh.table); q.isEmpty() { // by hand, as in push
 		sh.set.markEmpty(sh.number)
 	}
 	q.processing++

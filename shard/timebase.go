@@ -7,24 +7,24 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// never is a tick that does not come.
+// never is a tick that the clock never reaches.
 const never = math.MaxUint64
 
-// timebase turns the clock's time into ticks and back. Ticks start at the moment at
-// which the queue was made.
+// A timebase turns the clock's time into ticks and back. Ticks start at the
+// moment at which the queue was made.
 type timebase struct {
 	clock  clock.Clock
 	origin time.Time
 	tick   uint64 // nanoseconds
-	// middle is where the origin lies on the axis of nanoseconds: a whole number
-	// of ticks, near center.
+	// middle is the place of the origin on the axis of nanoseconds: a whole
+	// number of ticks, near center.
 	middle uint64
 	real   bool
 }
 
-// center is 146 years from the start of the axis: a clock may be set back that far
-// from where it stood when the queue was made, and forward by 292 years, which is as
-// far as a Duration goes. Beyond that, time stands still for the queue.
+// center is 146 years from the start of the axis. A clock may be set back by
+// that much from the time at which the queue was made, and forward by 292
+// years, the longest Duration. Beyond that, time stands still for the queue.
 const center = 1 << 62
 
 func newTimebase(c clock.Clock, tick time.Duration) timebase {
@@ -37,11 +37,12 @@ func newTimebase(c clock.Clock, tick time.Duration) timebase {
 	}
 }
 
-// nanoseconds returns the present. It calls the user's clock: hold no lock.
+// nanoseconds returns the present. It calls the user's clock, so no lock must
+// be held.
 func (t *timebase) nanoseconds() uint64 {
 	var since time.Duration
 	if t.real {
-		since = time.Since(t.origin) // a third cheaper than time.Now
+		since = time.Since(t.origin) // cheaper than time.Now
 	} else {
 		since = t.clock.Now().Sub(t.origin)
 	}
@@ -51,12 +52,12 @@ func (t *timebase) nanoseconds() uint64 {
 // now returns the last tick that has begun.
 func (t *timebase) now() uint64 { return t.nanoseconds() / t.tick }
 
-// after returns the first tick that begins at or after d from start, a moment in
-// nanoseconds.
+// after returns the first tick that begins at or after d from start, a moment
+// in nanoseconds.
 func (t *timebase) after(start uint64, d time.Duration) (tick uint64) {
 	end := start + uint64(d)
 	if end < start {
-		end = math.MaxUint64 // beyond all that the clock can say
+		end = math.MaxUint64 // beyond all that the clock can show
 	}
 	tick = end / t.tick
 	if end%t.tick != 0 {
@@ -79,8 +80,8 @@ func (t *timebase) at(tick uint64) time.Time {
 	return t.moment(end)
 }
 
-// elapsed returns how long it is from one moment in nanoseconds to another; 0 if that comes
-// first, for the clock was set back.
+// elapsed returns the time from one moment in nanoseconds to another, or 0 if
+// the clock was set back between.
 func elapsed(from, to uint64) time.Duration {
 	if to <= from {
 		return 0
@@ -97,10 +98,11 @@ func (t *timebase) moment(end uint64) time.Time {
 	return t.origin.Add(time.Duration(since / 2)).Add(time.Duration(since - since/2))
 }
 
-// until returns how long the tick is away.
+// until returns the time from now to a tick.
 func (t *timebase) until(tick uint64) time.Duration { return t.left(t.nanoseconds(), tick) }
 
-// left returns how long it is from a moment in nanoseconds to a tick; 0 if that comes first.
+// left returns the time from a moment in nanoseconds to a tick, or 0 if the
+// tick has begun.
 func (t *timebase) left(now, tick uint64) time.Duration {
 	if tick > math.MaxUint64/t.tick {
 		return math.MaxInt64

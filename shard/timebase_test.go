@@ -20,7 +20,8 @@ type settableClock struct{ now time.Time }
 func (c *settableClock) Now() time.Time                              { return c.now }
 func (c *settableClock) AfterFunc(time.Duration, func()) clock.Timer { panic("no timers") }
 
-// anyTick has ticks that divide nothing evenly, and the shortest and the longest.
+// anyTick draws ticks that divide nothing evenly, and the shortest and the
+// longest.
 func anyTick() *rapid.Generator[time.Duration] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]time.Duration{1, 3, time.Microsecond, time.Millisecond, 7 * time.Millisecond, time.Hour, math.MaxInt64}),
@@ -28,8 +29,8 @@ func anyTick() *rapid.Generator[time.Duration] {
 	)
 }
 
-// anyOffset is how far a clock has gone since the origin: 146 years at most, and not
-// before the start of the axis.
+// anyOffset draws how far a clock has gone since the origin: at most 146 years,
+// and not before the start of the axis.
 func anyOffset(base int64) *rapid.Generator[time.Duration] {
 	far := rapid.Map(rapid.Int64Range(-base, center), func(n int64) time.Duration { return time.Duration(n) })
 	near := rapid.SampledFrom([]time.Duration{0, 1, time.Hour, 100 * year, center, -1, -time.Hour, -100 * year})
@@ -43,8 +44,9 @@ func anyDelay() *rapid.Generator[time.Duration] {
 	)
 }
 
-// drawTimebase returns a timebase whose clock has moved away from the origin, and how
-// far; and the present, in nanoseconds after the start of the axis.
+// drawTimebase returns a timebase whose clock has moved away from the origin,
+// and how far. It also returns the present, in nanoseconds after the start of
+// the axis.
 func drawTimebase(t *rapid.T) (b timebase, c *settableClock, offset time.Duration, present *big.Int) {
 	c = &settableClock{now: start}
 	b = newTimebase(c, anyTick().Draw(t, "tick"))
@@ -60,7 +62,7 @@ func atTick(b timebase, tick uint64) *big.Int {
 	return n.Mul(n, new(big.Int).SetUint64(b.tick))
 }
 
-// TestDeadline: never early, and less than a tick late.
+// TestDeadline: a deadline is never early, and less than a tick late.
 func TestDeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, _, _, present := drawTimebase(t)
@@ -83,7 +85,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestNow: the tick that has begun, and not the next.
+// TestNow: now is the tick that has begun, and not the next.
 func TestNow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, _, _, present := drawTimebase(t)
@@ -94,8 +96,8 @@ func TestNow(t *testing.T) {
 	})
 }
 
-// TestUntil: a clock that moves by until(tick) comes to the tick, and one that moves
-// by a nanosecond less does not.
+// TestUntil: a clock that moves by until(tick) reaches the tick, and one that
+// moves by a nanosecond less does not.
 func TestUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, c, _, _ := drawTimebase(t)
@@ -125,12 +127,12 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// reaches tells whether the clock may go on by d and still be on the axis.
+// reaches reports whether the clock may go on by d and still be on the axis.
 func reaches(c *settableClock, d time.Duration) bool {
 	return c.now.Sub(start) <= 0 || d <= center-c.now.Sub(start)
 }
 
-// TestDeadlineThenUntil: the timer for a delay is never set short of it.
+// TestDeadlineThenUntil: the timer for a delay is never set too short.
 func TestDeadlineThenUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, _, _, _ := drawTimebase(t)
@@ -162,13 +164,14 @@ func TestDeadlinesAreOrdered(t *testing.T) {
 	})
 }
 
-// TestClockOutOfRange: a clock that is set back or forward by centuries stands still
-// for the queue at the end of the axis; nothing overflows, and it comes back.
+// TestClockOutOfRange: a clock that is set back or forward by centuries stands
+// still for the queue at the end of the axis. Nothing overflows, and it comes
+// back.
 func TestClockOutOfRange(t *testing.T) {
 	c := &settableClock{now: start}
 	b := newTimebase(c, time.Millisecond)
 	origin := b.now()
-	previous, end := uint64(0), math.MaxUint64/uint64(time.Millisecond) // more than the clock can say
+	previous, end := uint64(0), math.MaxUint64/uint64(time.Millisecond) // more than the clock can show
 	for _, years := range []int{-1000, -290, -147, -146, -1, 0, 1, 146, 147, 290, 1000} {
 		c.now = start.AddDate(years, 0, 0)
 		now, deadline := filingOf(b, math.MaxInt64)
@@ -197,7 +200,7 @@ func TestRealTimebase(t *testing.T) {
 	})
 }
 
-// TestTicksStartAtOrigin: whoever steps a clock by whole ticks, in a test, need not
+// TestTicksStartAtOrigin: a test that steps a clock by whole ticks need not
 // step it once more.
 func TestTicksStartAtOrigin(t *testing.T) {
 	for _, tick := range []time.Duration{1, 3, time.Millisecond, 7 * time.Millisecond, time.Hour} {

@@ -9,9 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
-// left returns the buckets of what is left as a map, and checks that they are what Count says.
+// left returns the buckets of the times left as a map, and checks that they
+// agree with Count.
 func left(t *testing.T, s *Set[int]) map[time.Duration]uint64 {
 	t.Helper()
 	h, buckets, n := s.TimeLeft(), map[time.Duration]uint64{}, uint64(0)
@@ -23,8 +25,17 @@ func left(t *testing.T, s *Set[int]) map[time.Duration]uint64 {
 	return buckets
 }
 
-// TestTimeLeft: each delay that is running counts once, by what is left of it, whatever else the
-// item does.
+// bucketOf returns the upper bound of the bucket of a duration.
+func bucketOf(d time.Duration) time.Duration {
+	var one stats.Sample
+	var h stats.Histogram
+	one.Add(d)
+	one.AddTo(&h, 1)
+	return h.Quantile(1)
+}
+
+// TestTimeLeft: each delay that is running counts once, by its time left,
+// whatever else the item does.
 func TestTimeLeft(t *testing.T) {
 	fake := clock.NewFake(start)
 	s := newTestSet(t, Config[int]{Shards: 4, Clock: fake})
@@ -43,12 +54,13 @@ func TestTimeLeft(t *testing.T) {
 	require.Equal(t, 121*time.Second, s.TimeLeft().Sum)
 
 	fake.Step(9 * time.Second)
-	require.Equal(t, map[time.Duration]uint64{time.Second: 2, bucketBounds[bucketOf(uint64(91*time.Second))]: 1}, left(t, s))
+	require.Equal(t, map[time.Duration]uint64{time.Second: 2, bucketOf(91 * time.Second): 1}, left(t, s))
 	s.ShutDown()
 	require.Empty(t, left(t, s))
 }
 
-// TestTimeLeftOfTheLongest: delays that do not end, and such that are overdue.
+// TestTimeLeftOfTheLongest: delays that never expire, and delays that are
+// overdue.
 func TestTimeLeftOfTheLongest(t *testing.T) {
 	real := newMeddlingClock()
 	s := newTestSet(t, Config[int]{Clock: real})
@@ -76,8 +88,8 @@ type stoppedTimer struct{}
 func (stoppedTimer) Reset(time.Duration) bool { return true }
 func (stoppedTimer) Stop() bool               { return true }
 
-// TestTimeLeftOfVeryMany: where a part is taken for all, the number is still that of all, and the
-// distribution theirs; and no more is looked at than is said.
+// TestTimeLeftOfVeryMany: where a part is scaled to all, the number and the
+// distribution are those of all, and no more is inspected than documented.
 func TestTimeLeftOfVeryMany(t *testing.T) {
 	const items = 300_000
 	s := newTestSet(t, Config[int]{})
@@ -86,13 +98,13 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		switch {
 		case item%10 == 0:
 			delay = 1000 * time.Second
-		case item >= items/2: // these are in parts of their own
+		case item >= items/2: // these are in chunks of their own
 			delay = 100 * time.Second
 		}
 		s.AddAfter(item, delay)
 	}
 	want := map[time.Duration]float64{10 * time.Second: 0.45, 100 * time.Second: 0.45, 1000 * time.Second: 0.1}
-	for range 10 { // the parts are chosen by chance
+	for range 10 { // the chunks are chosen at random
 		got := left(t, s)
 		require.Len(t, got, len(want))
 		together := uint64(0)
@@ -103,13 +115,21 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 		require.EqualValues(t, items, together)
 		require.InEpsilon(t, (0.45*10+0.45*100+0.1*1000)*items, s.TimeLeft().Sum.Seconds(), 0.02)
 	}
-	looked := timesLeft{base: &s.time, counts: make([]uint64, len(bucketBounds))}
-	require.Equal(t, items, s.shard(0).lookAtDeadlines(&looked))
-	require.InEpsilon(t, mostLookedAt, looked.seen, 0.1)
+	visited := 0
+	s.probe = &probe{
+		hold: func(part func() (visited int, more bool)) bool {
+			n, more := part()
+			visited += n
+			return more
+		},
+		after: func() {},
+	}
+	require.EqualValues(t, items, s.TimeLeft().Count)
+	require.InEpsilon(t, mostInspected, visited, 0.1)
 }
 
-// TestTimeLeftAfterABurst: what is left of very many is thinly spread, and new ones are close together. As
-// long as there are not too many, each counts.
+// TestTimeLeftAfterABurst: the delays left over from a burst are spread thinly,
+// and new ones are close together. While there are not too many, each counts.
 func TestTimeLeftAfterABurst(t *testing.T) {
 	s := newTestSet(t, Config[int]{})
 	const burst, every, later = 300_000, 500, 3000
@@ -127,7 +147,7 @@ func TestTimeLeftAfterABurst(t *testing.T) {
 	require.Equal(t, map[time.Duration]uint64{10 * time.Second: later, 1000 * time.Second: burst / every}, left(t, s))
 }
 
-// TestTimeLeftBesideChanges: parts come and go between two looks.
+// TestTimeLeftBesideChanges: chunks come and go between two holds of the lock.
 func TestTimeLeftBesideChanges(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 2})
 	var others sync.WaitGroup

@@ -7,26 +7,28 @@ import (
 	"github.com/shardq/shardq/internal/shared"
 )
 
-// quantum is the number of items that a shard hands out in its turn. Staying with
-// a shard spares the trips of its cache lines between cores; moving on keeps the
-// order near to first-in, first-out across shards.
+// quantum is the number of items that a shard hands out in its turn. Staying
+// with a shard keeps its cache lines on one core. Moving on keeps the order
+// near to first in, first out across shards.
 const quantum = 8
 
-// A lane is the way of some of the consumers round the shards. With one lane for
-// all, consumers on different cores met in one shard, for Get and again for Done.
+// A lane is the path of some of the consumers through the shards. With one lane
+// for all, consumers on different cores met in one shard, for Get and again for
+// Done.
 type lane struct {
 	// turn is the number of the shard whose turn it is.
 	turn shared.Uint32[shared.Turn]
-	// gets counts the Gets, and passedOver is the shard whose turn it is for those that
-	// pass by the higher levels: see urgency.
+	// gets counts the Gets. passedOver is the shard whose turn it is for Gets
+	// that pass over the higher levels: see lockPassedOver.
 	gets, passedOver shared.Uint32[shared.Turn]
-	// retries and backedOff count what Metrics calls so.
+	// retries and backedOff count the Retries and BackedOff of the metrics.
 	retries, backedOff shared.Uint64[shared.Turn]
 	_                  [32]byte
 }
 
-// newLanes returns as many lanes as there are processors, as a power of two: four at
-// least, and sixteen at most, since each takes memory. They begin at different shards.
+// newLanes returns as many lanes as there are processors, as a power of two: at
+// least four, and at most sixteen because each takes memory. They begin at
+// different shards.
 func newLanes(processors, shards int) []lane {
 	all := make([]lane, ceilPowerOfTwo(min(max(processors, 4), 16)))
 	for i := range all {
@@ -35,18 +37,19 @@ func newLanes(processors, shards int) []lane {
 	return all
 }
 
-// lane returns a lane for the calling goroutine, by where its stack lies. A worker
-// that calls Get from one place stays in its lane until its stack moves; which lane
-// it is, and that it stays, is good for speed and matters for nothing else.
+// lane returns a lane for the calling goroutine, by the address of its stack. A
+// worker that calls Get from one place stays in its lane until its stack moves.
+// The choice of the lane affects only speed.
 func (s *Set[T]) lane() *lane {
 	var here byte
 	address := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // the smallest stack is 2 KiB
 	return &s.lanes[address*0x9e3779b97f4a7c15>>s.laneShift]
 }
 
-// lockReady returns, locked, a shard that had something ready when it looked, or
-// nil if there was none: the first at or after the shard whose turn it is that
-// nobody else has locked just then, or the first of all.
+// lockReady returns a locked shard that had something ready when its bit was
+// read, or nil if there was none. It prefers the first such shard at or after
+// start that no other goroutine has locked. If all are locked, it waits for the
+// first.
 func (s *Set[T]) lockReady(start uint32) *shard[T] {
 	var first *shard[T]
 	word, words := int(start/wordBits), s.readyWords()

@@ -4,35 +4,36 @@ import (
 	"sync"
 
 	"github.com/shardq/shardq/internal/shared"
+	"github.com/shardq/shardq/stats"
 )
 
-// A watchdog finds items that have been in processing for long, and tells a hook of each,
-// once for each processing. It needs the ages.
+// A watchdog finds items that have been in processing for long, and calls a
+// hook for each, once for each processing. It needs the ages.
 //
-// The driver wakes for it when the oldest processing may have lasted too long. Whoever
-// takes an item while nothing is watched sets it.
+// The driver wakes for the watchdog when the oldest processing may have lasted
+// too long. A consumer that takes an item while next is never sets next.
 type watchdog[T comparable] struct {
-	// after is how many ticks are too long; 0 if nobody wants to know.
+	// after is the number of ticks that is too long, or 0 if there is no hook.
 	after uint64
-	hook  func(Info[T])
-	// next is when the driver is to look; never if nothing is in processing that was
-	// not told of.
+	hook  func(stats.Item[T])
+	// next is when the driver has to search again. It is never if all items in
+	// processing were found, or there are none.
 	next shared.Uint64[shared.Timer]
 
 	mu sync.Mutex
-	// found are the items that the hook is still to be told of, and pending says that
-	// there are some.
-	found   []Info[T]
+	// found are the items that the hook still has to be called for, and pending
+	// reports that there are some.
+	found   []stats.Item[T]
 	pending shared.Bool[shared.Timer]
-	// closed says that a shutdown has begun: nothing is found any more.
+	// closed reports that a shutdown has begun. Nothing is found any more.
 	closed bool
 }
 
-// init takes a number of ticks. A stamp is of the last tick that had begun, so what has
-// that stamp may be almost a tick younger.
-func (w *watchdog[T]) init(hook func(Info[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
+// init takes a number of ticks. A stamp is the start of its tick, so an item
+// with that stamp may be almost a tick younger.
+func (w *watchdog[T]) init(hook func(stats.Item[T]), ticks uint64) { w.hook, w.after = hook, ticks+1 }
 
-// setWatchdog is to be called after items were handed out, with no lock held.
+// setWatchdog must be called after items were handed out, with no lock held.
 func (s *Set[T]) setWatchdog() {
 	if s.watchdog.after > 0 {
 		s.watch()
@@ -44,18 +45,18 @@ func (s *Set[T]) watch() {
 	if w.next.Load() != never {
 		return
 	}
-	next := s.pulse.now.Load()/s.time.tick + w.after
+	next := s.coarse.now.Load()/s.time.tick + w.after
 	if w.next.CompareAndSwap(never, next) && next < s.driver.armed.Load() {
-		// The caller has got items by now. A panic of the clock would take them with
-		// it; the next who comes to the driver sets the timer instead.
+		// The caller has items by now, and a panic of the clock would lose
+		// them. The next call that reaches the driver sets the timer instead.
 		defer func() { _ = recover() }()
 		s.driver.poke()
 	}
 }
 
-// findStuck is called by the driver when the watchdog is due. It sets it to never
-// before it looks: whoever takes an item in a shard that was looked at already finds
-// that, and sets it anew.
+// findStuck is called by the driver when the watchdog is due. It sets next to
+// never before it searches. A consumer that takes an item in a shard that was
+// searched already finds that, and sets next again.
 func (s *Set[T]) findStuck(now uint64) {
 	s.watchdog.next.Store(never)
 	first := uint64(never)
@@ -70,11 +71,11 @@ func (s *Set[T]) findStuck(now uint64) {
 	}
 }
 
-// findStuckIn looks into a shard, in turns of bounded length, and returns when to look
-// again.
+// findStuckIn searches a shard, in turns of bounded length, and returns when to
+// search again.
 func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	for {
-		found, next := sh.stuck(now)
+		found, next := s.stuckIn(sh, now)
 		s.watchdog.keep(found)
 		if next > now {
 			return next
@@ -82,9 +83,9 @@ func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	}
 }
 
-// stuck returns some of the items that are stuck and were not told of, and when the next
-// of the others will be. It takes the lock.
-func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
+// stuckIn returns some of the items that are stuck and were not found before,
+// and when the next item will be stuck.
+func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.table == nil {
@@ -92,24 +93,24 @@ func (sh *shard[T]) stuck(now uint64) (found []Info[T], next uint64) {
 	}
 	t := sh.table.times
 	id := t.inFlight.head
-	if t.told != 0 {
-		id = sh.table.at(t.told).next
+	if t.reported != 0 {
+		id = sh.table.at(t.reported).next
 	}
 	for ; id != 0; id = sh.table.at(id).next {
-		since := min(t.of(id)/sh.set.time.tick, now) // which is before it, if the clock was set back
-		next = since + sh.set.watchdog.after
+		since := min(t.of(id)/s.time.tick, now) // now is earlier if the clock was set back
+		next = since + s.watchdog.after
 		if next > now || len(found) == stepsPerHold {
 			return found, next
 		}
 		found = append(found, sh.info(id))
-		t.told = id
+		t.reported = id
 	}
 	return found, never
 }
 
-// keep keeps what was found for tell. The driver may still be looking when a
-// shutdown begins: what it finds then is dropped.
-func (w *watchdog[T]) keep(found []Info[T]) {
+// keep keeps the found items for reportStuck. The driver may still be searching
+// when a shutdown begins. What it finds then is dropped.
+func (w *watchdog[T]) keep(found []stats.Item[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(found) > 0 && !w.closed {
@@ -118,9 +119,9 @@ func (w *watchdog[T]) keep(found []Info[T]) {
 	}
 }
 
-// close is called when a shutdown begins. It drops what was found, so that the
-// queue refers to none of these items any more. It does not wait for a call of the
-// hook: the hook itself may be what shuts the queue down.
+// close is called when a shutdown begins. It drops the found items, so that the
+// queue no longer refers to them. It does not wait for a call of the hook,
+// because the hook itself may shut the queue down.
 func (w *watchdog[T]) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,10 +129,10 @@ func (w *watchdog[T]) close() {
 	w.pending.Store(false)
 }
 
-// tell calls the hook for what was found, until a shutdown begins. The caller holds
-// no lock and not the driver's baton. If the hook panics, the next call of tell goes
-// on with the others.
-func (s *Set[T]) tell() {
+// reportStuck calls the hook for the found items, until a shutdown begins. The
+// caller holds no lock and does not own the timer. If the hook panics, the next
+// call of reportStuck goes on with the others.
+func (s *Set[T]) reportStuck() {
 	w := &s.watchdog
 	for w.pending.Load() {
 		if info, ok := w.takeFound(); ok {
@@ -140,14 +141,14 @@ func (s *Set[T]) tell() {
 	}
 }
 
-// takeFound takes one of those that were found.
-func (w *watchdog[T]) takeFound() (info Info[T], ok bool) {
+// takeFound takes one of the found items.
+func (w *watchdog[T]) takeFound() (info stats.Item[T], ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.found) == 0 {
 		return info, false
 	}
-	info, w.found[0] = w.found[0], info // the array outlives the item otherwise
+	info, w.found[0] = w.found[0], info // the array must not keep the item
 	if w.found = w.found[1:]; len(w.found) == 0 {
 		w.found = nil
 		w.pending.Store(false)

@@ -5,32 +5,33 @@ import (
 	"github.com/shardq/shardq/timerwheel"
 )
 
-// A wheel is a timing wheel, and what else a shard keeps of its waiting items.
+// A wheel is a timing wheel, with what else a shard keeps of its delayed items.
 type wheel struct {
 	timerwheel.Wheel
 	// filedAt is the earliest reading of the clock by which a timer was filed
-	// during the driver's look filedIn: see reading.
+	// during the driver's reading filedIn: see reading.
 	filedAt uint64
 	filedIn uint16
-	// sweep deals with some of what waits, and reports whether that was all: see
-	// sweep. It is nil if no Drain has to.
+	// sweep handles some of the delayed items, and reports whether none is
+	// left: see Set.sweep. It is nil if no sweep is under way.
 	sweep func() (all bool)
-	// limited counts the items whose wait has a limit, and limits has the tick of
-	// each, by id; 0 is none.
+	// limited counts the items whose delay has a limit, and limits has the tick
+	// of each, by id. 0 is none.
 	limited int
 	limits  chunked.Array[uint64]
-	// touched keeps the result of touchTimer, which the compiler would leave out otherwise.
-	touched uint64
+	// prefetched keeps the result of prefetchTimer, so that the compiler does
+	// not remove it.
+	prefetched uint64
 }
 
 func newWheel(now uint64) *wheel {
 	w := &wheel{}
-	w.Advance(now, 1, nil) // there is nothing to fire
+	w.Advance(now, 1, nil) // no timer can expire
 	return w
 }
 
-// limit bounds the wait of an item, and returns the earliest bound that it was ever
-// given, or never.
+// limit limits the delay of an item. It returns the earliest limit that this
+// delay was ever given, or never.
 func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	if tick == never && w.limited == 0 {
 		return never
@@ -49,7 +50,7 @@ func (w *wheel) limit(id uint32, tick uint64) uint64 {
 	return *cell
 }
 
-// unlimit forgets the limit of an item whose wait has ended.
+// unlimit forgets the limit of an item whose delay has ended.
 func (w *wheel) unlimit(id uint32) {
 	if w.limited == 0 {
 		return

@@ -27,16 +27,17 @@ func contenders() []queue {
 	return queues
 }
 
-// Measuring a queue that loses items, or hands one to two workers, would be idle.
+// TestContendersKeepTheirItems checks that no queue loses items, or hands one
+// to two workers. Otherwise its speed would mean nothing.
 func TestContendersKeepTheirItems(t *testing.T) {
 	for _, q := range contenders() {
 		t.Run(q.name, func(t *testing.T) { testKeepsItems(t, q.new()) })
 	}
 }
 
-// testKeepsItems lets producers count up each key's version before they add it.
-// Workers read the version of the key in hand; in the end each must have been seen
-// in its last version.
+// testKeepsItems has producers increment the version of each key before they
+// add it. Workers read the version of the key that they have. In the end, a
+// worker must have seen the last version of each.
 func testKeepsItems(t *testing.T, q workload.Queue[string]) {
 	const producers, workers, keys, rounds = 4, 4, 16, 2000
 	var versions, seen, holders [keys]atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A driver calls a function when the time comes that it was armed for last.
+// A driver calls a function at the time for which it was last armed.
 type driver interface {
 	arm(in time.Duration)
 	stop()
@@ -18,8 +18,8 @@ type driver interface {
 	wakes() int64
 }
 
-// callback is a timer whose function runs in a goroutine that the runtime makes for
-// the occasion: package shard's way.
+// callback is a timer whose function runs in a goroutine that the runtime makes
+// for it. Package shard does this.
 type callback struct {
 	timer *time.Timer
 	fire  func()
@@ -44,17 +44,17 @@ func (d *callback) run() {
 func (d *callback) stop()        { d.timer.Stop() }
 func (d *callback) wakes() int64 { return d.ran.Load() }
 
-// standing is a goroutine that sleeps on a timer, and is poked when it is to look at
-// an earlier deadline.
+// standing is a goroutine that sleeps on a timer, and is notified of an earlier
+// deadline.
 type standing struct {
-	next  atomic.Int64 // nanoseconds from the arming
-	poked chan struct{}
-	ended chan struct{}
-	ran   atomic.Int64
+	next     atomic.Int64 // nanoseconds from the arming
+	notified chan struct{}
+	ended    chan struct{}
+	ran      atomic.Int64
 }
 
 func newStanding(fire func()) driver {
-	d := &standing{poked: make(chan struct{}, 1), ended: make(chan struct{})}
+	d := &standing{notified: make(chan struct{}, 1), ended: make(chan struct{})}
 	go d.run(fire)
 	return d
 }
@@ -67,7 +67,7 @@ func (d *standing) run(fire func()) {
 		select {
 		case <-timer.C:
 			fire()
-		case <-d.poked:
+		case <-d.notified:
 			timer.Reset(time.Duration(d.next.Load()))
 		case <-d.ended:
 			return
@@ -79,17 +79,17 @@ func (d *standing) run(fire func()) {
 func (d *standing) arm(in time.Duration) {
 	d.next.Store(int64(in))
 	select {
-	case d.poked <- struct{}{}:
-	default: // it has not looked since the last poke
+	case d.notified <- struct{}{}:
+	default: // it has not run since the last notification
 	}
 }
 
 func (d *standing) stop()        { close(d.ended) }
 func (d *standing) wakes() int64 { return d.ran.Load() }
 
-// BenchmarkDriver compares a timer with a function against a goroutine with a timer:
-// the memory that idle ones hold, what a deadline costs that is earlier than those
-// before, and the way to a deadline that has come.
+// BenchmarkDriver compares a timer with a function with a goroutine with a
+// timer: the memory of idle ones, the cost of a deadline that is earlier than
+// those before, and the time from a deadline to the call.
 func BenchmarkDriver(b *testing.B) {
 	kinds := []struct {
 		name string
@@ -126,7 +126,7 @@ func BenchmarkDriver(b *testing.B) {
 	}
 }
 
-// hold reports what ten thousand of something take of the heap and of stacks.
+// hold reports the heap and the stacks that ten thousand of something take.
 func hold(b *testing.B, make func() (stop func())) {
 	const n = 10_000
 	for range b.N {
@@ -136,7 +136,7 @@ func hold(b *testing.B, make func() (stop func())) {
 		for i := range stops {
 			stops[i] = make()
 		}
-		time.Sleep(10 * time.Millisecond) // let them come to rest
+		time.Sleep(10 * time.Millisecond) // let them block
 		b.ReportMetric(float64(inUse()-before)/n, "B/each")
 		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/n, "goroutines/each")
 		for _, stop := range stops {

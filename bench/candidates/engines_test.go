@@ -18,7 +18,7 @@ func real(shards int) queue {
 	return queue{"shardq", engine.Shardq[string](shards).New}
 }
 
-// stripedQueue is shardq's shape with something in it exchanged.
+// stripedQueue is shardq's design with one part replaced.
 func stripedQueue(name string, change func(d *design[string])) queue {
 	return queue{name, func() workload.Queue[string] {
 		d := design[string]{
@@ -37,8 +37,8 @@ func lockFreeQueue(name string, keep bool) queue {
 	return queue{name, func() workload.Queue[string] { return newLockFree[string](capacity, keep) }}
 }
 
-// fewKeys is a number of keys whose queue fits into the processor's caches, manyKeys
-// one whose queue does not.
+// fewKeys is a number of keys whose queue fits into the processor's caches. The
+// queue of manyKeys does not.
 const (
 	fewKeys  = 1 << 16
 	manyKeys = 1_000_000
@@ -56,21 +56,21 @@ func cycle(b *testing.B, q queue) {
 	workload.Cycle(queue, stream, b.N)
 }
 
-// crew is how many goroutines add, and how many take.
-type crew struct{ producers, consumers int }
+// goroutines are the numbers of producers and consumers.
+type goroutines struct{ producers, consumers int }
 
-// traffic measures producers that never wait. The time is for each item that went
-// all the way.
-func traffic(b *testing.B, q workload.Queue[string], stream workload.Stream[string], crew crew, warmup int) {
+// traffic measures producers that never wait. The time is for each item from
+// its Add to its Done.
+func traffic(b *testing.B, q workload.Queue[string], stream workload.Stream[string], g goroutines, warmup int) {
 	b.ReportAllocs()
 	t := workload.Open(q, stream, workload.Load{
-		Producers: crew.producers,
-		Consumers: crew.consumers,
+		Producers: g.producers,
+		Consumers: g.consumers,
 		Warmup:    warmup,
 		Items:     b.N,
 		Warm:      b.ResetTimer,
 	})
 	b.StopTimer()
 	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
-	b.ReportMetric(t.MergedPerItem(), "merged/item")
+	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// BenchmarkHash compares hash functions on the keys that queues have. uneven is the
-// load of the fullest of 64 shards, chosen by the upper half of the hash, over the
-// mean; 1 would be even, and 64k keys thrown at random come to 1.08.
+// BenchmarkHash compares hash functions on the keys of queues. uneven is the
+// load of the fullest of 64 shards, which the upper half of the hash selects,
+// divided by the mean. Equal shards have 1, and 64k keys at random have 1.08.
 func BenchmarkHash(b *testing.B) {
 	seed := maphash.MakeSeed()
 	b.Run("key=string", func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkHash(b *testing.B) {
 		measureHash(b, "fnv-1a", keys, func(r workload.Request) uint64 { return fnv1a(fnv1a(fnvBasis, r.Namespace), r.Name) })
 	})
 	b.Run("key=uint64", func(b *testing.B) {
-		keys := make([]uint64, fewKeys) // numbered through, as identifiers are
+		keys := make([]uint64, fewKeys) // consecutive, as identifiers are
 		for i := range keys {
 			keys[i] = uint64(i)
 		}
@@ -57,7 +57,7 @@ func measureHash[T any](b *testing.B, name string, keys []T, hash func(T) uint64
 	})
 }
 
-var sink uint64 // keeps the compiler from dropping what is measured
+var sink uint64 // keeps the compiler from removing what is measured
 
 func uneven[T any](keys []T, hash func(T) uint64) float64 {
 	const shards = 64
@@ -88,7 +88,8 @@ func xxhashOf(r workload.Request) uint64 {
 	return h.Sum64()
 }
 
-// fnv1a is the 64-bit function of Fowler, Noll and Vo, http://www.isthe.com/chongo/tech/comp/fnv.
+// fnv1a is the 64-bit function of Fowler, Noll and Vo,
+// http://www.isthe.com/chongo/tech/comp/fnv.
 func fnv1a(hash uint64, s string) uint64 {
 	for i := range len(s) {
 		hash = (hash ^ uint64(s[i])) * 1099511628211

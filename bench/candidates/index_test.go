@@ -11,7 +11,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// An index finds ids by hashes. These grow and look up; they do not delete.
+// An index finds ids by hashes. These indexes grow and look up. They do not
+// delete.
 type index interface {
 	insert(hash, id uint32)
 	find(hash uint32) (id uint32)
@@ -22,7 +23,7 @@ type index interface {
 }
 
 // slots is an open-addressing table with linear probing, at most three quarters
-// full: what both designs are made of.
+// full. Both designs consist of such tables.
 type slots struct {
 	slots []slot
 	live  int
@@ -61,7 +62,7 @@ func (s *slots) double() {
 	}
 }
 
-// doubling is one table, twice as large whenever it is full.
+// doubling is one table that doubles its size when it is full.
 type doubling struct {
 	slots
 	most int
@@ -80,8 +81,8 @@ func (d *doubling) insert(hash, id uint32) {
 func (d *doubling) moved() int { return d.most }
 func (d *doubling) size() int  { return 8 * len(d.slots.slots) }
 
-// extendible is package shard's way: a directory of tables of at most 1024 slots,
-// by the top bits of the hash. A full one splits.
+// extendible is a directory of tables of at most 1024 slots, selected by the
+// top bits of the hash. A full table splits. Package shard does this.
 type extendible struct {
 	directory []*segment
 	depth     uint8
@@ -162,8 +163,8 @@ func (x *extendible) split(s *segment, hash uint32) {
 func (x *extendible) moved() int { return x.most }
 func (x *extendible) size() int  { return 8*x.allocated + 8*len(x.directory) }
 
-// goMap is Go's own map, extendible hashing over tables of at most 1024 slots since
-// Go 1.24. It tells neither its size nor what it moves.
+// goMap is Go's own map, extendible hashing over tables of at most 1024 slots
+// since Go 1.24. It reports neither its size nor what it moves.
 type goMap map[uint32]uint32
 
 func (m goMap) insert(hash, id uint32)       { m[hash] = id }
@@ -185,10 +186,10 @@ func indexes() []struct {
 	}
 }
 
-// BenchmarkIndex compares an index that splits with one that doubles, and with Go's
-// map: the slots and the time that the slowest insert took on the way to so many
-// items (the least of several such maxima, for the machine adds pauses of its own),
-// and bytes per item.
+// BenchmarkIndex compares an index that splits with one that doubles, and with
+// Go's map: the moved slots and the time of the slowest insert until there are
+// that many items, and bytes per item. The time is the least of several such
+// maxima, because the machine adds pauses of its own.
 func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000, 800_000, 1_000_000} {
 		hashes := hashes(n)
@@ -222,7 +223,7 @@ func hashes(n int) []uint32 {
 }
 
 func measureInserts(b *testing.B, newIndex func() index, hashes []uint32) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector's pauses are not the index's
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector's pauses are not part of the index
 	slowest := time.Duration(math.MaxInt64)
 	var x index
 	for range b.N {
@@ -263,7 +264,8 @@ func measureFinds(b *testing.B, x index, hashes []uint32) {
 	sink = uint64(sum)
 }
 
-// An index that loses what was put into it would be fast.
+// TestIndexesFind checks that an index loses nothing. Otherwise its
+// speed would mean nothing.
 func TestIndexesFind(t *testing.T) {
 	hashes := hashes(20_000)
 	for _, kind := range indexes() {

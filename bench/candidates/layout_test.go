@@ -10,25 +10,25 @@ import (
 type layout interface {
 	item(id uint32) *itemPart
 	timer(id uint32) *timerPart
-	// sizes are the bytes of a ready item, and of a waiting one.
-	sizes() (ready, waiting uintptr)
+	// sizes returns the bytes of a ready item, and of a delayed one.
+	sizes() (ready, delayed uintptr)
 }
 
-// itemPart is what every item has.
+// itemPart is the part of every item.
 type itemPart struct {
 	item  string
 	next  uint32 // of the FIFO
 	phase uint8
 }
 
-// timerPart is what waiting items have.
+// timerPart is the part of delayed items.
 type timerPart struct {
 	deadline       uint64
 	next, previous uint32 // of the ring of a slot of the wheel
 }
 
-// columns has an array of each part, the second as long as there are waiting items:
-// package shard's way.
+// columns has an array of each part. The second is as long as the number of
+// delayed items. Package shard does this.
 type columns struct {
 	items  []itemPart
 	timers []timerPart
@@ -36,7 +36,7 @@ type columns struct {
 
 func (c *columns) item(id uint32) *itemPart   { return &c.items[id] }
 func (c *columns) timer(id uint32) *timerPart { return &c.timers[id] }
-func (c *columns) sizes() (ready, waiting uintptr) {
+func (c *columns) sizes() (ready, delayed uintptr) {
 	return unsafe.Sizeof(itemPart{}), unsafe.Sizeof(itemPart{}) + unsafe.Sizeof(timerPart{})
 }
 
@@ -50,11 +50,11 @@ type both struct {
 
 func (p packed) item(id uint32) *itemPart   { return &p[id].itemPart }
 func (p packed) timer(id uint32) *timerPart { return &p[id].timerPart }
-func (p packed) sizes() (ready, waiting uintptr) {
+func (p packed) sizes() (ready, delayed uintptr) {
 	return unsafe.Sizeof(both{}), unsafe.Sizeof(both{})
 }
 
-// lines has them side by side, each pair on a cache line of its own.
+// lines has the parts side by side, each pair on its own cache line.
 type lines []line
 
 type line struct {
@@ -64,13 +64,13 @@ type line struct {
 
 func (l lines) item(id uint32) *itemPart   { return &l[id].itemPart }
 func (l lines) timer(id uint32) *timerPart { return &l[id].timerPart }
-func (l lines) sizes() (ready, waiting uintptr) {
+func (l lines) sizes() (ready, delayed uintptr) {
 	return unsafe.Sizeof(line{}), unsafe.Sizeof(line{})
 }
 
-// BenchmarkLayout compares timers beside the items with timers in a column of their
-// own. path=ready takes items through the FIFO; path=delayed through a ring of
-// timers and then the FIFO.
+// BenchmarkLayout compares timers beside the items with timers in their own
+// column. path=ready passes items through the FIFO. path=delayed passes them
+// through a ring of timers and then the FIFO.
 func BenchmarkLayout(b *testing.B) {
 	const items = 1_000_000
 	for _, kind := range []struct {
@@ -85,9 +85,9 @@ func BenchmarkLayout(b *testing.B) {
 			b.Run("path="+path+"/layout="+kind.name, func(b *testing.B) {
 				l := kind.new()
 				rotate(b, l, rand.New(rand.NewPCG(1, 2)).Perm(items))
-				ready, waiting := l.sizes()
+				ready, delayed := l.sizes()
 				b.ReportMetric(float64(ready), "B/ready-item")
-				b.ReportMetric(float64(waiting), "B/waiting-item")
+				b.ReportMetric(float64(delayed), "B/delayed-item")
 			})
 		}
 		measure("ready", rotateFIFO)
@@ -95,7 +95,8 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// rotateFIFO takes one item after the other from the head of a full FIFO to its tail.
+// rotateFIFO moves one item after the other from the head of a full FIFO to its
+// tail.
 func rotateFIFO(b *testing.B, l layout, ids []int) {
 	var fifo linked
 	for _, id := range ids {
@@ -108,8 +109,8 @@ func rotateFIFO(b *testing.B, l layout, ids []int) {
 	}
 }
 
-// rotateTimers lets one timer after the other fire, takes its item through an empty
-// FIFO, and files the timer anew.
+// rotateTimers expires one timer after the other, passes its item through an
+// empty FIFO, and schedules the timer again.
 func rotateTimers(b *testing.B, l layout, ids []int) {
 	var wheel [1 << 14]uint32
 	for i, id := range ids {
@@ -148,7 +149,7 @@ func (f *linked) pop(l layout) (id uint32, item string) {
 	return id, head.item
 }
 
-// link and unlink keep a ring that is named by its tail.
+// link and unlink change a ring that is named by its tail.
 func link(l layout, tail *uint32, id uint32) {
 	timer := l.timer(id)
 	if *tail == 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// BenchmarkLimiter has the ways to keep the failures of items side by side: package
-// limiter's striped table, xsync's concurrent map with a counter behind a pointer,
-// the same with the count as its value, and one map under one mutex.
+// BenchmarkLimiter compares ways to keep the failures of items: package
+// limiter's striped table, xsync's concurrent map with a counter behind a
+// pointer, the same with the count as its value, and one map under one mutex.
 func BenchmarkLimiter(b *testing.B) {
 	keys := workload.Strings(1 << 16)
 	for _, calls := range []string{"when+forget", "when"} {

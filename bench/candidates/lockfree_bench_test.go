@@ -34,17 +34,18 @@ func BenchmarkLockFree(b *testing.B) {
 			stream := kind.stream(workload.Strings(fewKeys))
 			for _, q := range queues {
 				b.Run("queue="+q.name, func(b *testing.B) {
-					traffic(b, q.new(), stream, crew{8, 8}, fewKeys)
+					traffic(b, q.new(), stream, goroutines{8, 8}, fewKeys)
 				})
 			}
 		})
 	}
 }
 
-// BenchmarkMerge bounds what an answer to "already ready" that takes no lock could
-// gain: the Add of an item that is ready, against what such an answer consists of
-// at the least. A look is not enough (docs/internals/decisions says why); an exchange is.
-func BenchmarkMerge(b *testing.B) {
+// BenchmarkDeduplicate limits what an Add of a ready item could gain if it took
+// no lock: it compares such an Add with the least that an Add without a lock
+// must do. A load is not enough (docs/internals/decisions gives the reason). An
+// exchange is.
+func BenchmarkDeduplicate(b *testing.B) {
 	const hot = "namespace-0000/object-00000000"
 	q := engine.Shardq[string](engine.DefaultShards()).New()
 	defer q.ShutDown()
@@ -63,15 +64,15 @@ func BenchmarkMerge(b *testing.B) {
 	}{
 		{"locked", func() { q.Add(hot) }},
 		{"exchange", func() { word().CompareAndSwap(0, 0) }},
-		{"look", func() { word().Load() }},
-		{"xsync-look", func() { c, _ := cells.Load(hot); c.phase.Load() }},
+		{"load", func() { word().Load() }},
+		{"xsync-load", func() { c, _ := cells.Load(hot); c.phase.Load() }},
 	} {
-		b.Run("goroutines=1/merge="+way.name, func(b *testing.B) {
+		b.Run("goroutines=1/add="+way.name, func(b *testing.B) {
 			for range b.N {
 				way.add()
 			}
 		})
-		b.Run("goroutines=GOMAXPROCS/merge="+way.name, func(b *testing.B) {
+		b.Run("goroutines=GOMAXPROCS/add="+way.name, func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					way.add()

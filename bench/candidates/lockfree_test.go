@@ -7,25 +7,25 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// lockFree is a queue without a lock of its own: a concurrent map of cells whose
+// lockFree is a queue without its own lock: a concurrent map of cells whose
 // phase changes by compare-and-swap, and a bounded FIFO for many producers and
-// consumers. What is not lock-free in it is the map's: inserting and deleting lock a
+// consumers. Only the map is not lock-free: inserting and deleting lock a
 // bucket, and growing stops every writer.
 //
-// It has one FIFO, so its order is strict. Its capacity is fixed, and
-// more items than that make Add spin.
+// It has one FIFO, so its order is strict. Its capacity is fixed, and with more
+// items Add spins.
 type lockFree[T comparable] struct {
 	cells *xsync.MapOf[T, *cell[T]]
 	fifo  *xsync.MPMCQueueOf[*cell[T]]
-	// keep leaves the cells of items that are through in the map. That leaks
-	// them: it shows what the design would cost if the map were only read.
-	keep    bool
-	parking parking
-	awake   func() bool // look, made into a value once
-	closed  atomic.Bool
-	_       cacheLine
-	ready   atomic.Int64
-	_       cacheLine
+	// keep leaves the cells of finished items in the map. That leaks them. It
+	// shows what the design would cost if the map were only read.
+	keep      bool
+	parking   parking
+	workReady func() bool // hasWork as a value, made once
+	closed    atomic.Bool
+	_         cacheLine
+	ready     atomic.Int64
+	_         cacheLine
 }
 
 type cell[T comparable] struct {
@@ -33,7 +33,7 @@ type cell[T comparable] struct {
 	item  T
 }
 
-// gone is the phase of a cell that is leaving the map.
+// gone is the phase of a cell that is being removed from the map.
 const gone = dirty + 1
 
 func newLockFree[T comparable](capacity int, keep bool) *lockFree[T] {
@@ -43,7 +43,7 @@ func newLockFree[T comparable](capacity int, keep bool) *lockFree[T] {
 		keep:    keep,
 		parking: newOneToken(),
 	}
-	q.awake = q.look
+	q.workReady = q.hasWork
 	return q
 }
 
@@ -64,9 +64,9 @@ func (q *lockFree[T]) Add(item T) {
 				return
 			}
 		case ready, dirty:
-			// An exchange where a look would do: only what somebody writes
-			// makes the caller's earlier writes visible to the consumer that
-			// takes the item later.
+			// This is an exchange, and a load is not enough: only a write makes
+			// the caller's earlier writes visible to the consumer that takes
+			// the item later.
 			if c.phase.CompareAndSwap(phase, phase) {
 				return
 			}
@@ -117,7 +117,8 @@ func (q *lockFree[T]) Done(item T) {
 	}
 }
 
-// remove takes a cell that is gone out of the map, unless somebody else has.
+// remove removes a cell that is gone from the map, unless another goroutine
+// has.
 func (q *lockFree[T]) remove(c *cell[T]) {
 	q.cells.Compute(c.item, func(present *cell[T], loaded bool) (*cell[T], bool) {
 		return present, !loaded || present == c
@@ -130,16 +131,16 @@ func (q *lockFree[T]) Get() (item T, shutdown bool) {
 		closed := q.closed.Load()
 		item, ok := q.take()
 		if searcher {
-			q.parking.found(q.awake)
+			q.parking.found(q.workReady)
 		}
 		if ok || closed {
 			return item, !ok
 		}
-		searcher = q.parking.sleep(q.awake)
+		searcher = q.parking.sleep(q.workReady)
 	}
 }
 
-func (q *lockFree[T]) look() bool { return q.ready.Load() > 0 || q.closed.Load() }
+func (q *lockFree[T]) hasWork() bool { return q.ready.Load() > 0 || q.closed.Load() }
 
 func (q *lockFree[T]) take() (item T, ok bool) {
 	for q.ready.Load() > 0 {
@@ -148,13 +149,13 @@ func (q *lockFree[T]) take() (item T, ok bool) {
 			c.take()
 			return c.item, true
 		}
-		runtime.Gosched() // somebody is halfway through
+		runtime.Gosched() // another goroutine is between its two steps
 	}
 	return item, false
 }
 
-// take competes with merging adds alone, who leave the phase as it is. It swaps
-// because a store would not see what they did.
+// take competes only with deduplicated adds, which leave the phase as it is. It
+// swaps because a store would not see their writes.
 func (c *cell[T]) take() { c.phase.Swap(processing) }
 
 func (q *lockFree[T]) Len() int { return int(q.ready.Load()) }

@@ -18,8 +18,8 @@ func parkings() map[string]func() parking {
 	}
 }
 
-// BenchmarkParking compares ways to put consumers to sleep: 64 of them, who wait for
-// bursts of items that are awaited one after the other, or whom eight producers keep
+// BenchmarkParking compares ways to park 64 consumers. They wait for bursts of
+// items, each of which is awaited before the next, or eight producers keep them
 // busy.
 func BenchmarkParking(b *testing.B) {
 	names := slices.Sorted(maps.Keys(parkings()))
@@ -35,7 +35,7 @@ func BenchmarkParking(b *testing.B) {
 	for _, name := range names {
 		b.Run("load=8x64/parking="+name, func(b *testing.B) {
 			p := parkings()[name]()
-			traffic(b, parkedIn(p), stream, crew{8, sleepers}, fewKeys)
+			traffic(b, parkedIn(p), stream, goroutines{8, sleepers}, fewKeys)
 			b.ReportMetric(float64(p.sleeps())/float64(b.N+fewKeys), "sleeps/item")
 		})
 	}
@@ -47,8 +47,8 @@ func parkedIn(p parking) workload.Queue[string] {
 	return stripedQueue("", func(d *design[string]) { d.parking = func() parking { return p } }).new()
 }
 
-// bursts adds all keys, waits until each is done, and does so until b.N items have
-// gone by.
+// bursts adds all keys and waits until each is done, again and again until b.N
+// items are done.
 func bursts(b *testing.B, p parking, keys []string) {
 	q := parkedIn(p)
 	var burst, running sync.WaitGroup

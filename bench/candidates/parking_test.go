@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// A parking is where consumers sleep while nothing is ready. Its look functions
-// report whether there is reason to stay awake.
+// A parking is where consumers are parked while nothing is ready. Its hasWork
+// functions report whether there is a reason not to park.
 type parking interface {
-	// wake is called after something was made ready.
+	// wake is called after an item was made ready.
 	wake()
-	// sleep blocks until there may be something to do, and reports whether
-	// found is to be called after the next attempt to take an item.
-	sleep(look func() bool) (searcher bool)
-	found(look func() bool)
-	// wakeAll is called once, when look has become true for good.
+	// sleep blocks until there may be work, and reports whether found must be
+	// called after the next attempt to take an item.
+	sleep(hasWork func() bool) (searcher bool)
+	found(hasWork func() bool)
+	// wakeAll is called once, when hasWork has become true forever.
 	wakeAll()
-	// sleeps returns how often a consumer slept.
+	// sleeps returns how often a consumer was parked.
 	sleeps() int64
 }
 
@@ -24,8 +24,8 @@ type sleepCounter struct{ count atomic.Int64 }
 
 func (c *sleepCounter) sleeps() int64 { return c.count.Load() }
 
-// oneToken is package shard's way: one token for all, and whoever holds it is the
-// only one who looks for work.
+// oneToken has one wake token for all consumers. Only the consumer that has it
+// searches for work. Package shard does this.
 type oneToken struct {
 	parked    atomic.Int32
 	searching atomic.Bool
@@ -41,10 +41,10 @@ func (p *oneToken) wake() {
 	}
 }
 
-func (p *oneToken) sleep(look func() bool) (searcher bool) {
+func (p *oneToken) sleep(hasWork func() bool) (searcher bool) {
 	p.parked.Add(1)
 	defer p.parked.Add(-1)
-	if look() {
+	if hasWork() {
 		return false
 	}
 	p.count.Add(1)
@@ -52,16 +52,16 @@ func (p *oneToken) sleep(look func() bool) (searcher bool) {
 	return true
 }
 
-func (p *oneToken) found(look func() bool) {
+func (p *oneToken) found(hasWork func() bool) {
 	p.searching.Store(false)
-	if look() {
+	if hasWork() {
 		p.wake()
 	}
 }
 
-func (p *oneToken) wakeAll() { p.wake() } // each wakes the next
+func (p *oneToken) wakeAll() { p.wake() } // each consumer wakes the next
 
-// tokenEach wakes a sleeper for every item that becomes ready.
+// tokenEach wakes a parked consumer for every item that becomes ready.
 type tokenEach struct {
 	parked atomic.Int32
 	tokens chan struct{}
@@ -70,7 +70,8 @@ type tokenEach struct {
 
 func newTokenEach() parking { return &tokenEach{tokens: make(chan struct{}, 1024)} }
 
-// claim takes one of the sleepers off the count: a token has to come for it.
+// claim subtracts one parked consumer from the count, which must then get a
+// token.
 func (p *tokenEach) claim() bool {
 	for {
 		parked := p.parked.Load()
@@ -89,10 +90,10 @@ func (p *tokenEach) wake() {
 	}
 }
 
-func (p *tokenEach) sleep(look func() bool) (searcher bool) {
+func (p *tokenEach) sleep(hasWork func() bool) (searcher bool) {
 	p.parked.Add(1)
-	if look() && p.claim() {
-		return false // took itself off
+	if hasWork() && p.claim() {
+		return false // it has subtracted itself
 	}
 	p.count.Add(1)
 	<-p.tokens
@@ -107,8 +108,8 @@ func (p *tokenEach) wakeAll() {
 	}
 }
 
-// condition is client-go's way, a condition variable, behind a count that spares
-// the signal while nobody sleeps.
+// condition is client-go's way: a condition variable, behind a count that
+// avoids the signal while no consumer is parked.
 type condition struct {
 	parked  atomic.Int32
 	mu      sync.Mutex
@@ -130,12 +131,12 @@ func (p *condition) wake() {
 	}
 }
 
-func (p *condition) sleep(look func() bool) (searcher bool) {
+func (p *condition) sleep(hasWork func() bool) (searcher bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parked.Add(1)
 	defer p.parked.Add(-1)
-	if !look() {
+	if !hasWork() {
 		p.count.Add(1)
 		p.changed.Wait()
 	}

@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// A policy says which shard a Get goes to.
+// A policy selects the shard of a Get.
 type policy interface {
-	// start returns the number of the shard from which to look for work, given a
-	// bit for each shard that has some.
+	// start returns the number of the shard from which to search for work,
+	// given a bit for each shard that has some.
 	start(ready uint64, head func(shard int) uint64) int
-	// served is told, under the shard's lock, that a shard handed out its
-	// count-th item.
+	// served is called under the shard's lock, after the shard has handed out
+	// its count-th item.
 	served(shard, count int)
-	// stamped says that start compares the stamps of heads.
+	// stamped reports whether start compares the stamps of heads.
 	stamped() bool
 }
 
-// unstamped is for policies that look at no stamps and keep no books.
+// unstamped is for policies that use no stamps and keep no records.
 type unstamped struct{}
 
 func (unstamped) stamped() bool   { return false }
@@ -45,9 +45,9 @@ func newTicket(shards int) policy { return &ticket{shards: uint32(shards)} }
 
 func (p *ticket) start(uint64, func(int) uint64) int { return int(p.next.Add(1) % p.shards) }
 
-// turns stays with a shard until it has handed out quantum items, and lets
-// consumers go round from several places, their lanes. This is package shard's
-// policy, with four lanes and a quantum of eight.
+// turns stays with a shard until it has handed out quantum items. Consumers
+// start at several places, their lanes. This is package shard's policy, with
+// four lanes and a quantum of eight.
 type turns struct {
 	shards, quantum int
 	lanes           []lane
@@ -80,9 +80,9 @@ func (p *turns) served(shard, count int) {
 
 func (p *turns) stamped() bool { return false }
 
-// olderOfTwo draws two shards with work and takes the one whose head has been ready
-// for longer: the MultiQueue's rule (Rihani, Sanders, Dementiev, SPAA 2015), on
-// FIFOs.
+// olderOfTwo draws two shards with work, and takes the one whose head has been
+// ready longer: the MultiQueue's rule (Rihani, Sanders, Dementiev, SPAA 2015),
+// on FIFOs.
 type olderOfTwo struct{ shards uint32 }
 
 func newOlderOfTwo(shards int) policy { return olderOfTwo{uint32(shards)} }
@@ -100,8 +100,8 @@ func (p olderOfTwo) start(ready uint64, head func(int) uint64) int {
 func (olderOfTwo) served(int, int) {}
 func (olderOfTwo) stamped() bool   { return true }
 
-// firstFrom returns the number of the first bit of a set at or after start, in
-// circles.
+// firstFrom returns the number of the first bit of a set at or after start, or
+// else the first.
 func firstFrom(set uint64, start uint32) int {
 	return (int(start) + bits.TrailingZeros64(bits.RotateLeft64(set, -int(start)))) % 64
 }

@@ -24,8 +24,8 @@ func policies() map[string]func(shards int) policy {
 	return all
 }
 
-// BenchmarkPolicy compares ways to choose the shard of a Get: what they cost under
-// load, and how far they are from strict order. shardq's way is turns of 8 in 4
+// BenchmarkPolicy compares ways to select the shard of a Get: their cost under
+// load, and how far they are from strict order. shardq has turns of 8 in 4
 // lanes.
 func BenchmarkPolicy(b *testing.B) {
 	names := slices.Sorted(maps.Keys(policies()))
@@ -34,7 +34,7 @@ func BenchmarkPolicy(b *testing.B) {
 		for _, name := range names {
 			q := stripedQueue(name, func(d *design[string]) { d.policy = policies()[name] })
 			b.Run("policy="+name, func(b *testing.B) {
-				traffic(b, q.new(), stream, crew{8, 8}, fewKeys)
+				traffic(b, q.new(), stream, goroutines{8, 8}, fewKeys)
 			})
 		}
 	})
@@ -47,7 +47,8 @@ func BenchmarkPolicy(b *testing.B) {
 	}
 }
 
-// order reports the disorder of the sequence in which numbered items come out.
+// order reports the disorder of the sequence in which numbered items are handed
+// out.
 func order(b *testing.B, policy func(int) policy, backlog int) {
 	const items, consumers = 200_000, 8
 	for range b.N {

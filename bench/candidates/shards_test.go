@@ -16,25 +16,25 @@ func BenchmarkShards(b *testing.B) {
 			b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) { cycle(b, real(n)) })
 		}
 	})
-	b.Run("load=8x8", func(b *testing.B) { trafficPerCount(b, counts, fewKeys, crew{8, 8}) })
-	b.Run("load=64x64", func(b *testing.B) { trafficPerCount(b, counts, manyKeys, crew{64, 64}) })
+	b.Run("load=8x8", func(b *testing.B) { trafficPerCount(b, counts, fewKeys, goroutines{8, 8}) })
+	b.Run("load=64x64", func(b *testing.B) { trafficPerCount(b, counts, manyKeys, goroutines{64, 64}) })
 	b.Run("load=new", func(b *testing.B) {
 		for _, n := range counts {
 			b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {
 				b.ReportAllocs()
 				for range b.N {
-					shardq.Must(shardq.Options[string]{Shards: n})
+					shardq.MustNew(shardq.Options[string]{Shards: n})
 				}
 			})
 		}
 	})
 }
 
-func trafficPerCount(b *testing.B, counts []int, keys int, crew crew) {
+func trafficPerCount(b *testing.B, counts []int, keys int, g goroutines) {
 	stream := workload.Uniform(workload.Strings(keys))
 	for _, n := range counts {
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {
-			traffic(b, real(n).new(), stream, crew, keys)
+			traffic(b, real(n).new(), stream, g, keys)
 		})
 	}
 }

@@ -6,14 +6,14 @@ type store[T comparable] interface {
 	// add and done report whether they put the item into the FIFO.
 	add(item T, stamp uint64) (enqueued bool)
 	done(item T, stamp uint64) (enqueued bool)
-	// take returns the head of the FIFO, of which there is one.
+	// take returns the head of the FIFO, which is not empty.
 	take() T
 	head() (stamp uint64)
 	length() int
 }
 
-// twoMaps is client-go's bookkeeping: what is to be processed, and what is being
-// processed. Seven map operations take an item all the way.
+// twoMaps is client-go's bookkeeping: a set of dirty items and a set of items
+// in processing. An item takes seven map operations.
 type twoMaps[T comparable] struct {
 	dirty, processing map[T]struct{}
 	fifo[T]
@@ -51,7 +51,7 @@ func (m *twoMaps[T]) done(item T, stamp uint64) (enqueued bool) {
 	return true
 }
 
-// oneMap fuses the two sets into one map of phases: five map operations.
+// oneMap combines the two sets in one map of phases: five map operations.
 type oneMap[T comparable] struct {
 	phases map[T]phase
 	fifo[T]
@@ -98,7 +98,7 @@ func (m *oneMap[T]) done(item T, stamp uint64) (enqueued bool) {
 	return false
 }
 
-// fifo is the order of a shard's items, and of their stamps if they have some.
+// fifo is the order of a shard's items, and of their stamps if they have any.
 type fifo[T any] struct {
 	items  ring[T]
 	stamps ring[uint64]
@@ -122,7 +122,7 @@ func (f *fifo[T]) pop() T {
 	return f.items.pop()
 }
 
-// ring is a slice that is used in circles, and never shrinks.
+// ring is a ring buffer that never shrinks.
 type ring[E any] struct {
 	cells       []E // a power of two of them
 	first, size int

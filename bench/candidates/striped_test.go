@@ -8,24 +8,24 @@ import (
 	"unsafe"
 )
 
-// striped is a queue of the shape of package shard, in which the parts that were
-// decided upon can be changed: what a shard keeps its items in (store), which shard
-// a Get goes to (policy), and how consumers sleep (parking).
+// striped is a queue with the design of package shard, in which the parts that
+// were chosen can be replaced: how a shard keeps its items (store), which shard
+// a Get selects (policy), and how consumers are parked (parking).
 type striped[T comparable] struct {
 	seed    maphash.Seed
 	stripes []stripe[T]
 	policy  policy
 	parking parking
-	// heads and awake are headOf and look, made into values once: each time would
-	// be an allocation.
-	heads func(stripe int) uint64
-	awake func() bool
+	// heads and workReady are headOf and hasWork as values, made once: each
+	// time would be an allocation.
+	heads     func(stripe int) uint64
+	workReady func() bool
 	// clock stamps items in the order in which they become ready, for policies
-	// that ask for it.
+	// that use stamps.
 	clock  atomic.Uint64
 	closed atomic.Bool
 	_      cacheLine
-	// ready has a bit for each stripe that has something ready.
+	// ready has a bit for each stripe that has ready items.
 	ready atomic.Uint64
 	_     cacheLine
 }
@@ -37,7 +37,7 @@ type stripe[T comparable] struct {
 	store  store[T]
 	number int
 	served int
-	// head is the stamp of the item that is next. It is written under mu.
+	// head is the stamp of the next item. It is written under mu.
 	head atomic.Uint64
 	_    [128 - 48]byte
 }
@@ -57,7 +57,7 @@ func newStriped[T comparable](d design[T]) *striped[T] {
 		policy:  d.policy(d.stripes),
 		parking: d.parking(),
 	}
-	q.heads, q.awake = q.headOf, q.look
+	q.heads, q.workReady = q.headOf, q.hasWork
 	for i := range q.stripes {
 		q.stripes[i].number, q.stripes[i].store = i, d.store()
 	}
@@ -76,18 +76,19 @@ func (q *striped[T]) Add(item T) {
 	s := q.stripeOf(item)
 	s.mu.Lock()
 	enqueued := s.store.add(item, q.stamp())
-	q.settle(s, enqueued)
+	q.settleAndUnlock(s, enqueued)
 }
 
 func (q *striped[T]) Done(item T) {
 	s := q.stripeOf(item)
 	s.mu.Lock()
 	enqueued := s.store.done(item, q.stamp())
-	q.settle(s, enqueued)
+	q.settleAndUnlock(s, enqueued)
 }
 
-// settle unlocks a stripe, and tells the consumers if an item was put into it.
-func (q *striped[T]) settle(s *stripe[T], enqueued bool) {
+// settleAndUnlock unlocks a stripe, and wakes a consumer if an item was put
+// into it.
+func (q *striped[T]) settleAndUnlock(s *stripe[T], enqueued bool) {
 	if enqueued && s.store.length() == 1 {
 		q.ready.Or(1 << s.number)
 		s.publishHead(q.policy)
@@ -117,17 +118,17 @@ func (q *striped[T]) Get() (item T, shutdown bool) {
 		closed := q.closed.Load()
 		item, ok := q.take()
 		if searcher {
-			q.parking.found(q.awake)
+			q.parking.found(q.workReady)
 		}
 		if ok || closed {
 			return item, !ok
 		}
-		searcher = q.parking.sleep(q.awake)
+		searcher = q.parking.sleep(q.workReady)
 	}
 }
 
-// look reports whether a consumer has reason not to sleep.
-func (q *striped[T]) look() bool { return q.ready.Load() != 0 || q.closed.Load() }
+// hasWork reports whether a consumer has a reason not to park.
+func (q *striped[T]) hasWork() bool { return q.ready.Load() != 0 || q.closed.Load() }
 
 func (q *striped[T]) take() (item T, ok bool) {
 	for {
@@ -141,8 +142,9 @@ func (q *striped[T]) take() (item T, ok bool) {
 	}
 }
 
-// lockReady returns, locked, the first ready stripe from where the policy says that
-// nobody else has locked, or the first of all; nil if none is ready.
+// lockReady returns, locked, the first ready stripe from the policy's start
+// that no other goroutine has locked, or the first of all. It returns nil if
+// none is ready.
 func (q *striped[T]) lockReady() (first *stripe[T]) {
 	ready := q.ready.Load()
 	if ready == 0 {
@@ -190,14 +192,15 @@ func (q *striped[T]) Len() (n int) {
 	return n
 }
 
-// ShutDown lets Get return true once nothing is ready. An Add that goes on at the
-// same time may be lost: this queue is for measuring.
+// ShutDown makes Get return true once nothing is ready. A concurrent Add may be
+// lost: this queue is only for measuring.
 func (q *striped[T]) ShutDown() {
 	q.closed.Store(true)
 	q.parking.wakeAll()
 }
 
-// place is a number that tells goroutines apart: where their stack lies.
+// place is a number that distinguishes goroutines by the addresses of their
+// stacks.
 func place() uint64 {
 	var here byte
 	return uint64(uintptr(unsafe.Pointer(&here))) >> 11 * 0x9e3779b97f4a7c15

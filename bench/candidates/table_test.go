@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// BenchmarkTable compares what a shard may keep its items in: two sets as client-go
-// has them, one map of phases, and shardq's table.
+// BenchmarkTable compares ways in which a shard may keep its items: two sets as
+// in client-go, one map of phases, and shardq's table.
 func BenchmarkTable(b *testing.B) {
 	b.Run("load=cycle/shards=1", func(b *testing.B) {
 		for _, q := range tables(1) {
@@ -19,7 +19,7 @@ func BenchmarkTable(b *testing.B) {
 		stream := workload.Uniform(workload.Strings(fewKeys))
 		for _, q := range tables(engine.DefaultShards()) {
 			b.Run("table="+q.name, func(b *testing.B) {
-				traffic(b, q.new(), stream, crew{8, 8}, fewKeys)
+				traffic(b, q.new(), stream, goroutines{8, 8}, fewKeys)
 			})
 		}
 	})
@@ -40,7 +40,8 @@ func tables(shards int) []queue {
 	return []queue{with("two-maps", newTwoMaps[string]), with("one-map", newOneMap[string]), fused}
 }
 
-// heap measures the heap that ready items take, and what is left when they are done.
+// heap measures the heap that ready items take, and what is left when they are
+// done.
 func heap(b *testing.B, q queue, keys []string) {
 	for range b.N {
 		use := workload.HeapOfReady(q.new, keys)

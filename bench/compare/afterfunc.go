@@ -7,11 +7,11 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// timerChannelCapacity is room for what expires while nobody takes it.
+// timerChannelCapacity is the number of expired items that the channel holds.
 const timerChannelCapacity = 1 << 20
 
-// AfterFunc returns the engine that one writes with package time alone: a timer
-// for each item in a map under a mutex, and a channel into which they fire.
+// AfterFunc returns the engine that uses only package time: a timer for each
+// item in a map under a mutex, and a channel to which they send.
 func AfterFunc[T comparable]() workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:   "time.AfterFunc",
@@ -31,7 +31,7 @@ type afterFunc[T comparable] struct {
 func (q *afterFunc[T]) AddAfter(item T, duration time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if timer, pending := q.timers[item]; pending {
+	if timer, beside := q.timers[item]; beside {
 		timer.Reset(duration)
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// That this compiles is the proof that a queue of shardq goes wherever client-go's
-// goes, for every type of item, and so do its limiters.
+// This compiles only if a queue of shardq can be used wherever client-go's can,
+// for every type of item, and so can its limiters.
 func _[T comparable](q *shardq.Queue[T], baseline *heapqueue.Queue[T]) {
 	var (
 		_ workqueue.TypedInterface[T]             = q
@@ -21,5 +21,5 @@ func _[T comparable](q *shardq.Queue[T], baseline *heapqueue.Queue[T]) {
 }
 
 func _[T comparable](l limiter.Limiter[T]) {
-	var _ workqueue.TypedRateLimiter[T] = l // what every constructor of package limiter returns
+	var _ workqueue.TypedRateLimiter[T] = l // every constructor of package limiter returns this
 }

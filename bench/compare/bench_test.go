@@ -18,28 +18,28 @@ import (
 
 var large = flag.Bool("large", false, "measure memory and the garbage collector with ten million items too")
 
-// queues are the engines with client-go's contract.
+// queues returns the engines with client-go's contract.
 func queues[T comparable]() []workload.Engine[T] {
 	return append(engine.Both[T](), compare.ClientGo[T](), compare.ControllerRuntime[T]())
 }
 
-// channelCapacity holds every key of any workload.
+// channelCapacity is enough for every key of any workload.
 const channelCapacity = 1 << 20
 
-// crowdable are the engines that bear producers who never wait.
-// Controller-runtime's queue is not among them: it takes adds into a buffer without
-// bounds, and works it off under the lock that its consumers need. Such
-// producers fill the memory, and hardly an item comes out.
-func crowdable[T comparable]() []workload.Engine[T] {
+// unbounded returns the engines that can be measured with producers that never
+// wait. Controller-runtime's queue is not among them. It accepts adds into a
+// buffer without bounds, and empties it under the lock that its consumers need.
+// Such producers fill the memory, and hardly any item is handed out.
+func unbounded[T comparable]() []workload.Engine[T] {
 	return append(engine.Both[T](), compare.ClientGo[T](), compare.Channel[T](channelCapacity))
 }
 
-// handovers are the engines that take an item from one goroutine to another.
+// handovers returns the engines that pass items from one goroutine to another.
 func handovers[T comparable]() []workload.Engine[T] {
-	return append(crowdable[T](), compare.ControllerRuntime[T]())
+	return append(unbounded[T](), compare.ControllerRuntime[T]())
 }
 
-// timers are the engines that keep delays.
+// timers returns the engines that have delays.
 func timers[T comparable]() []workload.Engine[T] {
 	return append(engine.Both[T](),
 		compare.ClientGo[T](), compare.ControllerRuntime[T](), compare.AfterFunc[T](), compare.GoZero[T]())
@@ -57,7 +57,7 @@ func BenchmarkCycle(b *testing.B) {
 	})
 }
 
-func BenchmarkOpen(b *testing.B) { suite.Open(b, crowdable[string](), workload.Strings) }
+func BenchmarkOpen(b *testing.B) { suite.Open(b, unbounded[string](), workload.Strings) }
 
 func BenchmarkClosed(b *testing.B) { suite.Closed(b, handovers[string](), workload.Strings) }
 

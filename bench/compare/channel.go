@@ -6,8 +6,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Channel returns the engine of a plain buffered channel: no deduplication, no
-// exclusion, Done does nothing. It shows what handing items over costs at all.
+// Channel returns the engine of a buffered channel: no deduplication and no
+// exclusion, and Done does nothing. It shows the cost of passing items at all.
 func Channel[T comparable](capacity int) workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:   "channel",
@@ -26,8 +26,8 @@ func newChannel[T comparable](capacity int) *channel[T] {
 	return &channel[T]{items: make(chan T, capacity), stopped: make(chan struct{})}
 }
 
-// Add tries the plain send first: a select of two cases costs several times as
-// much, and is not what the channel is measured for.
+// Add tries the plain send first, because a select of two cases costs several
+// times as much, and is not what is measured here.
 func (c *channel[T]) Add(item T) {
 	select {
 	case c.items <- item:

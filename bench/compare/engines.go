@@ -1,9 +1,9 @@
-// Package compare puts the queues that people use beside shardq's: client-go's
-// workqueue, controller-runtime's priority queue, a plain channel, go-zero's timing
-// wheel and timers of package time. It is a module of its own, so that none of them
-// is a requirement of shardq's.
+// Package compare has the queues that are compared with shardq's: client-go's
+// workqueue, controller-runtime's priority queue, a channel, go-zero's timing
+// wheel and timers of package time. It is a separate module, so that shardq
+// does not require them.
 //
-// The engines here are driven by packages workload and suite, as shardq's own are.
+// Packages workload and suite drive the engines, as they drive shardq's own.
 package compare
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// ClientGo returns the engine of client-go's rate-limiting workqueue, unnamed and
-// so without metrics, as shardq's queue is measured without.
+// ClientGo returns the engine of client-go's rate-limiting workqueue. It has no
+// name and therefore no metrics, as shardq's queue in the comparison.
 func ClientGo[T comparable]() workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:   "client-go",
@@ -27,13 +27,13 @@ func ClientGo[T comparable]() workload.Engine[T] {
 	}
 }
 
-// ControllerRuntime returns the engine of controller-runtime's priority queue, all
-// items at the default priority.
+// ControllerRuntime returns the engine of controller-runtime's priority queue,
+// with all items at the default priority.
 func ControllerRuntime[T comparable]() workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:    "controller-runtime",
 		Shards:  1,
-		MaxKeys: 100_000, // an item takes it many microseconds
+		MaxKeys: 100_000, // an item takes many microseconds
 		New:     func() workload.Queue[T] { return priorityqueue.New[T]("") },
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// GoZero returns the engine of go-zero's timing wheel, with ticks of a millisecond
-// as shardq has them, and a channel into which it fires.
+// GoZero returns the engine of go-zero's timing wheel, with ticks of a
+// millisecond as in shardq, and a channel to which it sends.
 func GoZero[T comparable]() workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:   "go-zero",
@@ -37,7 +37,7 @@ func newGoZero[T comparable]() *goZero[T] {
 }
 
 func (q *goZero[T]) AddAfter(item T, duration time.Duration) {
-	// The only error is that the wheel is stopped, and then nothing is owed.
+	// The only error is that the wheel is stopped. Then no item is expected.
 	_ = q.wheel.SetTimer(item, nil, duration)
 }
 

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// TestMethodsOfTheOthers holds the table of features in README.md to the interfaces that
-// it tells of: what is not a method here is what the table says no to. If one of them grows,
-// the table is to be looked at again.
+// TestMethodsOfTheOthers compares the table of features in README.md with the
+// interfaces of the others. Where the table says no, the method must be
+// missing. If one of the interfaces grows, the table must be checked again.
 func TestMethodsOfTheOthers(t *testing.T) {
 	common := []string{
 		"Add", "AddAfter", "AddRateLimited", "Done", "Forget", "Get", "Len", "NumRequeues",

@@ -14,8 +14,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// TestTheSameCallsComeToTheSame lets the queues whose order is strict do the same
-// random calls, and asks for the same items, in the same order, at the same time.
+// TestTheSameCallsComeToTheSame makes the same random calls on the queues with
+// a strict order, and checks that they hand out the same items, in the same
+// order, at the same time.
 func TestTheSameCallsComeToTheSame(t *testing.T) {
 	for _, e := range []workload.Engine[int]{engine.HeapQueue[int](), engine.Shardq[int](1)} {
 		t.Run(e.Name, func(t *testing.T) {
@@ -28,15 +29,15 @@ func TestTheSameCallsComeToTheSame(t *testing.T) {
 	}
 }
 
-// A call is one thing that a user of a queue does.
+// A call is a call by a user of a queue.
 type call struct {
 	do    string
 	item  int
 	delay time.Duration
 }
 
-// anyCall draws calls that keep to the rules: what breaks them is where the queues
-// differ on purpose.
+// anyCall draws calls that follow the rules. The queues differ on purpose about
+// calls that break them.
 func anyCall() *rapid.Generator[call] {
 	return rapid.Custom(func(r *rapid.T) call {
 		return call{
@@ -47,11 +48,11 @@ func anyCall() *rapid.Generator[call] {
 	})
 }
 
-// step is the unit of delays and of the time that passes: some ticks of shardq's
+// step is the unit of delays and of the steps of time: some ticks of shardq's
 // wheel.
 const step = 10 * time.Millisecond
 
-// trace makes the calls and returns what a user sees of them.
+// trace makes the calls and returns what a user of the queue sees.
 func trace(t *testing.T, e workload.Engine[int], calls []call) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
 		u := user{queue: e.New().(workload.DelayingQueue[int]), deadlines: map[time.Time]bool{}}
@@ -65,14 +66,14 @@ func trace(t *testing.T, e workload.Engine[int], calls []call) (seen []string) {
 	return seen
 }
 
-// user is a user of a queue who keeps to the rules.
+// user is a user of a queue that follows the rules.
 type user struct {
 	queue      workload.DelayingQueue[int]
 	processing []int
 	deadlines  map[time.Time]bool
 }
 
-// make makes a call if it is to the rules now, and says what came of it.
+// make makes a call if the rules allow it now, and returns its result as text.
 func (u *user) make(c call) string {
 	switch c.do {
 	case "add":
@@ -91,7 +92,7 @@ func (u *user) make(c call) string {
 	case "pass":
 		time.Sleep(step * time.Duration(c.item))
 	}
-	synctest.Wait() // a goroutine of the queue's may have something to do
+	synctest.Wait() // a goroutine of the queue may have work to do
 	return fmt.Sprint(c.do, " ready=", u.queue.Len())
 }
 
@@ -101,8 +102,9 @@ func (u *user) get() string {
 	return fmt.Sprint("got ", item, shutdown)
 }
 
-// addAfter makes all deadlines different, for a heap leaves open which of two that
-// are equal comes first; and ends them between the moments at which time stops.
+// addAfter makes all deadlines different, because a heap does not define which
+// of two equal ones is first. It lets them expire between the moments at which
+// time stops.
 func (u *user) addAfter(c call) {
 	if c.delay > 0 {
 		c.delay += step / 2
@@ -114,7 +116,8 @@ func (u *user) addAfter(c call) {
 	u.queue.AddAfter(c.item, c.delay)
 }
 
-// rest takes what the queue still has after its shutdown, the dirty items included.
+// rest takes the items that the queue still has after its shutdown, including
+// dirty ones.
 func (u *user) rest() (seen []string) {
 	for {
 		for _, item := range u.processing {
@@ -151,7 +154,7 @@ func TestEveryEngineCarriesTraffic(t *testing.T) {
 	const items = 2000
 	keys := workload.Strings(1024)
 	load := workload.Load{Producers: 2, Consumers: 2, Items: items}
-	for _, e := range crowdable[string]() {
+	for _, e := range unbounded[string]() {
 		t.Run("open/"+e.Name, func(t *testing.T) {
 			open := workload.Open(e.New(), workload.Stream[string](keys[:512]), load)
 			require.GreaterOrEqual(t, open.Completed, items)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // WithClaims is a queue whose consumers take and end items by claims.
@@ -19,9 +20,10 @@ func (q WithClaims[T]) Turn() (item T, shutdown bool) {
 	return claim.Item, false
 }
 
-// Batches implements [workload.TurnQueue]. The consumer keeps its buffer.
+// Batches implements [workload.TurnQueue]. The returned function keeps its
+// buffer.
 func (q WithClaims[T]) Batches() func(ctx context.Context, dst []T) (n int, err error) {
-	claims := make([]shardq.Claim[T], 64)
+	claims := make([]worker.Claim[T], 64)
 	return func(ctx context.Context, dst []T) (n int, err error) {
 		n, err = q.ClaimBatch(ctx, claims[:min(len(dst), len(claims))])
 		for i := range n {

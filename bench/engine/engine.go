@@ -1,5 +1,5 @@
-// Package engine makes the two engines of this module for package workload:
-// shardq's queue, and the heap design that it is measured against.
+// Package engine provides the two engines of this module for package workload:
+// shardq's queue, and the heap design with which it is compared.
 package engine
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// Shardq returns the engine of shardq's queues with so many shards.
+// Shardq returns the engine of shardq's queues with a number of shards.
 func Shardq[T comparable](shards int) workload.Engine[T] {
 	return of("shardq", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return q })
 }
@@ -25,12 +25,13 @@ func of[T comparable](name string, shards int, drive func(*shardq.Queue[T]) work
 		Name:   name,
 		Shards: shards,
 		New: func() workload.Queue[T] {
-			return drive(shardq.Must(shardq.Options[T]{Shards: shards}))
+			return drive(shardq.MustNew(shardq.Options[T]{Shards: shards}))
 		},
 	}
 }
 
-// DefaultShards is the number of shards of a queue whose options name none.
+// DefaultShards returns the number of shards of a queue whose options name
+// none.
 func DefaultShards() int { return shard.DefaultShards() }
 
 // HeapQueue returns the engine of package heapqueue.
@@ -44,8 +45,8 @@ func HeapQueue[T comparable]() workload.Engine[T] {
 	}
 }
 
-// Both returns shardq with its default number of shards and with one, and the heap
-// design.
+// Both returns shardq with its default number of shards and with one, and the
+// heap design.
 func Both[T comparable]() []workload.Engine[T] {
 	return []workload.Engine[T]{
 		Shardq[T](DefaultShards()), Shardq[T](1), HeapQueue[T](),

@@ -2,8 +2,8 @@ package floor
 
 import "time"
 
-// AddAfter reads the clock, touches the item's slot, and sets the timer if that is
-// due later. A delay of a quarter of a second and more ends never.
+// AddAfter reads the clock, accesses the item's slot, and sets the timer if
+// that is due later. A delay of a quarter of a second or more never expires.
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	due := int64(time.Since(q.start) + delay)
 	sh, hash := q.at(item)
@@ -53,7 +53,7 @@ func (q *Queue[T]) arm(due int64) {
 	}
 }
 
-// expire makes ready what is due, and comes again with the next tick.
+// expire makes expired items ready, and sets the timer to the next tick.
 func (q *Queue[T]) expire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,12 +1,13 @@
-// Package floor has a queue that takes the locks that shardq takes, and touches the
-// cache lines that it touches, and does nothing else: it neither deduplicates nor
-// excludes, sleeps by spinning, and keeps delays for a quarter of a second only.
-// What it takes is what a queue of this shape cannot go below.
+// Package floor has a queue that takes the locks that shardq takes, and
+// accesses the cache lines that shardq accesses. It does nothing else. It
+// neither deduplicates nor excludes, waits by spinning, and keeps delays for a
+// quarter of a second only. A queue of this shape cannot take less time.
 //
-// For each item it hashes in Add and in Done, as shardq does, or in Add alone if
-// consumers use claims. It takes the lock of a shard three times, or once for what
-// of a batch falls to the shard. Under the lock it touches the shard's line, a slot
-// that the hash names, and the item's place in the line of those that are ready.
+// For each item it hashes in Add and in Done, as shardq does, or only in Add if
+// consumers use claims. It takes the lock of a shard three times, or once for
+// the part of a batch that belongs to the shard. Under the lock it accesses the
+// shard's line, a slot that the hash selects, and the item's place in the ring
+// of ready items.
 package floor
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Engine returns the engine of such queues for so many items.
+// Engine returns the engine of such queues for a number of items.
 func Engine[T comparable](shards, items int) workload.Engine[T] {
 	return workload.Engine[T]{
 		Name:   "floor",
@@ -41,7 +42,8 @@ func Claims[T comparable](shards, items int) workload.Engine[T] {
 }
 
 const (
-	// tick is that of delays, and ticks the number that a shard keeps apart.
+	// tick is the resolution of delays. ticks is the number of ticks that a
+	// shard keeps apart.
 	tick  = time.Millisecond
 	ticks = 256
 	// quantum is the number of items that a consumer takes from a shard.
@@ -54,22 +56,23 @@ type Queue[T comparable] struct {
 	seed    maphash.Seed
 	shards  []shard[T]
 	ready   []row
-	lanes   [4]row // of turns
+	lanes   [4]row // the next shards of consumers
 	slots   uint64 // of a shard, less 1
 	start   time.Time
 	stopped atomic.Bool
-	// armed is when timer is due, in nanoseconds after start; mu guards both.
+	// armed is when timer is due, in nanoseconds after start. mu guards both.
 	armed atomic.Int64
 	mu    sync.Mutex
 	timer *time.Timer
-	// expired is the next tick that the timer has to look at.
+	// expired is the next tick that the timer handles.
 	expired int64
 }
 
-// rowBits is the number of shards of which a row says whether they have something ready.
+// rowBits is the number of shards in a row, which says which of them have ready
+// items.
 const rowBits = 16
 
-// A row is a word on a line of its own.
+// A row is a word on its own cache line.
 type row struct {
 	atomic.Uint64
 	_ [56]byte
@@ -82,7 +85,7 @@ type shard[T comparable] struct {
 	ready  []T // a ring
 	head   int
 	count  int
-	// slots has what a look-up and a deadline touch, by hash.
+	// slots has what a look-up and a deadline access, by hash.
 	slots   []slot
 	delayed *[ticks][]T
 	_       [64]byte
@@ -90,7 +93,7 @@ type shard[T comparable] struct {
 
 type slot struct{ stamp int64 }
 
-// New returns a queue for so many items.
+// New returns a queue for a number of items.
 func New[T comparable](shards, items int) *Queue[T] {
 	perShard := 8
 	for perShard < items/shards*5/4 {
@@ -114,13 +117,13 @@ func (q *Queue[T]) shardOf(hash uint64) *shard[T] { return &q.shards[q.number(ha
 
 func (q *Queue[T]) number(hash uint64) uint64 { return hash >> 32 * uint64(len(q.shards)) >> 32 }
 
-func (q *Queue[T]) touchLocked(sh *shard[T], hash uint64) { sh.slots[hash&q.slots].stamp++ }
+func (q *Queue[T]) accessLocked(sh *shard[T], hash uint64) { sh.slots[hash&q.slots].stamp++ }
 
 // Add makes an item ready.
 func (q *Queue[T]) Add(item T) {
 	sh, hash := q.at(item)
 	sh.mu.Lock()
-	q.touchLocked(sh, hash)
+	q.accessLocked(sh, hash)
 	q.pushLocked(sh, item)
 	sh.mu.Unlock()
 }
@@ -129,7 +132,7 @@ func (q *Queue[T]) Add(item T) {
 func (q *Queue[T]) Done(item T) {
 	sh, hash := q.at(item)
 	sh.mu.Lock()
-	q.touchLocked(sh, hash)
+	q.accessLocked(sh, hash)
 	sh.mu.Unlock()
 }
 
@@ -140,10 +143,10 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 	return one[0], shutdown
 }
 
-// visits are the shards that a consumer took items from, if it wants to know.
+// visits are the shards from which a consumer took items.
 type visits []int
 
-// get takes what is ready, and at least one item, but no more than a batch.
+// get takes the ready items, at least one, but not more than a batch.
 func (q *Queue[T]) get(dst []T, v *visits) (n int, shutdown bool) {
 	dst = dst[:min(len(dst), batch)]
 	turn := q.lane()
@@ -158,7 +161,7 @@ func (q *Queue[T]) get(dst []T, v *visits) (n int, shutdown bool) {
 	return n, false
 }
 
-// takeFrom goes round the shards that have something ready, once.
+// takeFrom visits the shards that have ready items, once.
 func (q *Queue[T]) takeFrom(turn *atomic.Uint64, dst []T, v *visits) (n int) {
 	start := int(turn.Load())
 	for i := range q.ready {
@@ -191,7 +194,8 @@ func (q *Queue[T]) takeFrom(turn *atomic.Uint64, dst []T, v *visits) (n int) {
 	return n
 }
 
-// lane returns the turn of some goroutines, by the addresses of their stacks.
+// lane returns the next shard of some goroutines, which are selected by the
+// addresses of their stacks.
 func (q *Queue[T]) lane() *atomic.Uint64 {
 	var local byte
 	return &q.lanes[uint64(uintptr(unsafe.Pointer(&local)))>>11*0x9e3779b97f4a7c15>>62].Uint64
@@ -236,7 +240,7 @@ func (q *Queue[T]) Len() (n int) {
 	return n
 }
 
-// ShutDown releases who waits for an item.
+// ShutDown releases the consumers that wait for an item.
 func (q *Queue[T]) ShutDown() {
 	q.stopped.Store(true)
 	q.mu.Lock()
@@ -246,8 +250,8 @@ func (q *Queue[T]) ShutDown() {
 	}
 }
 
-// each calls do once for each shard that some of the items fall to, with its lock held,
-// and the places of those items. There are at most 64.
+// each calls do for each item, with the lock of its shard held. It takes the
+// lock of each shard once. There are at most 64 items.
 func (q *Queue[T]) each(items []T, do func(sh *shard[T], i int, hash uint64)) {
 	var hashes [batch]uint64
 	left := uint64(0)
@@ -283,13 +287,13 @@ func (q *Queue[T]) byBatches(items []T, do func(some []T)) {
 func (q *Queue[T]) AddBatch(items []T) {
 	q.byBatches(items, func(some []T) {
 		q.each(some, func(sh *shard[T], i int, hash uint64) {
-			q.touchLocked(sh, hash)
+			q.accessLocked(sh, hash)
 			q.pushLocked(sh, some[i])
 		})
 	})
 }
 
-// GetBatch takes what is ready, and at least one item.
+// GetBatch takes the ready items, at least one.
 func (q *Queue[T]) GetBatch(_ context.Context, dst []T) (n int, err error) {
 	return q.getBatch(dst, nil)
 }
@@ -303,10 +307,11 @@ func (q *Queue[T]) getBatch(dst []T, v *visits) (n int, err error) {
 
 // DoneBatch ends the processing of items.
 func (q *Queue[T]) DoneBatch(items []T) {
-	q.byBatches(items, func(some []T) { q.each(some, func(sh *shard[T], _ int, hash uint64) { q.touchLocked(sh, hash) }) })
+	q.byBatches(items, func(some []T) { q.each(some, func(sh *shard[T], _ int, hash uint64) { q.accessLocked(sh, hash) }) })
 }
 
-// ByClaims is a queue whose consumers use claims: to end one, no item is hashed.
+// ByClaims is a queue whose consumers use claims. To end a claim, no item is
+// hashed.
 type ByClaims[T comparable] struct{ *Queue[T] }
 
 // Turn implements [workload.TurnQueue].
@@ -332,12 +337,12 @@ func (q ByClaims[T]) turnBatch(_ context.Context, dst []T) (n int, err error) {
 	return n, err
 }
 
-// end takes the locks of the shards that claims came from.
+// end takes the locks of the shards of the claims.
 func (q ByClaims[T]) end(v visits) {
 	for _, number := range v {
 		sh := &q.shards[number]
 		sh.mu.Lock()
-		q.touchLocked(sh, uint64(sh.head))
+		q.accessLocked(sh, uint64(sh.head))
 		sh.mu.Unlock()
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A floor that loses items would be too low.
+// TestTheFloorCarriesItems checks that the floor loses no items. Otherwise it
+// would be too fast.
 func TestTheFloorCarriesItems(t *testing.T) {
 	keys := workload.Strings(4096)
 	load := workload.Load{Producers: 3, Consumers: 3, Warmup: 1000, Items: 20_000}

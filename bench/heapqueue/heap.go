@@ -2,15 +2,16 @@ package heapqueue
 
 import "time"
 
-// waiting is an item and the time at which to add it.
-type waiting[T comparable] struct {
+// delayedItem is an item and the time at which to add it.
+type delayedItem[T comparable] struct {
 	item     T
 	deadline time.Time
 	position int // in the heap
 }
 
-// deadlineHeap is a binary heap for container/heap, the earliest deadline first.
-type deadlineHeap[T comparable] []*waiting[T]
+// deadlineHeap is a binary heap for container/heap, with the earliest deadline
+// first.
+type deadlineHeap[T comparable] []*delayedItem[T]
 
 func (h deadlineHeap[T]) Len() int           { return len(h) }
 func (h deadlineHeap[T]) Less(i, j int) bool { return h[i].deadline.Before(h[j].deadline) }
@@ -21,7 +22,7 @@ func (h deadlineHeap[T]) Swap(i, j int) {
 }
 
 func (h *deadlineHeap[T]) Push(w any) {
-	added := w.(*waiting[T])
+	added := w.(*delayedItem[T])
 	added.position = len(*h)
 	*h = append(*h, added)
 }

@@ -1,14 +1,13 @@
-// Package heapqueue is the work queue that most programs have today, written
-// anew as a baseline: one mutex with one condition variable, a set of dirty
-// items, a set of items in processing, a slice as the FIFO, and delays in a
-// binary heap that one goroutine owns and a channel feeds.
+// Package heapqueue is the design of the work queue that most programs use
+// today, written again as a baseline: one mutex with one condition variable, a
+// set of dirty items, a set of items in processing, a slice as the FIFO, and
+// delays in a binary heap that one goroutine owns and a channel feeds.
 //
-// It is the design of client-go's workqueue, whose behaviour it has, the weak
-// points included: a Done that no Get precedes can corrupt the order of things,
-// AddAfter blocks while the channel's 1,000 slots are full, and
-// [Queue.ShutDownWithDrain] waits for the items in processing alone. One thing is
-// better: either shutdown ends the goroutine. Use it to compare, not to build
-// upon.
+// It is the design of client-go's workqueue, with its weaknesses. A Done
+// without a Get can corrupt the order. AddAfter blocks while the 1,000 slots of
+// the channel are full. [Queue.ShutDownWithDrain] waits only for the items in
+// processing. One thing is better: either shutdown ends the goroutine. Use it
+// to compare, not to build upon.
 package heapqueue
 
 import (
@@ -21,11 +20,15 @@ import (
 
 // Options configure a [Queue]. The zero Options is a complete queue.
 type Options[T comparable] struct {
-	// RateLimiter decides how long AddRateLimited holds an item back. Default:
-	// per item, 5 ms doubling with each requeue up to 1000 s.
+	// RateLimiter computes the delays of AddRateLimited.
+	//
+	// If nil, it is a backoff for each item that starts at 5 ms and doubles
+	// with each requeue up to 1000 s.
 	RateLimiter limiter.Limiter[T]
 
-	// Clock is the source of time for delays. Default: [clock.Real].
+	// Clock is the source of time for delays.
+	//
+	// If nil, it is [clock.Real].
 	Clock clock.Clock
 }
 
@@ -36,7 +39,7 @@ type Queue[T comparable] struct {
 	mu      sync.Mutex
 	changed *sync.Cond // on mu: the FIFO or the processing set changed
 
-	// Guarded by mu. Each item of the FIFO is dirty and not in processing.
+	// mu guards these. Each item of the FIFO is dirty and not in processing.
 	fifo         []T
 	dirty        map[T]struct{}
 	processing   map[T]struct{}
@@ -48,19 +51,19 @@ type Queue[T comparable] struct {
 	delayed  delayed[T]
 }
 
-// observer is told of an item's way. Nobody listens here, but a queue that can be
-// observed pays for the calls.
+// observer is called for each change of an item's state. Here it does nothing,
+// but a queue that can be observed pays for the calls.
 type observer[T comparable] interface {
 	added(item T)
 	taken(item T)
 	finished(item T)
 }
 
-type nobody[T comparable] struct{}
+type noObserver[T comparable] struct{}
 
-func (nobody[T]) added(T)    {}
-func (nobody[T]) taken(T)    {}
-func (nobody[T]) finished(T) {}
+func (noObserver[T]) added(T)    {}
+func (noObserver[T]) taken(T)    {}
+func (noObserver[T]) finished(T) {}
 
 // New returns an empty queue and starts the goroutine that keeps its delays.
 func New[T comparable](options Options[T]) *Queue[T] {
@@ -74,7 +77,7 @@ func New[T comparable](options Options[T]) *Queue[T] {
 		dirty:      map[T]struct{}{},
 		processing: map[T]struct{}{},
 		limiter:    options.RateLimiter,
-		observer:   nobody[T]{},
+		observer:   noObserver[T]{},
 		delayed:    newDelayed[T](options.Clock),
 	}
 	q.changed = sync.NewCond(&q.mu)
@@ -101,9 +104,9 @@ func (q *Queue[T]) Add(item T) {
 	q.pushLocked(item)
 }
 
-// Get takes the item that has been ready longest and blocks while there is none.
-// The caller owes a Done for it. After a shutdown Get does not block: with
-// nothing ready it returns the zero T and true.
+// Get takes the item that has been ready longest, and blocks until there is
+// one. The caller owes a Done for it. After a shutdown Get does not block. If
+// nothing is ready then, it returns the zero T and true.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,10 +144,10 @@ func (q *Queue[T]) Len() int {
 	return len(q.fifo)
 }
 
-// AddRateLimited adds item after the delay that the limiter asks for.
+// AddRateLimited adds item after the delay that the limiter returns.
 func (q *Queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.limiter.When(item)) }
 
-// Forget clears the limiter's history of item. Done is still owed.
+// Forget clears the limiter's history of item. It does not replace Done.
 func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 
 // NumRequeues returns how often the limiter has delayed item since its Forget.

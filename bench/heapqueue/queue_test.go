@@ -25,7 +25,7 @@ func get(t *testing.T, q *heapqueue.Queue[string]) string {
 	return item
 }
 
-func TestItemsComeInTheOrderOfTheirAdds(t *testing.T) {
+func TestItemsAreHandedOutInTheOrderOfTheirAdds(t *testing.T) {
 	q := newQueue(t)
 	for _, item := range []string{"a", "b", "a", "c", "b"} {
 		q.Add(item)
@@ -59,7 +59,7 @@ func TestGetWaitsForAnAdd(t *testing.T) {
 	})
 }
 
-func TestADelayedItemComesAtItsDeadline(t *testing.T) {
+func TestADelayedItemIsReadyAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
 		start := time.Now()
@@ -88,7 +88,7 @@ func TestTheEarlierOfTwoDeadlinesCounts(t *testing.T) {
 				q.Done(get(t, q))
 				assert.Equal(t, time.Second, time.Since(start))
 				time.Sleep(time.Minute)
-				assert.Zero(t, q.Len(), "it fires once")
+				assert.Zero(t, q.Len(), "it expires once")
 			})
 		})
 	}
@@ -131,11 +131,11 @@ func TestShutDownEndsTheGoroutineAndDropsAdds(t *testing.T) {
 	}
 	for name, shutDown := range shutdowns {
 		t.Run(name, func(t *testing.T) {
-			// The bubble fails if a goroutine is left behind.
+			// The bubble fails if a goroutine stays.
 			synctest.Test(t, func(t *testing.T) {
 				q := heapqueue.New(heapqueue.Options[string]{})
 				q.Add("ready")
-				q.AddAfter("waiting", time.Second)
+				q.AddAfter("delayed", time.Second)
 				synctest.Wait()
 				shutDown(q)
 				shutDown(q)

@@ -1,9 +1,9 @@
 package heapqueue
 
-// ShutDown makes the queue drop every further Add, drops the items that wait for
-// their delay, and releases every blocked call. It does not wait for workers, who
-// still get what is ready. It may be called any number of times, also during a
-// drain, which it ends.
+// ShutDown makes the queue drop every further Add, drops the delayed items, and
+// releases every blocked call. It does not wait for workers, which still get
+// the ready items. It may be called any number of times, also during a drain,
+// which it ends.
 func (q *Queue[T]) ShutDown() {
 	q.delayed.stop()
 	q.mu.Lock()
@@ -13,8 +13,8 @@ func (q *Queue[T]) ShutDown() {
 	q.changed.Broadcast()
 }
 
-// ShutDownWithDrain is ShutDown, and blocks until no item is in processing. Items
-// may still be ready when it returns.
+// ShutDownWithDrain is ShutDown that blocks until no item is in processing.
+// Items may still be ready when it returns.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.delayed.stop()
 	q.mu.Lock()
@@ -28,7 +28,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 	q.changed.Signal() // the next drain that waits: Done wakes only one
 }
 
-// ShuttingDown reports whether either shutdown was called.
+// ShuttingDown reports whether a shutdown has begun.
 func (q *Queue[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

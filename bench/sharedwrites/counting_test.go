@@ -24,21 +24,21 @@ import (
 
 var update = flag.Bool("update", false, "write counts.json")
 
-// How many shards a queue has by default, with 2 to 8 processors, and with 32.
+// These are the default numbers of shards with 2 to 8 processors, and with 32.
 const (
 	defaultShards = 32
 	manyShards    = 128
 )
 
-// A way is one in which items are added, taken and ended.
+// A way says how items are added, taken and ended.
 type way struct {
 	name string
 	add  func(q *shardq.Queue[string], items []string)
 	// turn takes n items, ends them, and returns the last of them.
 	turn func(q *shardq.Queue[string], n int) []string
-	// steady is closed traffic, between goroutines.
+	// steady is closed traffic between goroutines.
 	steady func(shards int, keys []string, load workload.Load) workload.Traffic
-	// atOnce is how many items a near-empty queue gets at once.
+	// atOnce is the number of items that a near-empty queue gets at once.
 	atOnce int
 }
 
@@ -90,8 +90,9 @@ func claimBatch(q *shardq.Queue[string], n int) []string {
 	return items
 }
 
-// traffics are what the queue is counted under, by one goroutine, so that nothing is
-// left to the scheduler: all but the steady one, which [steady] counts.
+// traffics are the kinds of traffic in which the queue is counted. One
+// goroutine makes them, so that nothing depends on the scheduler, except the
+// steady one, which [steady] counts.
 var traffics = []struct {
 	name string
 	run  func(w way, q *shardq.Queue[string], keys []string) (items int)
@@ -102,7 +103,8 @@ var traffics = []struct {
 	{sharedwrites.Sleeping, sleeping},
 }
 
-// full keeps every key in the queue, but for those that go round.
+// full keeps every key in the queue, except those that are taken and added
+// again.
 func full(w way, q *shardq.Queue[string], keys []string) (items int) {
 	q.AddBatch(keys)
 	shared.Reset()
@@ -112,7 +114,7 @@ func full(w way, q *shardq.Queue[string], keys []string) (items int) {
 	return items
 }
 
-// nearEmpty takes each item, or each batch, as soon as it is there.
+// nearEmpty takes each item, or each batch, as soon as it is ready.
 func nearEmpty(w way, q *shardq.Queue[string], keys []string) (items int) {
 	shared.Reset()
 	for ; items+w.atOnce <= len(keys); items += w.atOnce {
@@ -122,7 +124,7 @@ func nearEmpty(w way, q *shardq.Queue[string], keys []string) (items int) {
 	return items
 }
 
-// bursty adds 256 items, and then takes them all.
+// bursty adds 256 items, and then takes all of them.
 func bursty(w way, q *shardq.Queue[string], keys []string) (items int) {
 	const burst = 256
 	shared.Reset()
@@ -133,7 +135,7 @@ func bursty(w way, q *shardq.Queue[string], keys []string) (items int) {
 	return items
 }
 
-// sleeping has each item, or each batch, wake a consumer that sleeps.
+// sleeping has each item, or each batch, wake a parked consumer.
 func sleeping(w way, q *shardq.Queue[string], keys []string) (items int) {
 	go func() {
 		for !q.ShuttingDown() {
@@ -149,8 +151,8 @@ func sleeping(w way, q *shardq.Queue[string], keys []string) (items int) {
 	return items
 }
 
-// steady is closed traffic between 8 producers and 8 consumers, over a queue that is
-// never empty: a count that the scheduler has a hand in.
+// steady is closed traffic between 8 producers and 8 consumers, over a queue
+// that is never empty. The scheduler affects its count.
 func steady(w way, shards int, keys []string) sharedwrites.Count {
 	traffic := w.steady(shards, keys, workload.Load{
 		Producers: 8, Consumers: 8, Warmup: len(keys), Items: 4 * len(keys), Warm: shared.Reset,
@@ -167,7 +169,7 @@ func counted(traffic string, w way, shards, items int) sharedwrites.Count {
 		writes := float64(line.Writes) / float64(items)
 		switch {
 		case line.Name == "lock of a shard":
-			c.Locks += writes / 2 // taking it, and releasing it
+			c.Locks += writes / 2 // acquiring and releasing it
 			continue
 		case line.Scope == shared.One:
 			continue
@@ -187,8 +189,8 @@ func counted(traffic string, w way, shards, items int) sharedwrites.Count {
 	return rounded(c)
 }
 
-// linesOf returns how many lines of a kind were looked at. If it is one, all shards
-// share it, whatever the kind says.
+// linesOf returns the number of lines of a kind that are counted. If it is one,
+// all shards share it, whatever the kind is.
 func linesOf(name string, lines []shared.Line) (n int) {
 	for _, line := range lines {
 		if line.Name == name {
@@ -209,8 +211,8 @@ func rounded(c sharedwrites.Count) sharedwrites.Count {
 	return c
 }
 
-// features are what a queue may be asked to keep beside its items: some of it in
-// words that all shards share.
+// features are options that make the queue keep more beside its items, some of
+// it in words that all shards share.
 var features = []struct {
 	name    string
 	options shardq.Options[string]
@@ -233,7 +235,7 @@ func countFeatures(t *testing.T, keys []string) (counts []sharedwrites.Count) {
 		}
 		synctest.Test(t, func(*testing.T) {
 			feature.options.Shards = defaultShards
-			q := shardq.Must(feature.options)
+			q := shardq.MustNew(feature.options)
 			defer q.ShutDown()
 			items := nearEmpty(w, q, keys)
 			c := counted(sharedwrites.NearEmpty, w, defaultShards, items)
@@ -256,7 +258,7 @@ func countAll(t *testing.T) (counts []sharedwrites.Count) {
 		for _, traffic := range traffics {
 			for _, w := range ways() {
 				synctest.Test(t, func(*testing.T) {
-					q := shardq.Must(shardq.Options[string]{Shards: shards})
+					q := shardq.MustNew(shardq.Options[string]{Shards: shards})
 					defer q.ShutDown()
 					items := traffic.run(w, q, keys)
 					counts = append(counts, counted(traffic.name, w, shards, items))
@@ -274,13 +276,14 @@ func nameOf(c sharedwrites.Count) string {
 	return fmt.Sprintf("%s, %s, %d shards, %s", c.Traffic, c.Way, c.Shards, c.Feature)
 }
 
-// meetsGoals holds a count to the goals: what all shards share is written by no item,
-// but to wake a consumer; and no other line is written more than once for an item,
-// however empty the queue is. A feature may cost more, and docs/reference/cores.md says what.
+// meetsGoals compares a count with the goals. No item writes what all shards
+// share, except to wake a consumer. No other line is written more than once for
+// an item, however empty the queue is. A feature may cost more, and
+// docs/reference/cores.md gives its cost.
 func meetsGoals(t *testing.T, c sharedwrites.Count) {
 	none, name := 0.001, nameOf(c)
 	if c.Traffic == sharedwrites.Steady {
-		none = 0.1 // now and then the scheduler lets consumers empty a shard, or all
+		none = 0.1 // sometimes the scheduler lets consumers empty a shard, or all
 	}
 	switch {
 	case c.Feature != "":
@@ -288,7 +291,7 @@ func meetsGoals(t *testing.T, c sharedwrites.Count) {
 	case c.Traffic == sharedwrites.Sleeping: // a wake-up is 8 writes, for one item or for 64
 		assert.LessOrEqual(t, c.All, 8/float64(atOnce(c)), name)
 	default:
-		const uneven = 0.05 // how unevenly items fall on words
+		const uneven = 0.05 // how unevenly items are spread over words
 		assert.LessOrEqual(t, c.All, none, name)
 		assert.LessOrEqual(t, c.Hottest, 1+uneven, name)
 	}
@@ -307,8 +310,8 @@ func atOnce(c sharedwrites.Count) int {
 	panic("no such way")
 }
 
-// TestWritesByTraffic holds counts.json, from which docs/reference/cores.md is made, to what is
-// counted, and what is counted to the goals.
+// TestWritesByTraffic compares counts.json, from which docs/reference/cores.md
+// is made, with new counts, and those with the goals.
 func TestWritesByTraffic(t *testing.T) {
 	counts := countAll(t)
 	for _, c := range counts {
@@ -328,14 +331,14 @@ func TestWritesByTraffic(t *testing.T) {
 		require.Equal(t, nameOf(known[i]), name)
 		assert.InDelta(t, known[i].All, c.All, tolerance(c), "%s: run with -update, and cores again", name)
 		assert.InDelta(t, known[i].Some, c.Some, tolerance(c), name)
-		if c.Traffic != sharedwrites.Steady { // a shard that was emptied meanwhile is locked in vain
+		if c.Traffic != sharedwrites.Steady { // a shard that became empty meanwhile is locked in vain
 			assert.InDelta(t, known[i].Locks, c.Locks, tolerance(c), name)
 		}
 	}
 }
 
-// tolerance is for where the items of a batch fall, and, in steady traffic, for the
-// scheduler.
+// tolerance allows for how the items of a batch are spread, and in steady
+// traffic for the scheduler.
 func tolerance(c sharedwrites.Count) float64 {
 	if c.Traffic == sharedwrites.Steady {
 		return 0.2

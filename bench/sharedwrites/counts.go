@@ -1,11 +1,11 @@
-// Package sharedwrites has, by traffic, how often an item writes memory that cores
-// share. Its test counts that in a build with the tag countwrites:
+// Package sharedwrites has, by traffic, how often an item writes memory that
+// cores share. Its test counts that in a build with the tag countwrites:
 //
 //	go test -tags countwrites ./bench/sharedwrites           checks counts.json, and the goals
 //	go test -tags countwrites ./bench/sharedwrites -update   writes counts.json
 //
-// The command cores of bench/compare makes the tables and the model of docs/reference/cores.md
-// from the counts.
+// The command cores of bench/compare makes the tables and the model of
+// docs/reference/cores.md from the counts.
 package sharedwrites
 
 import (
@@ -13,28 +13,29 @@ import (
 	"encoding/json"
 )
 
-// A Count is what an item writes on average, in one traffic.
+// A Count is the mean number of writes of an item in one traffic.
 type Count struct {
 	Traffic string
-	Way     string // in which items are added, taken and ended
+	Way     string // how items are added, taken and ended
 	Shards  int
-	// Feature is what the queue is asked to keep beside its items.
+	// Feature is the option that is set, if any.
 	Feature string `json:",omitempty"`
 	// All is the number of writes to words that all shards share.
 	All float64
-	// Some is the number of writes to words that some shards share, Lane to those
-	// that the consumers of a lane share.
+	// Some is the number of writes to words that some shards share. Lane is the
+	// number of writes to words that the consumers of a lane share.
 	Some, Lane float64
-	// Hottest is the number of writes to that line of the above which has most.
+	// Hottest is the number of writes to the line of the above that has the
+	// most.
 	Hottest float64
-	// Locks is how often an item takes the lock of a shard. A batch takes it once
-	// for many.
+	// Locks is how often an item takes the lock of a shard. A batch takes it
+	// once for many items.
 	Locks float64
 	// Kinds has the writes to words of All, Some and Lane by their kind.
 	Kinds map[string]float64
 }
 
-// The traffics.
+// These are the traffics.
 const (
 	Full      = "full"
 	Steady    = "steady"
@@ -43,7 +44,7 @@ const (
 	Sleeping  = "sleeping"
 )
 
-// The ways.
+// These are the ways.
 const (
 	GetDone = "Get and Done"
 	Claims  = "claims"
@@ -61,20 +62,21 @@ func Counts() (counts []Count) {
 	return counts
 }
 
-// ClientGo has the same for client-go's workqueue v0.37.2, without metrics, counted by
-// hand from util/workqueue/queue.go, and from sync/cond.go and runtime/sema.go of Go
-// 1.26.
+// ClientGo has the same counts for client-go's workqueue v0.37.2, without
+// metrics, counted by hand from util/workqueue/queue.go, and from sync/cond.go
+// and runtime/sema.go of Go 1.26.
 //
-// Add, Get and Done lock the mutex and unlock it: two writes to its word each, six in
-// all. Under it, all write six words more: the header of the map of dirty items twice
-// (Insert, Delete), that of the map of items in processing twice, and that of the queue
-// twice (Push, Pop). Maps and queue also write what they hold, which is not counted,
-// as it is not for shardq. Signal writes nothing while nobody waits. If the consumer
-// sleeps, Wait adds to notify.wait, unlocks and locks the mutex, takes and releases the
-// lock of the list and appends itself; Signal takes and releases that lock, writes
-// notify.notify, and unlinks the sleeper.
+// Add, Get and Done lock and unlock the mutex: two writes to its word each, six
+// in all. Under it, they write six more words: the header of the map of dirty
+// items twice (Insert, Delete), that of the map of items in processing twice,
+// and that of the queue twice (Push, Pop). Maps and queue also write their
+// contents, which is not counted, as it is not for shardq. Signal writes
+// nothing while no goroutine waits. If the consumer is parked, Wait adds to
+// notify.wait, unlocks and locks the mutex, takes and releases the lock of the
+// list and appends itself. Signal takes and releases that lock, writes
+// notify.notify, and unlinks the goroutine.
 //
-// What is under one lock is as good as one line: nobody else gets at any of it
+// Words under one lock count as one line, because no other core accesses them
 // meanwhile.
 func ClientGo() []Count {
 	const locks, data, wait, signal = 6, 6, 1 + 2 + 3, 4

@@ -6,8 +6,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Cycle measures Add, Get and Done of one item after the other in one goroutine:
-// alone in the queue (ready=0), and with all other keys waiting for their turn.
+// Cycle measures Add, Get and Done of one item after the other in one
+// goroutine: with the item alone in the queue (ready=0), and with all other
+// keys ready.
 func Cycle[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
 	for _, n := range cycleKeys() {
 		keys := makeKeys(n)
@@ -46,8 +47,8 @@ func cycle[T comparable](b *testing.B, q workload.Queue[T], work func(workload.Q
 	reportItems(b, b.N)
 }
 
-// Floor measures three hashes, three uncontended locks and three map operations:
-// what a cycle costs at the least.
+// Floor measures three hashes, three uncontended locks and three map
+// operations: the least that a cycle costs.
 func Floor[T comparable](b *testing.B, makeKeys func(int) []T) {
 	for _, n := range cycleKeys() {
 		stream := workload.Uniform(makeKeys(n))

@@ -8,35 +8,36 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// pendings are the numbers of waiting items beside which AddAfter is measured.
-// "pending=0" is one item that waits alone.
-func pendings() []int {
+// delayedCounts returns the numbers of delayed items beside which AddAfter is
+// measured. "delayed=0" is one delayed item alone.
+func delayedCounts() []int {
 	if small() {
 		return []int{0, 100_000}
 	}
 	return []int{0, 100_000, 1_000_000}
 }
 
-// AddAfter measures the rescheduling of a waiting item to an earlier deadline.
+// AddAfter measures the rescheduling of a delayed item to an earlier deadline.
 func AddAfter[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
-	for _, n := range pendings() {
+	for _, n := range delayedCounts() {
 		keys := makeKeys(max(n, 1))
-		b.Run("pending="+Count(n), func(b *testing.B) {
+		b.Run("delayed="+Count(n), func(b *testing.B) {
 			forEach(b, engines, n, func(b *testing.B, e workload.Engine[T]) {
 				q := e.New().(workload.DelayingQueue[T])
 				defer q.ShutDown()
-				pending := workload.NewPending(q, keys)
+				keysOf := workload.NewDelayedKeys(q, keys)
 				b.ReportAllocs()
 				b.ResetTimer()
-				pending.Reschedule(b.N)
+				keysOf.Reschedule(b.N)
 				b.StopTimer()
 			})
 		})
 	}
 }
 
-// DelayedCycle measures AddAfter, expiry, Get and Done of many items whose delays
-// spread over 100 ms. One operation is all the items, ns/item the time for each.
+// DelayedCycle measures AddAfter, expiry, Get and Done of many items whose
+// delays are spread over 100 ms. One operation is all items, and ns/item is the
+// time for each.
 func DelayedCycle[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
 	const within = 100 * time.Millisecond
 	n := 500_000
@@ -58,8 +59,8 @@ func DelayedCycle[T comparable](b *testing.B, engines []workload.Engine[T], make
 	})
 }
 
-// Lateness measures by how much items come after their deadline when nothing else
-// goes on.
+// Lateness measures how long after their deadlines items are handed out when
+// nothing else runs.
 func Lateness(b *testing.B, engines []workload.Engine[uint64]) {
 	const within = time.Second
 	delays := workload.Delays(10_000, within)

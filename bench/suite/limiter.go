@@ -14,7 +14,7 @@ type NamedLimiter[T comparable] struct {
 }
 
 // Limiters measures When and Forget of one item after the other, in goroutines
-// that stand at different places of the stream.
+// that start at different places of the stream.
 func Limiters[T comparable](b *testing.B, limiters []NamedLimiter[T], makeKeys func(int) []T) {
 	const n = 1 << 16
 	stream := workload.Uniform(makeKeys(n))

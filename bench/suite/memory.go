@@ -6,9 +6,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Memory measures the heap that ready items take, what a queue retains when they
-// are done, and the heap that waiting items take. The time of the benchmark means
-// nothing.
+// Memory measures the heap that ready items take, what a queue retains when
+// they are done, and the heap that delayed items take. The time of the
+// benchmark means nothing.
 func Memory[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T, large bool) {
 	for _, n := range memorySizes(large) {
 		keys := makeKeys(n)
@@ -18,14 +18,15 @@ func Memory[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys f
 					ready := workload.HeapOfReady(e.New, keys)
 					b.ReportMetric(ready.PerItem, "B/ready-item")
 					b.ReportMetric(ready.Retained, "B-retained")
-					b.ReportMetric(workload.HeapOfWaiting(e.New, keys), "B/waiting-item")
+					b.ReportMetric(workload.HeapOfDelayed(e.New, keys), "B/delayed-item")
 				}
 			})
 		})
 	}
 }
 
-// memorySizes: the large one takes gigabytes and minutes.
+// memorySizes returns the numbers of items. The largest takes gigabytes and
+// minutes.
 func memorySizes(large bool) []int {
 	switch {
 	case small():
@@ -37,8 +38,8 @@ func memorySizes(large bool) []int {
 	}
 }
 
-// Collector measures a cycle of the garbage collector while a queue is full. One
-// operation is one cycle; mark-ms/op is the processor time that went into marking.
+// Collector measures a cycle of the garbage collector while a queue is full.
+// One operation is one cycle, and mark-ms/op is the processor time of marking.
 func Collector[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T, large bool) {
 	for _, n := range memorySizes(large) {
 		keys := makeKeys(n)

@@ -7,9 +7,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// Order measures how far from strict FIFO order a queue hands items out: how many
-// older items a Get passes over, and how many younger ones an item lets pass. The
-// time of the benchmark means nothing.
+// Order measures how far from strict FIFO order a queue hands items out: how
+// many older items a Get passes over, and how many younger ones are handed out
+// before an item. The time of the benchmark means nothing.
 func Order(b *testing.B, engines []workload.Engine[uint64]) {
 	const items = 200_000
 	for _, backlog := range []int{100, 10_000} {

@@ -1,5 +1,5 @@
-// Package suite turns package workload's work into Go benchmarks, so that a
-// comparison against other engines runs the very benchmarks of this module.
+// Package suite makes Go benchmarks of the functions of package workload, so
+// that a comparison with other engines runs the benchmarks of this module.
 // Sub-benchmarks are named key=value, as golang.org/x/perf reads them.
 package suite
 
@@ -15,7 +15,8 @@ func label[T comparable](e workload.Engine[T]) string {
 	return fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards)
 }
 
-// Count writes a number as benchmarks are named: 64k for 65536, 1M for a million.
+// Count formats a number for the name of a benchmark: 64k for 65536, 1M for a
+// million.
 func Count(n int) string {
 	switch {
 	case n >= 1_000_000 && n%1_000_000 == 0:
@@ -29,19 +30,21 @@ func Count(n int) string {
 	}
 }
 
-// small is whether to leave out what takes long or needs gigabytes.
+// small reports whether to leave out what takes long or needs gigabytes.
 func small() bool { return testing.Short() }
 
-// forEach runs a sub-benchmark for each engine that carries so many keys.
+// forEach runs a sub-benchmark for each engine that accepts that number of
+// keys.
 func forEach[T comparable](b *testing.B, engines []workload.Engine[T], keys int, body func(*testing.B, workload.Engine[T])) {
 	for _, e := range engines {
-		if e.Carries(keys) {
+		if e.Accepts(keys) {
 			b.Run(label(e), func(b *testing.B) { body(b, e) })
 		}
 	}
 }
 
-// reportItems adds the rate to a benchmark that has taken items through a queue.
+// reportItems adds the rate to a benchmark that has passed items through a
+// queue.
 func reportItems(b *testing.B, items int) {
 	b.ReportMetric(float64(items)/b.Elapsed().Seconds(), "items/s")
 }

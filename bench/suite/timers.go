@@ -13,8 +13,8 @@ type NamedTimers struct {
 	New  func() workload.Timers
 }
 
-// Timers measures data structures of timers by themselves, without a lock, a clock
-// or a queue: moving a timer, cancelling and filing one, and letting all expire.
+// Timers measures data structures of timers without a lock, a clock or a queue:
+// moving a timer, canceling and scheduling one, and the expiry of all.
 func Timers(b *testing.B, structures []NamedTimers) {
 	for _, n := range []int{1 << 10, 1 << 20} {
 		deadlines := workload.TimerDeadlines(n, 1<<20)
@@ -40,7 +40,8 @@ func onFiled(b *testing.B, s NamedTimers, deadlines []uint64, work func(workload
 	work(timers, deadlines, b.N)
 }
 
-// expire files n timers and lets them fire, over and over, a hundred in each tick.
+// expire schedules n timers and lets them expire, again and again, a hundred in
+// each tick.
 func expire(b *testing.B, s NamedTimers, n int) {
 	within := max(uint64(n)/100, 1)
 	deadlines := workload.TimerDeadlines(n, within)

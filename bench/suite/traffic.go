@@ -7,16 +7,16 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// crew is a number of producers and one of consumers.
-type crew struct{ producers, consumers int }
+// goroutines are the numbers of producers and consumers.
+type goroutines struct{ producers, consumers int }
 
-var crews = []crew{{1, 1}, {8, 8}, {64, 64}}
+var goroutineCounts = []goroutines{{1, 1}, {8, 8}, {64, 64}}
 
-func (c crew) String() string {
+func (c goroutines) String() string {
 	return fmt.Sprintf("producers=%d/consumers=%d", c.producers, c.consumers)
 }
 
-// stream is a way in which keys follow one another.
+// stream is a way to choose the next key.
 type stream[T any] struct {
 	name string
 	make func(keys []T) workload.Stream[T]
@@ -30,7 +30,7 @@ func streams[T any]() []stream[T] {
 	}
 }
 
-// trafficKeys are the numbers of keys that traffic is measured with.
+// trafficKeys returns the numbers of keys with which traffic is measured.
 func trafficKeys() []int {
 	if small() {
 		return []int{1 << 16}
@@ -38,14 +38,15 @@ func trafficKeys() []int {
 	return []int{1 << 16, 1_000_000}
 }
 
-// Open measures producers that never wait. The time is for each item that went all
-// the way; merged/item tells how many adds found their item in the queue already.
+// Open measures producers that never wait. The time is for each item from its
+// Add to its Done. deduplicated/item is the number of adds that found their
+// item in the queue.
 func Open[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
 	for _, n := range trafficKeys() {
 		keys := makeKeys(n)
 		for _, s := range streams[T]() {
 			if s.name != "uniform" && n > 1<<16 {
-				continue // what these streams show does not depend on the keys that hardly occur
+				continue // the result does not depend on the keys that hardly occur
 			}
 			b.Run(fmt.Sprintf("stream=%s/keys=%s", s.name, Count(n)), func(b *testing.B) {
 				openStream(b, engines, keys, s)
@@ -56,7 +57,7 @@ func Open[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys fun
 
 func openStream[T comparable](b *testing.B, engines []workload.Engine[T], keys []T, s stream[T]) {
 	order := s.make(keys)
-	for _, c := range crews {
+	for _, c := range goroutineCounts {
 		b.Run(c.String(), func(b *testing.B) {
 			forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
 				reportTraffic(b, workload.Open(e.New(), order, c.load(b, warmup(s, keys))))
@@ -65,7 +66,8 @@ func openStream[T comparable](b *testing.B, engines []workload.Engine[T], keys [
 	}
 }
 
-// warmup is how many items go by before the queue is as full as it will be.
+// warmup returns the number of items after which the queue is as full as it
+// will be.
 func warmup[T any](s stream[T], keys []T) int {
 	if s.name == "hot" {
 		return 1
@@ -73,12 +75,12 @@ func warmup[T any](s stream[T], keys []T) int {
 	return len(keys)
 }
 
-// Closed measures producers that add only what consumers have done, so that no add
-// is merged. The time is for each item that went all the way.
+// Closed measures producers that add only items whose Done was called, so that
+// no add is deduplicated. The time is for each item from its Add to its Done.
 func Closed[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
 	for _, n := range trafficKeys() {
 		keys := workload.Shuffled(makeKeys(n))
-		for _, c := range crews {
+		for _, c := range goroutineCounts {
 			b.Run(fmt.Sprintf("keys=%s/%s", Count(n), c), func(b *testing.B) {
 				forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
 					reportTraffic(b, workload.Closed(e.New(), keys, c.load(b, len(keys))))
@@ -88,11 +90,11 @@ func Closed[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys f
 	}
 }
 
-// Batches measures [Closed] traffic by batches, where an engine has them, beside the same
-// item by item.
+// Batches measures [Closed] traffic by batches, for engines that have them,
+// beside the same traffic item by item.
 func Batches[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys func(int) []T) {
 	keys := workload.Shuffled(makeKeys(1 << 16))
-	c := crew{8, 8}
+	c := goroutines{8, 8}
 	b.Run(fmt.Sprintf("keys=%s/%s", Count(len(keys)), c), func(b *testing.B) {
 		forEach(b, engines, len(keys), func(b *testing.B, e workload.Engine[T]) {
 			b.Run("batch=1", func(b *testing.B) {
@@ -108,8 +110,8 @@ func Batches[T comparable](b *testing.B, engines []workload.Engine[T], makeKeys 
 	})
 }
 
-// load is a load of b.N items, whose warm-up is not on the benchmark's clock.
-func (c crew) load(b *testing.B, warmup int) workload.Load {
+// load returns a load of b.N items, whose warm-up is not measured.
+func (c goroutines) load(b *testing.B, warmup int) workload.Load {
 	b.ReportAllocs()
 	return workload.Load{
 		Producers: c.producers,
@@ -120,11 +122,11 @@ func (c crew) load(b *testing.B, warmup int) workload.Load {
 	}
 }
 
-// reportTraffic puts the harness's own count in place of the benchmark's, which
-// does not know of items beyond b.N.
+// reportTraffic replaces the benchmark's own time per operation, which does not
+// include items beyond b.N.
 func reportTraffic(b *testing.B, t workload.Traffic) {
 	b.StopTimer()
 	b.ReportMetric(t.NanosecondsPerItem(), "ns/op")
 	b.ReportMetric(1e9/t.NanosecondsPerItem(), "items/s")
-	b.ReportMetric(t.MergedPerItem(), "merged/item")
+	b.ReportMetric(t.DeduplicatedPerItem(), "deduplicated/item")
 }

@@ -10,15 +10,15 @@ import (
 type Collection struct {
 	// Elapsed is the time from the start of the cycle to its end.
 	Elapsed time.Duration
-	// Marking is the processor time that went into marking, on all cores.
+	// Marking is the processor time of marking, on all cores.
 	Marking time.Duration
 }
 
-// CollectionWith returns the mean cost of some garbage collections while the
-// queue holds all keys ready.
+// CollectionWith returns the mean cost of some garbage collections while all
+// keys are ready in the queue.
 func CollectionWith[T comparable](q Queue[T], keys []T, collections int) Collection {
 	AddAll(q, keys)
-	runtime.GC() // sweeps what adding left behind
+	runtime.GC() // sweeps what adding left
 	before := markingSeconds()
 	start := time.Now()
 	for range collections {
@@ -33,7 +33,7 @@ func CollectionWith[T comparable](q Queue[T], keys []T, collections int) Collect
 	}
 }
 
-// markingSeconds returns the processor time spent marking since the process began.
+// markingSeconds returns the processor time of marking since the process began.
 func markingSeconds() (seconds float64) {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},

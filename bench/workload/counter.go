@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// counter is a counter on a cache line of its own.
+// counter is a counter on its own cache line.
 type counter struct {
 	atomic.Int64
 	_ [120]byte
 }
 
-// awaitSum waits until the counters add up to enough. It looks now and then rather
-// than have the workers tell, whom that would slow down.
+// awaitSum waits until the counters add up to enough. It polls, because
+// notifications would slow the workers down.
 func awaitSum(counters []counter, enough int64) {
 	const pause = 50 * time.Microsecond
 	for sum(counters) < enough {

@@ -2,8 +2,8 @@ package workload
 
 import "time"
 
-// Cycle takes items keys of the stream, one after the other, through Add, Get and
-// Done in one goroutine, and returns how long that took.
+// Cycle passes items keys of the stream, one after the other, through Add, Get
+// and Done in one goroutine, and returns the time.
 func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration {
 	turn := turnOf(q)
 	start := time.Now()
@@ -14,9 +14,9 @@ func Cycle[T comparable](q Queue[T], stream Stream[T], items int) time.Duration 
 	return time.Since(start)
 }
 
-// Rotate takes the item that has been ready longest out of the queue, and adds it
-// again, items times in one goroutine, and returns how long that took: a Cycle
-// beside a standing backlog. All keys of the backlog must be in the queue.
+// Rotate takes the item that has been ready longest, and adds it again, items
+// times in one goroutine, and returns the time. It is a Cycle beside a standing
+// backlog. All keys of the backlog must be in the queue.
 func Rotate[T comparable](q Queue[T], items int) time.Duration {
 	turn := turnOf(q)
 	start := time.Now()

@@ -2,12 +2,13 @@ package workload
 
 import "fmt"
 
-// A Request is a key of two strings, as controllers use it: what
-// controller-runtime calls reconcile.Request.
+// A Request is a key of two strings, as controllers use it. controller-runtime
+// calls it reconcile.Request.
 type Request struct{ Namespace, Name string }
 
-// Strings returns n different keys of 30 bytes: "namespace-0007/object-00001234".
-// Each has memory of its own, as keys that a program has read have.
+// Strings returns n different keys of 30 bytes:
+// "namespace-0007/object-00001234". Each has its own memory, as keys that a
+// program has read have.
 func Strings(n int) []string {
 	return build(n, func(i int) string {
 		return fmt.Sprintf("namespace-%04d/object-%08d", i%1000, i)

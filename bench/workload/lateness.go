@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Lateness adds a key for each delay, and returns by how much after its deadline
-// each came out of Get, in increasing order. The deadline is counted from just
-// before AddAfter is called. Nothing else goes on: what shows is the resolution of
-// the engine and the runtime's timers. The queue must be empty; it is shut down
-// in the end.
+// Lateness adds a key for each delay, and returns how long after its deadline
+// each was handed out, in increasing order. The deadline is measured from just
+// before the call of AddAfter. Nothing else runs, so that the result shows the
+// resolution of the engine and of the runtime's timers. The queue must be
+// empty. Lateness shuts it down.
 func Lateness(q DelayingQueue[uint64], delays []time.Duration) []time.Duration {
 	deadlines := make([]time.Time, len(delays))
 	for i, delay := range delays {

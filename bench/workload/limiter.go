@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A Limiter is what the limiter workload drives. The limiters of package limiter
-// and of client-go have these methods.
+// A Limiter has the methods that the limiter workload uses. The limiters of
+// package limiter and of client-go have them.
 type Limiter[T comparable] interface {
 	When(item T) time.Duration
 	Forget(item T)
 }
 
-// LimiterCycle asks the limiter for the delay of a key of the stream and makes it
-// forget the key, items times in all, from several goroutines at once that stand
-// at different places of the stream. It returns how long that took.
+// LimiterCycle calls When and then Forget for a key of the stream, items times
+// in all, from several goroutines that start at different places of the stream.
+// It returns the time.
 func LimiterCycle[T comparable](l Limiter[T], stream Stream[T], goroutines, items int) time.Duration {
 	var running sync.WaitGroup
 	start := time.Now()
@@ -32,10 +32,10 @@ func LimiterCycle[T comparable](l Limiter[T], stream Stream[T], goroutines, item
 	return time.Since(start)
 }
 
-// share is the number of items that fall to worker w of n.
+// share returns the number of items of worker w of n.
 func share(items, w, n int) int { return items*(w+1)/n - items*w/n }
 
-// LockedLimiter is the baseline for limiters: exponential back-off with a count
+// LockedLimiter is the baseline for limiters: exponential backoff with a count
 // for each item in a map under one mutex, the design of client-go's
 // TypedItemExponentialFailureRateLimiter. It is safe for concurrent use.
 type LockedLimiter[T comparable] struct {
@@ -45,13 +45,13 @@ type LockedLimiter[T comparable] struct {
 	max      time.Duration
 }
 
-// NewLockedLimiter returns a limiter whose delays begin with base, double with
-// each When and end with max.
+// NewLockedLimiter returns a limiter whose delays start at base and double with
+// each When up to max.
 func NewLockedLimiter[T comparable](base, max time.Duration) *LockedLimiter[T] {
 	return &LockedLimiter[T]{failures: map[T]int{}, base: base, max: max}
 }
 
-// When returns the delay of item, the longer the oftener it has been asked for.
+// When returns the delay of item, which grows with each call.
 func (l *LockedLimiter[T]) When(item T) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// HeapUse is what a queue takes of the heap, measured after a collection.
+// HeapUse is the part of the heap that a queue takes, measured after a
+// collection.
 type HeapUse struct {
-	// PerItem is in bytes: what the items of a full queue cost, the memory of
-	// the keys themselves not counted.
+	// PerItem is the cost of an item of a full queue in bytes, without the
+	// memory of the key itself.
 	PerItem float64
-	// Retained is in bytes: what is left when all items are done.
+	// Retained is the number of bytes that are left when all items are done.
 	Retained float64
 }
 
-// HeapOfReady adds every key to a new queue and measures, then takes them all out
-// and measures again.
+// HeapOfReady adds every key to a new queue and measures, then takes all of
+// them and measures again.
 func HeapOfReady[T comparable](newQueue func() Queue[T], keys []T) HeapUse {
 	empty := liveHeap()
 	q := newQueue()
@@ -32,14 +33,14 @@ func HeapOfReady[T comparable](newQueue func() Queue[T], keys []T) HeapUse {
 	return HeapUse{PerItem: (full - empty) / float64(len(keys)), Retained: max(0, drained-empty)}
 }
 
-// HeapOfWaiting makes every key wait in a new queue for a far deadline, and
+// HeapOfDelayed adds every key to a new queue with a distant deadline, and
 // returns the bytes of heap that each takes.
-func HeapOfWaiting[T comparable](newQueue func() Queue[T], keys []T) (perItem float64) {
+func HeapOfDelayed[T comparable](newQueue func() Queue[T], keys []T) (perItem float64) {
 	empty := liveHeap()
 	q := newQueue().(DelayingQueue[T])
 	defer q.ShutDown()
 	for i, key := range keys {
-		q.AddAfter(key, pendingDelay(i, 0))
+		q.AddAfter(key, delayOf(i, 0))
 	}
 	settle()
 	full := liveHeap()
@@ -47,19 +48,19 @@ func HeapOfWaiting[T comparable](newQueue func() Queue[T], keys []T) (perItem fl
 	return (full - empty) / float64(len(keys))
 }
 
-// settle lets the goroutines of an engine that works behind its callers' backs
-// take in what was handed to them.
+// settle lets the goroutines of an engine accept what the callers have sent
+// them.
 func settle() { time.Sleep(50 * time.Millisecond) }
 
 // liveHeap collects garbage and returns the bytes of the heap that are in use.
 func liveHeap() float64 {
-	runtime.GC() // twice: what finalizers and pools hold goes with the second
+	runtime.GC() // twice: the second frees what finalizers and pools hold
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return float64(stats.HeapAlloc)
 }
 
-// Collect gives garbage, and memory that is not in use, back to the system, so that
-// one measurement does not weigh on the next.
+// Collect returns garbage and unused memory to the system, so that one
+// measurement does not affect the next.
 func Collect() { debug.FreeOSMemory() }

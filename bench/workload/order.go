@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// Disorder says how far the order in which items came out of a queue is from the
-// order in which they became ready. Strict FIFO order has zeros throughout.
+// Disorder says how far the order in which a queue handed items out is from the
+// order in which they became ready. With strict FIFO order all values are zero.
 type Disorder struct {
-	// RankErrors holds, for each Get, how many items that had been ready for
-	// longer it passed over; in increasing order.
+	// RankErrors holds, for each Get, the number of items that had been ready
+	// longer and that it passed over, in increasing order.
 	RankErrors []int
-	// Skips holds, for each item, how many younger items came before it; in
-	// increasing order.
+	// Skips holds, for each item, the number of younger items that were handed
+	// out before it, in increasing order.
 	Skips []int
 }
 
-// MeasureDisorder computes the disorder of a sequence that is a permutation of
-// 0, 1, 2 … in which items came out; they went in in increasing order. An item
-// that came out must have gone in before all later ones of the sequence that are
-// smaller: true of every queue.
+// MeasureDisorder computes the disorder of a sequence: the order in which items
+// were handed out, a permutation of 0, 1, 2 … in which they were added. An item
+// must have been added before all smaller ones that follow it in the sequence
+// are handed out, as in every queue.
 func MeasureDisorder(out []int) Disorder {
 	d := Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
 	gone := newRankTree(len(out))
@@ -34,9 +34,9 @@ func MeasureDisorder(out []int) Disorder {
 	return d
 }
 
-// OrderOf passes items through the queue, backlog of them ready at any time, and
-// returns the order in which they came out. The consumers take turns, one Add and
-// one Get each, so that the order is exact.
+// OrderOf passes items through the queue, with backlog of them ready at any
+// time, and returns the order in which they were handed out. The consumers take
+// turns, with one Add and one Get each, so that the order is exact.
 func OrderOf(q Queue[uint64], items, backlog, consumers int) []int {
 	for i := range backlog {
 		q.Add(uint64(i))
@@ -59,11 +59,11 @@ type passage struct {
 	mu    sync.Mutex
 	queue Queue[uint64]
 	next  int // the next item to add
-	items int // how many there are in all
+	items int // the number of all items
 	out   []int
 }
 
-// turn adds an item, if there are any left, and takes one out.
+// turn adds an item, if there are any left, and takes one.
 func (p *passage) turn() (item uint64, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

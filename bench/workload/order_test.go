@@ -22,12 +22,12 @@ func TestDisorderIsWhatCountingGives(t *testing.T) {
 	})
 }
 
-// countDisorder looks at every pair.
+// countDisorder compares every pair.
 func countDisorder(out []int) workload.Disorder {
 	d := workload.Disorder{RankErrors: make([]int, len(out)), Skips: make([]int, len(out))}
 	for i := range out {
 		for j := i + 1; j < len(out); j++ {
-			if out[j] < out[i] { // i came out before j, which is older
+			if out[j] < out[i] { // i was handed out before j, which is older
 				d.RankErrors[i]++
 				d.Skips[j]++
 			}

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// batchSize is how many items a goroutine handles between two looks at what it
-// shares with the others, so that the harness costs little and costs every engine
-// the same.
+// batchSize is the number of items that a goroutine handles between two
+// accesses of shared state, so that the harness costs little, and the same for
+// every engine.
 const batchSize = 64
 
-// run is what the goroutines of one Load share.
+// run is the shared state of the goroutines of one Load.
 type run[T comparable] struct {
 	queue Queue[T]
 	load  Load
-	batch int // how many items a consumer counts at once
+	batch int // the number of items that a consumer counts at once
 
 	workers  sync.WaitGroup
 	added    []counter     // by producer
-	stopped  atomic.Bool   // set when finished is closed; cheaper to look at
-	finished chan struct{} // closed when the load has been carried
+	stopped  atomic.Bool   // set when finished is closed; cheaper to read
+	finished chan struct{} // closed when the load is complete
 
 	completed atomic.Int64
-	next      atomic.Int64              // the completed item that starts the clock or ends the run
-	deadline  atomic.Pointer[time.Time] // that ends the run too; nil while there is none
+	next      atomic.Int64              // the completed item that starts the measurement or ends the run
+	deadline  atomic.Pointer[time.Time] // when the run ends, too; nil if there is none
 
 	mu      sync.Mutex
 	start   reading // zero during the warm-up
@@ -52,13 +52,13 @@ func newRun[T comparable](q Queue[T], load Load, batch int) *run[T] {
 	return r
 }
 
-// produce starts producer p, which keeps count of its adds.
+// produce starts producer p, which counts its adds.
 func (r *run[T]) produce(p int, body func(added *counter)) {
 	r.workers.Go(func() { body(&r.added[p]) })
 }
 
-// finish starts the consumers, who pass on what they have done, and waits until
-// the load has been carried and everybody has gone.
+// finish starts the consumers, which pass on the items whose Done they called,
+// and waits until the load is complete and all goroutines have ended.
 func (r *run[T]) finish(pass func(done []T)) Traffic {
 	return r.finishBy(func() { r.consume(pass) })
 }
@@ -90,9 +90,9 @@ func (r *run[T]) consume(pass func(done []T)) {
 	}
 }
 
-// count notes that n items more went all the way, and starts the clock or ends
-// the run if it is time. It takes no lock as a rule: a goroutine that the
-// scheduler puts aside here must not hold up the others.
+// count records that n more items were done, and starts the measurement or ends
+// the run if it is time. It takes no lock as a rule, so that a goroutine that
+// the scheduler preempts here does not block the others.
 func (r *run[T]) count(n int) {
 	completed := r.completed.Add(int64(n))
 	if completed < r.next.Load() && !r.late() {
@@ -109,7 +109,7 @@ func (r *run[T]) count(n int) {
 	}
 }
 
-// late reports whether the load's time is up.
+// late reports whether the load's time is over.
 func (r *run[T]) late() bool {
 	end := r.deadline.Load()
 	return end != nil && time.Now().After(*end)
@@ -131,9 +131,10 @@ func (r *run[T]) endLocked() {
 	end := r.readLocked()
 	r.traffic.Elapsed = end.time.Sub(r.start.time)
 	r.traffic.Completed = int(end.completed - r.start.completed)
-	// Of all that was added, what neither came out nor is still ready was merged.
+	// Added items that were neither handed out nor are still ready were
+	// deduplicated.
 	gone := (end.added - end.ready) - (r.start.added - r.start.ready)
-	r.traffic.Merged = max(0, int(gone)-r.traffic.Completed)
+	r.traffic.Deduplicated = max(0, int(gone)-r.traffic.Completed)
 	r.stopped.Store(true)
 	close(r.finished)
 }

@@ -1,7 +1,7 @@
 package workload
 
-// Quantile returns the element of an increasing sequence that a share of q of the
-// others does not exceed: 0.5 gives the median, 1 the greatest.
+// Quantile returns the element of an increasing sequence that a share of q of
+// the elements does not exceed. 0.5 selects the median, and 1 the greatest.
 func Quantile[T any](increasing []T, q float64) T {
 	return increasing[min(int(q*float64(len(increasing))), len(increasing)-1)]
 }

@@ -9,7 +9,7 @@ import (
 // seed makes every stream the same in every run.
 const seed = 20240229
 
-// shortestStream is long enough that no cache knows a stream by heart.
+// shortestStream is so long that no cache holds a stream.
 const shortestStream = 1 << 20
 
 // A Stream is a sequence of keys that repeats itself. Its length is a power of
@@ -25,8 +25,9 @@ func Uniform[T any](keys []T) Stream[T] {
 	return fill(keys, func() int { return random.IntN(len(keys)) })
 }
 
-// Zipf returns a stream that draws the k-th most frequent key with a probability
-// proportional to (k+1)^-1.1: of 64k keys, the first has about an eighth.
+// Zipf returns a stream that draws the k-th most frequent key with a
+// probability proportional to (k+1)^-1.1. Of 64k keys, the first has about an
+// eighth.
 func Zipf[T any](keys []T) Stream[T] {
 	zipf := rand.NewZipf(newRandom(), 1.1, 1, uint64(len(keys)-1))
 	return fill(Shuffled(keys), func() int { return int(zipf.Uint64()) })

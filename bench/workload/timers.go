@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// Timers is a bare data structure that holds deadlines, in ticks. Ids start at 1.
+// Timers is a data structure that holds deadlines, in ticks. Ids start at 1.
 type Timers interface {
-	// Schedule files timer id under deadline, or moves it there.
+	// Schedule adds timer id with a deadline, or changes its deadline.
 	Schedule(id uint32, deadline uint64) bool
-	// Cancel takes timer id out.
+	// Cancel removes timer id.
 	Cancel(id uint32) bool
-	// Expire calls fire for each timer whose deadline is not after now.
-	Expire(now uint64, fire func(id uint32))
+	// Expire calls expired for each timer whose deadline is not after now.
+	Expire(now uint64, expired func(id uint32))
 }
 
-// TimerDeadlines returns n deadlines that are spread over (0, within], in no order.
+// TimerDeadlines returns n deadlines that are spread over (0, within], in no
+// order.
 func TimerDeadlines(n int, within uint64) []uint64 {
 	random := newRandom()
 	return build(n, func(int) uint64 { return 1 + random.Uint64N(within) })
 }
 
-// ScheduleAll files a timer under each deadline.
+// ScheduleAll schedules a timer for each deadline.
 func ScheduleAll(t Timers, deadlines []uint64) {
 	for i, deadline := range deadlines {
 		t.Schedule(uint32(i)+1, deadline)
 	}
 }
 
-// MoveTimers gives calls timers a new deadline, that of another of them, one timer
-// after the other, and returns how long that took. The deadlines must all be filed
-// and in the future, and their number a power of two.
+// MoveTimers gives timers a new deadline, that of another timer, one timer
+// after the other, calls times in all. It returns the time. All deadlines must
+// be scheduled and in the future, and their number a power of two.
 func MoveTimers(t Timers, deadlines []uint64, calls int) time.Duration {
 	const stride = 7919
 	start := time.Now()
@@ -41,9 +42,10 @@ func MoveTimers(t Timers, deadlines []uint64, calls int) time.Duration {
 	return time.Since(start)
 }
 
-// CancelTimers takes calls timers out and files them again, as an operation does
-// whose timeout hardly ever comes, and returns how long that took. The deadlines
-// must all be filed and in the future, and their number a power of two.
+// CancelTimers cancels timers and schedules them again, calls times in all, as
+// an operation does whose timeout hardly ever expires. It returns the time. All
+// deadlines must be scheduled and in the future, and their number a power of
+// two.
 func CancelTimers(t Timers, deadlines []uint64, calls int) time.Duration {
 	start := time.Now()
 	for i := range calls {
@@ -54,8 +56,9 @@ func CancelTimers(t Timers, deadlines []uint64, calls int) time.Duration {
 	return time.Since(start)
 }
 
-// ExpireTimers files a timer under each deadline and lets the time come by, a tick
-// at a time, until all have fired. It returns how long that took.
+// ExpireTimers schedules a timer for each deadline and advances the time, one
+// tick after the other, until all have expired. It returns the time that this
+// took.
 func ExpireTimers(t Timers, deadlines []uint64, within uint64) time.Duration {
 	start := time.Now()
 	ScheduleAll(t, deadlines)
@@ -69,13 +72,13 @@ func ExpireTimers(t Timers, deadlines []uint64, within uint64) time.Duration {
 	return time.Since(start)
 }
 
-// HeapTimers are timers in a binary heap of container/heap, the earliest first.
-// The zero HeapTimers is empty.
+// HeapTimers are timers in a binary heap of container/heap, with the earliest
+// first. The zero HeapTimers is empty.
 type HeapTimers struct {
 	heap timerHeap
 }
 
-// Schedule files timer id under deadline, or moves it there.
+// Schedule adds timer id with a deadline, or changes its deadline.
 func (t *HeapTimers) Schedule(id uint32, deadline uint64) bool {
 	if at, filed := t.heap.position(id); filed {
 		t.heap.timers[at].deadline = deadline
@@ -86,7 +89,7 @@ func (t *HeapTimers) Schedule(id uint32, deadline uint64) bool {
 	return true
 }
 
-// Cancel takes timer id out.
+// Cancel removes timer id.
 func (t *HeapTimers) Cancel(id uint32) bool {
 	at, filed := t.heap.position(id)
 	if filed {
@@ -95,10 +98,10 @@ func (t *HeapTimers) Cancel(id uint32) bool {
 	return filed
 }
 
-// Expire calls fire for each timer whose deadline is not after now.
-func (t *HeapTimers) Expire(now uint64, fire func(id uint32)) {
+// Expire calls expired for each timer whose deadline is not after now.
+func (t *HeapTimers) Expire(now uint64, expired func(id uint32)) {
 	for t.heap.Len() > 0 && t.heap.timers[0].deadline <= now {
-		fire(heap.Pop(&t.heap).(heapTimer).id)
+		expired(heap.Pop(&t.heap).(heapTimer).id)
 	}
 }
 
@@ -110,7 +113,7 @@ type heapTimer struct {
 // timerHeap implements heap.Interface.
 type timerHeap struct {
 	timers    []heapTimer
-	positions []int32 // by id; position+1 in timers, 0 if not filed
+	positions []int32 // by id; position+1 in timers, 0 if not scheduled
 }
 
 func (h *timerHeap) position(id uint32) (at int, filed bool) {

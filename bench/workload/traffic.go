@@ -5,48 +5,53 @@ import (
 	"time"
 )
 
-// A Load says how many goroutines send items through a queue, and for how long.
+// A Load says how many goroutines pass items through a queue, and how many
+// items.
 type Load struct {
 	Producers, Consumers int
-	// Warmup is how many items go all the way before the clock starts.
+	// Warmup is the number of items that are done before the measurement
+	// starts.
 	Warmup int
-	// Items is how many must go all the way after that.
+	// Items is the number of items that must be done after that.
 	Items int
-	// Limit, if not zero, ends the load before that.
+	// Limit ends the load before that.
+	//
+	// If zero, there is no limit.
 	Limit time.Duration
-	// Warm, if not nil, is called when the clock starts.
+	// Warm, if not nil, is called when the measurement starts.
 	Warm func()
 }
 
-// Traffic is what a Load came to.
+// Traffic is the result of a Load.
 type Traffic struct {
 	// Elapsed is the time for the items, without the warm-up.
 	Elapsed time.Duration
-	// Completed is the number of items that went all the way, from Add through
-	// Get to Done, in that time. Consumers count in batches, so it can be a
-	// little more than was asked for.
+	// Completed is the number of items that passed from Add through Get to Done
+	// in that time. Consumers count in batches, so it may be a little more than
+	// the load asks for.
 	Completed int
-	// Merged is how many calls of Add, in that time, found their item in the
-	// queue already.
-	Merged int
+	// Deduplicated is the number of calls of Add, in that time, that found
+	// their item in the queue already.
+	Deduplicated int
 }
 
-// NanosecondsPerItem is the time for each item that went all the way.
+// NanosecondsPerItem returns the time for each completed item.
 func (t Traffic) NanosecondsPerItem() float64 {
 	return float64(t.Elapsed.Nanoseconds()) / float64(t.Completed)
 }
 
-// MergedPerItem is the number of merged adds for each item that went all the way.
-func (t Traffic) MergedPerItem() float64 { return float64(t.Merged) / float64(t.Completed) }
+// DeduplicatedPerItem returns the number of deduplicated adds for each
+// completed item.
+func (t Traffic) DeduplicatedPerItem() float64 { return float64(t.Deduplicated) / float64(t.Completed) }
 
-// Open is traffic whose producers never wait: each goes round the stream, adding
-// as fast as the queue takes it, as the watchers of a busy system do. What does
-// not find a consumer in time piles up, until every key is in the queue; further
-// adds are merged. The queue is shut down in the end.
+// Open is traffic whose producers never wait. Each repeats the stream, and adds
+// as fast as the queue accepts it, as the watchers of a busy system do. Items
+// accumulate until every key is in the queue, and further adds are
+// deduplicated. Open shuts the queue down.
 func Open[T comparable](q Queue[T], stream Stream[T], load Load) Traffic {
 	batch := batchSize
 	if len(stream) == 1 {
-		batch = 1 // one key goes slowly from hand to hand
+		batch = 1 // one key passes slowly from goroutine to goroutine
 	}
 	r := newRun(q, load, batch)
 	for p := range load.Producers {
@@ -63,12 +68,12 @@ func Open[T comparable](q Queue[T], stream Stream[T], load Load) Traffic {
 	return r.finish(func([]T) {})
 }
 
-// Closed is traffic in which every key is in one place: in the queue, or with
-// someone who is about to add it. Consumers hand the keys that are done back to
-// the producers, so nothing is ever merged, and every Add is paid for by an item
-// that goes all the way. There must be more keys than [batchSize] for each
-// consumer and producer, since that many linger there. All keys are in the queue
-// at the start. The queue is shut down in the end.
+// Closed is traffic in which every key is in one place: in the queue, or with a
+// goroutine that is about to add it. Consumers return the keys that are done to
+// the producers. So no add is deduplicated, and every Add belongs to an item
+// that is completed. There must be more keys than [batchSize] for each consumer
+// and producer, because that many stay there. All keys are in the queue at the
+// start. Closed shuts the queue down.
 func Closed[T comparable](q Queue[T], keys []T, load Load) Traffic {
 	r := newRun(q, load, batchSize)
 	AddAll(q, keys)
@@ -77,7 +82,7 @@ func Closed[T comparable](q Queue[T], keys []T, load Load) Traffic {
 	return r.finish(func(done []T) { free <- [batchSize]T(done) })
 }
 
-// produceFrom starts producers that add what has become free.
+// produceFrom starts producers that add the keys that are free.
 func (r *run[T]) produceFrom(free <-chan [batchSize]T, add func(items []T)) {
 	for p := range r.load.Producers {
 		r.produce(p, func(added *counter) {
@@ -94,8 +99,8 @@ func (r *run[T]) produceFrom(free <-chan [batchSize]T, add func(items []T)) {
 	}
 }
 
-// Batches is [Closed] by batches of [batchSize] items: producers add, and consumers take
-// and end, so many with one call.
+// Batches is [Closed] by batches of [batchSize] items: producers add, and
+// consumers take and end, that many with one call.
 func Batches[T comparable](q BatchQueue[T], keys []T, load Load) Traffic {
 	r := newRun[T](q, load, batchSize)
 	q.AddBatch(keys)

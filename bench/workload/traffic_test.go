@@ -30,7 +30,7 @@ func TestTrafficCarriesWhatTheLoadAsks(t *testing.T) {
 
 			closed := workload.Closed(e.New(), keys, load)
 			assert.GreaterOrEqual(t, closed.Completed, 5000)
-			assert.Less(t, closed.MergedPerItem(), 0.1, "but for what moves while one looks")
+			assert.Less(t, closed.DeduplicatedPerItem(), 0.1, "but for what moves while one looks")
 			assert.Equal(t, 2, warm)
 		})
 	}
@@ -71,7 +71,7 @@ func TestNothingComesEarly(t *testing.T) {
 func TestReschedulingLeavesEveryKeyWaiting(t *testing.T) {
 	for _, e := range engine.Both[string]() {
 		q := e.New().(workload.DelayingQueue[string])
-		pending := workload.NewPending(q, workload.Strings(50))
+		pending := workload.NewDelayedKeys(q, workload.Strings(50))
 		assert.Positive(t, pending.Reschedule(500))
 		assert.Zero(t, q.Len(), e.Name)
 		q.ShutDown()
@@ -83,7 +83,7 @@ func TestMemoryIsMeasured(t *testing.T) {
 	for _, e := range engine.Both[string]() {
 		ready := workload.HeapOfReady(e.New, keys)
 		assert.Greater(t, ready.PerItem, 16.0, "a string header at least")
-		assert.Greater(t, workload.HeapOfWaiting(e.New, keys), 16.0, e.Name)
+		assert.Greater(t, workload.HeapOfDelayed(e.New, keys), 16.0, e.Name)
 		cost := workload.CollectionWith(e.New(), keys, 2)
 		assert.Positive(t, cost.Elapsed)
 	}

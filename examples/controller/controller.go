@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/examples/internal/monitor"
+	"github.com/shardq/shardq/worker"
 )
 
 // A controller is one run of the program.
@@ -22,7 +23,7 @@ type controller struct {
 	ledger     *ledger
 	reconciler *reconciler
 	queue      *shardq.Queue[Key]
-	workers    *shardq.Workers[Key]
+	workers    *worker.Pool[Key]
 	monitor    *monitor.Monitor // nil without -listen
 }
 
@@ -39,8 +40,8 @@ func newController(config config, log *log.Logger) (*controller, error) {
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("-db %s: %w", config.database, err), state.database.Close())
 	}
-	c.queue = shardq.Must(c.queueOptions())
-	c.workers, err = shardq.NewWorkers(c.queue, c.workerOptions())
+	c.queue = shardq.MustNew(c.queueOptions())
+	c.workers, err = worker.New(c.queue, c.workerOptions())
 	if err == nil {
 		err = c.watch()
 	}
@@ -135,6 +136,6 @@ func (c *controller) showProgress(ctx context.Context) {
 			longest = fmt.Sprintf("%v for %v", i.Item, now.Time.Sub(i.Since).Round(time.Millisecond))
 		}
 		c.log.Printf("%d ready, %d delayed, %d in flight, the longest is %s",
-			now.Stats.Ready, now.Stats.Waiting, now.Stats.Processing, longest)
+			now.Stats.Ready, now.Stats.Delayed, now.Stats.Processing, longest)
 	}
 }

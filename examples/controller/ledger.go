@@ -168,8 +168,8 @@ func (l *ledger) retried(key Key) {
 	l.update(key, func(_ *entry, t *tally) { t.retries++ })
 }
 
-// givenUp records that the requests before the turn are discarded.
-func (l *ledger) givenUp(key Key, refused bool) {
+// discarded records that the requests before the turn are discarded.
+func (l *ledger) discarded(key Key, refused bool) {
 	l.update(key, func(e *entry, t *tally) {
 		if refused {
 			t.refused++

@@ -40,11 +40,11 @@ func TestLedgerIsAtRestWhenAllIsServed(t *testing.T) {
 	l.begin(two)
 	l.change(two) // during a turn
 	l.converged(two)
-	require.False(t, l.isAtRest(), "the change came after the turn began")
+	require.False(t, l.isAtRest(), "the change is after the turn began")
 	l.begin(two)
 	l.retried(two)
 	l.begin(two)
-	l.givenUp(two, true)
+	l.discarded(two, true)
 	require.True(t, l.isAtRest())
 	require.Equal(t, 1, l.tallies["tenant-1"].retries)
 	require.Equal(t, 1, l.tallies["tenant-1"].refused)

@@ -7,7 +7,7 @@
 //
 // The controller is level-triggered: the queue has the keys of objects, not
 // events. A worker reads the desired and the observed state of its object, and
-// makes them equal. Any number of changes of a waiting object therefore become
+// makes them equal. Any number of changes of a queued object therefore become
 // one API call. Nothing is lost with the queue, because a list of all objects
 // restores it.
 //

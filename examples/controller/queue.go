@@ -5,11 +5,12 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
 const (
-	// A failed attempt is followed by another after firstRetry, then after
-	// twice that, and so on up to lastRetry.
+	// firstRetry is the delay after the first failed attempt. It doubles with
+	// each attempt up to lastRetry.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
 
@@ -38,7 +39,7 @@ func (c *controller) queueOptions() shardq.Options[Key] {
 		// Priorities are strict, so that endless changes would keep the list
 		// waiting forever. One in 16 Gets therefore serves the lower priority
 		// that has waited longest.
-		LowerLevelEvery: 16,
+		LowPriorityInterval: 16,
 		// OnStuck names the object that hangs. Without it, there is only one
 		// worker less. OnStuck implies ages, which the progress uses to name
 		// the slowest.
@@ -62,19 +63,19 @@ func (c *controller) queueOptions() shardq.Options[Key] {
 func (c config) tenantLimit() int { return max(1, c.workers*3/4) }
 
 // workerOptions configures the workers that call the reconciler.
-func (c *controller) workerOptions() shardq.WorkerOptions[Key] {
-	return shardq.WorkerOptions[Key]{
+func (c *controller) workerOptions() worker.Options[Key] {
+	return worker.Options[Key]{
 		Workers:     c.config.workers,
 		Handle:      c.reconciler.reconcile,
 		Timeout:     attemptTimeout,
 		MaxAttempts: maxAttempts,
 		OnError:     c.reconciler.failed,
-		OnGiveUp:    c.reconciler.giveUp,
+		OnDiscard:   c.reconciler.discard,
 		// At the end of the work, the drain processes ready and delayed items
 		// at once: resyncs and retries. Later failures are retried until the
 		// patience ends, because an API that is down may stay down. The list of
 		// the next start restores the rest.
-		Drain:        &shardq.DrainOptions{Waiting: shardq.RunWaiting},
+		Drain:        c.queue.DrainWith(shardq.DrainOptions{Delayed: shardq.RunDelayed}),
 		DrainTimeout: max(c.config.patience, 1), // 0 would mean no timeout
 		// A goroutine profile then names the workers.
 		Labels: c.config.listen != "",

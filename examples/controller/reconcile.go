@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // resyncEvery is the interval at which a settled object is checked. The
@@ -42,14 +43,14 @@ func (r *reconciler) reconcile(ctx context.Context, key Key) error {
 			return r.verdict(err)
 		}
 		if !asked {
-			r.repairs.Add(1) // only a resync comes without a request
+			r.repairs.Add(1) // only a resync has no request
 		}
 	}
 	r.ledger.converged(key)
 	if r.ending.Load() {
 		return nil
 	}
-	return shardq.RequeueAfter(resyncEvery)
+	return worker.RequeueAfter(resyncEvery)
 }
 
 // verdict converts an error of the API into the result of the handler.
@@ -58,39 +59,39 @@ func (r *reconciler) verdict(err error) error {
 		// The object is not to blame. This is no failed attempt, and the API
 		// knows better than a backoff when there will be room.
 		r.throttlings.Add(1)
-		return shardq.RequeueAfter(throttled.retryAfter)
+		return worker.RequeueAfter(throttled.retryAfter)
 	}
 	if _, ok := errors.AsType[*refusal](err); ok {
-		return shardq.Permanent(err) // the same spec would always be refused
+		return worker.Permanent(err) // the same spec would always be refused
 	}
 	return err
 }
 
 // failed is the OnError hook. A panic is a failed attempt, too: it ends neither
 // the program nor the worker.
-func (r *reconciler) failed(f shardq.Failure[Key]) {
+func (r *reconciler) failed(f worker.Failure[Key]) {
 	if !f.Final {
 		r.ledger.retried(f.Item)
 	}
-	if panicked, ok := errors.AsType[*shardq.PanicError](f.Err); ok {
+	if panicked, ok := errors.AsType[*worker.PanicError](f.Err); ok {
 		r.logFirst(&r.panics, "%v: attempt %d panicked: %v", f.Item, f.Attempt, panicked.Value) // its Stack says where
 	}
 }
 
-// giveUp is the OnGiveUp hook: objects that are discarded until their next
+// discard is the OnDiscard hook: objects that are discarded until their next
 // change.
-func (r *reconciler) giveUp(f shardq.Failure[Key]) {
+func (r *reconciler) discard(f worker.Failure[Key]) {
 	refusal, refused := errors.AsType[*refusal](f.Err)
 	if !refused {
 		r.logFirst(&r.exhausted, "%v: discarded after %d attempts: %.100v", f.Item, f.Attempt, f.Err)
-	} else if err := r.state.giveUp(f.Item, refusal); err != nil {
+	} else if err := r.state.discard(f.Item, refusal); err != nil {
 		r.log.Printf("%v: was refused, and that cannot be recorded: %v", f.Item, err)
 	}
-	r.ledger.givenUp(f.Item, refused)
+	r.ledger.discarded(f.Item, refused)
 }
 
 // stuck is the OnStuck hook.
-func (r *reconciler) stuck(i shardq.ItemInfo[Key]) {
+func (r *reconciler) stuck(i stats.Item[Key]) {
 	r.logFirst(&r.hangs, "%v: attempt %d hangs for %v by now", i.Item, i.Attempts+1, stuckAfter)
 }
 

@@ -87,9 +87,9 @@ func (r report) printFacts(table io.Writer, verdict error) {
 		proven = "NOT PROVEN"
 	}
 	for _, row := range [][2]string{
-		{"adds", count(queue.Added + queue.Merged)},
-		{"deduplicated adds", count(queue.Merged)},
-		{"asked to come later", count(reconciler.throttlings.Load())},
+		{"adds", count(queue.Added + queue.Deduplicated)},
+		{"deduplicated adds", count(queue.Deduplicated)},
+		{"asked to retry later", count(reconciler.throttlings.Load())},
 		{"panics", count(reconciler.panics.Load())},
 		{"hung for " + stuckAfter.String(), count(reconciler.hangs.Load())},
 		{"lost and found", count(reconciler.repairs.Load())},

@@ -68,7 +68,7 @@ func TestRunRefusesWhatTheAPIRefuses(t *testing.T) {
 func TestRunMeetsEachKindOfFailure(t *testing.T) {
 	result := runWhole(t, nil, append(small, "-fail", "0.3")...)
 	require.Equal(t, exitProven, result.code, result.stderr)
-	for _, kind := range []string{"asked to come later", "panics", "hung for 100ms", "deduplicated adds"} {
+	for _, kind := range []string{"asked to retry later", "panics", "hung for 100ms", "deduplicated adds"} {
 		require.NotEqual(t, "0", result.row(t, kind), kind)
 	}
 	require.Equal(t, "0", result.row(t, "two workers at once"))
@@ -96,7 +96,7 @@ func TestRunEndsWithItsPatience(t *testing.T) {
 	require.LessOrEqual(t, took, 4*time.Second+attemptTimeout)
 }
 
-// The end does not wait for resyncs that come faster than they can be
+// The end does not wait for resyncs that become ready faster than they can be
 // processed.
 func TestRunHasNoResyncsAfterTheChanges(t *testing.T) {
 	const objects, times = 10, int(3 * resyncEvery / retryAfter)
@@ -198,8 +198,8 @@ func TestRunLetsTheListGetOnBesideChanges(t *testing.T) {
 	require.Less(t, listed, share*2, "without priorities it is nearly all of them")
 }
 
-// A call that is asked to come later has not failed, however often.
-func TestRunComesLaterWhenAsked(t *testing.T) {
+// A call that is asked to retry later has not failed, however often.
+func TestRunRetriesLaterWhenAsked(t *testing.T) {
 	const times = 2 * maxAttempts
 	victim, calls := Key{"flood", "object-7"}, []time.Time{}
 	result := runWith(t, func(c *controller) {
@@ -215,7 +215,7 @@ func TestRunComesLaterWhenAsked(t *testing.T) {
 		}
 	}, "-objects", "1", "-tenants", "0", "-flood", "0", "-fail", "0")
 	require.Equal(t, exitProven, result.code, result.stderr)
-	require.Equal(t, strconv.Itoa(times), result.row(t, "asked to come later"))
+	require.Equal(t, strconv.Itoa(times), result.row(t, "asked to retry later"))
 	for i, call := range calls[1:] {
 		require.InDelta(t, retryAfter, call.Sub(calls[i]), float64(2*latency))
 	}

@@ -121,8 +121,8 @@ func (s *state) observe(key Key, now version) error {
 	return err
 }
 
-// giveUp records that a generation of the object was refused for good.
-func (s *state) giveUp(key Key, refused *refusal) error {
+// discard records that a generation of the object was refused for good.
+func (s *state) discard(key Key, refused *refusal) error {
 	_, err := s.database.Exec("INSERT OR REPLACE INTO discarded VALUES (?, ?, ?, ?)", key.Tenant, key.Name, refused.generation, refused.reason)
 	return err
 }

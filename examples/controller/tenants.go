@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 const (
@@ -54,7 +54,7 @@ func (c *controller) letTenantsWork(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, c.config.duration)
 	defer stop()
 	all := c.config.tenants + 1
-	err := shardq.Parallelize(ctx, all, all, c.letTenantWork)
+	err := worker.Parallelize(ctx, all, all, c.letTenantWork)
 	if err == ctx.Err() {
 		return nil // the normal end
 	}

@@ -1,11 +1,11 @@
 // Command ingest counts the keys of a stream in a SQLite database. A work queue
 // merges the writes of each key, and writes them behind the readers.
 //
-//	main -> pipeline: read -> Put -> shardq.Coalescer -> shardq.Workers -> write -> SQLite
+//	main -> pipeline: read -> Put -> coalesce.Coalescer -> worker.Pool -> write -> SQLite
 //
 // Every event adds one to the pending value of its key. All events of a key
 // before a worker reaches it are one write. Workers write a batch of keys in
-// one transaction. Two writes of one key never overlap, and events that come
+// one transaction. Two writes of one key never overlap, and events that arrive
 // meanwhile become one further write. A failed write returns its value to the
 // queue, and is retried after a growing delay.
 //

@@ -18,7 +18,7 @@ type reading struct {
 // events. One goroutine fetches pieces, and the readers parse them.
 //
 // If ctx ends first, a goroutine that is blocked in a read of standard input
-// stays. No event comes from it any more.
+// stays. It adds no more events.
 func (r *reading) run(ctx context.Context) tally {
 	pieces := make(chan piece, r.config.readers)
 	go r.fetch(ctx, pieces)
@@ -110,7 +110,7 @@ func (r *reading) parsePiece(ctx context.Context, piece piece, reader *reader) {
 func (r *reading) put(ctx context.Context, found map[string]*value) {
 	for key, v := range found {
 		if r.events.PutContext(ctx, key, *v) != nil {
-			_ = r.events.Put(key, *v) // fails only after a shutdown, which comes after the readers
+			_ = r.events.Put(key, *v) // fails only after a shutdown, which begins after the readers have ended
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (p *pipeline) describeCrew() string {
 	return crew
 }
 
-// The formats of whole numbers, other numbers, and times.
+// count formats a whole number.
 func count(n uint64) string               { return humanize.Comma(int64(n)) }
 func decimal(x float64) string            { return humanize.FormatFloat("#,###.##", x) }
 func milliseconds(d time.Duration) string { return decimal(d.Seconds()*1e3) + " ms" }

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 )
 
-// A value is what is written for one key: its number of events, and when the
-// first of them came, since the start of the run.
+// A value is what is written for one key: its number of events, and the time of
+// the first of them, since the start of the run.
 type value struct {
 	count uint64
 	first time.Duration
@@ -21,10 +22,10 @@ func merge(pending, next value) value {
 
 // events are between the readers and the database. They have, for each key, the
 // events that were read and are not written yet.
-type events = shardq.Coalescer[string, value]
+type events = coalesce.Coalescer[string, value]
 
 // A row is a key with its value.
-type row = shardq.Pending[string, value]
+type row = coalesce.Entry[string, value]
 
 // A key whose write fails is retried after firstRetry, then after twice that,
 // and so on up to lastRetry. Its later events wait with it.
@@ -34,7 +35,7 @@ const (
 )
 
 func newEvents(config config) (*events, error) {
-	return shardq.NewCoalescer(shardq.CoalescerOptions[string, value]{
+	return coalesce.New(coalesce.Options[string, value]{
 		Queue: shardq.Options[string]{
 			Name:        "ingest",
 			Shards:      config.shards,

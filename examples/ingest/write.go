@@ -10,6 +10,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
 // maxBatch limits the rows of one transaction. A larger one makes a row
@@ -60,17 +62,17 @@ func newWriting(p *pipeline) *writing {
 
 // start starts the workers.
 func (w *writing) start() error {
-	workers, err := shardq.NewCoalescerWorkers(w.events, shardq.WorkerOptions[row]{
+	workers, err := worker.New(w.events, worker.Options[row]{
 		Workers:     w.config.workers,
 		HandleBatch: w.write,
 		BatchSize:   maxBatch,
 		MaxAttempts: w.config.attempts,
 		OnError:     w.failed,
-		OnGiveUp:    w.gaveUp,
+		OnDiscard:   w.discarded,
 		Labels:      w.config.listen != "",
 		// Values that fail during the drain, or are delayed then, are retried.
 		// But the platform kills a program that takes too long to end.
-		Drain:        &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
+		Drain:        w.events.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
 		DrainTimeout: w.config.patience,
 	})
 	if err != nil {
@@ -97,7 +99,7 @@ func (w *writing) finish(ctx context.Context) written {
 
 // countLeft counts as lost what the workers have left.
 func (w *writing) countLeft(err error) {
-	var left *shardq.CoalescerDrainError[string, value]
+	var left *coalesce.DrainError[string, value]
 	if errors.As(err, &left) {
 		for _, r := range left.Left() {
 			w.result.lost.add(r.Value.count, hashKeyString(r.Key))
@@ -170,9 +172,9 @@ func (w *writing) succeeded(v value, now time.Duration) {
 }
 
 // failed is the OnError hook.
-func (w *writing) failed(f shardq.Failure[row]) {
+func (w *writing) failed(f worker.Failure[row]) {
 	if f.Final {
-		return // OnGiveUp counts it
+		return // OnDiscard counts it
 	}
 	w.progress.retries.Add(1)
 	w.mu.Lock()
@@ -180,8 +182,8 @@ func (w *writing) failed(f shardq.Failure[row]) {
 	w.result.retries++
 }
 
-// gaveUp is the OnGiveUp hook.
-func (w *writing) gaveUp(f shardq.Failure[row]) {
+// discarded is the OnDiscard hook.
+func (w *writing) discarded(f worker.Failure[row]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.result.lost.add(f.Item.Value.count, hashKeyString(f.Item.Key))

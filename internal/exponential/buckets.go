@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Schema is the schema of the buckets in Prometheus, and their scale in
@@ -33,7 +33,7 @@ const longest = 20*perDoubling + 1
 
 // Of returns the buckets of a histogram. They are exact, because the bounds of
 // a queue's buckets include all of theirs.
-func Of(h shardq.Histogram) (b Buckets) {
+func Of(h stats.Histogram) (b Buckets) {
 	for bound, n := range h.Buckets() {
 		if bound == 0 {
 			b.Zero = n

@@ -10,11 +10,12 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/stats"
 )
 
 // recorded returns the buckets of the given durations.
 func recorded(durations ...time.Duration) exponential.Buckets {
-	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
+	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: clock.NewFake(time.Unix(1, 0))})
 	for _, d := range durations {
 		q.AddAfter(0, d)
 	}
@@ -23,7 +24,7 @@ func recorded(durations ...time.Duration) exponential.Buckets {
 
 func TestEmpty(t *testing.T) {
 	require.Equal(t, exponential.Buckets{}, recorded())
-	require.Equal(t, exponential.Buckets{}, exponential.Of(shardq.Histogram{}))
+	require.Equal(t, exponential.Buckets{}, exponential.Of(stats.Histogram{}))
 }
 
 // TestGaps: Counts includes empty buckets in between.

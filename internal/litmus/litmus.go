@@ -19,7 +19,8 @@ import (
 type Pair struct {
 	// Rounds is how many there are, a tenth of them with -short.
 	Rounds int
-	// Lock, if it is not nil, returns the lock that both calls need in this round.
+	// Lock, if it is not nil, returns the lock that both calls need in this
+	// round.
 	Lock func() *sync.Mutex
 	// Begin makes ready what the calls are about.
 	Begin func()
@@ -132,7 +133,7 @@ func heldUp(lock *sync.Mutex, first, second func()) {
 }
 
 // overtaken likewise makes the first call stop before its critical section
-// until the other is through.
+// until the other is done.
 func overtaken(lock *sync.Mutex, first, second func()) {
 	var both sync.WaitGroup
 	lock.Lock()

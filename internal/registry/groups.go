@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/topk"
+	"github.com/shardq/shardq/stats"
 )
 
 // Others is the name of the sum of all groups that are not among the first.
@@ -23,7 +23,7 @@ const nameBytes = 128
 // queue and uses memory for those that it returns.
 //
 // If the queue has no groups, or panics, Groups returns nil.
-func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
+func (r *Reading) Groups(limit int) (shown map[string]stats.Group) {
 	if !r.Configuration.Groups {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 		}
 	}()
 	first, rest := largest(r.Queue.Groups(), limit, byHeld)
-	shown = map[string]shardq.GroupInfo{Others: rest}
+	shown = map[string]stats.Group{Others: rest}
 	for _, g := range first {
 		name := shownName(g.Group)
 		shown[name] = sum(shown[name], g)
@@ -43,7 +43,7 @@ func (r *Reading) Groups(limit int) (shown map[string]shardq.GroupInfo) {
 
 // largest returns at most limit groups, the first ones in the order of compare,
 // and the sum of the others.
-func largest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b shardq.GroupInfo) int) (kept []shardq.GroupInfo, rest shardq.GroupInfo) {
+func largest(groups iter.Seq[stats.Group], limit int, compare func(a, b stats.Group) int) (kept []stats.Group, rest stats.Group) {
 	most := topk.New(limit, compare)
 	for g := range groups {
 		if out, dropped := most.Add(g); dropped {
@@ -54,11 +54,11 @@ func largest(groups iter.Seq[shardq.GroupInfo], limit int, compare func(a, b sha
 }
 
 // byHeld orders groups by descending number of items held, and then by name.
-func byHeld(a, b shardq.GroupInfo) int {
+func byHeld(a, b stats.Group) int {
 	return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Group, b.Group))
 }
 
-func sum(a, b shardq.GroupInfo) shardq.GroupInfo {
+func sum(a, b stats.Group) stats.Group {
 	a.Held += b.Held
 	a.Ready += b.Ready
 	a.Processing += b.Processing

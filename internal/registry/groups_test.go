@@ -5,9 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/shardq/shardq/stats"
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq"
 )
 
 // TestLargestCompareFew: each group costs a few comparisons, for any limit,
@@ -16,13 +15,13 @@ func TestLargestCompareFew(t *testing.T) {
 	const groups = 5000
 	for _, limit := range []int{1, 100, groups, math.MaxInt/2 + 1, math.MaxInt} {
 		compared := 0
-		kept, rest := largest(func(yield func(shardq.GroupInfo) bool) {
+		kept, rest := largest(func(yield func(stats.Group) bool) {
 			for i := range groups {
-				if !yield(shardq.GroupInfo{Group: fmt.Sprint(i), Held: 1 + i*7919%groups}) {
+				if !yield(stats.Group{Group: fmt.Sprint(i), Held: 1 + i*7919%groups}) {
 					return
 				}
 			}
-		}, limit, func(a, b shardq.GroupInfo) int {
+		}, limit, func(a, b stats.Group) int {
 			compared++
 			return byHeld(a, b)
 		})

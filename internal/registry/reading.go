@@ -59,5 +59,5 @@ func (row *Row) stats() (stats shardq.Stats, ok bool) {
 // closed reports whether a queue is shut down and holds no items. That is
 // final, because no shard accepts an item after a shutdown has begun.
 func closed(s *shardq.Stats) bool {
-	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Waiting == 0
+	return s.ShuttingDown && s.Ready == 0 && s.Processing == 0 && s.Delayed == 0
 }

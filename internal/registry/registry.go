@@ -30,7 +30,7 @@ type Row struct {
 	// Name identifies the queue in the Registry.
 	Name string
 	// Queue is the queue.
-	Queue shardq.Observable
+	Queue shardq.Inspector
 	// Configuration is the configuration of the queue. Add sets it.
 	Configuration shardq.Configuration
 	// Since is when the queue began to count. That is when it was made, or when
@@ -46,7 +46,7 @@ const fewRows = 16
 
 // RowsOf returns a row for each queue, with the queue's own name. The row of a
 // nil queue has no name.
-func RowsOf(queues []shardq.Observable) []*Row {
+func RowsOf(queues []shardq.Inspector) []*Row {
 	rows := make([]*Row, len(queues))
 	for i, queue := range queues {
 		rows[i] = &Row{Queue: queue}
@@ -84,7 +84,7 @@ func (row *Row) complete() error {
 	}
 	row.Configuration = row.Queue.Configuration()
 	if row.Since = row.Configuration.Created; row.Since.IsZero() {
-		row.Since = time.Now() // an Observable that is not a queue
+		row.Since = time.Now() // an Inspector that is not a queue
 	}
 	if !row.Configuration.Metrics {
 		return fmt.Errorf("queue %q keeps no metrics: set Options.Metrics", row.Name)

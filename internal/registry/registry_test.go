@@ -11,10 +11,10 @@ import (
 )
 
 func newQueue(name string) *shardq.Queue[string] {
-	return shardq.Must(shardq.Options[string]{Name: name, Shards: 1, Metrics: true})
+	return shardq.MustNew(shardq.Options[string]{Name: name, Shards: 1, Metrics: true})
 }
 
-func add(r *registry.Registry, queues ...shardq.Observable) error {
+func add(r *registry.Registry, queues ...shardq.Inspector) error {
 	return r.Add(registry.RowsOf(queues)...)
 }
 
@@ -56,12 +56,12 @@ func TestClosedMeansNothingLeft(t *testing.T) {
 
 // A swapped queue calls a function while it is read.
 type swapped struct {
-	shardq.Observable
+	shardq.Inspector
 	meanwhile func()
 }
 
 func (s swapped) Stats() shardq.Stats {
-	stats := s.Observable.Stats()
+	stats := s.Inspector.Stats()
 	s.meanwhile()
 	return stats
 }
@@ -94,7 +94,7 @@ func TestGroupsOfAQueueWithoutGroups(t *testing.T) {
 }
 
 // A broken queue panics in Groups.
-type broken struct{ shardq.Observable }
+type broken struct{ shardq.Inspector }
 
 func (broken) Configuration() shardq.Configuration {
 	return shardq.Configuration{Metrics: true, Groups: true}

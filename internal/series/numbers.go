@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/stats"
 )
 
 // Numbers are all numbers of a queue.
@@ -40,7 +41,7 @@ var ofQueues = []Number{
 	items("shardq.dirty.items", "Items in flight that were added again, and become ready when their processing ends",
 		func(s *shardq.Stats) int { return s.Metrics.Dirty }),
 	items("shardq.delayed.items", "Items whose delay is running; some may also be ready or in flight",
-		func(s *shardq.Stats) int { return s.Waiting }),
+		func(s *shardq.Stats) int { return s.Delayed }),
 	items("shardq.held.items", "Distinct items held, in any state; the capacity limits this number",
 		func(s *shardq.Stats) int { return s.Held }),
 	items("shardq.capacity.items", "Distinct items that TryAdd and AddContext allow the queue to hold; missing without a limit",
@@ -70,29 +71,29 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) int { return s.Groups }).shownIf(grouped),
 	level("shardq.throttled.groups", "{group}",
 		"Groups that have ready items but are throttled, because as many items as the limit allows are in flight; missing if there are no groups",
-		func(s *shardq.Stats) int { return s.HeldBack }).shownIf(grouped),
+		func(s *shardq.Stats) int { return s.Throttled }).shownIf(grouped),
 }
 
 // counts are the numbers of past events.
 var counts = []Number{
 	total("shardq.deduplicated.adds", "{add}", "Adds that were deduplicated, because their item was ready or dirty already",
-		func(s *shardq.Stats) uint64 { return s.Merged }),
+		func(s *shardq.Stats) uint64 { return s.Deduplicated }),
 	total("shardq.dropped.adds", "{add}", "Adds after a shutdown began, and adds whose delay was running when it began",
 		func(s *shardq.Stats) uint64 { return s.Dropped }),
 	total("shardq.rejected.adds", "{add}", "Adds of items that are not equal to themselves",
 		func(s *shardq.Stats) uint64 { return s.Rejected }),
 	total("shardq.canceled.adds", "{add}", "Calls of Cancel that took back a ready, dirty or delayed add",
 		func(s *shardq.Stats) uint64 { return s.Canceled }),
-	total("shardq.exceeding.adds", "{add}", "Items that were added beyond the capacity, by adds that do not honor it",
-		func(s *shardq.Stats) uint64 { return s.Exceeded }),
+	total("shardq.over_capacity.adds", "{add}", "Items that were added beyond the capacity, by adds that do not honor it",
+		func(s *shardq.Stats) uint64 { return s.OverCapacity }),
 	total("shardq.misused.dones", "{done}", "Calls of Done for items that were not in flight",
 		func(s *shardq.Stats) uint64 { return s.Misused }),
 	total("shardq.expired.delays", "{delay}", "Delays that expired, and made their item ready or dirty",
-		func(s *shardq.Stats) uint64 { return s.Fired }),
+		func(s *shardq.Stats) uint64 { return s.Expired }),
 	total("shardq.backoffs", "{retry}", "Adds whose delay was a backoff of the rate limiter",
 		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
 	total("shardq.discarded.items", "{item}", "Items that workers discarded, because of Permanent or MaxAttempts",
-		func(s *shardq.Stats) uint64 { return s.GivenUp }),
+		func(s *shardq.Stats) uint64 { return s.Discarded }),
 }
 
 // ofCoalescers are the numbers of a Coalescer's values, in addition to those of
@@ -112,9 +113,9 @@ var ofCoalescers = []Number{
 	total("shardq.merged.puts", "{put}",
 		"Values that a Coalescer accepted for a key that had an entry; missing for other queues",
 		func(s *shardq.Stats) uint64 { return s.Values.Merged }).shownIf(coalesced),
-	total("shardq.pending.excesses", "{excess}",
+	total("shardq.pending.over_capacity", "{excess}",
 		"Times that the entries of a Coalescer exceeded its capacity after a Put, after a value was put back, or because merged values weighed more; one Put may count more than once; missing for other queues",
-		func(s *shardq.Stats) uint64 { return s.Values.Exceeded }).shownIf(coalesced),
+		func(s *shardq.Stats) uint64 { return s.Values.OverCapacity }).shownIf(coalesced),
 }
 
 // total returns a number that counts events.
@@ -156,11 +157,11 @@ func one(is bool) int {
 	return 0
 }
 
-func ready(i *shardq.ShardInfo) time.Duration      { return i.OldestReady }
-func processing(i *shardq.ShardInfo) time.Duration { return i.OldestProcessing }
+func ready(i *stats.Shard) time.Duration      { return i.OldestReady }
+func processing(i *stats.Shard) time.Duration { return i.OldestProcessing }
 
 // oldest returns the largest of the shards' ages, in seconds.
-func oldest(s *shardq.Stats, age func(i *shardq.ShardInfo) time.Duration) float64 {
+func oldest(s *shardq.Stats, age func(i *stats.Shard) time.Duration) float64 {
 	longest := time.Duration(0)
 	for i := range s.PerShard {
 		longest = max(longest, age(&s.PerShard[i]))

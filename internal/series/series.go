@@ -6,6 +6,7 @@ package series
 import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/stats"
 )
 
 // A Description describes a metric.
@@ -60,7 +61,7 @@ func (n *Number) Value(s *shardq.Stats) float64 {
 // histograms.
 type Histogram struct {
 	Name, Text string
-	Read       func(m *shardq.Metrics) shardq.Histogram
+	Read       func(m *stats.Metrics) stats.Histogram
 }
 
 // Failures describes [registry.Reading].Failures, and GroupItems the numbers of

@@ -10,16 +10,18 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
+	"github.com/shardq/shardq/worker"
 )
 
 // read returns a reading of a queue.
-func read(t *testing.T, queue shardq.Observable) registry.Reading {
+func read(t *testing.T, queue shardq.Inspector) registry.Reading {
 	t.Helper()
 	var r registry.Registry
-	require.NoError(t, r.Add(registry.RowsOf([]shardq.Observable{queue})...))
+	require.NoError(t, r.Add(registry.RowsOf([]shardq.Inspector{queue})...))
 	readings := r.Read()
 	require.Len(t, readings, 1)
 	require.True(t, readings[0].Read)
@@ -27,7 +29,7 @@ func read(t *testing.T, queue shardq.Observable) registry.Reading {
 }
 
 // shown returns all numbers that a queue has.
-func shown(t *testing.T, queue shardq.Observable) map[string]float64 {
+func shown(t *testing.T, queue shardq.Inspector) map[string]float64 {
 	t.Helper()
 	reading := read(t, queue)
 	numbers := map[string]float64{}
@@ -86,7 +88,7 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 
 // TestExcesses: the number counts excesses over the capacity, not values.
 func TestExcesses(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+	c := coalesce.MustNew(coalesce.Options[string, string]{
 		Queue:    shardq.Options[string]{Name: "q", Metrics: true},
 		Merge:    func(pending, next string) string { return pending + "," + next },
 		Weight:   func(value string) int { return len(value) },
@@ -94,7 +96,7 @@ func TestExcesses(t *testing.T) {
 	})
 	requireExcesses := func(want float64, why string) {
 		t.Helper()
-		require.Equal(t, want, shown(t, c.Queue())["shardq.pending.excesses"], why)
+		require.Equal(t, want, shown(t, c.Queue())["shardq.pending.over_capacity"], why)
 	}
 	take := func() {
 		t.Helper()
@@ -127,7 +129,7 @@ func TestMissingNumbers(t *testing.T) {
 	boundless := shown(t, seriestest.NewCoalescer("q", 0).Queue())
 	require.NotContains(t, boundless, "shardq.pending.capacity")
 	require.Contains(t, boundless, "shardq.pending.weight")
-	mute := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, RateLimiter: muteLimiter{}})
+	mute := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, RateLimiter: muteLimiter{}})
 	require.NotContains(t, shown(t, mute), "shardq.limiter.items")
 }
 
@@ -151,7 +153,7 @@ func TestOldestReady(t *testing.T) {
 // TestSkew adds all items to one of four shards.
 func TestSkew(t *testing.T) {
 	fake := clock.NewFake(time.Unix(1, 0))
-	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 4, Metrics: true, Clock: fake, Hash: func(int) uint64 { return 0 }})
 	require.Equal(t, 0.0, shown(t, q)["shardq.shard.skew"])
 	q.Add(1)
 	q.Add(2)
@@ -160,14 +162,14 @@ func TestSkew(t *testing.T) {
 
 // TestWorkersAreCounted checks the numbers of workers and of discarded items.
 func TestWorkersAreCounted(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
 	begun, finish := make(chan struct{}), make(chan struct{})
 	ended := make(chan error)
 	go func() {
 		ended <- q.Run(context.Background(), 1, func(context.Context, string) error {
 			begun <- struct{}{}
 			<-finish
-			return shardq.Permanent(context.Canceled)
+			return worker.Permanent(context.Canceled)
 		})
 	}()
 	q.Add("a")
@@ -185,7 +187,7 @@ func TestWorkersAreCounted(t *testing.T) {
 
 func TestParkedConsumers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+		q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
 		ended := make(chan error)
 		go func() { ended <- q.Run(context.Background(), 3, func(context.Context, string) error { return nil }) }()
 		synctest.Wait()
@@ -196,7 +198,7 @@ func TestParkedConsumers(t *testing.T) {
 }
 
 func TestRejectedAdds(t *testing.T) {
-	q := shardq.Must(shardq.Options[float64]{Name: "q", Metrics: true})
+	q := shardq.MustNew(shardq.Options[float64]{Name: "q", Metrics: true})
 	zero := 0.0
 	q.Add(zero / zero)
 	require.Equal(t, 1.0, shown(t, q)["shardq.rejected.adds"])

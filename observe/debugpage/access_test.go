@@ -10,7 +10,7 @@ import (
 )
 
 func TestOnlyLocalClients(t *testing.T) {
-	h := Handler(shardq.Must(shardq.Options[string]{Name: "confidential"}))
+	h := Handler(shardq.MustNew(shardq.Options[string]{Name: "confidential"}))
 	for _, c := range []struct {
 		remote, host string
 		local        bool
@@ -77,7 +77,7 @@ func TestOtherSitesAreNotLocal(t *testing.T) {
 func TestAllow(t *testing.T) {
 	read := 0
 	h := must(t, Options{
-		List:  func() []shardq.Observable { read++; return nil },
+		List:  func() []shardq.Inspector { read++; return nil },
 		Allow: func(r *http.Request) bool { return r.Header.Get("Authorization") == "yes" },
 	})
 	require.Equal(t, http.StatusForbidden, ask(h, request("GET", "")).Code)

@@ -8,9 +8,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// BenchmarkLook measures an answer about a queue with n items: a thousand in
+// BenchmarkInspect measures an answer about a queue with n items: a thousand in
 // processing, three quarters ready, and the others delayed.
-func BenchmarkLook(b *testing.B) {
+func BenchmarkInspect(b *testing.B) {
 	for _, kept := range []string{"metrics", "nothing"} {
 		for _, items := range []int{1000, 1_000_000} {
 			h := Handler(filled(items, kept == "metrics"))
@@ -28,11 +28,11 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// BenchmarkLookAtWaiting measures an answer about a queue with n delayed items,
-// whose delays end between 60 and 77 minutes from now.
-func BenchmarkLookAtWaiting(b *testing.B) {
+// BenchmarkInspectDelayed measures an answer about a queue with n delayed
+// items, whose delays expire between 60 and 77 minutes from now.
+func BenchmarkInspectDelayed(b *testing.B) {
 	for _, items := range []int{1000, 1_000_000} {
-		q := shardq.Must(shardq.Options[int]{Name: "waiting", Metrics: true})
+		q := shardq.MustNew(shardq.Options[int]{Name: "delayed", Metrics: true})
 		for i := range items {
 			q.AddAfter(i, time.Hour+time.Duration(i)*time.Millisecond)
 		}
@@ -48,9 +48,9 @@ func BenchmarkLookAtWaiting(b *testing.B) {
 
 // BenchmarkOverview measures an answer about many queues.
 func BenchmarkOverview(b *testing.B) {
-	var queues []shardq.Observable
+	var queues []shardq.Inspector
 	for i := range 100 {
-		queues = append(queues, shardq.Must(shardq.Options[int]{Name: fmt.Sprint(i), Metrics: true}))
+		queues = append(queues, shardq.MustNew(shardq.Options[int]{Name: fmt.Sprint(i), Metrics: true}))
 	}
 	h := Handler(queues...)
 	b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkOverview(b *testing.B) {
 }
 
 func filled(items int, metrics bool) *shardq.Queue[string] {
-	q := shardq.Must(shardq.Options[string]{Name: "filled", Metrics: metrics})
+	q := shardq.MustNew(shardq.Options[string]{Name: "filled", Metrics: metrics})
 	for i := range items {
 		key := fmt.Sprintf("tenant-%d/invoice-%d", i%100, i)
 		if i%4 == 0 {

@@ -2,7 +2,7 @@ package debugpage
 
 // A counter is a row of the table of counters.
 type counter struct {
-	// Field is where the count is in the report of a queue.
+	// Title is the row's title, and Field the place of the count in a report.
 	Title, Field, Meaning string
 	Value                 any
 }
@@ -16,15 +16,15 @@ func (q queueReport) counted() []counter { return append(q.Counters.list(), q.Va
 func (c counters) list() []counter {
 	return []counter{
 		{"Added", "counters.added", "adds that requested a run", c.Added},
-		{"Deduplicated", "counters.merged", "adds of items that were to run anyway", c.Merged},
+		{"Deduplicated", "counters.deduplicated", "adds of items that were to run anyway", c.Deduplicated},
 		{"Handed out", "counters.handedOut", "items that Get returned", c.HandedOut},
 		{"Done", "counters.done", "items whose processing ended", c.Done},
 		{"Retries", "counters.retries", "adds with a delay", c.Retries},
 		{"Backed off", "counters.backedOff", "retries with a delay from the limiter, because work failed", c.BackedOff},
-		{"Expired", "counters.fired", "delays that expired", c.Fired},
-		{"Discarded", "counters.givenUp", "items that workers discarded", c.GivenUp},
+		{"Expired", "counters.expired", "delays that expired", c.Expired},
+		{"Discarded", "counters.discarded", "items that workers discarded", c.Discarded},
 		{"Canceled", "counters.canceled", "calls of Cancel that withdrew an add", c.Canceled},
-		{"Exceeded", "counters.exceeded", "items added beyond the capacity", c.Exceeded},
+		{"Over capacity", "counters.overCapacity", "items added beyond the capacity", c.OverCapacity},
 		{"Dropped", "counters.dropped", "adds after the shutdown began, and items that it dropped", c.Dropped},
 		{"Rejected", "counters.rejected", "items that are not equal to themselves", c.Rejected},
 		{"Misused", "counters.misused", "Dones of items that were not in processing", c.Misused},
@@ -39,6 +39,6 @@ func (v *values) counted() []counter {
 	return []counter{
 		{"Values put", "values.put", "values that were put and accepted", v.Put},
 		{"Values merged", "values.merged", "those of them whose key had a pending value", v.Merged},
-		{"Values exceeded", "values.exceeded", "times that the pending values exceeded the capacity", v.Exceeded},
+		{"Values over capacity", "values.overCapacity", "times that the pending values exceeded the capacity", v.OverCapacity},
 	}
 }

@@ -12,18 +12,18 @@ import (
 
 // A page beside those of net/http/pprof, for users of the machine.
 func ExampleHandler() {
-	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 	http.Handle("/debug/queues", debugpage.Handler(queue))
 	// http.ListenAndServe("localhost:6060", nil)
 }
 
 // A page whose keys are confidential, for operators on any machine.
 func ExampleNew() {
-	queue := shardq.Must(shardq.Options[string]{Name: "mails", Shards: 1})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "mails", Shards: 1})
 	queue.Add("someone@example.org")
 
 	page, err := debugpage.New(debugpage.Options{
-		Queues: []shardq.Observable{queue},
+		Queues: []shardq.Inspector{queue},
 		RedactKey: func(queue string, item any) string {
 			_, domain, _ := strings.Cut(item.(string), "@")
 			return "…@" + domain

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/topk"
+	"github.com/shardq/shardq/stats"
 )
 
 // groups returns the groups with the most ready items, at most as many as there
@@ -18,13 +19,13 @@ func (rd reader) groups(n named, has bool, ready int) []group {
 		name := rd.group(n.name, info.Group)
 		rows = append(rows, group{
 			Group: name.text, GroupLength: name.length, Ready: info.Ready, Share: share(info.Ready, ready),
-			Processing: info.Processing, Held: info.Held, Weight: info.Weight, HeldBack: info.HeldBack, Shard: info.Shard,
+			Processing: info.Processing, Held: info.Held, Weight: info.Weight, Throttled: info.Throttled, Shard: info.Shard,
 		})
 	}
 	return rows
 }
 
-func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
+func (rd reader) topGroups(queue shardq.Inspector) []stats.Group {
 	top := topk.New(rd.rows, byReady)
 	for info := range queue.Groups() {
 		top.Add(info)
@@ -34,7 +35,7 @@ func (rd reader) topGroups(queue shardq.Observable) []shardq.GroupInfo {
 
 // byReady orders groups by the most ready items, then by the most items in
 // processing, and then by name.
-func byReady(a, b shardq.GroupInfo) int {
+func byReady(a, b stats.Group) int {
 	return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Processing, a.Processing), cmp.Compare(a.Group, b.Group))
 }
 

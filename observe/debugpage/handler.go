@@ -19,14 +19,14 @@ import (
 // that path, and the query selects what. It starts no goroutine, is safe for
 // concurrent use, and also works after the shutdown of a queue.
 //
-// An answer about one queue costs a call each of Look, LookAtRetries, Groups
-// and TimeLeft: see [shardq.Observable]. The time grows with the rows, the
-// shards, the groups, the items in the limiter, and the delayed items, up to
-// 65,536 in each shard. Where Look has to search, it also grows with the number
-// of all items: see [shardq.Queue.Snapshot]. An answer about several queues
-// costs one call of Stats for each. Workers continue meanwhile: no lock is held
-// for more than a few hundred rows.
-func Handler(queues ...shardq.Observable) http.Handler {
+// An answer about one queue costs a call each of Inspect, InspectRetries,
+// Groups and TimeLeft: see [shardq.Inspector]. The time grows with the rows,
+// the shards, the groups, the items in the limiter, and the delayed items, up
+// to 65,536 in each shard. Where Inspect has to search, it also grows with the
+// number of all items: see [shardq.Queue.Snapshot]. An answer about several
+// queues costs one call of Stats for each. Workers continue meanwhile: no lock
+// is held for more than a few hundred rows.
+func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
 		panic(err.Error())

@@ -16,7 +16,7 @@ type quantity struct {
 var quantities = []quantity{
 	{"depth", "Depth", "ready", false, func(r shardsReport) []uint64 { return unsigned(r.Ready) }},
 	{"inflight", "In flight", "in flight", false, func(r shardsReport) []uint64 { return unsigned(r.Processing) }},
-	{"delayed", "Delayed", "delayed", false, func(r shardsReport) []uint64 { return unsigned(r.Waiting) }},
+	{"delayed", "Delayed", "delayed", false, func(r shardsReport) []uint64 { return unsigned(r.Delayed) }},
 	{"adds", "Share of adds", "of all adds", true, func(r shardsReport) []uint64 { return r.Added }},
 }
 

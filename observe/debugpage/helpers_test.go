@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // request returns a request from this machine.
@@ -63,7 +64,7 @@ func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
 }
 
 // A broken queue panics in every method except Name.
-type broken struct{ shardq.Observable }
+type broken struct{ shardq.Inspector }
 
 func (broken) Name() string { return "broken" }
 
@@ -74,12 +75,12 @@ func (a awkward) String() string { panic(a.n) }
 
 // A groupsOnly queue has groups, and no other method.
 type groupsOnly struct {
-	shardq.Observable
-	infos []shardq.GroupInfo
+	shardq.Inspector
+	infos []stats.Group
 }
 
-func (g groupsOnly) Groups() iter.Seq[shardq.GroupInfo] {
-	return func(yield func(shardq.GroupInfo) bool) {
+func (g groupsOnly) Groups() iter.Seq[stats.Group] {
+	return func(yield func(stats.Group) bool) {
 		for _, info := range g.infos {
 			if !yield(info) {
 				return

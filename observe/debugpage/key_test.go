@@ -114,7 +114,7 @@ func TestHugeKeysAreNotCopied(t *testing.T) {
 
 // TestHostileKeysInAllForms checks that no key breaks out of its context.
 func TestHostileKeysInAllForms(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Name: `"><img src=x onerror=alert(1)>`, Metrics: true, Group: func(item string) string { return item },
 	})
 	for _, key := range []string{"<script>alert(1)</script>", `"onmouseover="alert(2)`, "</bdi></table>", "\xff\xfe", "a\u202eb", "l1\nl2", strings.Repeat("k", 1<<20)} {
@@ -143,12 +143,12 @@ func TestHostileKeysInAllForms(t *testing.T) {
 // TestPanickingMethods checks that the page shows a placeholder in place of the
 // key.
 func TestPanickingMethods(t *testing.T) {
-	q := shardq.Must(shardq.Options[awkward]{})
+	q := shardq.MustNew(shardq.Options[awkward]{})
 	q.Add(awkward{4711})
 	require.Contains(t, get(t, Handler(q), ""), "(its String method panicked)")
 
 	h := must(t, Options{
-		Queues:    []shardq.Observable{q},
+		Queues:    []shardq.Inspector{q},
 		RedactKey: func(string, any) string { panic("secret") },
 	})
 	body := get(t, h, "")
@@ -160,7 +160,7 @@ func TestPanickingMethods(t *testing.T) {
 }
 
 func TestRedaction(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Name: "mails", Metrics: true, Shards: 1, Group: func(item string) string { return "secret group" },
 	})
 	for _, item := range []string{"secret 1", "secret 2", "secret 3"} {
@@ -169,7 +169,7 @@ func TestRedaction(t *testing.T) {
 	}
 	take(t, q)
 	h := must(t, Options{
-		Queues:      []shardq.Observable{q},
+		Queues:      []shardq.Inspector{q},
 		RedactKey:   func(queue string, item any) string { return queue + " " + strings.Repeat("*", len(item.(string))) },
 		RedactGroup: func(queue, group string) string { return "<" + queue + ">" },
 	})
@@ -186,7 +186,7 @@ func TestRedaction(t *testing.T) {
 // whose text may have another direction.
 func TestLongGroups(t *testing.T) {
 	long := strings.Repeat("ש", 500)
-	q := shardq.Must(shardq.Options[string]{Name: "q", Shards: 1, Group: func(string) string { return long }})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 1, Group: func(string) string { return long }})
 	q.Add("item")
 	cut := strings.Repeat("ש", 100)
 	h := Handler(q)

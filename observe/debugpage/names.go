@@ -11,7 +11,7 @@ import (
 
 // A named is a queue with its names.
 type named struct {
-	queue shardq.Observable
+	queue shardq.Inspector
 	// name is the queue's own name, and shown is how the page shows it.
 	name, shown string
 	// id is the name that selects the queue.
@@ -75,7 +75,7 @@ type identity struct {
 var identitySeed = maphash.MakeSeed()
 
 // identify returns the identities of queues.
-func identify(queues []shardq.Observable) []identity {
+func identify(queues []shardq.Inspector) []identity {
 	identities, places := make([]identity, len(queues)), make(map[identity]int, len(queues))
 	for i, queue := range queues {
 		if queue == nil || !reflect.ValueOf(queue).Comparable() {
@@ -92,7 +92,7 @@ func identify(queues []shardq.Observable) []identity {
 // nameAll returns a directory in which each id selects one queue. A queue keeps
 // the id that it had in the list before. Otherwise its id is its own name, with
 // a number if it has none or another queue has it.
-func (n *names) nameAll(queues []shardq.Observable) directory {
+func (n *names) nameAll(queues []shardq.Inspector) directory {
 	identities := identify(queues)
 	d := directory{make([]named, len(queues)), make(map[string]int, len(queues))}
 	for i, queue := range queues {
@@ -122,7 +122,7 @@ func (n *names) number(queue identity, known named) uint64 {
 }
 
 // newNamed returns a queue that has no id yet.
-func newNamed(queue shardq.Observable) named {
+func newNamed(queue shardq.Inspector) named {
 	name := nameOf(queue)
 	shown := showText(name).inWords()
 	if name == "" {
@@ -165,7 +165,7 @@ func (n *names) remember(identities []identity, d directory) {
 
 // nameOf returns the name of a queue, or none if it panics. A nil queue panics,
 // for example. Reading it panics, too.
-func nameOf(queue shardq.Observable) (name string) {
+func nameOf(queue shardq.Inspector) (name string) {
 	defer func() { _ = recover() }()
 	return queue.Name()
 }

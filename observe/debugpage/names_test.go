@@ -16,7 +16,7 @@ type listed struct {
 	names names
 }
 
-func (l *listed) ids(queues ...shardq.Observable) (ids []string) {
+func (l *listed) ids(queues ...shardq.Inspector) (ids []string) {
 	for _, n := range l.names.nameAll(queues).all {
 		ids = append(ids, n.id)
 	}
@@ -24,7 +24,7 @@ func (l *listed) ids(queues ...shardq.Observable) (ids []string) {
 }
 
 func queueNamed(name string) *shardq.Queue[int] {
-	return shardq.Must(shardq.Options[int]{Name: name, Shards: 1})
+	return shardq.MustNew(shardq.Options[int]{Name: name, Shards: 1})
 }
 
 // TestNamesStay checks that a queue keeps its name while others go, come, or
@@ -53,7 +53,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 
 // An oddQueue is not comparable.
 type oddQueue struct {
-	shardq.Observable
+	shardq.Inspector
 	_ []int
 }
 
@@ -69,7 +69,7 @@ func TestNamesThatLookNumbered(t *testing.T) {
 
 // A renamed queue returns another name each time.
 type renamed struct {
-	shardq.Observable
+	shardq.Inspector
 	name *string
 }
 
@@ -89,7 +89,7 @@ func TestNamesKeepNoQueue(t *testing.T) {
 	var n names
 	q := queueNamed("q")
 	gone := weak.Make(q)
-	n.nameAll([]shardq.Observable{q})
+	n.nameAll([]shardq.Inspector{q})
 	runtime.KeepAlive(q)
 	q = nil
 	for range 10 {
@@ -105,7 +105,7 @@ func TestNamesKeepNoQueue(t *testing.T) {
 // TestNamesAmongRequests names different lists concurrently.
 func TestNamesAmongRequests(t *testing.T) {
 	var n names
-	queues := []shardq.Observable{queueNamed("q"), queueNamed("q"), queueNamed("q")}
+	queues := []shardq.Inspector{queueNamed("q"), queueNamed("q"), queueNamed("q")}
 	var requests sync.WaitGroup
 	for i := range 8 {
 		requests.Go(func() {
@@ -125,8 +125,8 @@ func TestNamesAmongRequests(t *testing.T) {
 func TestLinksStay(t *testing.T) {
 	first, second := queueNamed("q"), queueNamed("q")
 	second.Add(1)
-	queues := []shardq.Observable{first, second}
-	h := must(t, Options{List: func() []shardq.Observable { return queues }})
+	queues := []shardq.Inspector{first, second}
+	h := must(t, Options{List: func() []shardq.Inspector { return queues }})
 	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
 	queues = queues[1:]
 	require.Equal(t, 1, getReport(t, h, "&queue=q+%232").Queues[0].Gauges.Ready)
@@ -138,9 +138,9 @@ func TestLinksStay(t *testing.T) {
 func TestInstances(t *testing.T) {
 	first, second := queueNamed("q"), queueNamed("q")
 	odd := oddQueue{queueNamed("odd"), nil}
-	var queues []shardq.Observable
-	h := must(t, Options{List: func() []shardq.Observable { return queues }})
-	instances := func(listed ...shardq.Observable) (found []string) {
+	var queues []shardq.Inspector
+	h := must(t, Options{List: func() []shardq.Inspector { return queues }})
+	instances := func(listed ...shardq.Inspector) (found []string) {
 		queues = listed
 		for _, q := range getReport(t, h, "").Queues {
 			found = append(found, q.Instance)

@@ -29,8 +29,8 @@ const (
 // concurrent use. A slow function delays the answer.
 type Options struct {
 	// Queues are the queues to show, in this order. To show a
-	// [shardq.Coalescer], list its Coalescer.Queue.
-	Queues []shardq.Observable
+	// [coalesce.Coalescer], list its Coalescer.Queue.
+	Queues []shardq.Inspector
 
 	// List returns further queues to show, for a program that creates and
 	// closes queues while it runs. The handler calls it once in each request
@@ -43,7 +43,7 @@ type Options struct {
 	// start again.
 	//
 	// If nil, there are no further queues.
-	List func() []shardq.Observable
+	List func() []shardq.Inspector
 
 	// Title is the heading of the page.
 	//
@@ -88,7 +88,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Queues = slices.Clone(o.Queues)
 	if o.List == nil {
-		o.List = func() []shardq.Observable { return nil }
+		o.List = func() []shardq.Inspector { return nil }
 	}
 	if o.Title == "" {
 		o.Title = defaultTitle

@@ -138,7 +138,7 @@
 	function wentBack(past, queue) {
 		const last = past.at(-1).queue, kept = past.findLast((p) => p.durations)?.durations;
 		const less = (part, names) => names.some((name) => (at(queue, `${part}.${name}`) ?? 0) < (at(last, `${part}.${name}`) ?? 0));
-		return less("counters", Object.keys(last.counters)) || less("values", ["put", "merged", "exceeded"]) ||
+		return less("counters", Object.keys(last.counters)) || less("values", ["put", "merged", "overCapacity"]) ||
 			Object.entries(kept ?? {}).some(([name, h]) => !queue.detail.durations || since(h, queue.detail.durations[name]) === null);
 	}
 
@@ -419,7 +419,7 @@
 	const quantities = {
 		depth: { field: "ready", unit: "ready" },
 		inflight: { field: "processing", unit: "in flight" },
-		delayed: { field: "waiting", unit: "delayed" },
+		delayed: { field: "delayed", unit: "delayed" },
 		adds: { field: "added", unit: "of all adds", shared: true },
 	};
 
@@ -547,7 +547,7 @@
 		const text = await response.text().catch(() => { throw new Error("no answer"); });
 		if (!response.ok) throw refused(response, text);
 		const report = parse(text);
-		if (report?.version > 1) throw new Error("the page is older than the program: reload it");
+		if (report?.version > 2) throw new Error("the page is older than the program: reload it");
 		if (!isReport(report)) throw new Unclear("the answer is not understood");
 		if (single !== null) requireQueue(report.queues.find((queue) => queue.id === single));
 		return report;
@@ -561,12 +561,12 @@
 	// shows all of an answer, or nothing.
 	const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
-	const isReport = (report) => isObject(report) && report.version === 1 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
+	const isReport = (report) => isObject(report) && report.version === 2 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
 		areObjects(report.queues) && report.queues.every(isQueue);
 	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) &&
 		(queue.detail === undefined || isDetail(queue.detail));
 	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
-		["processing", "ready", "waiting", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
+		["processing", "ready", "delayed", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
 		Object.values(quantities).every(({ field }) => Array.isArray(detail.shards[field])) && isHistogram(detail.timeLeft) &&
 		(detail.durations === null || ["queue", "work", "delay"].every((name) => isHistogram(detail.durations?.[name])));
 	const isHistogram = (h) => isObject(h) && areObjects(h.buckets) && Array.isArray(h.fine?.atMostSeconds) && Array.isArray(h.fine.counts);

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 const (
@@ -35,14 +36,14 @@ func (rd reader) whole(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
-	snapshot := n.queue.Look(rd.rows)
+	snapshot := n.queue.Inspect(rd.rows)
 	q.readStats(snapshot.Stats, configuration.Ages, snapshot.Time)
 	items := itemReader{rd, n.name, snapshot.Time, configuration}
 	q.Detail = &detailReport{
 		Durations:     newDurations(snapshot.Stats.Metrics),
 		Processing:    items.list(snapshot.Processing),
 		Ready:         items.list(snapshot.Ready),
-		Waiting:       items.list(snapshot.Waiting),
+		Delayed:       items.list(snapshot.Delayed),
 		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
 		Groups:        rd.groups(n, configuration.Groups, snapshot.Stats.Ready),
@@ -53,7 +54,7 @@ func (rd reader) whole(n named) (q queueReport) {
 }
 
 // recoverFault records a panic while a queue is read. The queue's limiter may
-// panic, or an Observable that the program implements itself.
+// panic, or an Inspector that the program implements itself.
 func (q *queueReport) recoverFault() {
 	if recover() != nil {
 		*q = queueReport{ID: q.ID, Name: q.Name, Instance: q.Instance, State: "unknown", Fault: "reading this queue panicked"}
@@ -86,8 +87,8 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 		oldestProcessing = max(oldestProcessing, s.PerShard[i].OldestProcessing)
 	}
 	g := gauges{
-		Ready: s.Ready, Processing: s.Processing, Waiting: s.Waiting, Held: s.Held, Capacity: s.Capacity,
-		Groups: s.Groups, HeldBack: s.HeldBack, Parked: s.Parked, Workers: s.Workers,
+		Ready: s.Ready, Processing: s.Processing, Delayed: s.Delayed, Held: s.Held, Capacity: s.Capacity,
+		Groups: s.Groups, Throttled: s.Throttled, Parked: s.Parked, Workers: s.Workers,
 		OldestReadySeconds:      optional(oldestReady, ages),
 		OldestProcessingSeconds: optional(oldestProcessing, ages),
 		NextDueSeconds:          optional(max(s.NextDue.Sub(now), 0), !s.NextDue.IsZero() && !now.IsZero()),
@@ -105,8 +106,8 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 
 func newCounters(s shardq.Stats) counters {
 	c := counters{
-		Added: s.Added, Merged: s.Merged, Fired: s.Fired, Dropped: s.Dropped, Canceled: s.Canceled,
-		Exceeded: s.Exceeded, Rejected: s.Rejected, Misused: s.Misused, GivenUp: s.GivenUp,
+		Added: s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped, Canceled: s.Canceled,
+		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded,
 	}
 	if m := s.Metrics; m != nil {
 		c.Retries, c.BackedOff = &m.Retries, &m.BackedOff
@@ -115,16 +116,16 @@ func newCounters(s shardq.Stats) counters {
 	return c
 }
 
-func newValues(v *shardq.Values) *values {
+func newValues(v *stats.Values) *values {
 	if v == nil {
 		return nil
 	}
-	return &values{v.Keys, v.Weight, v.Capacity, v.Put, v.Merged, v.Exceeded, ratio(v.Merged, v.Put)}
+	return &values{v.Keys, v.Weight, v.Capacity, v.Put, v.Merged, v.OverCapacity, ratio(v.Merged, v.Put)}
 }
 
-func newShardsReport(shards []shardq.ShardInfo, ages bool) shardsReport {
+func newShardsReport(shards []stats.Shard, ages bool) shardsReport {
 	r := shardsReport{
-		Ready: make([]int, len(shards)), Processing: make([]int, len(shards)), Waiting: make([]int, len(shards)),
+		Ready: make([]int, len(shards)), Processing: make([]int, len(shards)), Delayed: make([]int, len(shards)),
 		Held: make([]int, len(shards)), Added: make([]uint64, len(shards)),
 	}
 	if ages {
@@ -132,7 +133,7 @@ func newShardsReport(shards []shardq.ShardInfo, ages bool) shardsReport {
 		r.OldestProcessingSeconds = make([]seconds, len(shards))
 	}
 	for i, s := range shards {
-		r.Ready[i], r.Processing[i], r.Waiting[i], r.Held[i], r.Added[i] = s.Ready, s.Processing, s.Waiting, s.Held, s.Added
+		r.Ready[i], r.Processing[i], r.Delayed[i], r.Held[i], r.Added[i] = s.Ready, s.Processing, s.Delayed, s.Held, s.Added
 		if ages {
 			r.OldestReadySeconds[i], r.OldestProcessingSeconds[i] = inSeconds(s.OldestReady), inSeconds(s.OldestProcessing)
 		}
@@ -148,7 +149,7 @@ type itemReader struct {
 	configuration shardq.Configuration
 }
 
-func (rd itemReader) list(infos []shardq.ItemInfo[any]) []item {
+func (rd itemReader) list(infos []stats.Item[any]) []item {
 	items := make([]item, len(infos))
 	for i, info := range infos {
 		items[i] = rd.item(info)
@@ -156,7 +157,7 @@ func (rd itemReader) list(infos []shardq.ItemInfo[any]) []item {
 	return items
 }
 
-func (rd itemReader) item(info shardq.ItemInfo[any]) item {
+func (rd itemReader) item(info stats.Item[any]) item {
 	key := rd.key(rd.queue, info.Item)
 	age := max(rd.now.Sub(info.Since), 0)
 	stuckAfter := rd.configuration.StuckAfter
@@ -165,7 +166,7 @@ func (rd itemReader) item(info shardq.ItemInfo[any]) item {
 		AgeSeconds: optional(age, !info.Since.IsZero()),
 		DueSeconds: optional(max(info.Deadline.Sub(rd.now), 0), !info.Deadline.IsZero()),
 		Attempts:   info.Attempts, Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
-		Stuck: info.State == shardq.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
+		Stuck: info.State == stats.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
 	}
 	if rd.configuration.Groups {
 		group := rd.group(rd.queue, info.Group)
@@ -191,7 +192,7 @@ func (rd reader) group(queue, group string) shownKey {
 }
 
 func (rd reader) retried(n named) []failure {
-	rows := n.queue.LookAtRetries(rd.rows)
+	rows := n.queue.InspectRetries(rd.rows)
 	failures := make([]failure, len(rows))
 	for i, row := range rows {
 		key := rd.key(n.name, row.Item)

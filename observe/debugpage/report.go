@@ -9,7 +9,7 @@ import (
 
 // schemaVersion is the version of the JSON answers. A new field does not change
 // it. A renamed field, or one with a new meaning, does.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // A report has everything that the page shows, in any format.
 type report struct {
@@ -73,11 +73,11 @@ type queueReport struct {
 type gauges struct {
 	Ready      int `json:"ready"`
 	Processing int `json:"processing"`
-	Waiting    int `json:"waiting"`
+	Delayed    int `json:"delayed"`
 	Held       int `json:"held"`
 	Capacity   int `json:"capacity"`
 	Groups     int `json:"groups"`
-	HeldBack   int `json:"heldBack"`
+	Throttled  int `json:"throttled"`
 	Parked     int `json:"parked"`
 	Workers    int `json:"workers"`
 	// Limited is the number of items with failures in the limiter.
@@ -99,19 +99,19 @@ type gauges struct {
 // counters count since the queue was created. A nil value is not kept by the
 // queue.
 type counters struct {
-	Added     uint64  `json:"added"`
-	Merged    uint64  `json:"merged"`
-	Fired     uint64  `json:"fired"`
-	Dropped   uint64  `json:"dropped"`
-	Canceled  uint64  `json:"canceled"`
-	Exceeded  uint64  `json:"exceeded"`
-	Rejected  uint64  `json:"rejected"`
-	Misused   uint64  `json:"misused"`
-	GivenUp   uint64  `json:"givenUp"`
-	Retries   *uint64 `json:"retries"`
-	BackedOff *uint64 `json:"backedOff"`
-	HandedOut *uint64 `json:"handedOut"`
-	Done      *uint64 `json:"done"`
+	Added        uint64  `json:"added"`
+	Deduplicated uint64  `json:"deduplicated"`
+	Expired      uint64  `json:"expired"`
+	Dropped      uint64  `json:"dropped"`
+	Canceled     uint64  `json:"canceled"`
+	OverCapacity uint64  `json:"overCapacity"`
+	Rejected     uint64  `json:"rejected"`
+	Misused      uint64  `json:"misused"`
+	Discarded    uint64  `json:"discarded"`
+	Retries      *uint64 `json:"retries"`
+	BackedOff    *uint64 `json:"backedOff"`
+	HandedOut    *uint64 `json:"handedOut"`
+	Done         *uint64 `json:"done"`
 }
 
 // values describe the pending values of a Coalescer.
@@ -120,10 +120,10 @@ type values struct {
 	Keys     int `json:"keys"`
 	Weight   int `json:"weight"`
 	Capacity int `json:"capacity"`
-	// Put, Merged and Exceeded count since the queue was created.
-	Put      uint64 `json:"put"`
-	Merged   uint64 `json:"merged"`
-	Exceeded uint64 `json:"exceeded"`
+	// Put, Merged and OverCapacity count since the queue was created.
+	Put          uint64 `json:"put"`
+	Merged       uint64 `json:"merged"`
+	OverCapacity uint64 `json:"overCapacity"`
 	// MergedShare is the share of puts that were merged.
 	MergedShare float64 `json:"mergedShare"`
 }
@@ -134,7 +134,7 @@ type detailReport struct {
 	Durations  *durations `json:"durations"`
 	Processing []item     `json:"processing"`
 	Ready      []item     `json:"ready"`
-	Waiting    []item     `json:"waiting"`
+	Delayed    []item     `json:"delayed"`
 	// TimeLeft is the time left of the running delays.
 	TimeLeft histogram    `json:"timeLeft"`
 	Retried  []failure    `json:"retried"`
@@ -226,7 +226,7 @@ type group struct {
 	Processing int     `json:"processing"`
 	Held       int     `json:"held"`
 	Weight     int     `json:"weight"`
-	HeldBack   bool    `json:"heldBack"`
+	Throttled  bool    `json:"throttled"`
 	Shard      int     `json:"shard"`
 }
 
@@ -236,7 +236,7 @@ type group struct {
 type shardsReport struct {
 	Ready      []int    `json:"ready"`
 	Processing []int    `json:"processing"`
-	Waiting    []int    `json:"waiting"`
+	Delayed    []int    `json:"delayed"`
 	Held       []int    `json:"held"`
 	Added      []uint64 `json:"added"`
 
@@ -246,27 +246,27 @@ type shardsReport struct {
 
 // configuration describes the options of the queue.
 type configuration struct {
-	Item             string  `json:"item"`
-	Shards           int     `json:"shards"`
-	Routing          string  `json:"routing"`
-	Capacity         int     `json:"capacity"`
-	TickSeconds      seconds `json:"tickSeconds"`
-	StuckSeconds     seconds `json:"stuckSeconds"`
-	GroupLimit       int     `json:"groupLimit"`
-	LowerLevelEvery  int     `json:"lowerLevelEvery"`
-	Groups           bool    `json:"groups"`
-	Ages             bool    `json:"ages"`
-	Metrics          bool    `json:"metrics"`
-	CancelDelayOnAdd bool    `json:"cancelDelayOnAdd"`
-	Limiter          string  `json:"limiter"`
-	Clock            string  `json:"clock"`
+	Item                string  `json:"item"`
+	Shards              int     `json:"shards"`
+	Routing             string  `json:"routing"`
+	Capacity            int     `json:"capacity"`
+	TickSeconds         seconds `json:"tickSeconds"`
+	StuckSeconds        seconds `json:"stuckSeconds"`
+	GroupLimit          int     `json:"groupLimit"`
+	LowPriorityInterval int     `json:"lowPriorityInterval"`
+	Groups              bool    `json:"groups"`
+	Ages                bool    `json:"ages"`
+	Metrics             bool    `json:"metrics"`
+	CancelDelayOnAdd    bool    `json:"cancelDelayOnAdd"`
+	Limiter             string  `json:"limiter"`
+	Clock               string  `json:"clock"`
 }
 
 func newConfiguration(c shardq.Configuration) configuration {
 	return configuration{
 		Item: c.Item, Shards: c.Shards, Routing: c.Routing, Capacity: c.Capacity,
 		TickSeconds: inSeconds(c.Tick), StuckSeconds: inSeconds(c.StuckAfter),
-		GroupLimit: c.GroupLimit, LowerLevelEvery: c.LowerLevelEvery,
+		GroupLimit: c.GroupLimit, LowPriorityInterval: c.LowPriorityInterval,
 		Groups: c.Groups, Ages: c.Ages, Metrics: c.Metrics, CancelDelayOnAdd: c.CancelDelayOnAdd,
 		Limiter: c.Limiter, Clock: c.Clock,
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,11 +40,11 @@ func golden(t *testing.T, name, got string) {
 // eventful returns a queue with something in every state.
 func eventful(t *testing.T) *shardq.Queue[string] {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Name: "invoices", Shards: 2, StableRouting: true, Clock: fake, Metrics: true, Capacity: 100,
 		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 2, LowerLevelEvery: 10,
-		StuckAfter: time.Minute, OnStuck: func(shardq.ItemInfo[string]) {},
+		GroupLimit: 2, LowPriorityInterval: 10,
+		StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
 		RateLimiter: limiter.NewExponential[string](time.Second, time.Minute),
 	})
 	q.Add("acme/1")
@@ -73,12 +74,12 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 // or a meaning in the JSON changes, the version of the schema must change.
 func TestGolden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is fixed
-		h := reproducible(must(t, Options{Queues: []shardq.Observable{eventful(t)}}))
+		h := reproducible(must(t, Options{Queues: []shardq.Inspector{eventful(t)}}))
 		golden(t, "queue.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "queue.txt", get(t, h, "?format=text"))
 
-		h = reproducible(must(t, Options{Title: "Billing", Queues: []shardq.Observable{
-			eventful(t), shardq.Must(shardq.Options[int]{Name: "plain", Shards: 1}), broken{},
+		h = reproducible(must(t, Options{Title: "Billing", Queues: []shardq.Inspector{
+			eventful(t), shardq.MustNew(shardq.Options[int]{Name: "plain", Shards: 1}), broken{},
 		}}))
 		golden(t, "overview.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "overview.txt", get(t, h, "?format=text"))
@@ -155,7 +156,7 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 // TestWithoutMetrics checks that the page says what is missing and how to turn
 // it on, and shows the rest.
 func TestWithoutMetrics(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "plain"})
+	q := shardq.MustNew(shardq.Options[string]{Name: "plain"})
 	q.Add("some item")
 	q.Add("other item")
 	take(t, q)
@@ -174,7 +175,7 @@ func TestWithoutMetrics(t *testing.T) {
 	require.Len(t, r.Detail.Processing, 1)
 	require.Nil(t, r.Detail.Processing[0].AgeSeconds)
 
-	full := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
+	full := Handler(shardq.MustNew(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
 	for _, unwanted := range []string{metricsMissing, agesMissing, groupsMissing} {
 		require.NotContains(t, get(t, full, ""), unwanted)
 	}
@@ -182,7 +183,7 @@ func TestWithoutMetrics(t *testing.T) {
 
 func TestAgesWithoutMetrics(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[string]{Ages: true, Clock: fake})
+	q := shardq.MustNew(shardq.Options[string]{Ages: true, Clock: fake})
 	q.Add("old")
 	fake.Step(185 * time.Second)
 	body := get(t, Handler(q), "")
@@ -195,20 +196,20 @@ func TestAgesWithoutMetrics(t *testing.T) {
 type silentLimiter struct{ limiter.Limiter[string] }
 
 func TestLimiterWithoutCensus(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{RateLimiter: silentLimiter{limiter.NewExponential[string](time.Second, time.Minute)}})
+	q := shardq.MustNew(shardq.Options[string]{RateLimiter: silentLimiter{limiter.NewExponential[string](time.Second, time.Minute)}})
 	q.AddRateLimited("failing")
 	require.Nil(t, getReport(t, Handler(q), "").Queues[0].Gauges.Limited)
 	require.Contains(t, get(t, Handler(q), ""), limiterMissing)
 }
 
 func TestEmptyQueues(t *testing.T) {
-	h := Handler(shardq.Must(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
+	h := Handler(shardq.MustNew(shardq.Options[string]{Metrics: true, Group: func(s string) string { return s }}))
 	body := get(t, h, "")
 	for _, want := range []string{"Nothing is in flight.", "Nothing is ready.", "Nothing is delayed.", "Nothing has failed.", "No group has items.", "unnamed"} {
 		require.Contains(t, body, want)
 	}
 	text := get(t, h, "?format=json")
-	for _, list := range []string{"processing", "ready", "waiting", "retried", "groups"} {
+	for _, list := range []string{"processing", "ready", "delayed", "retried", "groups"} {
 		require.Contains(t, text, `"`+list+`":[]`, "an empty list is a list")
 	}
 	require.Contains(t, get(t, Handler(), ""), "There are no queues.")
@@ -216,7 +217,7 @@ func TestEmptyQueues(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
 	h := Handler(q)
 	state := func() string { return getReport(t, h, "").Queues[0].State }
 	q.Add("last")
@@ -230,7 +231,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestRowsAreLimited(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: newFake(), Group: func(i int) string { return fmt.Sprint(i) }})
+	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: newFake(), Group: func(i int) string { return fmt.Sprint(i) }})
 	for i := range 400 {
 		q.Add(i)
 		q.AddRateLimited(i + 1000)
@@ -239,10 +240,10 @@ func TestRowsAreLimited(t *testing.T) {
 		}
 	}
 	for query, rows := range map[string]int{"": 60, "&rows=7": 7} {
-		d := getReport(t, must(t, Options{Queues: []shardq.Observable{q}, MaxRows: 60}), query).Queues[0].Detail
+		d := getReport(t, must(t, Options{Queues: []shardq.Inspector{q}, MaxRows: 60}), query).Queues[0].Detail
 		require.Len(t, d.Processing, rows)
 		require.Len(t, d.Ready, rows)
-		require.Len(t, d.Waiting, rows)
+		require.Len(t, d.Delayed, rows)
 		require.Len(t, d.Retried, rows)
 		require.Len(t, d.Groups, rows)
 	}
@@ -255,10 +256,10 @@ func TestTopGroups(t *testing.T) {
 	queue := groupsOnly{}
 	for i := range 1000 {
 		n := i * 7919 % 1000 // each number once, shuffled
-		queue.infos = append(queue.infos, shardq.GroupInfo{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
+		queue.infos = append(queue.infos, stats.Group{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
 	}
 	top := reader{options: Options{}, rows: 3}.topGroups(queue)
-	require.Equal(t, []shardq.GroupInfo{
+	require.Equal(t, []stats.Group{
 		{Group: "999", Ready: 499, Processing: 1}, {Group: "998", Ready: 499}, {Group: "997", Ready: 498, Processing: 1},
 	}, top)
 }
@@ -266,9 +267,9 @@ func TestTopGroups(t *testing.T) {
 // TestNames checks that each queue can be selected, also if it shares a name or
 // has none.
 func TestNames(t *testing.T) {
-	var queues []shardq.Observable
+	var queues []shardq.Inspector
 	for i, name := range []string{"", "", "a", "a", "a #2", "<b>", strings.Repeat("x", 1000)} {
-		q := shardq.Must(shardq.Options[int]{Name: name, Shards: i + 1})
+		q := shardq.MustNew(shardq.Options[int]{Name: name, Shards: i + 1})
 		queues = append(queues, q)
 	}
 	h := Handler(queues...)
@@ -294,7 +295,7 @@ func TestNames(t *testing.T) {
 // one for each pair. A name that looks numbered is not assigned again.
 func TestManyOfOneName(t *testing.T) {
 	const n = 2000
-	var queues []shardq.Observable
+	var queues []shardq.Inspector
 	for range n {
 		queues = append(queues, broken{})
 	}
@@ -313,10 +314,10 @@ func TestManyOfOneName(t *testing.T) {
 
 // TestListedQueues checks queues that come and go.
 func TestListedQueues(t *testing.T) {
-	queues := []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "second"})}
+	queues := []shardq.Inspector{shardq.MustNew(shardq.Options[int]{Name: "second"})}
 	h := must(t, Options{
-		Queues: []shardq.Observable{shardq.Must(shardq.Options[int]{Name: "first"})},
-		List:   func() []shardq.Observable { return queues },
+		Queues: []shardq.Inspector{shardq.MustNew(shardq.Options[int]{Name: "first"})},
+		List:   func() []shardq.Inspector { return queues },
 	})
 	require.Len(t, getReport(t, h, "").Queues, 2)
 	get(t, h, "?queue=second")
@@ -336,7 +337,7 @@ func TestListedQueues(t *testing.T) {
 
 // TestQueueThatPanics checks that the page shows the other queues.
 func TestQueueThatPanics(t *testing.T) {
-	h := Handler(broken{}, shardq.Must(shardq.Options[int]{Name: "sound"}))
+	h := Handler(broken{}, shardq.MustNew(shardq.Options[int]{Name: "sound"}))
 	for _, query := range []string{"", "?format=text", "?queue=broken", "?queue=broken&format=text"} {
 		body := get(t, h, query)
 		require.Contains(t, body, "broken")
@@ -356,7 +357,7 @@ func TestHeat(t *testing.T) {
 	require.Equal(t, "Highest: shard 3, 100 ready, which is 2.6 times the mean.", m.Summary)
 	alike := newHeatMap("adds", shardsReport{Added: []uint64{1000, 1000, 1000, 1000}})
 	require.Equal(t, heatCell{5, "25%", "shard 0: 25 % of all adds"}, alike.Cells[0])
-	require.Equal(t, "All shards: nothing delayed.", newHeatMap("delayed", shardsReport{Waiting: []int{0}}).Summary)
+	require.Equal(t, "All shards: nothing delayed.", newHeatMap("delayed", shardsReport{Delayed: []int{0}}).Summary)
 	require.True(t, newHeatMap("depth", shardsReport{Ready: make([]int, 4096)}).Dense)
 }
 
@@ -364,7 +365,7 @@ func TestHeat(t *testing.T) {
 // durations beyond the last bound are shown as such.
 func TestHistograms(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[int]{Metrics: true, Clock: fake})
+	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Clock: fake})
 	for i, d := range []time.Duration{1, time.Millisecond, time.Millisecond, time.Second, 13 * 24 * time.Hour} {
 		q.AddAfter(i, d)
 	}
@@ -387,7 +388,7 @@ func TestHistograms(t *testing.T) {
 func TestTimeLeft(t *testing.T) {
 	for _, metrics := range []bool{true, false} {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[int]{Metrics: metrics, Clock: fake, Tick: 100 * time.Millisecond})
+		q := shardq.MustNew(shardq.Options[int]{Metrics: metrics, Clock: fake, Tick: 100 * time.Millisecond})
 		h := Handler(q)
 		require.Zero(t, getReport(t, h, "").Queues[0].Detail.TimeLeft.Count)
 		require.Contains(t, get(t, h, ""), `data-chart="detail.timeLeft" data-name="Time left" data-fleeting hidden>`)
@@ -429,17 +430,17 @@ func (c *brokenClock) Now() time.Time {
 }
 
 // A faultyTimeLeft panics only in TimeLeft.
-type faultyTimeLeft struct{ shardq.Observable }
+type faultyTimeLeft struct{ shardq.Inspector }
 
-func (faultyTimeLeft) TimeLeft() shardq.Histogram { panic("nothing is left") }
+func (faultyTimeLeft) TimeLeft() stats.Histogram { panic("nothing is left") }
 
 // TestClockThatPanics checks that the page says so in place of the queue, shows
 // the other queues, and leaves no lock held.
 func TestClockThatPanics(t *testing.T) {
 	broken := &brokenClock{Clock: newFake()}
-	q := shardq.Must(shardq.Options[int]{Name: "q", Clock: broken})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Clock: broken})
 	q.AddAfter(1, time.Hour)
-	for queue, panics := range map[shardq.Observable]bool{q: true, faultyTimeLeft{q}: false} {
+	for queue, panics := range map[shardq.Inspector]bool{q: true, faultyTimeLeft{q}: false} {
 		broken.panics = panics
 		r := getReport(t, Handler(queue), "").Queues[0]
 		require.Equal(t, "reading this queue panicked", r.Fault)
@@ -451,7 +452,7 @@ func TestClockThatPanics(t *testing.T) {
 
 // TestViews checks that the page shows a view as it shows the queue.
 func TestViews(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "viewed"})
+	q := shardq.MustNew(shardq.Options[string]{Name: "viewed"})
 	q.Add("item")
 	require.Contains(t, get(t, Handler(q.View()), ""), "item")
 }
@@ -459,7 +460,7 @@ func TestViews(t *testing.T) {
 // TestPageBesideWork reads the page beside all other operations, also under
 // the race detector.
 func TestPageBesideWork(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i % 7) }})
+	q := shardq.MustNew(shardq.Options[int]{Metrics: true, Group: func(i int) string { return fmt.Sprint(i % 7) }})
 	h := Handler(q)
 	worked := make(chan struct{})
 	go func() {
@@ -492,7 +493,7 @@ func TestPageBesideWork(t *testing.T) {
 // beyond the last bound.
 func TestSumBeyondCounting(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[int]{Name: "q", Metrics: true, Clock: fake})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Metrics: true, Clock: fake})
 	for i := range 4 {
 		q.Add(i)
 		item := take(t, q)

@@ -17,7 +17,7 @@ var overviewColumns = []column[queueReport]{
 	{heading{"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestReadySeconds }},
 	{heading{"In flight", "gauges.processing", asCount, ""}, func(q queueReport) any { return q.Gauges.Processing }},
 	{heading{"Longest in flight", "gauges.oldestProcessingSeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestProcessingSeconds }},
-	{heading{"Delayed", "gauges.waiting", asCount, ""}, func(q queueReport) any { return q.Gauges.Waiting }},
+	{heading{"Delayed", "gauges.delayed", asCount, ""}, func(q queueReport) any { return q.Gauges.Delayed }},
 	{heading{"Added", "counters.added", asCount, ""}, func(q queueReport) any { return q.Counters.Added }},
 	{heading{"Per second", "counters.added", asRate, ""}, func(queueReport) any { return nil }},
 }
@@ -53,7 +53,7 @@ var groupColumns = []column[group]{
 	{heading{"Ready", "ready", asCount, "descending"}, func(g group) any { return g.Ready }},
 	{heading{"Share of ready", "share", asShare, ""}, func(g group) any { return g.Share }},
 	{heading{"In flight", "processing", asCount, ""}, func(g group) any { return g.Processing }},
-	{heading{"Throttled", "heldBack", asYes, ""}, func(g group) any { return g.HeldBack }},
+	{heading{"Throttled", "throttled", asYes, ""}, func(g group) any { return g.Throttled }},
 	{heading{"Held", "held", asCount, ""}, func(g group) any { return g.Held }},
 	{heading{"Weight", "weight", asCount, ""}, func(g group) any { return g.Weight }},
 	{heading{"Shard", "shard", asCount, ""}, func(g group) any { return g.Shard }},
@@ -76,9 +76,9 @@ func (q queueReport) tables() []table {
 			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is ready.",
 		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn), d.Ready),
 		newTable(table{
-			Path: "detail.waiting", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.",
+			Path: "detail.delayed", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.",
 			Chart: d.timeLeftChart(),
-		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Waiting),
+		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Delayed),
 		newTable(table{
 			Path: "detail.retried", Title: "Most failures",
 			Note: unless(q.Gauges.Limited != nil, limiterMissing), Empty: "Nothing has failed.",
@@ -124,7 +124,7 @@ func (q queueReport) configured() []fact {
 		{"Stuck after", orNone(c.StuckSeconds > 0, formatDuration(c.StuckSeconds.duration()), "never")},
 		{"Groups", orNone(c.Groups, "on", "off")},
 		{"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no limit")},
-		{"Low priorities", orNone(c.LowerLevelEvery > 0, "every "+formatCount(c.LowerLevelEvery)+" Gets", "strict priorities")},
+		{"Low priorities", orNone(c.LowPriorityInterval > 0, "every "+formatCount(c.LowPriorityInterval)+" Gets", "strict priorities")},
 		{"Add cancels delay", orNone(c.CancelDelayOnAdd, "yes", "no")},
 		{"Ages", orNone(c.Ages, "on", "off")},
 		{"Metrics", orNone(c.Metrics, "on", "off")},

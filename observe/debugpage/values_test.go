@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 )
 
 // counting returns a coalescer with two pending keys, of which one has been put
 // three times, and one taken.
-func counting(t *testing.T) *shardq.Coalescer[string, int] {
+func counting(t *testing.T) *coalesce.Coalescer[string, int] {
 	t.Helper()
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+	c := coalesce.MustNew(coalesce.Options[string, int]{
 		Queue:    shardq.Options[string]{Name: "clicks", Shards: 1, Metrics: true, Clock: newFake()},
 		Merge:    func(pending, next int) int { return pending + next },
 		Weight:   func(value int) int { return value },
@@ -34,7 +35,7 @@ func counting(t *testing.T) *shardq.Coalescer[string, int] {
 func TestValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is fixed
 		c := counting(t)
-		h := reproducible(must(t, Options{Queues: []shardq.Observable{c.Queue()}}))
+		h := reproducible(must(t, Options{Queues: []shardq.Inspector{c.Queue()}}))
 		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "coalescer.txt", get(t, h, "?format=text"))
 
@@ -43,13 +44,13 @@ func TestValues(t *testing.T) {
 		require.Contains(t, page, `aria-label="Pending values"`)
 		require.Contains(t, page, `<span data-value="values.weight" data-format="brief" title="1,500">1,500</span><small title=" of 1,500"> of 1,500</small>`)
 		require.NoError(t, c.Put("more", 1))
-		require.EqualValues(t, 1, getReport(t, h, "").Queues[0].Values.Exceeded)
+		require.EqualValues(t, 1, getReport(t, h, "").Queues[0].Values.OverCapacity)
 
-		overview := getReport(t, Handler(c.Queue(), shardq.Must(shardq.Options[int]{Name: "plain"})), "")
+		overview := getReport(t, Handler(c.Queue(), shardq.MustNew(shardq.Options[int]{Name: "plain"})), "")
 		require.Equal(t, 1501, overview.Queues[0].Values.Weight)
 		require.Nil(t, overview.Queues[1].Values)
 	})
-	plain := Handler(shardq.Must(shardq.Options[int]{}))
+	plain := Handler(shardq.MustNew(shardq.Options[int]{}))
 	require.NotContains(t, get(t, plain, ""), `data-value="values.`)
 	require.NotContains(t, get(t, plain, "?format=text"), "Values")
 }
@@ -57,7 +58,7 @@ func TestValues(t *testing.T) {
 // TestValuesWithoutBound checks that there is no "of 0" without a capacity, and
 // no share without a put.
 func TestValuesWithoutBound(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(pending, _ int) int { return pending }})
+	c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(pending, _ int) int { return pending }})
 	require.Equal(t, &values{}, getReport(t, Handler(c.Queue()), "").Queues[0].Values)
 	require.NotContains(t, get(t, Handler(c.Queue()), ""), " of 0")
 }

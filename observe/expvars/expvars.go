@@ -7,8 +7,8 @@
 //
 //	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, "P50": 1203400, ...}}}}
 //
-// For a [shardq.Coalescer], publish its Coalescer.Queue: the member Values has
-// the pending values. As in memstats, names are those of the Go fields, and
+// For a [coalesce.Coalescer], publish its Coalescer.Queue: the member Values
+// has the pending values. As in memstats, names are those of the Go fields, and
 // durations are in nanoseconds.
 package expvars
 
@@ -34,7 +34,7 @@ var publishing sync.Mutex
 // [Func] returns an error. It is safe for concurrent use: of several calls with
 // one name, one succeeds. If other code publishes the name with package expvar
 // at the same moment, one of the two calls panics.
-func Publish(name string, queues ...shardq.Observable) error {
+func Publish(name string, queues ...shardq.Inspector) error {
 	stats, err := Func(queues...) // first, because it calls methods of the queues
 	if err != nil {
 		return err
@@ -55,8 +55,8 @@ func Publish(name string, queues ...shardq.Observable) error {
 //
 // Func returns an error if a queue is nil, two queues have the same name, or a
 // name is not valid UTF-8.
-func Func(queues ...shardq.Observable) (expvar.Func, error) {
-	named := make(map[string]shardq.Observable, len(queues))
+func Func(queues ...shardq.Inspector) (expvar.Func, error) {
+	named := make(map[string]shardq.Inspector, len(queues))
 	for _, queue := range queues {
 		if queue == nil {
 			return nil, errors.New("expvars: a queue is nil")
@@ -81,7 +81,7 @@ func Func(queues ...shardq.Observable) (expvar.Func, error) {
 // statsOf returns the stats of a queue, or an object with an error. The queue's
 // clock or limiter may panic, or JSON may not be able to encode its time. The
 // other variables of the page must still be readable.
-func statsOf(queue shardq.Observable) (text json.RawMessage) {
+func statsOf(queue shardq.Inspector) (text json.RawMessage) {
 	fault := func(why any) json.RawMessage {
 		text, _ := json.Marshal(map[string]string{"error": fmt.Sprint(why)})
 		return text

@@ -17,10 +17,11 @@ import (
 	"github.com/shardq/shardq/internal/series/seriestest"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/observe/expvars"
+	"github.com/shardq/shardq/stats"
 )
 
 func Example() {
-	invoices := shardq.Must(shardq.Options[string]{Name: "invoices", Shards: 2, Metrics: true})
+	invoices := shardq.MustNew(shardq.Options[string]{Name: "invoices", Shards: 2, Metrics: true})
 	if err := expvars.Publish("queues", invoices); err != nil {
 		fmt.Println(err)
 	}
@@ -34,8 +35,8 @@ func Example() {
 // TestThePageHasTheStats reads them as a client of /debug/vars does.
 func TestThePageHasTheStats(t *testing.T) {
 	fake := clock.NewFake(time.Unix(0, 0))
-	q := shardq.Must(shardq.Options[string]{Name: "page", Shards: 1, Clock: fake, Metrics: true})
-	plain := shardq.Must(shardq.Options[int]{Name: "plain", Shards: 1})
+	q := shardq.MustNew(shardq.Options[string]{Name: "page", Shards: 1, Clock: fake, Metrics: true})
+	plain := shardq.MustNew(shardq.Options[int]{Name: "plain", Shards: 1})
 	require.NoError(t, expvars.Publish("page", q, plain.View()))
 	q.AddBatch([]string{"a", "b"})
 	_, _ = q.Get()
@@ -48,7 +49,7 @@ func TestThePageHasTheStats(t *testing.T) {
 	var page struct {
 		Page struct {
 			Page struct {
-				Ready, Waiting int
+				Ready, Delayed int
 				NextDue        time.Time
 				PerShard       []struct{ OldestReady time.Duration }
 				Metrics        struct {
@@ -69,7 +70,7 @@ func TestThePageHasTheStats(t *testing.T) {
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &page), recorder.Body)
 	got := page.Page.Page
 	require.Equal(t, 1, got.Ready)
-	require.Equal(t, 1, got.Waiting)
+	require.Equal(t, 1, got.Delayed)
 	require.Equal(t, 1, got.Metrics.Retries)
 	require.True(t, got.NextDue.Equal(time.Unix(62, 0)))
 	require.Equal(t, 2*time.Second, got.PerShard[0].OldestReady)
@@ -83,8 +84,8 @@ func TestThePageHasTheStats(t *testing.T) {
 }
 
 func TestNamesMustDiffer(t *testing.T) {
-	a := shardq.Must(shardq.Options[string]{Name: "same"})
-	_, err := expvars.Func(a, shardq.Must(shardq.Options[int]{Name: "same"}))
+	a := shardq.MustNew(shardq.Options[string]{Name: "same"})
+	_, err := expvars.Func(a, shardq.MustNew(shardq.Options[int]{Name: "same"}))
 	require.EqualError(t, err, `expvars: two queues have the name "same"`)
 	_, err = expvars.Func(nil)
 	require.Error(t, err)
@@ -97,18 +98,18 @@ func TestNamesMustDiffer(t *testing.T) {
 // A rival publishes another variable under the wanted name when it is asked for
 // its own name.
 type rival struct {
-	shardq.Observable
+	shardq.Inspector
 	meanwhile func()
 }
 
 func (r rival) Name() string {
 	r.meanwhile()
-	return r.Observable.Name()
+	return r.Inspector.Name()
 }
 
 // TestNameThatIsTakenMeanwhile checks that Publish returns an error.
 func TestNameThatIsTakenMeanwhile(t *testing.T) {
-	a := shardq.Must(shardq.Options[string]{Name: "a"})
+	a := shardq.MustNew(shardq.Options[string]{Name: "a"})
 	late := rival{a, sync.OnceFunc(func() { require.NoError(t, expvars.Publish("wanted", a)) })}
 	require.EqualError(t, expvars.Publish("wanted", late), `expvars: the name "wanted" is published already`)
 }
@@ -116,7 +117,7 @@ func TestNameThatIsTakenMeanwhile(t *testing.T) {
 // TestOneOfManyGetsTheName checks that one call succeeds, and no goroutine
 // panics.
 func TestOneOfManyGetsTheName(t *testing.T) {
-	a := shardq.Must(shardq.Options[string]{Name: "a"})
+	a := shardq.MustNew(shardq.Options[string]{Name: "a"})
 	for n := range 1000 {
 		name := fmt.Sprint("wanted by many ", n)
 		var published atomic.Int32
@@ -137,11 +138,11 @@ func TestOneOfManyGetsTheName(t *testing.T) {
 func TestAPublishedCoalescer(t *testing.T) {
 	c, err := seriestest.PlayValues("values")
 	require.NoError(t, err)
-	all, err := expvars.Func(c.Queue(), shardq.Must(shardq.Options[string]{Name: "plain"}))
+	all, err := expvars.Func(c.Queue(), shardq.MustNew(shardq.Options[string]{Name: "plain"}))
 	require.NoError(t, err)
 	var shown map[string]shardq.Stats
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &shown))
-	require.Equal(t, &shardq.Values{Keys: 2, Weight: 9, Capacity: 5, Put: 6, Merged: 4, Exceeded: 3}, shown["values"].Values)
+	require.Equal(t, &stats.Values{Keys: 2, Weight: 9, Capacity: 5, Put: 6, Merged: 4, OverCapacity: 3}, shown["values"].Values)
 	require.Nil(t, shown["plain"].Values)
 }
 
@@ -154,10 +155,10 @@ func (silent) MostFailed(int) []limiter.Failed[string] { return nil }
 // TestAQueueThatPanicsLeavesTheOthers also covers a clock whose time JSON
 // cannot encode.
 func TestAQueueThatPanicsLeavesTheOthers(t *testing.T) {
-	broken := shardq.Must(shardq.Options[string]{Name: "broken", RateLimiter: silent{limiter.NewExponential[string](1, 1)}})
-	far := shardq.Must(shardq.Options[string]{Name: "far", Clock: clock.NewFake(time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC))})
+	broken := shardq.MustNew(shardq.Options[string]{Name: "broken", RateLimiter: silent{limiter.NewExponential[string](1, 1)}})
+	far := shardq.MustNew(shardq.Options[string]{Name: "far", Clock: clock.NewFake(time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC))})
 	far.AddAfter("a", time.Hour)
-	all, err := expvars.Func(broken, far, shardq.Must(shardq.Options[string]{Name: "well", Shards: 3}))
+	all, err := expvars.Func(broken, far, shardq.MustNew(shardq.Options[string]{Name: "well", Shards: 3}))
 	require.NoError(t, err)
 	var shown map[string]struct {
 		Error  string `json:"error"`
@@ -167,6 +168,6 @@ func TestAQueueThatPanicsLeavesTheOthers(t *testing.T) {
 	require.Equal(t, "no size", shown["broken"].Error)
 	require.Contains(t, shown["far"].Error, "year")
 	require.Equal(t, 3, shown["well"].Shards)
-	_, err = expvars.Func(shardq.Must(shardq.Options[string]{Name: "\xff"}))
+	_, err = expvars.Func(shardq.MustNew(shardq.Options[string]{Name: "\xff"}))
 	require.Error(t, err)
 }

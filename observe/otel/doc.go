@@ -1,7 +1,7 @@
 // Package shardqotel exports queues of shardq to OpenTelemetry, as observable
 // instruments and a producer of exponential histograms.
 //
-//	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
+//	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 //	observer, err := shardqotel.NewObserver(shardqotel.Options{}, queue)
 //	if err != nil {
 //		log.Fatal(err) // a queue without metrics, or two of one name
@@ -13,7 +13,7 @@
 // # Metrics
 //
 // The namespace workqueue has the seven metrics of client-go's workqueue. The
-// namespace shardq has all others. For a [shardq.Coalescer], add its
+// namespace shardq has all others. For a [coalesce.Coalescer], add its
 // Coalescer.Queue: its metrics include the pending values. Names and units
 // follow the semantic conventions: units are not part of names, durations are
 // in s, and counts have an annotation such as {item}. The attribute

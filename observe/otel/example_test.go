@@ -13,7 +13,7 @@ import (
 )
 
 func Example() {
-	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 	queue.Add("invoice/17")
 
 	observer, err := shardqotel.NewObserver(shardqotel.Options{}, queue)

@@ -22,14 +22,14 @@ type watch struct {
 	end    func() error
 }
 
-func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Observable) watch {
+func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspector) watch {
 	t.Helper()
 	return newWatchOf(t, sdkmetric.NewManualReader, options, queues...)
 }
 
 func newWatchOf(
 	t testing.TB, newReader func(...sdkmetric.ManualReaderOption) *sdkmetric.ManualReader,
-	options shardqotel.Options, queues ...shardq.Observable,
+	options shardqotel.Options, queues ...shardq.Inspector,
 ) watch {
 	t.Helper()
 	observer, err := shardqotel.NewObserver(options, queues...)

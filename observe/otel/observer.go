@@ -40,7 +40,7 @@ type Observer struct {
 
 // NewObserver returns an Observer of queues. [Observer.Add] adds more. The
 // error lists every fault of the options, or of the queues: see Add.
-func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error) {
+func NewObserver(options Options, queues ...shardq.Inspector) (*Observer, error) {
 	if options.Groups < 0 {
 		return nil, fmt.Errorf("shardqotel: Options.Groups is %d: want 0 (none) or more", options.Groups)
 	}
@@ -56,13 +56,13 @@ func NewObserver(options Options, queues ...shardq.Observable) (*Observer, error
 // [shardq.Options].Metrics set, and a name that no other queue of this Observer
 // has. [Observer.AddAs] adds queues whose names are empty or equal. The name of
 // a queue that is shut down and empty is free again.
-func (o *Observer) Add(queues ...shardq.Observable) error {
+func (o *Observer) Add(queues ...shardq.Inspector) error {
 	return o.add(registry.RowsOf(queues)...)
 }
 
 // AddAs adds a queue as [Observer.Add] does, under a given name in place of its
 // own.
-func (o *Observer) AddAs(name string, queue shardq.Observable) error {
+func (o *Observer) AddAs(name string, queue shardq.Inspector) error {
 	return o.add(&registry.Row{Name: name, Queue: queue})
 }
 

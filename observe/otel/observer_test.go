@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 	require.EqualError(t, err, `shardqotel: the name "a" is taken by another queue: names must differ`)
 	o, err := shardqotel.NewObserver(shardqotel.Options{}, a)
 	require.NoError(t, err)
-	require.ErrorContains(t, o.Add(shardq.Must(shardq.Options[string]{Name: "plain"})), "set Options.Metrics")
+	require.ErrorContains(t, o.Add(shardq.MustNew(shardq.Options[string]{Name: "plain"})), "set Options.Metrics")
 	require.NoError(t, o.AddAs("b", again))
 	_, err = o.Register(nil)
 	require.EqualError(t, err, "shardqotel: the provider is nil")
@@ -142,7 +142,7 @@ func addClosed(t *testing.T, w watch) weak.Pointer[shardq.Queue[string]] {
 // TestCollectsBesideWorkers runs collections, changes of the queues, and eight
 // workers concurrently.
 func TestCollectsBesideWorkers(t *testing.T) {
-	busy := shardq.Must(shardq.Options[int]{Name: "busy", Metrics: true})
+	busy := shardq.MustNew(shardq.Options[int]{Name: "busy", Metrics: true})
 	w := newWatch(t, shardqotel.Options{Groups: 2}, busy)
 	worked := make(chan error)
 	go func() { worked <- busy.Run(context.Background(), 8, func(context.Context, int) error { return nil }) }()

@@ -9,10 +9,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/exponential"
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
+	"github.com/shardq/shardq/stats"
 )
 
 var _ sdkmetric.Producer = (*Observer)(nil)
@@ -47,7 +47,7 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 // point returns the histogram of a queue. OpenTelemetry numbers a bucket by its
 // lower bound, and package exponential by its upper bound.
-func point(r *registry.Reading, h shardq.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+func point(r *registry.Reading, h stats.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket
 	if len(buckets.Counts) > 0 {

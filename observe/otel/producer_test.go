@@ -134,7 +134,7 @@ func TestProduceEndsWithItsContext(t *testing.T) {
 }
 
 // A broken queue panics when it is read.
-type broken struct{ shardq.Observable }
+type broken struct{ shardq.Inspector }
 
 func (broken) Stats() shardq.Stats { panic("the clock is broken") }
 

@@ -18,7 +18,7 @@ import (
 func used(b *testing.B, queues int) *shardqprom.Collector {
 	c := newCollector(b, shardqprom.Options{})
 	for n := range queues {
-		q := shardq.Must(shardq.Options[int]{Name: fmt.Sprint("queue ", n), Shards: 32, Metrics: true})
+		q := shardq.MustNew(shardq.Options[int]{Name: fmt.Sprint("queue ", n), Shards: 32, Metrics: true})
 		for key := range 1000 {
 			q.Add(key)
 			q.AddAfter(key, time.Duration(key+1)*time.Minute)

@@ -33,7 +33,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 
 // NewCollector returns a Collector of queues. [Collector.Add] adds more. The
 // error lists every fault of the options, or of the queues: see Add.
-func NewCollector(options Options, queues ...shardq.Observable) (*Collector, error) {
+func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
@@ -65,13 +65,13 @@ func (c *Collector) newDesc(name, help string, more ...string) *prometheus.Desc 
 // Collector has. Two queues of one name would be one series, and fail the whole
 // scrape. [Collector.AddAs] adds queues whose names are empty or equal. The
 // name of a queue that is shut down and empty is free again.
-func (c *Collector) Add(queues ...shardq.Observable) error {
+func (c *Collector) Add(queues ...shardq.Inspector) error {
 	return c.add(registry.RowsOf(queues)...)
 }
 
 // AddAs adds a queue as [Collector.Add] does, under a given name in place of
 // its own.
-func (c *Collector) AddAs(name string, queue shardq.Observable) error {
+func (c *Collector) AddAs(name string, queue shardq.Inspector) error {
 	return c.add(&registry.Row{Name: name, Queue: queue})
 }
 

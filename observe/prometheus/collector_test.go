@@ -23,7 +23,7 @@ func TestNamesMustDiffer(t *testing.T) {
 	again, _ := seriestest.NewQueue("a")
 	nameless, _ := seriestest.NewQueue("")
 	broken, _ := seriestest.NewQueue("\xff")
-	plain := shardq.Must(shardq.Options[string]{Name: "plain"})
+	plain := shardq.MustNew(shardq.Options[string]{Name: "plain"})
 	fresh, _ := seriestest.NewQueue("fresh")
 
 	_, err := shardqprom.NewCollector(shardqprom.Options{}, a, again)
@@ -66,7 +66,7 @@ func TestClosedQueueDisappears(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	c := newCollector(t, shardqprom.Options{}, q)
 	q.Add("ready")
-	q.AddAfter("waiting", time.Minute)
+	q.AddAfter("delayed", time.Minute)
 	q.ShutDown()
 	require.Equal(t, 1.0, value(t, gather(t, c), "shardq_shutting_down"), "there is something ready")
 	item, _ := q.Get()
@@ -84,7 +84,7 @@ func TestDrainIsWatched(t *testing.T) {
 	q.AddAfter("a", time.Minute)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := q.Drain(ended, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+	_, err := q.Drain(ended, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 	require.Error(t, err)
 	families := gather(t, c)
 	require.Equal(t, 1.0, value(t, families, "shardq_delayed_items"))
@@ -157,7 +157,7 @@ func (c *panickingClock) Now() time.Time {
 // failure is counted.
 func TestPanicFailsOneQueue(t *testing.T) {
 	broken := &panickingClock{Fake: clock.NewFake(time.Unix(1, 0))}
-	q := shardq.Must(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "broken", Clock: broken, Metrics: true})
 	sound, _ := seriestest.NewQueue("sound")
 	c := newCollector(t, shardqprom.Options{}, q, sound)
 	require.Equal(t, 0.0, value(t, gather(t, c), "shardq_failed_readings_total", "name=broken"))
@@ -173,11 +173,11 @@ func TestPanicFailsOneQueue(t *testing.T) {
 
 // A counted queue counts its readings.
 type counted struct {
-	shardq.Observable
+	shardq.Inspector
 	stats *int
 }
 
-func (c counted) Stats() shardq.Stats { *c.stats++; return c.Observable.Stats() }
+func (c counted) Stats() shardq.Stats { *c.stats++; return c.Inspector.Stats() }
 
 func TestOneReadingPerScrape(t *testing.T) {
 	q, _ := seriestest.Everything("q")

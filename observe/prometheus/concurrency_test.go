@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardq/shardq"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/worker"
 )
 
 // TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight
@@ -19,7 +20,7 @@ import (
 // counted.
 func TestScrapesBesideWorkers(t *testing.T) {
 	const keys, rounds = 64, 40
-	q := shardq.Must(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
+	q := shardq.MustNew(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
 	c := newCollector(t, shardqprom.Options{Groups: 4}, q)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
@@ -28,7 +29,7 @@ func TestScrapesBesideWorkers(t *testing.T) {
 	go func() {
 		worked <- q.Run(context.Background(), 8, func(_ context.Context, key int) error {
 			if key%5 == 0 {
-				return shardq.RequeueAfter(time.Millisecond)
+				return worker.RequeueAfter(time.Millisecond)
 			}
 			return nil
 		})
@@ -80,7 +81,7 @@ func scrapeUntil(t *testing.T, registry prometheus.Gatherer, over chan struct{})
 // comeAndGo adds queues and closes or removes them until over is closed.
 func comeAndGo(t *testing.T, c *shardqprom.Collector, over chan struct{}) {
 	for i := 0; ; i++ {
-		q := shardq.Must(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
+		q := shardq.MustNew(shardq.Options[int]{Name: "brief", Shards: 1, Metrics: true})
 		if err := c.Add(q); err != nil {
 			t.Errorf("the name is free: %v", err)
 			return

@@ -1,7 +1,7 @@
 // Package shardqprom exports queues of shardq to Prometheus. Its [Collector]
 // fits any registry of client_golang.
 //
-//	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
+//	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 //	collector, err := shardqprom.NewCollector(shardqprom.Options{}, queue)
 //	if err != nil {
 //		log.Fatal(err) // a queue without metrics, or two of one name
@@ -19,9 +19,9 @@
 //
 // The names of all other series begin with shardq_. They count delayed items,
 // deduplicated adds, true retries, discarded items, ages, capacity, consumers
-// and shards, and groups if [Options].Groups is set. For a [shardq.Coalescer],
-// add its Coalescer.Queue: its series include the pending values.
-// docs/reference/metrics.md in the repository describes each series.
+// and shards, and groups if [Options].Groups is set. For a
+// [coalesce.Coalescer], add its Coalescer.Queue: its series include the pending
+// values. docs/reference/metrics.md in the repository describes each series.
 // docs/reference/operations.md says what to do about it. There are a dashboard
 // in docs/grafana and alert rules in docs/alerts.
 //

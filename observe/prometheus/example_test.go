@@ -15,7 +15,7 @@ import (
 )
 
 func Example() {
-	queue := shardq.Must(shardq.Options[string]{Name: "invoices", Metrics: true})
+	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 	queue.Add("invoice/17")
 
 	collector, err := shardqprom.NewCollector(shardqprom.Options{}, queue)

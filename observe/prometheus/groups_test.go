@@ -15,7 +15,7 @@ import (
 // grouped returns a queue with items. The group of an item is the part before
 // the slash.
 func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string {
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string {
 		group, _, _ := strings.Cut(item, "/")
 		return group
 	}})
@@ -26,7 +26,7 @@ func grouped(t *testing.T, items ...string) *shardq.Queue[string] {
 }
 
 // readyByGroup returns the ready items of each group in a scrape.
-func readyByGroup(t *testing.T, limit int, q shardq.Observable) map[string]float64 {
+func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float64 {
 	shown := map[string]float64{}
 	family := gather(t, newCollector(t, shardqprom.Options{Groups: limit}, q))["shardq_group_items"]
 	for _, m := range family.GetMetric() {

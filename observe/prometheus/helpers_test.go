@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Observable) *shardqprom.Collector {
+func newCollector(t testing.TB, options shardqprom.Options, queues ...shardq.Inspector) *shardqprom.Collector {
 	t.Helper()
 	c, err := shardqprom.NewCollector(options, queues...)
 	require.NoError(t, err)

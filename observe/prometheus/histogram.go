@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/exponential"
+	"github.com/shardq/shardq/stats"
 )
 
 // bounds are the buckets of controller-runtime, computed in the same way. Two
@@ -20,7 +20,7 @@ var bounds = prometheus.ExponentialBuckets(10e-9, 10, 12)
 type histogram struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
-	counts shardq.Histogram
+	counts stats.Histogram
 }
 
 func (h histogram) Desc() *prometheus.Desc { return h.desc }
@@ -43,7 +43,7 @@ func (h histogram) Write(out *dto.Metric) error {
 }
 
 // classic returns the cumulative buckets.
-func classic(h shardq.Histogram) []*dto.Bucket {
+func classic(h stats.Histogram) []*dto.Bucket {
 	buckets := make([]*dto.Bucket, len(bounds))
 	for i, decade := 0, 10*time.Nanosecond; i < len(bounds); i, decade = i+1, decade*10 {
 		buckets[i] = &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: new(h.AtMost(decade))}

@@ -23,7 +23,7 @@ type stopwatch struct {
 
 func newStopwatch(t testing.TB) *stopwatch {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
 	return &stopwatch{q, newCollector(t, shardqprom.Options{}, q)}
 }
 

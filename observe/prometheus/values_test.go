@@ -39,7 +39,7 @@ var names = map[string]string{
 	"shardq.dropped.adds":                 "shardq_dropped_adds_total",
 	"shardq.rejected.adds":                "shardq_rejected_adds_total",
 	"shardq.canceled.adds":                "shardq_canceled_adds_total",
-	"shardq.exceeding.adds":               "shardq_exceeding_adds_total",
+	"shardq.over_capacity.adds":           "shardq_over_capacity_adds_total",
 	"shardq.misused.dones":                "shardq_misused_dones_total",
 	"shardq.expired.delays":               "shardq_expired_delays_total",
 	"shardq.backoffs":                     "shardq_backoffs_total",
@@ -49,7 +49,7 @@ var names = map[string]string{
 	"shardq.pending.capacity":             "shardq_pending_capacity",
 	"shardq.puts":                         "shardq_puts_total",
 	"shardq.merged.puts":                  "shardq_merged_puts_total",
-	"shardq.pending.excesses":             "shardq_pending_excesses_total",
+	"shardq.pending.over_capacity":        "shardq_pending_over_capacity_total",
 }
 
 // TestEverySeries checks that each series has its own number, and that there

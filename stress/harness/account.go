@@ -9,12 +9,12 @@ import (
 
 // account counts the operations of a round, or of all rounds.
 type account struct {
-	rounds               int
-	operations           uint64
-	gets, dones          uint64
-	merged, fired        uint64
-	histories, undecided int
-	lateness             *lateness
+	rounds                int
+	operations            uint64
+	gets, dones           uint64
+	deduplicated, expired uint64
+	histories, undecided  int
+	lateness              *lateness
 	asked
 }
 
@@ -31,7 +31,7 @@ type asked struct {
 	refused          uint64 // adds that were rejected for lack of room
 	claims           uint64 // claims that were taken and have ended
 	late, beside     uint64 // ends of claims that had ended, and those while the caller had the key
-	// Calls of the limiter that may or may not have been made: see crew.
+	// Calls of the limiter that may or may not have been made: see workerPool.
 	perhapsLimited, perhapsForgets uint64
 }
 
@@ -43,7 +43,7 @@ func (a *asked) canceled(was shardq.Canceled) {
 	if was.Ready || was.Dirty {
 		a.withdrawn++
 	}
-	if was.Waiting {
+	if was.Delayed {
 		a.calledOff++
 	}
 }
@@ -86,8 +86,8 @@ func (a *account) add(b *account) {
 	a.operations += b.operations
 	a.gets += b.gets
 	a.dones += b.dones
-	a.merged += b.merged
-	a.fired += b.fired
+	a.deduplicated += b.deduplicated
+	a.expired += b.expired
 	a.histories += b.histories
 	a.undecided += b.undecided
 	a.lateness.merge(b.lateness)
@@ -99,9 +99,9 @@ func (a *account) report(elapsed time.Duration, peak, final uint64) string {
 	text := fmt.Sprintf("%d rounds in %v\n", a.rounds, elapsed.Round(time.Millisecond))
 	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
 	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
-	text += fmt.Sprintf("adds deduplicated %d, canceled %d, rejected %d\n", a.merged, a.withdrawn, a.refused)
+	text += fmt.Sprintf("adds deduplicated %d, canceled %d, rejected %d\n", a.deduplicated, a.withdrawn, a.refused)
 	text += fmt.Sprintf("claims      %d, ended too late %d times, of which %d while the caller had the item\n", a.claims, a.late, a.beside)
-	text += fmt.Sprintf("delays      %d expired\n", a.fired)
+	text += fmt.Sprintf("delays      %d expired\n", a.expired)
 	if n := a.lateness.count(); n > 0 {
 		text += fmt.Sprintf("lateness    %v, of %d\n", a.lateness, n)
 	}

@@ -90,8 +90,8 @@ func (a *actor) add(op operation, key int, delay time.Duration) {
 	e.call = now() // after the records: a Get stamped earlier did not serve this add
 	panicked := attempt(func() { a.call(op, key, delay) })
 	e.end = now()
-	e.unsure = panicked != calm || a.queue.ShuttingDown()
-	if panicked == calm {
+	e.unsure = panicked != noPanic || a.queue.ShuttingDown()
+	if panicked == noPanic {
 		a.asked.count(op, delay)
 	}
 	a.settleAdd(&e, number)
@@ -117,7 +117,7 @@ func (a *actor) settleInLedger(e *event, number uint64) {
 	if e.operation == opAdd {
 		a.asked.sure++
 	}
-	if e.operation == opAdd || !a.plan.dropsWaiting() {
+	if e.operation == opAdd || !a.plan.dropsDelayed() {
 		a.ledger.land(key, number)
 	}
 }
@@ -228,7 +228,7 @@ func (a *actor) done(key int) {
 	for again := true; again; {
 		a.sign()
 		e := event{operation: opDone, key: int32(key), call: now()}
-		again = attempt(func() { a.queue.Done(key) }) == hashLost
+		again = attempt(func() { a.queue.Done(key) }) == hashPanics
 		e.end, e.unsure = now(), again
 		a.record(e)
 	}
@@ -247,8 +247,8 @@ func (a *actor) forget(key int) {
 
 // mostRequeues returns the known maximum of requeues of a key.
 func (r *round) mostRequeues() int {
-	if r.limiterBooks == nil {
+	if r.limiterCalls == nil {
 		return math.MaxInt
 	}
-	return int(r.limiterBooks.asked.Load())
+	return int(r.limiterCalls.asked.Load())
 }

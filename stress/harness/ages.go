@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Ages: the calls of OnStuck (C44), and Snapshot and All during other
@@ -46,9 +46,9 @@ func (t *stuckCalls) count(key int) int {
 }
 
 // onStuck is the hook.
-func (r *round) onStuck(row shardq.ItemInfo[int]) {
+func (r *round) onStuck(row stats.Item[int]) {
 	switch {
-	case row.Item < 0 || row.State != shardq.Processing:
+	case row.Item < 0 || row.State != stats.Processing:
 		r.violated.report("C44", -1, "OnStuck was called with %+v", row)
 	case row.Item >= r.plan.Keys:
 		r.stuckCalls.add(row.Item)
@@ -64,12 +64,12 @@ const (
 	stampSlack = tick + stepSlack
 )
 
-// onStuck checks a call of the hook. A late call may come when the key is in
+// onStuck checks a call of the hook. A late call may happen when the key is in
 // processing again. Then it names the start of the earlier processing. By the
 // real clock, only the queue's own stamps can show that a call was too early:
 // its stamps are older than they should be by the lateness of the runtime's
 // timer.
-func (l *ledger) onStuck(row shardq.ItemInfo[int], stepped bool) {
+func (l *ledger) onStuck(row stats.Item[int], stepped bool) {
 	s := &l.keys[row.Item].stuck
 	at, since, before := l.time(), l.at(row.Since), s.before.Load()
 	switch {
@@ -85,15 +85,16 @@ func (l *ledger) onStuck(row shardq.ItemInfo[int], stepped bool) {
 	s.called.Store(at)
 }
 
-// dawdle keeps a key until the queue calls OnStuck for it, or no longer has to.
-func (c *consumer) dawdle(key int) {
+// keepUntilStuck keeps a key until the queue calls OnStuck for it, or no longer
+// has to.
+func (c *consumer) keepUntilStuck(key int) {
 	s := &c.ledger.keys[key].stuck
 	deadline := time.Now().Add(stuckAfter + grace)
 	for s.called.Load() < s.before.Load() && !c.queue.ShuttingDown() && !c.violated.stopped.Load() {
 		if c.progress.Add(1); time.Now().After(deadline) {
 			c.violated.report("C44", key, "key %d was in processing for %v, and OnStuck was not called", key, stuckAfter+grace)
 		}
-		breathe()
+		pause()
 	}
 }
 
@@ -130,7 +131,7 @@ func (l *ledger) unusedSince(key int, before reading) bool {
 	return classOf(key) == ordered && before[key].idle && r.wanted.Load() == before[key].wanted
 }
 
-var states = [...]shardq.ItemState{shardq.Ready, shardq.Processing, shardq.Waiting}
+var states = [...]stats.State{stats.Ready, stats.Processing, stats.Delayed}
 
 // inspect calls Snapshot and All, and checks their results.
 func (a *actor) inspect(until <-chan struct{}) {
@@ -143,15 +144,15 @@ func (a *actor) inspect(until <-chan struct{}) {
 		if a.chance(4) {
 			a.takeSnapshot(1+a.roll(50), before)
 		} else {
-			a.lookAtAll(states[a.roll(len(states))], before)
+			a.rangeOverAll(states[a.roll(len(states))], before)
 		}
-		breathe()
+		pause()
 	}
 }
 
 func (a *actor) takeSnapshot(limit int, before reading) {
 	s := a.queue.snapshot(limit)
-	for i, rows := range [][]shardq.ItemInfo[int]{s.Ready, s.Processing, s.Waiting} {
+	for i, rows := range [][]stats.Item[int]{s.Ready, s.Processing, s.Delayed} {
 		if len(rows) > limit {
 			a.violated.report("C43", -1, "a Snapshot with the limit %d has %d items that are %v", limit, len(rows), states[i])
 		}
@@ -159,9 +160,9 @@ func (a *actor) takeSnapshot(limit int, before reading) {
 	}
 }
 
-// lookAtAll ranges over All, and uses the queue meanwhile or breaks off.
-func (a *actor) lookAtAll(state shardq.ItemState, before reading) {
-	var rows []shardq.ItemInfo[int]
+// rangeOverAll ranges over All, and uses the queue meanwhile or breaks off.
+func (a *actor) rangeOverAll(state stats.State, before reading) {
+	var rows []stats.Item[int]
 	most := 1 << 30
 	if a.chance(8) {
 		most = 1 + a.roll(10)
@@ -176,28 +177,28 @@ func (a *actor) lookAtAll(state shardq.ItemState, before reading) {
 	}
 	a.checkRows(rows, state, before)
 	a.checkOrderOf(rows)
-	if state == shardq.Processing && len(rows) < most {
+	if state == stats.Processing && len(rows) < most {
 		a.checkComplete(rows, before)
 	}
 }
 
 // checkRows checks that each row is in the requested state, and that there are
 // no duplicates.
-func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, before reading) {
+func (a *actor) checkRows(rows []stats.Item[int], state stats.State, before reading) {
 	shown := make(map[int]bool, len(rows))
 	for _, row := range rows {
 		key := row.Item
 		switch {
 		case key < 0 || key >= a.plan.Keys:
 			a.violated.report("C43", -1, "an item was shown that no actor adds: %+v", row)
-		case row.State != state || row.Dirty && state != shardq.Processing || row.Deadline.IsZero() && state == shardq.Waiting:
+		case row.State != state || row.Dirty && state != stats.Processing || row.Deadline.IsZero() && state == stats.Delayed:
 			a.violated.report("C43", key, "among items that are %v, this was shown: %+v", state, row)
 		case shown[key]:
 			a.violated.report("C43", key, "key %d was shown twice as %v", key, state)
 		case key >= len(before):
 		case a.ledger.unusedSince(key, before):
 			a.violated.report("C43", key, "key %d was shown as %v, and was idle throughout", key, state)
-		case state != shardq.Processing && a.ledger.held(key, before):
+		case state != stats.Processing && a.ledger.held(key, before):
 			a.violated.report("C43", key, "key %d was shown as %v, and a worker had it throughout", key, state)
 		}
 		shown[key] = true
@@ -208,14 +209,14 @@ func (a *actor) checkRows(rows []shardq.ItemInfo[int], state shardq.ItemState, b
 // checkOrderOf checks the order of All: shard by shard; among ready items of a
 // queue with groups, group by group; and then the oldest first, or among ready
 // items with priorities, the highest priority first.
-func (a *actor) checkOrderOf(rows []shardq.ItemInfo[int]) {
+func (a *actor) checkOrderOf(rows []stats.Item[int]) {
 	place := map[string]int{} // among the groups that are shown
 	for _, row := range rows {
-		if _, seen := place[row.Group]; !seen && row.State == shardq.Ready {
+		if _, seen := place[row.Group]; !seen && row.State == stats.Ready {
 			place[row.Group] = len(place)
 		}
 	}
-	inOrder := slices.IsSortedFunc(rows, func(x, y shardq.ItemInfo[int]) int {
+	inOrder := slices.IsSortedFunc(rows, func(x, y stats.Item[int]) int {
 		return cmp.Or(cmp.Compare(x.Shard, y.Shard), cmp.Compare(place[x.Group], place[y.Group]), a.byAge(x, y))
 	})
 	if !inOrder {
@@ -224,11 +225,11 @@ func (a *actor) checkOrderOf(rows []shardq.ItemInfo[int]) {
 }
 
 // byAge compares two items of a shard and a group.
-func (a *actor) byAge(x, y shardq.ItemInfo[int]) int {
+func (a *actor) byAge(x, y stats.Item[int]) int {
 	switch {
-	case x.State == shardq.Waiting:
+	case x.State == stats.Delayed:
 		return x.Deadline.Compare(y.Deadline)
-	case x.State == shardq.Ready && a.has(Priorities):
+	case x.State == stats.Ready && a.has(Priorities):
 		return cmp.Compare(y.Priority, x.Priority)
 	default:
 		return x.Since.Compare(y.Since)
@@ -237,7 +238,7 @@ func (a *actor) byAge(x, y shardq.ItemInfo[int]) int {
 
 // checkComplete checks that the rows have all keys that a worker had
 // throughout.
-func (a *actor) checkComplete(rows []shardq.ItemInfo[int], before reading) {
+func (a *actor) checkComplete(rows []stats.Item[int], before reading) {
 	shown := make(map[int]bool, len(rows))
 	for _, row := range rows {
 		shown[row.Item] = true

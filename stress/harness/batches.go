@@ -39,9 +39,9 @@ func (a *actor) addBatch(keys []int) {
 	e := event{operation: opAdd, way: inABatch, call: now()}
 	panicked := attempt(func() { a.queue.addBatch(batch) })
 	e.end = now()
-	e.unsure = panicked != calm || a.queue.ShuttingDown()
+	e.unsure = panicked != noPanic || a.queue.ShuttingDown()
 	for i, key := range batch {
-		if panicked == calm {
+		if panicked == noPanic {
 			a.asked.count(opAdd, 0)
 		}
 		e.key = int32(key)
@@ -89,7 +89,7 @@ func (a *actor) getSome(clause, name string, size int, ask func(context.Context,
 	return keys, true
 }
 
-// passed updates the reading of the frontiers: a key of a batch comes before
+// passed updates the reading of the frontiers: a key of a batch is before
 // the next one.
 func (a *actor) passed(key int) {
 	if a.ledger == nil || a.ledger.order == nil || classOf(key) != ordered {
@@ -105,7 +105,7 @@ func (a *actor) doneBatch(keys []int) {
 	for again := true; again; {
 		a.sign()
 		e := event{operation: opDone, way: inABatch, call: now()}
-		again = attempt(func() { a.queue.doneBatch(keys) }) == hashLost
+		again = attempt(func() { a.queue.doneBatch(keys) }) == hashPanics
 		e.end, e.unsure = now(), again
 		for _, key := range keys {
 			e.key = int32(key)
@@ -163,7 +163,7 @@ func (c *consumer) finishAll(keys []int) {
 		}
 		c.doneBatch(keys)
 		for _, key := range keys {
-			c.cameInLedger(key)
+			c.ranInLedger(key)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
 		c = a.ledger.withdrawing(key)
 	}
 	e := event{operation: opCancel, key: int32(key), call: now()}
-	if attempt(func() { was = a.queue.cancel(key) }) != calm {
+	if attempt(func() { was = a.queue.cancel(key) }) != noPanic {
 		return was, false
 	}
 	e.end, e.was = now(), was
@@ -74,7 +74,7 @@ func (c *consumer) cancelHeld(key int) {
 	}
 }
 
-// withdraw may cancel the add of a producer to a claimed key that comes once,
+// withdraw may cancel the add of a producer to a claimed key that runs once,
 // and reports whether it did. Then the key is unused again.
 func (p *producer) withdraw(key int) bool {
 	if !p.has(Cancels) || !p.chance(8) {

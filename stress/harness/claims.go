@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // Claims (C60). Consumers take keys by Claim, TryClaim and ClaimBatch, and end
@@ -18,7 +19,7 @@ import (
 // return ErrClaimEnded and change nothing: not the turn of the worker that has
 // the key, and not the counts at the end of the round.
 
-// rights has the methods of a [shardq.Claim].
+// rights has the methods of a [worker.Claim].
 type rights interface {
 	Done() error
 	Retry() error
@@ -28,11 +29,11 @@ type rights interface {
 	Fence() uint64
 }
 
-// A claim is a [shardq.Claim] of a key.
+// A claim is a [worker.Claim] of a key.
 type claim struct {
 	rights
 	key, priority int
-	own           any // the shardq.Claim
+	own           any // the worker.Claim
 }
 
 // An endBy is a call that ends a claim.
@@ -52,11 +53,11 @@ func (e endBy) String() string {
 	return [...]string{"Done", "DoneClaims", "Release", "RequeueAfter(0)", "RequeueAfter", "Retry"}[e]
 }
 
-// comesBack reports whether the item comes again.
-func (e endBy) comesBack() bool { return e > byDoneClaims }
+// runsAgain reports whether the item runs again.
+func (e endBy) runsAgain() bool { return e > byDoneClaims }
 
-// waits reports whether the item comes again after a delay.
-func (e endBy) waits() bool { return e >= byRequeueAfter }
+// delays reports whether the item runs again after a delay.
+func (e endBy) delays() bool { return e >= byRequeueAfter }
 
 // operation returns the operation in a history for the add that is part of the
 // end.
@@ -77,7 +78,7 @@ type end struct {
 	delay    time.Duration // of byRequeueAfter
 	number   uint64        // of the add in the ledger
 	err      error
-	panicked provoked
+	panicked panicValue
 }
 
 // try makes the call.
@@ -102,15 +103,15 @@ func (e *end) call(q queue, c *claim) error {
 
 // won reports whether the call has ended the claim. If the limiter panics, no
 // other call can end the claim any more.
-func (e *end) won() bool { return e.panicked != calm || e.err != shardq.ErrClaimEnded }
+func (e *end) won() bool { return e.panicked != noPanic || e.err != worker.ErrClaimEnded }
 
-// dropped reports whether the item should come again, but was dropped.
-func (e *end) dropped() bool { return e.panicked == calm && e.err == shardq.ErrShutDown }
+// dropped reports whether the item should run again, but was dropped.
+func (e *end) dropped() bool { return e.panicked == noPanic && e.err == shardq.ErrShutDown }
 
 // releases reports whether the item is ready at once, also after a panic of the
 // limiter.
 func (e *end) releases() bool {
-	return e.by.comesBack() && !e.dropped() && (e.panicked != calm || !e.by.waits())
+	return e.by.runsAgain() && !e.dropped() && (e.panicked != noPanic || !e.by.delays())
 }
 
 // staleClaims is a pool of claims that have ended. It keeps a few for each
@@ -332,9 +333,9 @@ func (c *consumer) hasEnded(held *claim) {
 func (c *consumer) doneTogether(claims []*claim) {
 	all, want := claims, error(nil)
 	if stale := c.staleOf(claims[0].key); stale != nil && c.chance(2) {
-		all, want = append([]*claim{stale}, claims...), shardq.ErrClaimEnded
+		all, want = append([]*claim{stale}, claims...), worker.ErrClaimEnded
 	} else if c.chance(8) {
-		all, want = append(claims[:len(claims):len(claims)], claims[0]), shardq.ErrClaimEnded
+		all, want = append(claims[:len(claims):len(claims)], claims[0]), worker.ErrClaimEnded
 	}
 	for _, held := range claims {
 		c.endInLedger(held.key)
@@ -343,14 +344,14 @@ func (c *consumer) doneTogether(claims []*claim) {
 	e, call := end{by: byDoneClaims}, now()
 	e.panicked = attempt(func() { e.err = c.queue.doneClaims(all) })
 	until := now()
-	if e.panicked == calm && e.err != want {
+	if e.panicked == noPanic && e.err != want {
 		c.violated.report("C60", claims[0].key, "DoneClaims of %d claims returned %v, want %v", len(all), e.err, want)
 	}
 	for _, held := range claims {
-		c.asked.ended(&e, c.plan.countsFailures() || e.panicked != calm)
+		c.asked.ended(&e, c.plan.countsFailures() || e.panicked != noPanic)
 		c.dones++
 		c.record(event{operation: opEnd, way: " by DoneClaims", key: int32(held.key), call: call, end: until})
-		c.cameInLedger(held.key)
+		c.ranInLedger(held.key)
 	}
 }
 
@@ -368,10 +369,10 @@ func (c *consumer) endClaim(held *claim) {
 }
 
 // endOnce ends a claim, sometimes by two calls at the same moment.
-func (c *consumer) endOnce(held *claim, mayWait bool) {
-	ends := []end{c.anyEnd(held.key, mayWait)}
+func (c *consumer) endOnce(held *claim, mayDelay bool) {
+	ends := []end{c.anyEnd(held.key, mayDelay)}
 	if c.chance(8) {
-		ends = append(ends, c.anyEnd(held.key, mayWait))
+		ends = append(ends, c.anyEnd(held.key, mayDelay))
 	}
 	c.prepare(held.key, ends)
 	c.endInLedger(held.key)
@@ -392,17 +393,17 @@ func (c *consumer) endOnce(held *claim, mayWait bool) {
 			c.ledger.keys[held.key].ended.Add(1)
 		}
 	}
-	if winner == nil || !winner.by.comesBack() || winner.dropped() {
-		c.cameInLedger(held.key)
+	if winner == nil || !winner.by.runsAgain() || winner.dropped() {
+		c.ranInLedger(held.key)
 	} else if classOf(held.key) == ordered {
-		c.ledger.enter(held.key) // left in endInLedger
+		c.ledger.countHeld(held.key) // left in endInLedger
 	}
 }
 
-// anyEnd returns a way to end a claim of the key. A key that is not free comes
+// anyEnd returns a way to end a claim of the key. A key that is not free runs
 // again only if its producer has finished with it, and only in a way that the
 // ledger can follow: an ordered key at once, a delayed key after a delay.
-func (c *consumer) anyEnd(key int, mayWait bool) end {
+func (c *consumer) anyEnd(key int, mayDelay bool) end {
 	e := end{by: endBy(c.roll(int(waysToEnd)))}
 	switch {
 	case c.ledger == nil || !c.chance(2):
@@ -411,8 +412,8 @@ func (c *consumer) anyEnd(key int, mayWait bool) end {
 	case classOf(key) == delayed:
 		e.by = byRequeueAfter
 	}
-	if !mayWait && e.by.waits() || !c.mayComeBack(key, e.by) || e.by.comesBack() && !c.affordable(e.by.operation(), key) {
-		e.by %= byRelease // one of those that do not come back
+	if !mayDelay && e.by.delays() || !c.mayRunAgain(key, e.by) || e.by.runsAgain() && !c.affordable(e.by.operation(), key) {
+		e.by %= byRelease // one of the ends after which the item does not run again
 	}
 	if e.by == byRequeueAfter {
 		e.delay = 1 + time.Duration(c.roll(int(longestDelay)-1))
@@ -420,7 +421,7 @@ func (c *consumer) anyEnd(key int, mayWait bool) end {
 	return e
 }
 
-func (c *consumer) mayComeBack(key int, by endBy) bool {
+func (c *consumer) mayRunAgain(key int, by endBy) bool {
 	if c.ledger == nil || classOf(key) == free {
 		return true
 	}
@@ -428,9 +429,9 @@ func (c *consumer) mayComeBack(key int, by endBy) bool {
 		return false
 	}
 	if classOf(key) == ordered {
-		return !by.waits()
+		return !by.delays()
 	}
-	return by == byRequeueAfter && !c.has(Panics) // after a panic it would come at once
+	return by == byRequeueAfter && !c.has(Panics) // after a panic it would be ready at once
 }
 
 // prepare records the adds that are part of the ends, before the queue sees
@@ -442,7 +443,7 @@ func (c *consumer) prepare(key int, ends []end) {
 	r := &c.ledger.keys[key]
 	for i := range ends {
 		e := &ends[i]
-		if !e.by.comesBack() {
+		if !e.by.runsAgain() {
 			continue
 		}
 		e.number = c.ledger.want(key)
@@ -451,7 +452,7 @@ func (c *consumer) prepare(key int, ends []end) {
 			r.landing.Store(0) // the time when it is ready is unknown
 			r.began.Store(now())
 		case delayed:
-			if i == 0 || !ends[0].by.comesBack() {
+			if i == 0 || !ends[0].by.runsAgain() {
 				r.due.Store(math.MaxInt64) // it is over
 			}
 			r.policied.Store(false)
@@ -480,7 +481,7 @@ func (c *consumer) tryAll(held *claim, ends []end) {
 }
 
 // winnerOf returns the call that has ended the claim. There is none if a
-// surplus Done came before.
+// surplus Done ended the claim before.
 func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
 	for i := range ends {
 		switch {
@@ -500,10 +501,10 @@ func (c *consumer) winnerOf(held *claim, ends []end) (winner *end) {
 // checkAnswer checks the result of the call that has ended a claim. closed
 // reports whether a shutdown began before it.
 func (c *consumer) checkAnswer(held *claim, e *end, closed bool) {
-	refuses := e.by.comesBack() && e.by != byRelease // once a shutdown has begun
+	refuses := e.by.runsAgain() && e.by != byRelease // once a shutdown has begun
 	switch {
-	case e.panicked == limiterLost && e.by != byRelease:
-	case e.panicked != calm:
+	case e.panicked == limiterPanics && e.by != byRelease:
+	case e.panicked != noPanic:
 		c.violated.report("C60", held.key, "in %v of a claim of key %d, %s", e.by, held.key, e.panicked)
 	case e.err == nil && closed && refuses:
 		c.violated.report("C60", held.key, "after a shutdown began, %v of a claim of key %d returned nil", e.by, held.key)
@@ -521,16 +522,16 @@ func (c *consumer) settleEnd(e *end, at event) {
 	switch {
 	case e.releases():
 		at.operation = opRelease
-	case e.by.waits() && !e.dropped():
+	case e.by.delays() && !e.dropped():
 		add := at
 		add.operation, add.delay, add.stepped = e.by.operation(), e.delay, c.timeless()
 		c.record(add)
 	}
 	c.record(at)
-	if c.ledger == nil || !e.by.comesBack() || e.dropped() {
+	if c.ledger == nil || !e.by.runsAgain() || e.dropped() {
 		return
 	}
-	if e.releases() || !c.plan.dropsWaiting() && !c.queue.ShuttingDown() {
+	if e.releases() || !c.plan.dropsDelayed() && !c.queue.ShuttingDown() {
 		c.ledger.land(int(at.key), e.number)
 	}
 }
@@ -544,7 +545,7 @@ func (a *asked) ended(e *end, perhapsForgets bool) {
 		a.perhapsLimited++
 	case e.by == byRetry:
 		a.limited++
-	case e.dropped(), perhapsForgets && !e.by.comesBack():
+	case e.dropped(), perhapsForgets && !e.by.runsAgain():
 		a.perhapsForgets++
 	default:
 		a.forgets++
@@ -555,7 +556,7 @@ func (a *asked) ended(e *end, perhapsForgets bool) {
 		a.sure++
 	case e.by == byRequeue:
 		a.immediate++
-	case e.by.comesBack():
+	case e.by.runsAgain():
 		a.deferred++
 	}
 }

@@ -13,8 +13,8 @@ const mostForgotten = 256
 // close checks a queue that is shut down and that all actors have left: further
 // adds are dropped, and counted. User code does not panic meanwhile.
 func (r *round) close() {
-	r.soothed.Store(true)
-	defer r.soothed.Store(false)
+	r.suppressed.Store(true)
+	defer r.suppressed.Store(false)
 	if !r.queue.ShuttingDown() {
 		r.violated.report("C10", -1, "ShuttingDown is false after the shutdown")
 	}

@@ -57,15 +57,15 @@ func (c *consumer) work(key int) {
 		runtime.Gosched()
 	}
 	if c.has(Ages) && c.ledger != nil && !c.has(Workers) && !c.ledger.misused(key) && c.chance(1000) {
-		c.dawdle(key)
+		c.keepUntilStuck(key)
 	}
 	if c.has(Groups) && c.ledger != nil && c.chance(500) {
-		c.keepForALook()
+		c.keepForAReading()
 	}
 	c.gate.pass()
 	if c.has(Deaths) && c.mayDie(key) && c.chance(500) {
 		if c.chance(2) {
-			panic(workerLost)
+			panic(workerPanics)
 		}
 		runtime.Goexit()
 	}
@@ -78,7 +78,7 @@ func (c *consumer) requeue(key int) {
 			c.add(opAdd, key, 0)
 		}
 	}
-	if c.has(Room) && c.chance(20) {
+	if c.has(Capacity) && c.chance(20) {
 		c.putHeld(key)
 	}
 	if c.has(Batches) && c.chance(50) {
@@ -104,18 +104,18 @@ func (c *consumer) finish(key int) {
 			c.done(key) // a second time
 		}
 	}
-	c.cameInLedger(key)
+	c.ranInLedger(key)
 }
 
-// endInLedger is called before a Done, and cameInLedger after it.
+// endInLedger is called before a Done, and ranInLedger after it.
 func (c *consumer) endInLedger(key int) {
 	if c.ledger != nil {
 		c.ledger.end(key)
 	}
 }
 
-func (c *consumer) cameInLedger(key int) {
+func (c *consumer) ranInLedger(key int) {
 	if c.ledger != nil && classOf(key) != free {
-		c.ledger.keys[key].came()
+		c.ledger.keys[key].hasRun()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // A Controlled queue has the methods of section I of
@@ -23,12 +25,12 @@ type Controlled[T comparable] interface {
 	GetWithPriority() (T, int, bool)
 	Drain(context.Context, shardq.DrainOptions) ([]T, error)
 	Snapshot(limit int) shardq.Snapshot[T]
-	All(shardq.ItemState) iter.Seq[shardq.ItemInfo[T]]
-	Groups() iter.Seq[shardq.GroupInfo]
-	Claim(context.Context) (shardq.Claim[T], error)
-	TryClaim() (shardq.Claim[T], bool)
-	ClaimBatch(context.Context, []shardq.Claim[T]) (int, error)
-	DoneClaims([]shardq.Claim[T]) error
+	All(stats.State) iter.Seq[stats.Item[T]]
+	Groups() iter.Seq[stats.Group]
+	Claim(context.Context) (worker.Claim[T], error)
+	TryClaim() (worker.Claim[T], bool)
+	ClaimBatch(context.Context, []worker.Claim[T]) (int, error)
+	DoneClaims([]worker.Claim[T]) error
 }
 
 // controls is a [Controlled] queue of keys, for actors. Only plans for targets
@@ -45,20 +47,20 @@ type controls interface {
 	getWithPriority() (key, priority int, shutdown bool)
 	drain(ctx context.Context, o shardq.DrainOptions) (dropped []int, err error)
 	snapshot(limit int) shardq.Snapshot[int]
-	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]]
-	groups() iter.Seq[shardq.GroupInfo]
+	all(state stats.State) iter.Seq[stats.Item[int]]
+	groups() iter.Seq[stats.Group]
 	claim(ctx context.Context) (*claim, error)
 	tryClaim() (c *claim, ok bool)
-	claimBatch(ctx context.Context, room int) ([]*claim, error)
+	claimBatch(ctx context.Context, size int) ([]*claim, error)
 	doneClaims(claims []*claim) error
-	newWorkers(o shardq.WorkerOptions[int]) (staff, error)
-	// spoilControlled adds, in one of five ways, an item that is not equal to
-	// itself. It reports whether the result, if there is one, says so.
-	spoilControlled(way int) bool
+	newPool(o worker.Options[int]) (runner, error)
+	// addUnequalControlled adds, in one of five ways, an item that is not equal
+	// to itself. It reports whether the result, if there is one, says so.
+	addUnequalControlled(way int) bool
 }
 
-// waysToSpoil is the number of ways beyond the three of client-go.
-const waysToSpoil = 5
+// waysToAddUnequal is the number of ways beyond the three of client-go.
+const waysToAddUnequal = 5
 
 func (a adapted[T]) encodeAll(keys []int) []T {
 	items := make([]T, len(keys))
@@ -114,7 +116,7 @@ func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped [
 	var left *shardq.DrainError[T]
 	if errors.As(err, &left) {
 		err = &drainLeft{error: err, items: a.decodeAll(left.Left()),
-			ready: left.Ready, processing: left.Processing, waiting: left.Waiting}
+			ready: left.Ready, processing: left.Processing, delayed: left.Delayed}
 	}
 	return dropped, err
 }
@@ -122,8 +124,8 @@ func (a adapted[T]) drain(ctx context.Context, o shardq.DrainOptions) (dropped [
 // drainLeft is a DrainError about keys.
 type drainLeft struct {
 	error
-	items                      []shardq.ItemInfo[int]
-	ready, processing, waiting int
+	items                      []stats.Item[int]
+	ready, processing, delayed int
 }
 
 func (l *drainLeft) Unwrap() error { return l.error }
@@ -132,12 +134,12 @@ func (a adapted[T]) snapshot(limit int) shardq.Snapshot[int] {
 	s := a.control.Snapshot(limit)
 	return shardq.Snapshot[int]{
 		Time: s.Time, Stats: s.Stats,
-		Processing: a.decodeAll(s.Processing), Ready: a.decodeAll(s.Ready), Waiting: a.decodeAll(s.Waiting),
+		Processing: a.decodeAll(s.Processing), Ready: a.decodeAll(s.Ready), Delayed: a.decodeAll(s.Delayed),
 	}
 }
 
-func (a adapted[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
-	return func(yield func(shardq.ItemInfo[int]) bool) {
+func (a adapted[T]) all(state stats.State) iter.Seq[stats.Item[int]] {
+	return func(yield func(stats.Item[int]) bool) {
 		for row := range a.control.All(state) {
 			if !yield(infoOf(row, a.codec.decode)) {
 				return
@@ -146,9 +148,9 @@ func (a adapted[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 	}
 }
 
-func (a adapted[T]) groups() iter.Seq[shardq.GroupInfo] { return a.control.Groups() }
+func (a adapted[T]) groups() iter.Seq[stats.Group] { return a.control.Groups() }
 
-func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemInfo[int]) {
+func (a adapted[T]) decodeAll(rows []stats.Item[T]) (decoded []stats.Item[int]) {
 	for _, row := range rows {
 		decoded = append(decoded, infoOf(row, a.codec.decode))
 	}
@@ -156,15 +158,15 @@ func (a adapted[T]) decodeAll(rows []shardq.ItemInfo[T]) (decoded []shardq.ItemI
 }
 
 // infoOf converts information about an item to its key.
-func infoOf[T comparable](row shardq.ItemInfo[T], decode func(T) int) shardq.ItemInfo[int] {
-	return shardq.ItemInfo[int]{
+func infoOf[T comparable](row stats.Item[T], decode func(T) int) stats.Item[int] {
+	return stats.Item[int]{
 		Item: decode(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
 		Deadline: row.Deadline, Priority: row.Priority, Attempts: row.Attempts, Shard: row.Shard, Group: row.Group,
 	}
 }
 
-func (a adapted[T]) spoilControlled(way int) bool {
-	item := a.codec.spoilt
+func (a adapted[T]) addUnequalControlled(way int) bool {
+	item := a.codec.unequal
 	switch way {
 	case 0:
 		a.control.AddBatch([]T{item})
@@ -182,10 +184,10 @@ func (a adapted[T]) spoilControlled(way int) bool {
 
 // A claimer is a queue that ends claims in its own way.
 type claimer[T comparable] interface {
-	rightsOf(shardq.Claim[T]) rights
+	rightsOf(worker.Claim[T]) rights
 }
 
-func (a adapted[T]) claimOf(own shardq.Claim[T]) *claim {
+func (a adapted[T]) claimOf(own worker.Claim[T]) *claim {
 	c := &claim{rights: own, key: a.codec.decode(own.Item), priority: own.Priority, own: own}
 	if q, is := a.Typed.(claimer[T]); is {
 		c.rights = q.rightsOf(own)
@@ -209,8 +211,8 @@ func (a adapted[T]) tryClaim() (c *claim, ok bool) {
 	return a.claimOf(own), true
 }
 
-func (a adapted[T]) claimBatch(ctx context.Context, room int) (claims []*claim, err error) {
-	into := make([]shardq.Claim[T], room)
+func (a adapted[T]) claimBatch(ctx context.Context, size int) (claims []*claim, err error) {
+	into := make([]worker.Claim[T], size)
 	n, err := a.control.ClaimBatch(ctx, into)
 	for _, own := range into[:n] {
 		claims = append(claims, a.claimOf(own))
@@ -219,23 +221,23 @@ func (a adapted[T]) claimBatch(ctx context.Context, room int) (claims []*claim, 
 }
 
 func (a adapted[T]) doneClaims(claims []*claim) error {
-	own := make([]shardq.Claim[T], len(claims))
+	own := make([]worker.Claim[T], len(claims))
 	for i, c := range claims {
-		own[i] = c.own.(shardq.Claim[T])
+		own[i] = c.own.(worker.Claim[T])
 	}
 	return a.control.DoneClaims(own)
 }
 
-// A workerMaker is a queue with its own NewWorkers.
-type workerMaker[T comparable] interface {
-	NewWorkers(shardq.WorkerOptions[T]) (staff, error)
+// A poolMaker is a queue with its own NewPool.
+type poolMaker[T comparable] interface {
+	NewPool(worker.Options[T]) (runner, error)
 }
 
-func (a adapted[T]) newWorkers(o shardq.WorkerOptions[int]) (staff, error) {
-	translated := shardq.WorkerOptions[T]{
+func (a adapted[T]) newPool(o worker.Options[int]) (runner, error) {
+	translated := worker.Options[T]{
 		Workers: o.Workers, BatchSize: o.BatchSize, MaxAttempts: o.MaxAttempts,
-		OnError:  func(f shardq.Failure[T]) { o.OnError(failureOf(f, a.codec.decode)) },
-		OnGiveUp: func(f shardq.Failure[T]) { o.OnGiveUp(failureOf(f, a.codec.decode)) },
+		OnError:   func(f worker.Failure[T]) { o.OnError(failureOf(f, a.codec.decode)) },
+		OnDiscard: func(f worker.Failure[T]) { o.OnDiscard(failureOf(f, a.codec.decode)) },
 	}
 	if o.Handle != nil {
 		translated.Handle = func(ctx context.Context, item T) error { return o.Handle(ctx, a.codec.decode(item)) }
@@ -248,12 +250,12 @@ func (a adapted[T]) newWorkers(o shardq.WorkerOptions[int]) (staff, error) {
 			return o.HandleBatch(ctx, keys)
 		}
 	}
-	if maker, is := a.Typed.(workerMaker[T]); is {
-		return maker.NewWorkers(translated)
+	if maker, is := a.Typed.(poolMaker[T]); is {
+		return maker.NewPool(translated)
 	}
-	return shardq.NewWorkers(a.Typed.(*shardq.Queue[T]), translated)
+	return worker.New(a.Typed.(*shardq.Queue[T]), translated)
 }
 
-func failureOf[T comparable](f shardq.Failure[T], decode func(T) int) shardq.Failure[int] {
-	return shardq.Failure[int]{Queue: f.Queue, Item: decode(f.Item), Err: f.Err, Attempt: f.Attempt}
+func failureOf[T comparable](f worker.Failure[T], decode func(T) int) worker.Failure[int] {
+	return worker.Failure[int]{Queue: f.Queue, Item: decode(f.Item), Err: f.Err, Attempt: f.Attempt}
 }

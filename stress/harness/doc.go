@@ -25,10 +25,10 @@
 //
 // The same rounds test section I of docs/reference/semantics.md, if the target
 // has it (control.go): batches (batches.go), loops (loops.go), delay policies
-// (policies.go), Cancel (cancels.go), capacity and watermarks (room.go), Drain
-// (draining.go), and Snapshot and All (ages.go). opening_control.go tests it on
-// a new queue. In some rounds the workers of section K replace the consumers
-// (crew.go).
+// (policies.go), Cancel (cancels.go), capacity and watermarks (capacity.go),
+// Drain (draining.go), and Snapshot and All (ages.go). opening_control.go tests
+// it on a new queue. In some rounds the workers of section K replace the
+// consumers (workers.go).
 //
 // In rounds with the ingredient claims (C60), consumers also take keys by
 // Claim, TryClaim and ClaimBatch, and end them by Done, Retry, RequeueAfter,
@@ -43,9 +43,9 @@
 // order is checked within a group and priority, also with one shard. The limit
 // is checked at every Get (group_limit.go), the turns where one consumer alone
 // takes from one shard (group_turns.go), and the results of Groups, All and
-// Stats during other operations and at rest (group_looks.go). A separate queue
-// with these groups, which one goroutine uses, has exact results: the turns
-// during a flood, and throttling, also after a shutdown (group_trial.go).
+// Stats during other operations and at rest (group_readings.go). A separate
+// queue with these groups, which one goroutine uses, has exact results: the
+// turns during a flood, and throttling, also after a shutdown (group_trial.go).
 //
 // A violation that names a key is printed with the shortest part of the key's
 // history that is wrong by itself (explain.go).

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Drain as the ending of a round (C42). The round's policy decides about
@@ -19,16 +20,16 @@ type returned struct {
 }
 
 // drainByContext ends the queue by several drains while producers are at work.
-// After a drain that gives up, there is a ShutDown, or a drain that does not
-// give up.
+// After a drain that ends early, there is a ShutDown, or a drain that does not
+// end early.
 func (r *round) drainByContext(a *actor) {
 	r.awaitSomeMoment(a)
 	all := &returned{keys: map[int]bool{}}
-	if r.plan.Waiting == shardq.RunWaiting && r.ledger != nil {
+	if r.plan.Delayed == shardq.RunDelayed && r.ledger != nil {
 		r.ledger.hurried.Store(true)
 	}
-	if r.plan.GivesUp {
-		r.giveUp(a, all)
+	if r.plan.EndsEarly {
+		r.endEarly(a, all)
 		return
 	}
 	var callers sync.WaitGroup
@@ -40,21 +41,21 @@ func (r *round) drainByContext(a *actor) {
 
 // drainToTheEnd calls Drain with a context that does not end.
 func (r *round) drainToTheEnd(all *returned) {
-	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
+	dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Delayed: r.plan.Delayed})
 	r.enterDropped(dropped, err, all)
 	if err != nil {
 		r.violated.report("C42", -1, "Drain returned %v, and neither its context ended nor was ShutDown called", err)
 		return
 	}
 	r.checkDrained("C42", "Drain")
-	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C42", -1, "Drain returned with %d items delayed", s.Waiting)
+	if s, ok := r.queue.stats(); ok && s.Delayed > 0 {
+		r.violated.report("C42", -1, "Drain returned with %d items delayed", s.Delayed)
 	}
 }
 
-// giveUp lets drains give up, at once or soon. In half of the rounds, workers
-// keep keys meanwhile, so that the drains have to give up.
-func (r *round) giveUp(a *actor, all *returned) {
+// endEarly lets drains end early, at once or soon. In half of the rounds,
+// workers keep keys meanwhile, so that the drains have to end early.
+func (r *round) endEarly(a *actor, all *returned) {
 	held, gated := 0, a.chance(2)
 	if gated {
 		held = r.surely(r.closeGate(a))
@@ -65,7 +66,7 @@ func (r *round) giveUp(a *actor, all *returned) {
 	if gated {
 		r.shutDownADrain(held, all)
 		r.gate.open()
-	} else if a.chance(2) && r.plan.Waiting != shardq.AwaitWaiting {
+	} else if a.chance(2) && r.plan.Delayed != shardq.AwaitDelayed {
 		r.drainToTheEnd(all)
 		return
 	}
@@ -90,7 +91,7 @@ func (r *round) closeGate(a *actor) (held int) {
 	r.gate.close()
 	for r.gate.held.Load() == 0 && !r.violated.stopped.Load() {
 		r.lastWave(a)
-		breathe()
+		pause()
 	}
 	return int(r.gate.held.Load())
 }
@@ -100,7 +101,7 @@ func (r *round) closeGate(a *actor) (held int) {
 func (r *round) drainFor(limit time.Duration, held int, all *returned) {
 	ctx, cancel := context.WithTimeout(r.context, limit)
 	defer cancel()
-	dropped, err := r.queue.drain(ctx, shardq.DrainOptions{Waiting: r.plan.Waiting})
+	dropped, err := r.queue.drain(ctx, shardq.DrainOptions{Delayed: r.plan.Delayed})
 	r.enterDropped(dropped, err, all)
 	switch {
 	case err == nil && held > 0:
@@ -120,7 +121,7 @@ func (r *round) shutDownADrain(held int, all *returned) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Waiting: r.plan.Waiting})
+		dropped, err := r.queue.drain(r.context, shardq.DrainOptions{Delayed: r.plan.Delayed})
 		r.enterDropped(dropped, err, all)
 		switch {
 		case err != nil:
@@ -136,18 +137,18 @@ func (r *round) shutDownADrain(held int, all *returned) {
 	<-over
 }
 
-// checkLeft checks the error of a Drain that gives up.
+// checkLeft checks the error of a Drain that ends early.
 func (r *round) checkLeft(err, cause error, held int) {
 	var left *drainLeft
 	if !errors.As(err, &left) || !errors.Is(err, cause) || left.Error() == "" {
 		r.violated.report("C42", -1, "Drain returned %v, want a DrainError with the cause %v", err, cause)
 		return
 	}
-	sum := left.processing + left.ready + left.waiting
+	sum := left.processing + left.ready + left.delayed
 	switch {
 	case left.processing < held:
 		r.violated.report("C42", -1, "Drain reported %d items in processing, and %d workers have one: %v", left.processing, held, err)
-	case left.ready < 0 || left.waiting < 0 || sum > r.plan.Keys:
+	case left.ready < 0 || left.delayed < 0 || sum > r.plan.Keys:
 		r.violated.report("C42", -1, "Drain reported an impossible count for %d keys: %v", r.plan.Keys, err)
 	case len(left.items) != sum:
 		r.violated.report("C42", -1, "Drain reported %d items as left: %v", len(left.items), err)
@@ -156,8 +157,8 @@ func (r *round) checkLeft(err, cause error, held int) {
 }
 
 // checkNamed checks that the items are sorted by state.
-func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
-	rank := map[shardq.ItemState]int{shardq.Processing: 1, shardq.Ready: 2, shardq.Waiting: 3}
+func (r *round) checkNamed(rows []stats.Item[int]) {
+	rank := map[stats.State]int{stats.Processing: 1, stats.Ready: 2, stats.Delayed: 3}
 	last := 0
 	for _, row := range rows {
 		if n := rank[row.State]; n < max(last, 1) || row.Item < 0 || row.Item >= r.plan.Keys {
@@ -172,7 +173,7 @@ func (r *round) checkNamed(rows []shardq.ItemInfo[int]) {
 func (r *round) enterDropped(keys []int, err error, all *returned) {
 	all.Lock()
 	defer all.Unlock()
-	if len(keys) > 0 && r.plan.Waiting != shardq.DropWaiting && !errors.Is(err, shardq.ErrShutDown) {
+	if len(keys) > 0 && r.plan.Delayed != shardq.DropDelayed && !errors.Is(err, shardq.ErrShutDown) {
 		r.violated.report("C42", -1, "Drain returned %d items, and none may be dropped", len(keys))
 	}
 	for _, key := range keys {

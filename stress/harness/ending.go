@@ -16,7 +16,7 @@ func (r *round) end() {
 	case Drain:
 		r.producers.Wait()
 		r.awaitRest()
-		r.checkRoom(last)
+		r.checkCapacity(last)
 		r.lastWave(last)
 		r.drain(3)
 	case DrainThenShutDown:
@@ -38,16 +38,16 @@ func (r *round) end() {
 		r.producers.Wait()
 		r.awaitRest()
 		r.checkRest()
-		r.checkRoom(last)
-		r.tides(last)
+		r.checkCapacity(last)
+		r.cycles(last)
 		r.queue.ShutDown()
 	}
 	r.consumers.Wait()
 }
 
-// dropsWaiting reports whether the plan's ending drops delayed items.
-func (p Plan) dropsWaiting() bool {
-	return p.Ending == Storm || p.Ending == DrainContext && p.GivesUp && p.Waiting == shardq.AwaitWaiting
+// dropsDelayed reports whether the plan's ending drops delayed items.
+func (p Plan) dropsDelayed() bool {
+	return p.Ending == Storm || p.Ending == DrainContext && p.EndsEarly && p.Delayed == shardq.AwaitDelayed
 }
 
 // dropsDelays reports whether delayed adds may be dropped, or delayed items
@@ -95,7 +95,7 @@ func (r *round) releaseIfViolated(over <-chan struct{}) {
 		if r.violated.stopped.Load() {
 			r.queue.ShutDown()
 		}
-		breathe()
+		pause()
 	}
 }
 
@@ -163,12 +163,12 @@ func (r *round) awaitRest() {
 	r.delays.end()
 	r.awaitDelays()
 	for !r.atRest() && !r.violated.stopped.Load() {
-		breathe()
+		pause()
 	}
 	if _, ok := r.queue.stats(); !ok {
 		time.Sleep(2 * longestDelay) // delayed items are invisible
 		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
-			breathe()
+			pause()
 		}
 	}
 	r.checkGroupsGone("at rest")
@@ -182,16 +182,16 @@ func (r *round) awaitDelays() {
 		return
 	}
 	for due := r.fake.Now().Add(longestDelay + tick).UnixNano(); r.steppedTo.Load() < due; {
-		breathe()
+		pause()
 	}
-	if s, ok := r.queue.stats(); ok && s.Waiting > 0 {
-		r.violated.report("C19", -1, "%d items are still delayed when the clock has passed all deadlines by a tick", s.Waiting)
+	if s, ok := r.queue.stats(); ok && s.Delayed > 0 {
+		r.violated.report("C19", -1, "%d items are still delayed when the clock has passed all deadlines by a tick", s.Delayed)
 	}
 }
 
 func (r *round) atRest() bool {
 	if s, ok := r.queue.stats(); ok {
-		return s.Ready+s.Waiting+s.Processing == 0
+		return s.Ready+s.Delayed+s.Processing == 0
 	}
 	if r.ledger == nil {
 		return r.queue.Len() == 0

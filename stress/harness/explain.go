@@ -25,7 +25,7 @@ func (r *round) explain(v *Violation) {
 	if v.Key < 0 || v.History != "" {
 		return
 	}
-	b := newBooks(r, v.Key)
+	b := newEvidence(r, v.Key)
 	wrong := b.wrong(v)
 	if wrong == nil {
 		v.History = fmt.Sprintf("the last operations on key %d:\n%s", v.Key, list(last(b.of(v.Key), mostShown)))
@@ -33,19 +33,19 @@ func (r *round) explain(v *Violation) {
 	}
 	v.History = "this part of the history is enough:\n" + list(wrong)
 	if before := b.before(wrong); len(before) > 0 {
-		v.History += "what came before it:\n" + list(before)
+		v.History += "before it:\n" + list(before)
 	}
 }
 
-// books are the events for an explanation.
-type books struct {
+// evidence is the events for an explanation.
+type evidence struct {
 	round  *round
 	from   int64   // the events are complete from this stamp on
 	events []event // of the relevant keys, in order
 }
 
-func newBooks(r *round, key int) books {
-	b := books{round: r}
+func newEvidence(r *round, key int) evidence {
+	b := evidence{round: r}
 	for _, recorder := range r.recorders() {
 		b.from = max(b.from, recorder.completeFrom())
 	}
@@ -59,12 +59,12 @@ func newBooks(r *round, key int) books {
 }
 
 // of returns the events of a key.
-func (b books) of(key int) []event {
+func (b evidence) of(key int) []event {
 	return slices.DeleteFunc(slices.Clone(b.events), func(e event) bool { return int(e.key) != key })
 }
 
 // before returns a few events of the keys in wrong, before the calls in wrong.
-func (b books) before(wrong []event) []event {
+func (b evidence) before(wrong []event) []event {
 	earlier := slices.DeleteFunc(slices.Clone(b.events), func(e event) bool {
 		sameKey := slices.ContainsFunc(wrong, func(w event) bool { return w.key == e.key })
 		return !sameKey || e.moment() >= wrong[0].moment()
@@ -74,7 +74,7 @@ func (b books) before(wrong []event) []event {
 
 // wrong returns the calls that break the violation's rule, or nil if they are
 // not among the recorded ones.
-func (b books) wrong(v *Violation) []event {
+func (b evidence) wrong(v *Violation) []event {
 	events := b.of(v.Key)
 	switch v.Clause {
 	case "C1":
@@ -123,7 +123,7 @@ func ownDone(events []event, get event) (event, bool) {
 
 // notServed finds an add that was surely not dropped, and after which no Get
 // returned the key, with the last Get before it.
-func (b books) notServed(events []event, v *Violation) []event {
+func (b evidence) notServed(events []event, v *Violation) []event {
 	var get, add event
 	served := int64(math.MinInt64) // the latest end of a Get
 	for _, e := range only(events, opGet) {
@@ -133,7 +133,7 @@ func (b books) notServed(events []event, v *Violation) []event {
 	}
 	found := false
 	for _, e := range events {
-		added := e.operation == opAdd || !b.round.plan.dropsWaiting() && (e.operation == opAddAfter || e.operation == opAddRateLimited)
+		added := e.operation == opAdd || !b.round.plan.dropsDelayed() && (e.operation == opAddAfter || e.operation == opAddRateLimited)
 		if added && !e.unsure && e.call > served && e.call >= b.from && !found {
 			add, found = e, true
 		}
@@ -150,8 +150,8 @@ func (b books) notServed(events []event, v *Violation) []event {
 }
 
 // overtaken finds two keys of one shard. One was ready before the Add of the
-// other began, but the other's Get came first.
-func (b books) overtaken(events []event) []event {
+// other began, but the other's Get returned first.
+func (b evidence) overtaken(events []event) []event {
 	for _, get := range slices.Backward(only(events, opGet)) {
 		add, ok := latest(events, opAdd, get.end)
 		if !ok || add.call < b.from {

@@ -39,7 +39,7 @@ func (r *round) shutDownBesideAWorker(a *actor) {
 	r.gate.close()
 	for r.gate.held.Load() == 0 && !r.violated.stopped.Load() {
 		r.lastWave(a) // repeatedly: it may choose keys that it may not add
-		breathe()
+		pause()
 	}
 	first := a.chance(2)
 	if !first {
@@ -48,7 +48,7 @@ func (r *round) shutDownBesideAWorker(a *actor) {
 	over := r.drains(1 + a.roll(2))
 	if first {
 		for !r.queue.ShuttingDown() && !r.violated.stopped.Load() {
-			breathe()
+			pause()
 		}
 	}
 	if !r.releases(over) {
@@ -75,7 +75,7 @@ func (r *round) drains(callers int) <-chan struct{} {
 // never are. A ShutDown before a drain begins does not end it, but a later one
 // does.
 func (r *round) releases(over <-chan struct{}) bool {
-	for deadline := time.Now().Add(grace); time.Now().Before(deadline); breathe() {
+	for deadline := time.Now().Add(grace); time.Now().Before(deadline); pause() {
 		r.queue.ShutDown()
 		r.progress.Add(1)
 		if closed(over) {

@@ -5,33 +5,33 @@ import "sync/atomic"
 // The limit of groups (C48): between the return of a Get and the call of the
 // Done, workers hold at most GroupLimit keys of a group.
 
-// inHand counts the keys of each group that are in flight.
-type inHand struct {
+// inFlight counts the keys of each group that are in flight.
+type inFlight struct {
 	limit int32
 	of    [mostGroups]atomic.Int32
 }
 
-func newInHand(p Plan) *inHand {
+func newInFlight(p Plan) *inFlight {
 	if p.GroupLimit == 0 {
 		return nil
 	}
-	return &inHand{limit: int32(p.GroupLimit)}
+	return &inFlight{limit: int32(p.GroupLimit)}
 }
 
-// takeInHand is called after a Get.
-func (l *ledger) takeInHand(key int) {
-	if l.inHand == nil || l.misused(key) {
+// countTaken is called after a Get.
+func (l *ledger) countTaken(key int) {
+	if l.inFlight == nil || l.misused(key) {
 		return
 	}
-	if n := l.inHand.of[l.groupOf(key)].Add(1); n > l.inHand.limit {
+	if n := l.inFlight.of[l.groupOf(key)].Add(1); n > l.inFlight.limit {
 		l.violated.report("C48", key, "with key %d, workers have %d keys of group %s; the limit is %d",
-			key, n, groupNames[l.groupOf(key)], l.inHand.limit)
+			key, n, groupNames[l.groupOf(key)], l.inFlight.limit)
 	}
 }
 
-// putOutOfHand is called before a Done.
-func (l *ledger) putOutOfHand(key int) {
-	if l.inHand != nil && !l.misused(key) {
-		l.inHand.of[l.groupOf(key)].Add(-1)
+// countDone is called before a Done.
+func (l *ledger) countDone(key int) {
+	if l.inFlight != nil && !l.misused(key) {
+		l.inFlight.of[l.groupOf(key)].Add(-1)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // A groupTrial is a separate queue with the groups of the round, which one
@@ -23,7 +23,7 @@ func (r *round) tryGroups(target Target) {
 	}
 	p := r.plan
 	p.Keys = 1 << 20 // so that no key has its own group
-	wanted := request{shards: p.Shards, items: p.Items, lowerEvery: p.lowerLevelEvery(), keep: func(any) {}}
+	wanted := request{shards: p.Shards, items: p.Items, lowInterval: p.lowPriorityInterval(), keep: func(any) {}}
 	p.askForGroups(&wanted, nil)
 	t := groupTrial{dice{p.Seed ^ 0xd1b54a32d192ed03}, p, target.open(wanted), r.violated}
 	for _, try := range []func(){t.flood, t.limit} {
@@ -52,7 +52,7 @@ func (t groupTrial) take() (key int, ok bool) {
 }
 
 // flood adds very many items of one group, and checks that the items of another
-// come within the bound.
+// are handed out within the bound.
 func (t groupTrial) flood() {
 	flooding := t.roll(mostGroups)
 	for n := range 100 + t.roll(300) {
@@ -70,7 +70,7 @@ func (t groupTrial) flood() {
 			return
 		}
 		if most, others := due[key]; others && gets > most {
-			t.violated.report("C47", -1, "during a flood of group %s, an item of group %s came with Get number %d; the bound is %d",
+			t.violated.report("C47", -1, "during a flood of group %s, an item of group %s was handed out by Get number %d; the bound is %d",
 				groupNames[flooding], t.plan.nameOf(key), gets, most)
 			return
 		}
@@ -80,7 +80,7 @@ func (t groupTrial) flood() {
 }
 
 // addOthers adds a few keys of some other groups. It returns the number of Gets
-// within which each must come.
+// within which each must be handed out.
 func (t groupTrial) addOthers(flooding int) (due map[int]int) {
 	var sizes [mostGroups]int
 	all := t.plan.weightOf(flooding)
@@ -116,8 +116,8 @@ func (t groupTrial) limit() {
 		t.queue.Add(t.keyOf(group, n))
 	}
 	t.queue.Add(t.keyOf(other, 0))
-	full := shardq.GroupInfo{Group: groupNames[group], Held: limit + beyond, Ready: limit + beyond, Weight: t.plan.weightOf(group)}
-	lone := shardq.GroupInfo{Group: groupNames[other], Held: 1, Ready: 1, Weight: t.plan.weightOf(other)}
+	full := stats.Group{Group: groupNames[group], Held: limit + beyond, Ready: limit + beyond, Weight: t.plan.weightOf(group)}
+	lone := stats.Group{Group: groupNames[other], Held: 1, Ready: 1, Weight: t.plan.weightOf(other)}
 	t.expectGroups("adds", full, lone)
 	if t.plan.GroupLimit == 0 {
 		t.queue.ShutDown()
@@ -125,7 +125,7 @@ func (t groupTrial) limit() {
 		return
 	}
 	held := t.takeAllBut(limit+1, t.keyOf(other, 0))
-	full.Ready, full.Processing, full.HeldBack = beyond, limit, true
+	full.Ready, full.Processing, full.Throttled = beyond, limit, true
 	t.expectNothing("with a group at its limit")
 	t.expectGroups("as many Gets as the limit allows", full)
 	t.queue.ShutDown()
@@ -192,16 +192,16 @@ func (t groupTrial) expectNothing(when string) {
 }
 
 // expectGroups compares Groups and Stats with the expected values.
-func (t groupTrial) expectGroups(after string, want ...shardq.GroupInfo) {
+func (t groupTrial) expectGroups(after string, want ...stats.Group) {
 	if t.violated.stopped.Load() {
 		return
 	}
-	left := map[string]shardq.GroupInfo{}
-	ready, heldBack := 0, 0
+	left := map[string]stats.Group{}
+	ready, throttled := 0, 0
 	for _, row := range want {
 		left[row.Group] = row
-		if ready += row.Ready; row.HeldBack {
-			heldBack++
+		if ready += row.Ready; row.Throttled {
+			throttled++
 		}
 	}
 	for row := range t.queue.groups() {
@@ -213,7 +213,7 @@ func (t groupTrial) expectGroups(after string, want ...shardq.GroupInfo) {
 		delete(left, row.Group)
 	}
 	s, _ := t.queue.stats()
-	if len(left) > 0 || s.Groups != len(want) || s.HeldBack != heldBack || s.Ready != ready || t.queue.Len() != ready {
+	if len(left) > 0 || s.Groups != len(want) || s.Throttled != throttled || s.Ready != ready || t.queue.Len() != ready {
 		t.violated.report("C47", -1, "after %s, Groups does not show %+v, or Stats is wrong; want %+v: %+v", after, left, want, s)
 	}
 }

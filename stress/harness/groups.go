@@ -3,13 +3,13 @@ package harness
 import (
 	"strconv"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Groups (C47, C48). In a round with groups, the queue has groups in place of a
 // hash function. Ordered keys then keep their order within group and priority,
 // also with one shard. The checks are in group_limit.go, group_turns.go,
-// group_looks.go and, for a separate queue that one goroutine uses,
+// group_readings.go and, for a separate queue that one goroutine uses,
 // group_trial.go.
 
 // groupNames are the groups of a plan's keys. groupWeights are the results of
@@ -72,15 +72,15 @@ func (p Plan) groupSizes() (sizes [mostGroups]int) {
 
 // askForGroups adds the plan's groups to a request. The functions panic in the
 // same way as a hash function.
-func (p Plan) askForGroups(wanted *request, t *temper) {
+func (p Plan) askForGroups(wanted *request, t *panicker) {
 	wanted.groupLimit = p.GroupLimit
 	wanted.group = func(key int) string {
-		t.strain()
+		t.call()
 		return p.nameOf(key)
 	}
 	if p.Weighted {
 		wanted.groupWeight = func(name string) int {
-			t.strain()
+			t.call()
 			return askedWeight(name)
 		}
 	}
@@ -91,8 +91,8 @@ func (r *round) checkGroupsGone(when string) {
 	if !r.plan.Mix.Has(Groups) || r.violated.stopped.Load() {
 		return
 	}
-	if s, _ := r.queue.stats(); s.Groups != 0 || s.HeldBack != 0 {
-		r.violated.report("C47", -1, "%s, with no items, Stats has %d groups, of which %d are throttled", when, s.Groups, s.HeldBack)
+	if s, _ := r.queue.stats(); s.Groups != 0 || s.Throttled != 0 {
+		r.violated.report("C47", -1, "%s, with no items, Stats has %d groups, of which %d are throttled", when, s.Groups, s.Throttled)
 	}
 	for row := range r.queue.groups() {
 		r.violated.report("C47", -1, "%s, with no items, there is a group: %+v", when, row)
@@ -110,7 +110,7 @@ func (r *round) checkHome(group, shard int, row any) {
 
 // checkGroupOf checks that an item is shown in its group, and in the shard of
 // the group.
-func (r *round) checkGroupOf(row shardq.ItemInfo[int]) {
+func (r *round) checkGroupOf(row stats.Item[int]) {
 	if !r.plan.Mix.Has(Groups) {
 		return
 	}

@@ -13,19 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/testscale"
 )
 
 var anything = Limits{Adds: 1000, Mix: All, Ending: -1}
 
 // TestShortRun runs small rounds as the command does.
 func TestShortRun(t *testing.T) {
-	rounds := 90
-	if testing.Short() {
-		rounds = 30
-	}
 	var out strings.Builder
 	err := Run(Options{
-		Target: Shardq(), Command: "stress", Duration: time.Hour, Rounds: rounds, Seed: 1,
+		Target: Shardq(), Command: "stress", Duration: time.Hour, Rounds: testscale.N(300), Seed: 1,
 		Limits: anything, Patience: time.Minute, Verbose: true, Out: &out,
 	})
 	require.NoError(t, err, "%s", &out)
@@ -56,7 +53,7 @@ func TestDrawFollowsLimitsAndFeatures(t *testing.T) {
 		require.False(t, p.Cancel || p.Grouped || p.Mix.Has(Steps) || p.Mix.Has(Panics))
 		require.Zero(t, p.Mix&control)
 		require.NotEqual(t, DrainContext, p.Ending)
-		require.False(t, p.Strict || p.GivesUp || p.Capacity > 0)
+		require.False(t, p.Strict || p.EndsEarly || p.Capacity > 0)
 	}
 }
 
@@ -199,25 +196,25 @@ func TestMostKept(t *testing.T) {
 func TestDisagreement(t *testing.T) {
 	// Of ten immediate adds and three delayed ones, of which one joined
 	// another:
-	right := shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 1}
+	right := shardq.Stats{Added: 8, Deduplicated: 3, Expired: 2, Dropped: 1}
 	a := &account{asked: asked{immediate: 10, sure: 9, deferred: 3, delayedGets: 2}}
 	require.Empty(t, a.disagreement(right, false))
 	for name, wrong := range map[string]func(*shardq.Stats){
-		"Added":                  func(s *shardq.Stats) { s.Added++ },
-		"Merged":                 func(s *shardq.Stats) { s.Merged-- },
-		"Dropped":                func(s *shardq.Stats) { s.Dropped++ },
-		"more delays":            func(s *shardq.Stats) { s.Fired = 4 },
-		"fewer delays":           func(s *shardq.Stats) { s.Fired = 1 },
-		"not every delay":        func(s *shardq.Stats) { s.Added, s.Merged = 1, 0 },
-		"Added + Merged - Fired": func(s *shardq.Stats) { s.Added, s.Dropped = 7, 2 },
+		"Added":                          func(s *shardq.Stats) { s.Added++ },
+		"Deduplicated":                   func(s *shardq.Stats) { s.Deduplicated-- },
+		"Dropped":                        func(s *shardq.Stats) { s.Dropped++ },
+		"more delays":                    func(s *shardq.Stats) { s.Expired = 4 },
+		"fewer delays":                   func(s *shardq.Stats) { s.Expired = 1 },
+		"not every delay":                func(s *shardq.Stats) { s.Added, s.Deduplicated = 1, 0 },
+		"Added + Deduplicated - Expired": func(s *shardq.Stats) { s.Added, s.Dropped = 7, 2 },
 	} {
 		s := right
 		wrong(&s)
-		require.NotEmpty(t, a.disagreement(s, name == "Added + Merged - Fired"), name)
+		require.NotEmpty(t, a.disagreement(s, name == "Added + Deduplicated - Expired"), name)
 	}
-	require.Empty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 2}, true), "one that waited")
-	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 3}, true))
-	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Merged: 3, Fired: 2, Dropped: 0}, true))
+	require.Empty(t, a.disagreement(shardq.Stats{Added: 8, Deduplicated: 3, Expired: 2, Dropped: 2}, true), "one that was delayed")
+	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Deduplicated: 3, Expired: 2, Dropped: 3}, true))
+	require.NotEmpty(t, a.disagreement(shardq.Stats{Added: 8, Deduplicated: 3, Expired: 2, Dropped: 0}, true))
 }
 
 // TestFailureHasAllDetails checks that a failure has the clause, the history,
@@ -308,7 +305,7 @@ func TestHistories(t *testing.T) {
 		{"a Cancel that took nothing", calls(opCancel, opAdd, opGet, opCancel, opDone, opRest), true},
 		{"a Cancel that did not say what it took", calls(opAdd, opCancel, opRest), false},
 		{"a Cancel of what is ready", canceled(shardq.Canceled{Ready: true}, opAdd, opCancel, opRest), true},
-		{"what was canceled comes", canceled(shardq.Canceled{Ready: true}, opAdd, opCancel, opGet), false},
+		{"what was canceled runs", canceled(shardq.Canceled{Ready: true}, opAdd, opCancel, opGet), false},
 		{"a Cancel of what is dirty", canceled(shardq.Canceled{Dirty: true}, opAdd, opGet, opAdd, opCancel, opDone, opRest), true},
 		{"a Cancel that says dirty for ready", canceled(shardq.Canceled{Dirty: true}, opAdd, opCancel, opRest), false},
 		{"shutdown while processing", calls(opAdd, opGet, opGetNothing, opDone, opRest), true},
@@ -360,7 +357,7 @@ func TestMinimise(t *testing.T) {
 // TestMinimiseLeavesOut checks that irrelevant calls in the middle are left
 // out, where nothing can be cut off.
 func TestMinimiseLeavesOut(t *testing.T) {
-	operations := []operation{opAddAfter} // not yet expired, so that no call comes after all others
+	operations := []operation{opAddAfter} // not yet expired, so that no call is after all others
 	for range 20 {
 		operations = append(operations, opAdd, opGet, opAdd, opDone, opGet, opDone)
 	}
@@ -397,10 +394,10 @@ func TestWatchdog(t *testing.T) {
 	r := newRound(p, Shardq(), &w.progress)
 	r.queue.Add(1)
 	w.current.Store(r)
-	barked := make(chan *round, 1)
-	w.watch(make(chan struct{}), func(r *round) { barked <- r })
+	hanging := make(chan *round, 1)
+	w.watch(make(chan struct{}), func(r *round) { hanging <- r })
 	var text strings.Builder
-	w.explain(&text, <-barked)
+	w.explain(&text, <-hanging)
 	require.Contains(t, text.String(), "C4 violated")
 	require.Contains(t, text.String(), "TestWatchdog", "the goroutines are listed")
 	require.Contains(t, text.String(), "Ready:1")
@@ -451,10 +448,10 @@ func TestSurveyUsesFlags(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	v := verdict{rounds: 4, broken: map[string]int{}, says: map[string]string{}}
 	var out strings.Builder
-	v.print(&out, "calm")
+	v.print(&out, "quiet")
 	for _, clause := range []string{"C2", "", "C1", "C2"} {
 		v.add(clause, "of "+clause)
 	}
 	v.print(&out, "storm")
-	require.Equal(t, "| calm | 4 | nothing |  |\n| storm | 4 | C1 in 1, C2 in 2 | of C1; of C2 |\n", out.String())
+	require.Equal(t, "| quiet | 4 | nothing |  |\n| storm | 4 | C1 in 1, C2 in 2 | of C1; of C2 |\n", out.String())
 }

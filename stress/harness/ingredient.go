@@ -35,8 +35,8 @@ const (
 	Bursts
 	// Steps has a fake clock that the round steps.
 	Steps
-	// Onlookers has Len, Stats and NumRequeues during other operations.
-	Onlookers
+	// Observers has Len, Stats and NumRequeues during other operations.
+	Observers
 	// Batches has AddBatch, GetBatch and DoneBatch.
 	Batches
 	// Loops has workers that range over Items.
@@ -45,13 +45,13 @@ const (
 	Policies
 	// Cancels has canceled adds.
 	Cancels
-	// Room has a capacity and watermarks, and adds that honor the capacity.
-	Room
+	// Capacity has a capacity and watermarks, and adds that honor the capacity.
+	Capacity
 	// Ages has ages, OnStuck, and Snapshot and All during other operations.
 	Ages
 	// Priorities has adds with priorities, and Gets that return them.
 	Priorities
-	// Workers has NewWorkers, which are resized, in place of loops of Get and
+	// Workers has worker.Pools, which are resized, in place of loops of Get and
 	// Done.
 	Workers
 	// Groups has items in groups that take turns, in most rounds with a limit.
@@ -70,12 +70,12 @@ const All = endOfIngredients - 1
 
 // control has the ingredients that need the operations of section I or later
 // ones.
-const control = Batches | Loops | Policies | Cancels | Room | Ages | Priorities | Groups | Metrics | Claims
+const control = Batches | Loops | Policies | Cancels | Capacity | Ages | Priorities | Groups | Metrics | Claims
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
-	"cancellations", "bursts", "steps", "onlookers",
-	"batches", "loops", "policies", "cancels", "room", "ages", "priorities", "run", "groups", "metrics", "claims",
+	"cancellations", "bursts", "steps", "observers",
+	"batches", "loops", "policies", "cancels", "capacity", "ages", "priorities", "workers", "groups", "metrics", "claims",
 }
 
 // Has reports whether all of some ingredients are in the set.

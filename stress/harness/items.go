@@ -10,6 +10,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
 // Actors use keys, 0 and up. The types below convert keys to items of several
@@ -25,8 +26,8 @@ type Pair struct {
 type codec[T comparable] struct {
 	encode func(key int) T
 	decode func(item T) int
-	// spoilt is an item that is not equal to itself, if T has one.
-	spoilt T
+	// unequal is an item that is not equal to itself, if T has one.
+	unequal T
 }
 
 var (
@@ -39,9 +40,9 @@ var (
 		decode: decodeString,
 	}
 	pairCodec = codec[Pair]{
-		encode: func(key int) Pair { return Pair{Number: int32(key)} },
-		decode: func(item Pair) int { return int(item.Number) },
-		spoilt: Pair{Number: -1, Weight: float32(math.NaN())},
+		encode:  func(key int) Pair { return Pair{Number: int32(key)} },
+		decode:  func(item Pair) int { return int(item.Number) },
+		unequal: Pair{Number: -1, Weight: float32(math.NaN())},
 	}
 	anyCodec = codec[any]{
 		encode: func(key int) any {
@@ -60,7 +61,7 @@ var (
 				return -1
 			}
 		},
-		spoilt: math.NaN(),
+		unequal: math.NaN(),
 	}
 )
 
@@ -93,12 +94,13 @@ type queue interface {
 	// getContext returns false where Get reports the shutdown, and err when ctx
 	// ended.
 	getContext(ctx context.Context) (key int, ok bool, err error)
-	// spoil adds, in one of three ways, an item that is not equal to itself.
-	spoil(way int)
+	// addUnequal adds, in one of three ways, an item that is not equal to
+	// itself.
+	addUnequal(way int)
 	// stats reports false if the queue has no counters.
 	stats() (shardq.Stats, bool)
 	// observable returns the queue itself, for a page.
-	observable() shardq.Observable
+	observable() shardq.Inspector
 	// contextual reports whether getContext honors its context.
 	contextual() bool
 	controls
@@ -147,8 +149,8 @@ func (a adapted[T]) contextual() bool {
 	return contextual
 }
 
-func (a adapted[T]) spoil(way int) {
-	item := a.codec.spoilt
+func (a adapted[T]) addUnequal(way int) {
+	item := a.codec.unequal
 	switch way {
 	case 0:
 		a.Typed.Add(item)
@@ -159,7 +161,7 @@ func (a adapted[T]) spoil(way int) {
 	}
 }
 
-func (a adapted[T]) observable() shardq.Observable { return a.Typed.(shardq.Observable) }
+func (a adapted[T]) observable() shardq.Inspector { return a.Typed.(shardq.Inspector) }
 
 func (a adapted[T]) stats() (shardq.Stats, bool) {
 	if counted, ok := a.Typed.(Counted); ok {
@@ -170,25 +172,25 @@ func (a adapted[T]) stats() (shardq.Stats, bool) {
 
 // request describes the queue that a round needs, in terms of keys.
 type request struct {
-	shards   int
-	items    Items
-	clock    clock.Clock
-	cancel   bool
-	hash     func(key int) uint64 // nil: the queue's own
-	onMisuse func()
-	limiter  *temper       // nil: it never panics
-	books    *limiterBooks // nil: the calls of the limiter are not counted
-	counted  bool          // the limiter reports its number of items
-	keep     func(any)     // called with the limiter, which is not part of the queue
+	shards       int
+	items        Items
+	clock        clock.Clock
+	cancel       bool
+	hash         func(key int) uint64 // nil: the queue's own
+	onMisuse     func()
+	limiter      *panicker     // nil: it never panics
+	limiterCalls *limiterCalls // nil: the calls of the limiter are not counted
+	counted      bool          // the limiter reports its number of items
+	keep         func(any)     // called with the limiter, which is not part of the queue
 
 	capacity    int
 	high, low   int
 	onWatermark func(high bool)
 	ages        bool
-	lowerEvery  int
+	lowInterval int
 	metrics     bool
-	onStuck     func(shardq.ItemInfo[int]) // nil: no hook
-	group       func(key int) string       // nil: there are no groups
+	onStuck     func(stats.Item[int]) // nil: no hook
+	group       func(key int) string  // nil: there are no groups
 	groupLimit  int
 	groupWeight func(name string) int // nil: equal weights
 }
@@ -211,7 +213,7 @@ func (t Target) open(r request) queue {
 
 func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request) queue {
 	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
-	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.books, c.decode, r.counted}
+	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.limiterCalls, c.decode, r.counted}
 	r.keep(s.Limiter)
 	if r.hash != nil {
 		s.Hash = func(item T) uint64 { return r.hash(c.decode(item)) }
@@ -221,10 +223,10 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 		s.GroupLimit, s.GroupWeight = r.groupLimit, r.groupWeight
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
-	s.Ages, s.LowerLevelEvery, s.Metrics = r.ages, r.lowerEvery, r.metrics
+	s.Ages, s.LowPriorityInterval, s.Metrics = r.ages, r.lowInterval, r.metrics
 	if r.onStuck != nil {
 		s.StuckAfter = stuckAfter
-		s.OnStuck = func(row shardq.ItemInfo[T]) { r.onStuck(infoOf(row, c.decode)) }
+		s.OnStuck = func(row stats.Item[T]) { r.onStuck(infoOf(row, c.decode)) }
 	}
 	typed := open(s)
 	controlled, _ := typed.(Controlled[T])

@@ -34,7 +34,7 @@ const (
 	// free keys are used in every way (two of four).
 	free = iota
 	// delayed keys are added only with delays, by one producer at a time, which
-	// finishes before the first delay expires. So the key comes once, and its
+	// finishes before the first delay expires. So the key runs once, and its
 	// deadline is known.
 	delayed
 	// ordered keys are added only when they are idle, by Add. So the moment
@@ -68,14 +68,14 @@ type ledger struct {
 	violated *violations
 	// hurried is set before a drain runs delayed items early.
 	hurried atomic.Bool
-	// inside counts the keys that the queue surely holds, if there is a
+	// surelyHeld counts the keys that the queue surely holds, if there is a
 	// capacity.
-	inside   atomic.Int64
-	capacity int64 // 0: no capacity
-	misuse   bool
-	groupOf  func(key int) uint64
-	inHand   *inHand     // nil if groups have no limit
-	turns    *groupTurns // nil if the turns are invisible
+	surelyHeld atomic.Int64
+	capacity   int64 // 0: no capacity
+	misuse     bool
+	groupOf    func(key int) uint64
+	inFlight   *inFlight   // nil if groups have no limit
+	turns      *groupTurns // nil if the turns are invisible
 }
 
 // misused reports whether a surplus Done may end the turn of a worker at a key.
@@ -126,7 +126,7 @@ const (
 func newLedger(p Plan, violated *violations) *ledger {
 	l := &ledger{keys: make([]record, p.Keys), time: now, at: stampOf, lateness: &lateness{}, violated: violated}
 	l.misuse = p.Mix.Has(Misuse)
-	l.groupOf, l.inHand, l.turns = p.groupOf, newInHand(p), newGroupTurns(p)
+	l.groupOf, l.inFlight, l.turns = p.groupOf, newInFlight(p), newGroupTurns(p)
 	if p.Strict {
 		l.capacity = int64(p.Capacity)
 	}
@@ -144,9 +144,9 @@ func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, numbe
 
 func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
 
-// comesOnce is called by the claiming producer, and came by the consumer.
-func (r *record) comesOnce() { r.use.Add(1 - claimed) }
-func (r *record) came()      { r.use.Add(-1) }
+// runsOnce is called by the claiming producer, and hasRun by the consumer.
+func (r *record) runsOnce() { r.use.Add(1 - claimed) }
+func (r *record) hasRun()   { r.use.Add(-1) }
 
 // wantIn records the deadline of a delayed add of a claimed key, before the
 // queue sees it, and returns it.
@@ -178,10 +178,10 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
 	}
 	r.served.Store(r.wanted.Load())
-	l.takeInHand(key)
+	l.countTaken(key)
 	l.countTurn(key, r)
 	if classOf(key) == free {
-		l.enter(key)
+		l.countHeld(key)
 	}
 	switch classOf(key) {
 	case delayed:
@@ -194,8 +194,8 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 
 // end is called before the Done.
 func (l *ledger) end(key int) {
-	l.leave(key)
-	l.putOutOfHand(key)
+	l.countReleased(key)
+	l.countDone(key)
 	if !l.keys[key].owned.CompareAndSwap(1, 0) {
 		l.violated.report("C1", key, "key %d was handed out to another worker before its Done", key)
 	}
@@ -208,12 +208,12 @@ func (l *ledger) checkDue(key int, r *record) (clock int64) {
 		return clock
 	}
 	if late < 0 && r.policied.Load() {
-		l.violated.report("C38", key, "key %d came %v before its earliest possible deadline (or twice for the previous one)",
+		l.violated.report("C38", key, "key %d was handed out %v before its earliest possible deadline (or twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}
 	if late < 0 {
-		l.violated.report("C19", key, "key %d came %v before its deadline (or, by C21, twice for the previous one)",
+		l.violated.report("C19", key, "key %d was handed out %v before its deadline (or, by C21, twice for the previous one)",
 			key, time.Duration(-late))
 		return clock
 	}

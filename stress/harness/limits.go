@@ -11,45 +11,45 @@ import (
 // its calls.
 type limits[T comparable] struct {
 	limiter.Limiter[T]
-	temper *temper       // nil: it never panics
-	books  *limiterBooks // nil: calls are not counted
-	decode func(T) int
-	counts bool // it reports its number of items
+	panicker *panicker     // nil: it never panics
+	calls    *limiterCalls // nil: calls are not counted
+	decode   func(T) int
+	counts   bool // it reports its number of items
 }
 
-// limiterBooks count the calls of the limiter (C28). They are kept only beside
+// limiterCalls count the calls of the limiter (C28). They are kept only beside
 // a ledger, because their atomics, too, order the operations.
-type limiterBooks struct {
+type limiterCalls struct {
 	asked, forgotten atomic.Uint64
-	// spoilt counts the calls with items that are not equal to themselves.
-	spoilt atomic.Uint64
+	// unequal counts the calls with items that are not equal to themselves.
+	unequal atomic.Uint64
 	// onDelay is called with each delay, before the queue sees it.
 	onDelay func(key int, delay time.Duration)
 }
 
 func (l limits[T]) When(item T) time.Duration {
 	if item != item { //nolint:staticcheck // NaN is not
-		if l.books != nil {
-			l.books.spoilt.Add(1)
+		if l.calls != nil {
+			l.calls.unequal.Add(1)
 		}
 		return l.Limiter.When(item)
 	}
-	if l.books != nil {
-		l.books.asked.Add(1)
+	if l.calls != nil {
+		l.calls.asked.Add(1)
 	}
-	l.temper.strain()
+	l.panicker.call()
 	delay := l.Limiter.When(item)
-	if l.books != nil {
-		l.books.onDelay(l.decode(item), delay)
+	if l.calls != nil {
+		l.calls.onDelay(l.decode(item), delay)
 	}
 	return delay
 }
 
 func (l limits[T]) Forget(item T) {
-	if l.books != nil {
-		l.books.forgotten.Add(1)
+	if l.calls != nil {
+		l.calls.forgotten.Add(1)
 	}
-	l.temper.strain()
+	l.panicker.call()
 	l.Limiter.Forget(item)
 }
 
@@ -75,10 +75,10 @@ const (
 // checkLimiter compares the calls of the limiter with the records, after all
 // actors have left.
 func (r *round) checkLimiter(a *account) {
-	if r.limiterBooks == nil || !r.features.CallersLimiter {
+	if r.limiterCalls == nil || !r.features.CallersLimiter {
 		return
 	}
-	b := r.limiterBooks
+	b := r.limiterCalls
 	if asked := b.asked.Load(); asked < a.limited || asked > a.limited+a.perhapsLimited {
 		r.violated.report("C28", -1, "AddRateLimited was called %d times, and the limiter %d times", a.limited, asked)
 	}
@@ -89,7 +89,7 @@ func (r *round) checkLimiter(a *account) {
 	if forgotten := b.forgotten.Load(); forgotten+late < a.forgets || forgotten > a.forgets+a.perhapsForgets {
 		r.violated.report("C28", -1, "Forget was called %d times, and the limiter's %d times", a.forgets, forgotten)
 	}
-	if n := b.spoilt.Load(); n > 0 {
+	if n := b.unequal.Load(); n > 0 {
 		r.violated.report("C16", -1, "the limiter was called %d times with items that are not equal to themselves", n)
 	}
 }

@@ -77,7 +77,7 @@ func (t *turns) over(done bool) {
 	t.record(event{operation: opDone, key: int32(t.key), call: t.call, end: now(), unsure: !done, way: inALoop})
 	if done {
 		t.dones++
-		t.cameInLedger(t.key)
+		t.ranInLedger(t.key)
 		t.key = -1
 	}
 }
@@ -88,12 +88,12 @@ func (t *turns) over(done bool) {
 // actor may have ended the turn.)
 func (t *turns) after(recovered any) (goesOn bool) {
 	panicked := onPurpose(recovered)
-	t.over(panicked != hashLost)
+	t.over(panicked != hashPanics)
 	if t.key >= 0 {
 		t.done(t.key)
-		t.cameInLedger(t.key)
+		t.ranInLedger(t.key)
 	}
-	if panicked == workerLost {
+	if panicked == workerPanics {
 		panic(panicked)
 	}
 	return recovered != nil

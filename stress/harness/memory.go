@@ -7,24 +7,24 @@ import (
 )
 
 // C8: a drained queue keeps at most twice the memory of a new one and a small
-// constant, within a bounded number of further operations, the tides. A table
+// constant, within a bounded number of further operations, the cycles. A table
 // of moderate size is released when it has become empty n times, where n times
-// its cells is 1<<15. One round in four has enough tides for that, unless it
+// its cells is 1<<15. One round in four has enough cycles for that, unless it
 // has very many shards. The others may keep cells in inverse proportion to
-// their tides.
+// their cycles.
 const (
 	patience     = 1 << 15
-	fewestCells  = 16 // in a shard, with any number of tides
+	fewestCells  = 16 // in a shard, with any number of cycles
 	mostCells    = 128
 	bytesPerCell = 80 // entry, index slots, timer, and columns for age, limit and priorities
 	keptConstant = 32 << 10
-	mostTides    = 16 * patience / fewestCells // in a round, for all shards
+	mostCycles   = 16 * patience / fewestCells // in a round, for all shards
 )
 
 // The memory that priorities may keep: a bitmap for each 64 shards, and a few
 // levels in each shard.
 const (
-	bytesPerBoard  = 8 << 10
+	bytesPerBitmap = 8 << 10
 	bytesPerLevels = 3 << 9
 )
 
@@ -37,25 +37,25 @@ const bytesPerGroup = 200
 // three histograms.
 const bytesPerMeasures = 10 << 10
 
-// tidalAdds returns the number of adds in the tides of each shard, which is
+// cycleAdds returns the number of adds in the cycles of each shard, which is
 // about how often the shard becomes empty.
-func (p Plan) tidalAdds() int {
+func (p Plan) cycleAdds() int {
 	few, many := patience/mostCells, patience/fewestCells
 	if p.Seed%4 > 0 {
 		return few
 	}
-	return max(few, min(many, mostTides/p.Shards))
+	return max(few, min(many, mostCycles/p.Shards))
 }
 
 // mostKept returns the memory that the queue may keep.
 func (r *round) mostKept() int64 {
 	most := 2*r.fresh + keptConstant
-	cells := patience / r.plan.tidalAdds()
+	cells := patience / r.plan.cycleAdds()
 	if cells > fewestCells {
 		most += int64(cells * bytesPerCell * r.plan.Shards)
 	}
 	if r.plan.Mix.Has(Priorities) {
-		most += int64((r.plan.Shards+63)/64*bytesPerBoard + r.plan.Shards*bytesPerLevels)
+		most += int64((r.plan.Shards+63)/64*bytesPerBitmap + r.plan.Shards*bytesPerLevels)
 	}
 	if r.plan.Mix.Has(Groups) {
 		most += int64(cells * bytesPerGroup * r.plan.Shards)
@@ -66,13 +66,13 @@ func (r *round) mostKept() int64 {
 	return most
 }
 
-// tides makes further operations, a few keys at a time.
-func (r *round) tides(a *actor) {
+// cycles makes further operations, a few keys at a time.
+func (r *round) cycles(a *actor) {
 	for key := range r.plan.Keys {
 		a.asked.forgets++
 		attempt(func() { r.queue.Forget(key) })
 	}
-	for range r.plan.tidalAdds() * r.plan.Shards / 8 {
+	for range r.plan.cycleAdds() * r.plan.Shards / 8 {
 		for range 8 {
 			a.put(a.roll(r.plan.Keys)&^2, false) // a free key
 		}
@@ -81,18 +81,18 @@ func (r *round) tides(a *actor) {
 		}
 	}
 	for !r.atRest() && !r.violated.stopped.Load() {
-		breathe()
+		pause()
 	}
 }
 
-// ebb makes the tides of an opening, which may have filled a capacity. The keys
-// of a plan with few keys or groups are in some shards only, and later tides do
-// not reach the others.
-func (o opening) ebb() {
+// cyclesAfterOpening makes the cycles of an opening, which may have filled a
+// capacity. The keys of a plan with few keys or groups are in some shards only,
+// and later cycles do not reach the others.
+func (o opening) cyclesAfterOpening() {
 	if o.plan.Ending != Rest || !o.features.Control {
 		return
 	}
-	for range 2 * o.plan.tidalAdds() * o.plan.Shards {
+	for range 2 * o.plan.cycleAdds() * o.plan.Shards {
 		if o.violated.stopped.Load() {
 			return
 		}

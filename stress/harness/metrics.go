@@ -23,9 +23,9 @@ func (a *actor) scrape(until <-chan struct{}) {
 		}
 		before = now
 		if turn%16 == 0 {
-			a.lookAtPage()
+			a.requestPage()
 		}
-		breathe()
+		pause()
 	}
 }
 
@@ -54,8 +54,8 @@ func faultOfMetrics(before, now shardq.Stats) string {
 	return ""
 }
 
-// lookAtPage requests the page of the queue, as an open page does.
-func (a *actor) lookAtPage() {
+// requestPage requests the page of the queue, as an open page does.
+func (a *actor) requestPage() {
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/?format=json", nil)
 	request.RemoteAddr = "127.0.0.1:40000"

@@ -18,10 +18,10 @@ const strangers = 64
 
 // open checks a new queue, and leaves it at rest.
 func (r *round) open() {
-	r.soothed.Store(true)
-	defer r.soothed.Store(false)
+	r.suppressed.Store(true)
+	defer r.suppressed.Store(false)
 	o := opening{r.newActor(), r.plan.Keys + strangers}
-	for _, check := range []func(){o.asNew, o.lengths, o.contexts, o.delays, o.limits, o.cancels, o.control, o.ebb} {
+	for _, check := range []func(){o.asNew, o.lengths, o.contexts, o.delays, o.limits, o.cancels, o.control, o.cyclesAfterOpening} {
 		if check(); r.violated.stopped.Load() {
 			return
 		}
@@ -29,16 +29,16 @@ func (r *round) open() {
 }
 
 // expect compares Len and Stats with the expected values.
-func (o opening) expect(ready, waiting, processing int) {
+func (o opening) expect(ready, delayed, processing int) {
 	o.operations++
 	if n := o.queue.Len(); n != ready {
 		o.violated.report("C6", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Len is %d",
-			ready, waiting, processing, n)
+			ready, delayed, processing, n)
 	}
 	s, ok := o.queue.stats()
-	if ok && (s.Ready != ready || s.Waiting != waiting || s.Processing != processing) {
+	if ok && (s.Ready != ready || s.Delayed != delayed || s.Processing != processing) {
 		o.violated.report("Stats", -1, "with %d items ready, %d delayed and %d in processing, and no other actor, Stats is %+v",
-			ready, waiting, processing, s)
+			ready, delayed, processing, s)
 	}
 }
 
@@ -122,12 +122,12 @@ func (o opening) contexts() {
 	}
 	o.expect(1, 0, 0)
 	o.end(o.take())
-	o.sleeps()
+	o.blocks()
 }
 
-// sleeps checks that a GetContext of an empty queue returns when its context
+// blocks checks that a GetContext of an empty queue returns when its context
 // ends.
-func (o opening) sleeps() {
+func (o opening) blocks() {
 	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
 	defer cancel()
 	returned := make(chan bool, 1)
@@ -155,7 +155,7 @@ func (o opening) delays() {
 
 // delayed adds a key, and takes it when the delay has expired.
 func (o opening) delayed(op operation, delay time.Duration) {
-	fired, _ := o.queue.stats()
+	before, _ := o.queue.stats()
 	began := time.Now()
 	o.add(op, o.first, delay)
 	if o.fake != nil {
@@ -163,10 +163,10 @@ func (o opening) delayed(op operation, delay time.Duration) {
 	}
 	o.end(o.take())
 	if early := delay - time.Since(began); o.fake == nil && early > 0 {
-		o.violated.report("C19", -1, "an item came at least %v before its delay of %v expired", early, delay)
+		o.violated.report("C19", -1, "an item was handed out at least %v before its delay of %v expired", early, delay)
 	}
-	if s, ok := o.queue.stats(); ok && s.Fired != fired.Fired+1 {
-		o.violated.report("Stats", -1, "one delay expired, and Fired went from %d to %d", fired.Fired, s.Fired)
+	if s, ok := o.queue.stats(); ok && s.Expired != before.Expired+1 {
+		o.violated.report("Stats", -1, "one delay expired, and Expired went from %d to %d", before.Expired, s.Expired)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // claims checks on a new queue that each way to end a claim works, once.
@@ -45,15 +45,15 @@ func (o opening) endInEveryWay(by endBy) {
 		return
 	}
 	if early := e.delay - time.Since(began); o.fake == nil && by == byRequeueAfter && early > 0 {
-		o.violated.report("C60", -1, "an item came at least %v before its RequeueAfter of %v expired", early, e.delay)
+		o.violated.report("C60", -1, "an item was handed out at least %v before its RequeueAfter of %v expired", early, e.delay)
 	}
 	for late := range waysToEnd {
 		again := end{by: late, delay: e.delay}
 		again.try(o.queue, first)
-		if again.err != shardq.ErrClaimEnded || first.Valid() || !second.Valid() {
+		if again.err != worker.ErrClaimEnded || first.Valid() || !second.Valid() {
 			o.violated.report("C60", -1, "after %v, while another claim holds the item, %v returned %v", by, late, again.err)
 		}
-		o.stand("C60", "a call that comes too late", 0, 0, 1)
+		o.stand("C60", "a call that is too late", 0, 0, 1)
 	}
 	if first.Fence() >= second.Fence() {
 		o.violated.report("C60", -1, "an item was handed out with the fence %d, and then with %d", first.Fence(), second.Fence())
@@ -75,10 +75,10 @@ func (o opening) endInEveryWay(by endBy) {
 // queue, or that is added again.
 func (o opening) claimAgain(e *end) *claim {
 	switch {
-	case !e.by.comesBack():
+	case !e.by.runsAgain():
 		o.stand("C60", e.by.String(), 0, 0, 0)
 		o.add(opAdd, o.first, 0)
-	case !e.by.waits():
+	case !e.by.delays():
 		o.stand("C60", e.by.String(), 1, 0, 0)
 	case o.fake == nil:
 	case e.by == byRetry:
@@ -89,7 +89,7 @@ func (o opening) claimAgain(e *end) *claim {
 	return o.claimOne()
 }
 
-// claimOne takes a claim. It gives up after a while.
+// claimOne takes a claim. It reports a violation after a while.
 func (o opening) claimOne() *claim {
 	o.sign()
 	ctx, cancel := context.WithTimeout(o.context, grace)
@@ -132,7 +132,7 @@ func (o opening) claimsTogether() {
 		return
 	}
 	o.doneClaim(claims[n/2])
-	if err := o.queue.doneClaims(claims); err != shardq.ErrClaimEnded {
+	if err := o.queue.doneClaims(claims); err != worker.ErrClaimEnded {
 		o.violated.report("C60", -1, "DoneClaims with one ended claim returned %v", err)
 	}
 	for range n - 1 {

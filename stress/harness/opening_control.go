@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Checks of section I on a new queue, before other actors use it.
@@ -18,7 +19,7 @@ func (o opening) control() {
 		check func()
 	}{
 		{Batches, o.batches}, {Loops, o.loops}, {Cancels, o.withdrawals}, {Policies, o.policies},
-		{Room, o.room}, {Claims, o.claims}, {Ages, o.ages},
+		{Capacity, o.capacity}, {Claims, o.claims}, {Ages, o.ages},
 	} {
 		if o.has(check.needs) && !o.violated.stopped.Load() {
 			check.check()
@@ -27,10 +28,10 @@ func (o opening) control() {
 }
 
 // stand compares the counts with the expected values, by a clause.
-func (o opening) stand(clause, after string, ready, waiting, processing int) {
-	if s, _ := o.queue.stats(); s.Ready != ready || s.Waiting != waiting || s.Processing != processing {
+func (o opening) stand(clause, after string, ready, delayed, processing int) {
+	if s, _ := o.queue.stats(); s.Ready != ready || s.Delayed != delayed || s.Processing != processing {
 		o.violated.report(clause, -1, "after %s, %d items must be ready, %d delayed, and %d in processing, but Stats is %+v",
-			after, ready, waiting, processing, s)
+			after, ready, delayed, processing, s)
 	}
 }
 
@@ -70,7 +71,7 @@ func (o opening) batches() {
 // loops checks that a turn of a loop ends with a Done, however it ends.
 func (o opening) loops() {
 	for name, leave := range map[string]func(){
-		"continue": func() {}, "break": func() {}, "a panic": func() { panic(workerLost) }, "runtime.Goexit": runtime.Goexit,
+		"continue": func() {}, "break": func() {}, "a panic": func() { panic(workerPanics) }, "runtime.Goexit": runtime.Goexit,
 	} {
 		o.add(opAdd, o.first, 0)
 		o.add(opAdd, o.first+1, 0)
@@ -111,20 +112,20 @@ func (o opening) loopOnce(both bool, leave func()) {
 // withdrawals checks that a Cancel removes what there is, reports it, and does
 // not affect processing.
 func (o opening) withdrawals() {
-	cancel := func(state string, want shardq.Canceled, ready, waiting, processing int) {
+	cancel := func(state string, want shardq.Canceled, ready, delayed, processing int) {
 		was := o.queue.cancel(o.first)
 		o.asked.canceled(was)
 		if was != want {
 			o.violated.report("C39", -1, "Cancel of an item that is %s returned %+v", state, was)
 		}
-		o.stand("C39", "a Cancel of an item that is "+state, ready, waiting, processing)
+		o.stand("C39", "a Cancel of an item that is "+state, ready, delayed, processing)
 	}
 	cancel("unknown", shardq.Canceled{}, 0, 0, 0)
 	o.add(opAdd, o.first, 0)
 	cancel("ready", shardq.Canceled{Ready: true}, 0, 0, 0)
 	o.add(opAddAfter, o.first, time.Hour) // long enough not to expire
 	o.expect(0, 1, 0)
-	cancel("waiting", shardq.Canceled{Waiting: true}, 0, 0, 0)
+	cancel("delayed", shardq.Canceled{Delayed: true}, 0, 0, 0)
 	o.add(opAdd, o.first, 0)
 	key := o.take()
 	cancel("processing", shardq.Canceled{}, 0, 0, 1)
@@ -164,26 +165,26 @@ func (o opening) policy(p shardq.DelayPolicy, first, then, bound, want time.Dura
 	o.asked.deferred++
 	o.queue.addWith(o.first, shardq.AddOptions{After: then, Policy: p, MaxWait: bound})
 	if o.fake == nil && time.Since(began) >= first {
-		want = 0 // it came before it was postponed
+		want = 0 // the delay expired before it was postponed
 	}
 	if o.fake != nil {
 		o.fake.Step(want - 1)
-		o.stand("C38", "a wait under a policy, but for its last nanosecond", 0, 1, 0)
+		o.stand("C38", "a delay under a policy, but for its last nanosecond", 0, 1, 0)
 		o.fake.Step(1 + tick)
-		o.stand("C38", "a wait under a policy", 1, 0, 0)
+		o.stand("C38", "a delay under a policy", 1, 0, 0)
 	}
 	key, ok := o.takeSoon("C38")
 	if !ok {
 		return
 	}
 	if early := want - time.Since(began); o.fake == nil && early > 0 {
-		o.violated.report("C38", -1, "an item came at least %v too early, with a delay of %v, and %v later %v by policy %d", early, first, filed, then, p)
+		o.violated.report("C38", -1, "an item was handed out at least %v too early, with a delay of %v, and %v later %v by policy %d", early, first, filed, then, p)
 	}
 	o.end(key)
 	if o.queue.Len() > 0 {
 		o.end(o.take())
 	}
-	o.asked.canceled(o.queue.cancel(o.first)) // if it came early, and is delayed again
+	o.asked.canceled(o.queue.cancel(o.first)) // if it ran early, and is delayed again
 }
 
 // takeSoon is take with a time limit.
@@ -199,9 +200,9 @@ func (o opening) takeSoon(clause string) (key int, ok bool) {
 	return key, true
 }
 
-// room checks that adds that honor the capacity do not exceed it, and that a
-// Done makes room.
-func (o opening) room() {
+// capacity checks that adds that honor the capacity do not exceed it, and that
+// a Done makes room.
+func (o opening) capacity() {
 	n := o.plan.Capacity
 	before, _ := o.queue.stats()
 	full := func(want error, key int) {
@@ -221,9 +222,9 @@ func (o opening) room() {
 	if !o.levels.high.Load() {
 		o.violated.report("C41", -1, "OnWatermark was not called for a full queue")
 	}
-	o.waitForRoom(n)
+	o.waitForCapacity(n)
 	o.add(opAdd, o.first+n+1, 0)
-	if s, _ := o.queue.stats(); s.Exceeded != before.Exceeded+1 || s.Held != n+1 {
+	if s, _ := o.queue.stats(); s.OverCapacity != before.OverCapacity+1 || s.Held != n+1 {
 		o.violated.report("C40", -1, "with %d items, one of them beyond the capacity, Stats is %+v", n+1, s)
 	}
 	for range n + 1 {
@@ -237,9 +238,9 @@ func (o opening) room() {
 	}
 }
 
-// waitForRoom checks that AddContext returns when its context ends, and
+// waitForCapacity checks that AddContext returns when its context ends, and
 // succeeds when there is room.
-func (o opening) waitForRoom(n int) {
+func (o opening) waitForCapacity(n int) {
 	short, cancel := context.WithTimeout(o.context, 100*time.Microsecond)
 	defer cancel()
 	if err := o.queue.addContext(short, o.first+n); err != context.DeadlineExceeded {
@@ -267,12 +268,12 @@ func (o opening) ages() {
 	o.first += aged
 	o.add(opAdd, o.first, 0)
 	o.add(opAdd, o.first+1, 0)
-	o.shows(shardq.Ready, 2)
+	o.shows(stats.Ready, 2)
 	key := o.take()
 	o.add(opAddAfter, o.first+2, time.Hour)
-	o.shows(shardq.Ready, 1)
-	o.shows(shardq.Processing, 1)
-	o.shows(shardq.Waiting, 1)
+	o.shows(stats.Ready, 1)
+	o.shows(stats.Processing, 1)
+	o.shows(stats.Delayed, 1)
 	o.stuck(key)
 	o.end(key)
 	o.end(o.take())
@@ -280,7 +281,7 @@ func (o opening) ages() {
 	if o.queue.Len() > 0 {
 		o.end(o.take())
 	}
-	o.shows(shardq.Processing, 0)
+	o.shows(stats.Processing, 0)
 }
 
 // stuck waits until the queue has called OnStuck for a key.
@@ -293,7 +294,7 @@ func (o opening) stuck(key int) {
 		o.fake.Step(4 * tick)
 	}
 	for deadline := time.Now().Add(stuckAfter + grace); o.stuckCalls.count(key) == 0 && time.Now().Before(deadline); {
-		breathe()
+		pause()
 	}
 	if o.fake != nil {
 		o.fake.Step(2 * stuckAfter)
@@ -304,17 +305,17 @@ func (o opening) stuck(key int) {
 }
 
 // shows checks that Snapshot and All show n items in a state.
-func (o opening) shows(state shardq.ItemState, n int) {
-	var all []shardq.ItemInfo[int]
+func (o opening) shows(state stats.State, n int) {
+	var all []stats.Item[int]
 	for row := range o.queue.all(state) {
 		all = append(all, row)
 	}
 	s := o.queue.snapshot(100)
-	some := map[shardq.ItemState][]shardq.ItemInfo[int]{
-		shardq.Ready: s.Ready, shardq.Processing: s.Processing, shardq.Waiting: s.Waiting,
+	some := map[stats.State][]stats.Item[int]{
+		stats.Ready: s.Ready, stats.Processing: s.Processing, stats.Delayed: s.Delayed,
 	}[state]
-	wrong := func(row shardq.ItemInfo[int]) bool { return row.State != state || row.Item < o.first }
-	if len(all) != n && !(o.fake == nil && state != shardq.Processing) || slices.ContainsFunc(append(some, all...), wrong) ||
+	wrong := func(row stats.Item[int]) bool { return row.State != state || row.Item < o.first }
+	if len(all) != n && !(o.fake == nil && state != stats.Processing) || slices.ContainsFunc(append(some, all...), wrong) ||
 		o.fake != nil && len(some) != n {
 		o.violated.report("C43", -1, "with %d items that are %v, All shows %+v, and Snapshot %+v", n, state, all, some)
 	}

@@ -40,7 +40,7 @@ const (
 	// no ledger.
 	Small
 	// DrainContext calls drains with contexts, and a policy for delayed items,
-	// while producers go on. Some drains give up.
+	// while producers go on. Some drains end early.
 	DrainContext
 	endingCount
 )
@@ -69,15 +69,15 @@ type Plan struct {
 	Grouped bool
 	// Ledger reports whether there is a ledger.
 	Ledger bool
-	// Capacity is 0 without the ingredient Room.
+	// Capacity is 0 without the ingredient Capacity.
 	Capacity int
 	// Strict reports whether all adds honor the capacity, except those of a key
 	// that a worker holds.
 	Strict bool
-	// Waiting is the policy of the drains of a DrainContext.
-	Waiting shardq.WaitingPolicy
-	// GivesUp reports whether these drains have contexts that end.
-	GivesUp bool
+	// Delayed is the policy of the drains of a DrainContext.
+	Delayed shardq.DelayedPolicy
+	// EndsEarly reports whether these drains have contexts that end.
+	EndsEarly bool
 	// GroupLimit and Weighted are 0 and false without the ingredient Groups.
 	GroupLimit int
 	Weighted   bool
@@ -115,8 +115,8 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		Ledger:     r.IntN(2) == 0,
 		Capacity:   pick(1, 4, 16, 64, 1000),
 		Strict:     r.IntN(2) == 0,
-		Waiting:    shardq.WaitingPolicy(r.IntN(3)),
-		GivesUp:    r.IntN(2) == 0,
+		Delayed:    shardq.DelayedPolicy(r.IntN(3)),
+		EndsEarly:  r.IntN(2) == 0,
 	}
 	if r.IntN(3) > 0 {
 		p.Mix &^= Workers // which replaces other ways to consume
@@ -183,7 +183,7 @@ func (p Plan) controlled(features Features) Plan {
 	if p.Mix.Has(Workers) {
 		p.Mix &^= unfitForWorkers
 	}
-	if !p.Mix.Has(Room) {
+	if !p.Mix.Has(Capacity) {
 		p.Capacity, p.Strict = 0, false
 	}
 	if p.Mix.Has(Groups) {
@@ -192,18 +192,18 @@ func (p Plan) controlled(features Features) Plan {
 		p.GroupLimit, p.Weighted = 0, false
 	}
 	if p.Ending != DrainContext {
-		p.Waiting, p.GivesUp = shardq.DropWaiting, false
+		p.Delayed, p.EndsEarly = shardq.DropDelayed, false
 	}
 	return p
 }
 
 func (p Plan) String() string {
 	return fmt.Sprintf("seed=%d ending=%v shards=%d producers=%d consumers=%d processors=%d "+
-		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t waiting=%d gives-up=%t "+
+		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t delayed=%d ends-early=%t "+
 		"group-limit=%d weighted=%t",
 		p.Seed, p.Ending, p.Shards, p.Producers, p.Consumers, p.Processors,
 		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Grouped, p.Ledger,
-		p.Capacity, p.Strict, p.Waiting, p.GivesUp, p.GroupLimit, p.Weighted)
+		p.Capacity, p.Strict, p.Delayed, p.EndsEarly, p.GroupLimit, p.Weighted)
 }
 
 // ParseEnding returns the ending of a name. "any" is -1.

@@ -38,12 +38,12 @@ func (a *actor) addWith(key int, o shardq.AddOptions) (ok bool) {
 	e.call = now()
 	panicked := attempt(func() { a.queue.addWith(key, o) })
 	e.end = now()
-	e.unsure = panicked != calm || a.queue.ShuttingDown()
-	if panicked == calm {
+	e.unsure = panicked != noPanic || a.queue.ShuttingDown()
+	if panicked == noPanic {
 		a.asked.countWith(op, o)
 	}
 	a.settleAdd(&e, number)
-	return panicked == calm
+	return panicked == noPanic
 }
 
 // atOnce reports whether an AddWith is an Add, except that it may cancel a
@@ -106,35 +106,35 @@ func (a *actor) someOptions(least time.Duration) shardq.AddOptions {
 // timeless reports whether the deadlines of a round have no meaning by the real
 // clock.
 func (r *round) timeless() bool {
-	return r.fake != nil || r.plan.Ending == DrainContext && r.plan.Waiting == shardq.RunWaiting
+	return r.fake != nil || r.plan.Ending == DrainContext && r.plan.Delayed == shardq.RunDelayed
 }
 
-// A wait is a lower bound of a key's deadline.
-type wait struct{ ends, limit int64 }
+// A bound is a lower bound of a key's deadline.
+type bound struct{ deadline, limit int64 }
 
-// given returns the wait of an AddWith at some time, for an item that is not
+// given returns the bound of an AddWith at some time, for an item that is not
 // delayed.
-func given(o shardq.AddOptions, at int64) wait {
-	w := wait{at + int64(o.After), math.MaxInt64}
+func given(o shardq.AddOptions, at int64) bound {
+	b := bound{at + int64(o.After), math.MaxInt64}
 	if o.MaxWait > 0 {
-		w.limit = at + int64(o.MaxWait)
+		b.limit = at + int64(o.MaxWait)
 	}
-	w.ends = min(w.ends, w.limit)
-	return w
+	b.deadline = min(b.deadline, b.limit)
+	return b
 }
 
-// moved returns the wait after another AddWith.
-func (w wait) moved(p shardq.DelayPolicy, to wait) wait {
-	limit := min(w.limit, to.limit)
+// moved returns the bound after another AddWith.
+func (b bound) moved(p shardq.DelayPolicy, to bound) bound {
+	limit := min(b.limit, to.limit)
 	switch p {
 	case shardq.KeepLatest:
-		return wait{min(max(w.ends, to.ends), limit), limit}
+		return bound{min(max(b.deadline, to.deadline), limit), limit}
 	case shardq.KeepNew:
-		return wait{min(to.ends, limit), limit}
+		return bound{min(to.deadline, limit), limit}
 	case shardq.KeepOld:
-		return wait{min(w.ends, limit), limit}
+		return bound{min(b.deadline, limit), limit}
 	default:
-		return wait{min(w.ends, to.ends, limit), limit}
+		return bound{min(b.deadline, to.deadline, limit), limit}
 	}
 }
 
@@ -147,52 +147,52 @@ func (p *producer) addPolicied(key int) {
 	}
 	r.due.Store(math.MaxInt64)
 	r.policied.Store(true)
-	w := wait{math.MaxInt64, math.MaxInt64}
-	for n, known := 0, true; n == 0 || p.ledger.time() < w.ends && p.chance(2); n++ {
+	w := bound{math.MaxInt64, math.MaxInt64}
+	for n, known := 0, true; n == 0 || p.ledger.time() < w.deadline && p.chance(2); n++ {
 		if w, known = p.move(key, n, w); !known {
 			return
 		}
 	}
 	if !p.withdraw(key) {
-		r.comesOnce()
+		r.runsOnce()
 	}
 }
 
-// move makes the n-th AddWith of a claimed key, and returns its wait, or false
-// if that is unknown. Meanwhile the key may come at the earliest of the
-// deadlines.
-func (p *producer) move(key, n int, before wait) (after wait, known bool) {
+// move makes the n-th AddWith of a claimed key, and returns its bound, or false
+// if that is unknown. Meanwhile the key may be handed out at the earliest of
+// the deadlines.
+func (p *producer) move(key, n int, before bound) (after bound, known bool) {
 	r := &p.ledger.keys[key]
 	o, at := p.someOptions(longestDelay/10), p.ledger.time()
-	r.due.Store(min(before.ends, given(o, at).ends))
+	r.due.Store(min(before.deadline, given(o, at).deadline))
 	r.limited.Store(0)
 	if !p.addWith(key, o) {
-		r.due.Store(before.ends)
+		r.due.Store(before.deadline)
 		return before, n > 0
 	}
 	o.After = max(o.After, time.Duration(r.limited.Load()))
 	after = given(o, at)
 	if n > 0 {
-		if p.queue.ShuttingDown() || p.ledger.time() >= before.ends {
+		if p.queue.ShuttingDown() || p.ledger.time() >= before.deadline {
 			return before, false
 		}
 		after = before.moved(o.Policy, after)
 	}
-	r.due.Store(after.ends)
+	r.due.Store(after.deadline)
 	return after, true
 }
 
 // delaysOfWorkers stop before the queue is brought to rest. The shutdown might
 // drop a later delayed add.
 type delaysOfWorkers struct {
-	ended    atomic.Bool
-	underWay atomic.Int32
+	ended   atomic.Bool
+	running atomic.Int32
 }
 
 // unlessEnded adds with a delay, if that is still allowed.
 func (d *delaysOfWorkers) unlessEnded(add func()) {
-	d.underWay.Add(1)
-	defer d.underWay.Add(-1)
+	d.running.Add(1)
+	defer d.running.Add(-1)
 	if !d.ended.Load() {
 		add()
 	}
@@ -200,7 +200,7 @@ func (d *delaysOfWorkers) unlessEnded(add func()) {
 
 // end returns after the last such add.
 func (d *delaysOfWorkers) end() {
-	for d.ended.Store(true); d.underWay.Load() > 0; {
-		breathe()
+	for d.ended.Store(true); d.running.Load() > 0; {
+		pause()
 	}
 }

@@ -18,15 +18,15 @@ const (
 // priorityOf returns the priority of an ordered key. It is 0 if adds may honor
 // the capacity, because such adds have no priority.
 func (p Plan) priorityOf(key int) int {
-	if !p.Mix.Has(Priorities) || p.Mix.Has(Room) || classOf(key) != ordered {
+	if !p.Mix.Has(Priorities) || p.Mix.Has(Capacity) || classOf(key) != ordered {
 		return 0
 	}
 	return lowestPriority + key/4/mostGroups%fewPriorities
 }
 
-// lowerLevelEvery returns the option, which half of the plans with priorities
-// set.
-func (p Plan) lowerLevelEvery() int {
+// lowPriorityInterval returns the option, which half of the plans with
+// priorities set.
+func (p Plan) lowPriorityInterval() int {
 	if !p.Mix.Has(Priorities) || p.Seed%2 == 0 {
 		return 0
 	}

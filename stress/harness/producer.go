@@ -45,7 +45,7 @@ func (p *producer) step() {
 	}
 	switch {
 	case p.has(NaN) && p.chance(50):
-		p.spoil()
+		p.addUnequal()
 	case p.has(Misuse) && p.chance(50):
 		p.done(p.plan.Keys + p.roll(10)) // keys that are never added
 	case p.ledger == nil || classOf(key) == free:
@@ -106,15 +106,15 @@ func (p *producer) addSome(key int) {
 	p.addBatch(keys)
 }
 
-// spoil adds an item that is not equal to itself.
-func (p *producer) spoil() {
-	p.spoilt.Add(1)
+// addUnequal adds an item that is not equal to itself.
+func (p *producer) addUnequal() {
+	p.unequal.Add(1)
 	if !p.features.Control || p.chance(2) {
-		attempt(func() { p.queue.spoil(p.roll(3)) })
+		attempt(func() { p.queue.addUnequal(p.roll(3)) })
 		return
 	}
 	rejected := true
-	if attempt(func() { rejected = p.queue.spoilControlled(p.roll(waysToSpoil)) }) == calm && !rejected {
+	if attempt(func() { rejected = p.queue.addUnequalControlled(p.roll(waysToAddUnequal)) }) == noPanic && !rejected {
 		p.violated.report("C16", -1, "an add with a result did not report that the item was rejected")
 	}
 }
@@ -138,7 +138,7 @@ func (p *producer) addDelayed(key int) {
 	r.policied.Store(false)
 	p.delay(key, longestDelay/10)
 	if p.ledger.time() < r.due.Load() && !p.withdraw(key) {
-		r.comesOnce()
+		r.runsOnce()
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *producer) addLimited(key int) {
 	r.due.Store(math.MaxInt64)
 	r.policied.Store(false)
 	p.add(opAddRateLimited, key, 0)
-	r.comesOnce()
+	r.runsOnce()
 	if p.chance(4) {
 		p.forget(key)
 	}
@@ -179,6 +179,6 @@ func (p *producer) addOrdered(key int) {
 	if p.withdraw(key) {
 		return
 	}
-	p.ledger.enter(key)
-	r.comesOnce()
+	p.ledger.countHeld(key)
+	r.runsOnce()
 }

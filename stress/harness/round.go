@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"github.com/shardq/shardq/observe/debugpage"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -11,38 +10,40 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardq/shardq/observe/debugpage"
+
 	"github.com/shardq/shardq/clock"
 )
 
 // round is a plan in progress.
 type round struct {
-	plan     Plan
-	features Features
-	queue    queue
-	page     http.Handler // of a queue with metrics
-	ledger   *ledger      // nil without a ledger
-	violated *violations
-	fake     *clock.Fake // nil: the queue has the real clock
-	context  context.Context
-	progress *atomic.Uint64
-	spoilt   atomic.Uint64 // adds of items that are not equal to themselves
-	soothed  atomic.Bool   // user code does not panic
-	// delays tells workers to stop adding with delays.
-	delays     delaysOfWorkers
-	gate       gate
-	levels     *levels
-	crew       *crew      // nil without the ingredient Workers
-	exceeded   uint64     // the items beyond the capacity before the actors began
-	stuckCalls stuckCalls // of keys that no actor adds
+	plan       Plan
+	features   Features
+	queue      queue
+	page       http.Handler // of a queue with metrics
+	ledger     *ledger      // nil without a ledger
+	violated   *violations
+	fake       *clock.Fake // nil: the queue has the real clock
+	context    context.Context
+	progress   *atomic.Uint64
+	unequal    atomic.Uint64 // adds of items that are not equal to themselves
+	suppressed atomic.Bool   // user code does not panic
+	// delays makes workers stop adding with delays.
+	delays       delaysOfWorkers
+	gate         gate
+	levels       *levels
+	pool         *workerPool // nil without the ingredient Workers
+	overCapacity uint64      // the items beyond the capacity before the actors began
+	stuckCalls   stuckCalls  // of keys that no actor adds
 	// homes has for each group the number of its shard plus 1, once it is
 	// known. groupSizes has its number of keys.
 	homes      [mostGroups]atomic.Int32
 	groupSizes [mostGroups]int
-	// groupLooks counts the readings of the groups.
-	groupLooks atomic.Uint64
+	// groupReadings counts the readings of the groups.
+	groupReadings atomic.Uint64
 
 	stale        *staleClaims  // the pool of the actors, if they share one
-	limiterBooks *limiterBooks // nil if calls are not counted
+	limiterCalls *limiterCalls // nil if calls are not counted
 	steppedTo    atomic.Int64  // the time of the fake clock whose timers have been called
 
 	producers, consumers sync.WaitGroup
@@ -64,7 +65,7 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
-		r.limiterBooks = &limiterBooks{onDelay: r.ledger.limited}
+		r.limiterCalls = &limiterCalls{onDelay: r.ledger.limited}
 	}
 	wanted := r.request()
 	wanted.keep = func(limiter any) { r.limiter = limiter }
@@ -94,21 +95,21 @@ func (r *round) weigh(open func()) int64 {
 // request describes the queue of the plan.
 func (r *round) request() request {
 	p := r.plan
-	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, books: r.limiterBooks, keep: func(any) {}}
+	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, limiterCalls: r.limiterCalls, keep: func(any) {}}
 	if p.Mix.Has(Steps) {
 		r.fake = clock.NewFake(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 		wanted.clock = r.fake
 	}
-	var hash, hook *temper
+	var hash, hook *panicker
 	if p.Mix.Has(Panics) {
-		wanted.limiter = &temper{every: 211, panics: limiterLost, soothed: &r.soothed}
-		hash = &temper{every: 1009, panics: hashLost, soothed: &r.soothed}
-		hook = &temper{every: 11, panics: hookLost, soothed: &r.soothed}
+		wanted.limiter = &panicker{every: 211, panics: limiterPanics, suppressed: &r.suppressed}
+		hash = &panicker{every: 1009, panics: hashPanics, suppressed: &r.suppressed}
+		hook = &panicker{every: 11, panics: hookPanics, suppressed: &r.suppressed}
 	}
 	if p.Mix.Has(Misuse) || p.Mix.Has(NaN) {
-		wanted.onMisuse = hook.strain
+		wanted.onMisuse = hook.call
 	}
-	if p.Mix.Has(Room) {
+	if p.Mix.Has(Capacity) {
 		wanted.capacity = p.Capacity
 		wanted.high, wanted.low, wanted.onWatermark = p.watermarks(r.levels)
 	}
@@ -116,7 +117,7 @@ func (r *round) request() request {
 		wanted.ages, wanted.onStuck = true, r.onStuck
 	}
 	wanted.counted = p.countsFailures()
-	wanted.lowerEvery, wanted.metrics = p.lowerLevelEvery(), p.Mix.Has(Metrics)
+	wanted.lowInterval, wanted.metrics = p.lowPriorityInterval(), p.Mix.Has(Metrics)
 	if p.Ending == Small { // there are many queues
 		wanted.onWatermark, wanted.onStuck = nil, nil
 	}
@@ -125,7 +126,7 @@ func (r *round) request() request {
 		p.askForGroups(&wanted, hash)
 	case p.Grouped:
 		wanted.hash = func(key int) uint64 {
-			hash.strain()
+			hash.call()
 			return p.hashOf(key)
 		}
 	}
@@ -195,7 +196,7 @@ func (r *round) play(target Target) *account {
 		return r.sum()
 	}
 	if s, ok := r.queue.stats(); ok {
-		r.exceeded = s.Exceeded
+		r.overCapacity = s.OverCapacity
 	}
 	stop := r.start()
 	r.end()
@@ -219,9 +220,9 @@ func (r *round) start() (stop func()) {
 	ended := make(chan struct{})
 	var others sync.WaitGroup
 	if p.Mix.Has(Workers) {
-		r.crew = r.newCrew()
-		r.consumers.Go(r.crew.work)
-		others.Go(func() { r.crew.change(ended) })
+		r.pool = r.newWorkerPool()
+		r.consumers.Go(r.pool.work)
+		others.Go(func() { r.pool.change(ended) })
 	} else {
 		for range p.Consumers {
 			c := &consumer{r.newActor()}
@@ -234,9 +235,9 @@ func (r *round) start() (stop func()) {
 		one := &producer{actor: a, zipf: rand.NewZipf(rand.New(&a.dice), 1.1, 1, uint64(p.Keys-1))}
 		ways = append(ways, func() { r.producers.Go(func() { one.produce(p.Adds / p.Producers) }) })
 	}
-	if p.Mix.Has(Onlookers) {
+	if p.Mix.Has(Observers) {
 		a := r.newActor()
-		ways = append(ways, func() { others.Go(func() { a.look(ended) }) })
+		ways = append(ways, func() { others.Go(func() { a.observe(ended) }) })
 	}
 	if p.Mix.Has(Ages) {
 		a := r.newActor()
@@ -260,18 +261,18 @@ func (r *round) start() (stop func()) {
 	return func() { close(ended); others.Wait() }
 }
 
-// look calls Len, Stats and NumRequeues, and checks bounds.
-func (a *actor) look(until <-chan struct{}) {
+// observe calls Len, Stats and NumRequeues, and checks bounds.
+func (a *actor) observe(until <-chan struct{}) {
 	for !closed(until) {
 		a.operations += 2
 		if n := a.queue.Len(); n < 0 || n > a.plan.Keys {
 			a.violated.report("C6", -1, "Len is %d, with %d keys in use", n, a.plan.Keys)
 		}
-		if s, ok := a.queue.stats(); ok && (s.Ready < 0 || s.Waiting < 0 || s.Processing < 0 ||
-			s.Ready+s.Processing > a.plan.Keys || s.Waiting > a.plan.Keys) {
+		if s, ok := a.queue.stats(); ok && (s.Ready < 0 || s.Delayed < 0 || s.Processing < 0 ||
+			s.Ready+s.Processing > a.plan.Keys || s.Delayed > a.plan.Keys) {
 			a.violated.report("C6", -1, "Stats is %+v, with %d keys in use", s, a.plan.Keys)
 		}
-		breathe()
+		pause()
 	}
 }
 
@@ -280,15 +281,15 @@ func (a *actor) step(until <-chan struct{}) {
 	for !closed(until) {
 		a.fake.Step(time.Duration(a.roll(longestStep)) * time.Microsecond)
 		a.steppedTo.Store(a.fake.Now().UnixNano())
-		breathe()
+		pause()
 	}
 }
 
 // longestStep is the longest step of a fake clock, in microseconds.
 const longestStep = 1000
 
-// breathe yields the processor for a moment. Nothing depends on how long.
-func breathe() { time.Sleep(50 * time.Microsecond) }
+// pause yields the processor for a moment. Nothing depends on how long.
+func pause() { time.Sleep(50 * time.Microsecond) }
 
 func closed(c <-chan struct{}) bool {
 	select {
@@ -314,7 +315,7 @@ func (r *round) describe() string {
 				unserved++
 			}
 		}
-		text += fmt.Sprintf("\n%d keys in the hands of workers, %d keys with adds that no run has served", owned, unserved)
+		text += fmt.Sprintf("\n%d keys in flight, %d keys with adds that no run has served", owned, unserved)
 	}
 	return text
 }

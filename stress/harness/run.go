@@ -46,7 +46,7 @@ func Run(o Options) error {
 	run.watchdog.patience = o.Patience
 	ended := make(chan struct{})
 	defer close(ended)
-	go run.watchdog.watch(ended, run.bark)
+	go run.watchdog.watch(ended, run.onHang)
 	run.said = run.begun
 	fmt.Fprintln(o.Out, o.introduction())
 	for n := 0; run.goesOn(n); n++ {
@@ -105,7 +105,7 @@ func (r *run) round(seed uint64) error {
 func (r *run) printProgress(p Plan, a *account) {
 	switch {
 	case r.Verbose:
-		fmt.Fprintf(r.Out, "%v: %d operations, %d runs, %d deduplicated, %d expired\n", p, a.operations, a.gets, a.merged, a.fired)
+		fmt.Fprintf(r.Out, "%v: %d operations, %d runs, %d deduplicated, %d expired\n", p, a.operations, a.gets, a.deduplicated, a.expired)
 	case time.Since(r.said) > 5*time.Second:
 		r.said = time.Now()
 		elapsed := time.Since(r.begun)
@@ -114,8 +114,8 @@ func (r *run) printProgress(p Plan, a *account) {
 	}
 }
 
-// bark ends the process, because a hanging goroutine cannot be stopped.
-func (r *run) bark(hanging *round) {
+// onHang ends the process, because a hanging goroutine cannot be stopped.
+func (r *run) onHang(hanging *round) {
 	r.watchdog.explain(os.Stderr, hanging)
 	fmt.Fprintf(os.Stderr, "round: %v\nagain: %s\n", hanging.plan, r.again(hanging.plan))
 	os.Exit(1)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Faults of the operations of section I. Those that occur only sometimes pass
@@ -24,7 +25,7 @@ const (
 	loopEndsAtTimes
 	allPoliciesAreEarliest
 	allPoliciesAreEarliestAtTimes
-	nothingBoundsAWait
+	nothingBoundsADelay
 	shorterDelayCounts
 	asksLimiterTwice
 	cancelsInSecret
@@ -37,21 +38,21 @@ const (
 	forgetsMeasures
 	keepsNoMetrics
 	exceedsCapacity
-	findsNoRoom
-	findsNoRoomForWhatIsHeld
-	takesInAndLoses
-	givesUpForNoReason
-	countsNoExcess
-	countsExcess
+	findsNoCapacity
+	findsNoCapacityForHeldItem
+	acceptsAndLoses
+	failsForNoReason
+	countsNoOverCapacity
+	countsTooMuchOverCapacity
 	reportsLevelsTwice
 	reportsNoLow
 	drainsNothing
-	drainsForNobody
+	drainFails
 	returnsNothing
 	returnsTwice
 	leavesNothing
 	countsOneTooMany
-	givesUpWithoutCause
+	endsEarlyWithoutCause
 	reportsStuckTwice
 	reportsStuckEarly
 	reportsNoStuck
@@ -136,7 +137,7 @@ func (q *sabotaged) AddWith(item int, o shardq.AddOptions) {
 		o.Policy = shardq.KeepEarliest
 	case q.fault == losesPriorities:
 		o.Priority = 0
-	case q.fault == nothingBoundsAWait:
+	case q.fault == nothingBoundsADelay:
 		o.MaxWait = 0
 	case q.fault == shorterDelayCounts && o.RateLimited:
 		o.After = 0
@@ -164,10 +165,10 @@ func (q *sabotaged) Cancel(item int) shardq.Canceled {
 
 func (q *sabotaged) TryAdd(item int) error {
 	switch {
-	case q.fault == findsNoRoom && q.Queue.Stats().Held == 0 && q.every(2),
-		q.fault == findsNoRoomForWhatIsHeld && q.every(20):
+	case q.fault == findsNoCapacity && q.Queue.Stats().Held == 0 && q.every(2),
+		q.fault == findsNoCapacityForHeldItem && q.every(20):
 		return shardq.ErrFull
-	case q.fault == takesInAndLoses && q.every(100):
+	case q.fault == acceptsAndLoses && q.every(100):
 		return nil
 	}
 	err := q.Queue.TryAdd(item)
@@ -179,7 +180,7 @@ func (q *sabotaged) TryAdd(item int) error {
 }
 
 func (q *sabotaged) AddContext(ctx context.Context, item int) error {
-	if q.fault == givesUpForNoReason && q.every(20) {
+	if q.fault == failsForNoReason && q.every(20) {
 		return context.Canceled
 	}
 	return q.Queue.AddContext(ctx, item)
@@ -190,7 +191,7 @@ func (q *sabotaged) Drain(ctx context.Context, o shardq.DrainOptions) ([]int, er
 	case drainsNothing:
 		q.Queue.ShutDown()
 		return nil, nil
-	case drainsForNobody:
+	case drainFails:
 		dropped, err := q.Queue.Drain(ctx, o)
 		return dropped, errors.Join(err, shardq.ErrShutDown)
 	}
@@ -205,7 +206,7 @@ func (q *sabotaged) Drain(ctx context.Context, o shardq.DrainOptions) ([]int, er
 		return dropped, &shardq.DrainError[int]{Cause: left.Cause}
 	case q.fault == countsOneTooMany && errors.As(err, &left):
 		left.Ready++
-	case q.fault == givesUpWithoutCause && errors.As(err, &left):
+	case q.fault == endsEarlyWithoutCause && errors.As(err, &left):
 		left.Cause = context.Canceled
 	}
 	return dropped, err
@@ -218,7 +219,7 @@ func (q *sabotaged) Snapshot(limit int) shardq.Snapshot[int] {
 	return q.Queue.Snapshot(limit)
 }
 
-func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
+func (q *sabotaged) All(state stats.State) iter.Seq[stats.Item[int]] {
 	rows := slices.Collect(q.Queue.All(state))
 	if len(rows) > 0 && q.every(10) {
 		first := rows[0]
@@ -232,10 +233,10 @@ func (q *sabotaged) All(state shardq.ItemState) iter.Seq[shardq.ItemInfo[int]] {
 		case q.fault == showsOtherGroup:
 			rows[0].Group = groupNames[(first.Item/4+1)%mostGroups]
 		case q.fault == showsOthers:
-			rows[0].State = shardq.Waiting + shardq.Ready - state
+			rows[0].State = stats.Delayed + stats.Ready - state
 		case q.fault == showsUnused:
 			first.Item = 3
-			if !slices.ContainsFunc(rows, func(row shardq.ItemInfo[int]) bool { return row.Item == 3 }) {
+			if !slices.ContainsFunc(rows, func(row stats.Item[int]) bool { return row.Item == 3 }) {
 				rows = slices.Insert(rows, 0, first)
 			}
 		}
@@ -266,13 +267,13 @@ func (f fault) sabotage(s *Settings[int]) {
 			}
 		}
 	case reportsStuckTwice:
-		s.OnStuck = func(row shardq.ItemInfo[int]) { stuck(row); stuck(row) }
+		s.OnStuck = func(row stats.Item[int]) { stuck(row); stuck(row) }
 	case reportsStuckEarly:
 		s.StuckAfter /= 3
 	case reportsNoStuck:
-		s.OnStuck = func(shardq.ItemInfo[int]) {}
+		s.OnStuck = func(stats.Item[int]) {}
 	case reportsSomeStuck:
-		s.OnStuck = func(row shardq.ItemInfo[int]) {
+		s.OnStuck = func(row stats.Item[int]) {
 			if calls.Add(1) == 1 { // several goroutines may call OnStuck
 				stuck(row)
 			}
@@ -294,39 +295,39 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"a batch is not all done", batchIsNotAllDone, Batches, Drain, []string{"C37"}},
 		{"a batch of none", batchOfNone, Batches, Drain, []string{"C37"}},
 		{"break is no Done", breakIsNoDone, Loops, Drain, []string{"C36"}},
-		{"the Done comes before the turn", loopIsDoneBefore, Loops, Drain, []string{"C36"}},
+		{"the Done is before the turn", loopIsDoneBefore, Loops, Drain, []string{"C36"}},
 		{"loops end", loopEndsAtTimes, Loops, Drain, []string{"C36"}},
 		{"the earliest deadline counts", allPoliciesAreEarliest, Policies, Drain, []string{"C38"}},
 		{"the earliest deadline counts at times", allPoliciesAreEarliestAtTimes, Policies, Drain, []string{"C38"}},
 		{"the earliest deadline counts at times, and steps", allPoliciesAreEarliestAtTimes, Policies | Steps, Drain, []string{"C38"}},
-		{"nothing bounds a wait", nothingBoundsAWait, Policies, Drain, []string{"C38"}},
+		{"nothing bounds a delay", nothingBoundsADelay, Policies, Drain, []string{"C38"}},
 		{"the shorter delay counts", shorterDelayCounts, Policies | RateLimited, Drain, []string{"C38"}},
 		{"the limiter is asked twice", asksLimiterTwice, Policies | RateLimited, Drain, []string{"C28"}},
 		{"Cancel does not say what it does", cancelsInSecret, Cancels, Drain, []string{"C3", "C2", "C39"}},
 		{"Cancel does not do what it says", cancelsInPretence, Cancels, Drain, []string{"C3", "C39"}},
-		{"what is canceled comes", cancelsAndAdds, Cancels, Drain, []string{"C39"}},
+		{"what is canceled runs", cancelsAndAdds, Cancels, Drain, []string{"C39"}},
 		{"Cancel says ready for dirty", cancelsWrongState, Cancels | Readd, Drain, []string{"C39"}},
 		{"Cancels are not counted", countsNoCancels, Cancels, Drain, []string{"C39"}},
 		{"what is done is not measured", measuresNoDones, Metrics, Drain, []string{"C33"}},
 		{"dirt is counted and never cleaned", measuresDirtOnly, Metrics, Drain, []string{"C33"}},
 		{"what was measured is forgotten", forgetsMeasures, Metrics, Drain, []string{"C33"}},
 		{"metrics are asked for in vain", keepsNoMetrics, Metrics, Drain, []string{"C33"}},
-		{"the capacity is exceeded", exceedsCapacity, Room, Drain, []string{"C40"}},
-		{"an empty queue has no room", findsNoRoom, Room, Drain, []string{"C40"}},
-		{"there is no room for what is held", findsNoRoomForWhatIsHeld, Room, Drain, []string{"C40"}},
-		{"what is taken in is lost", takesInAndLoses, Room, Drain, []string{"C2", "C3", "Stats"}},
-		{"AddContext gives up", givesUpForNoReason, Room, Drain, []string{"C40"}},
-		{"what exceeds the capacity is not counted", countsNoExcess, Room, Drain, []string{"C40"}},
-		{"what does not exceed it is counted", countsExcess, 0, Drain, []string{"C40"}},
-		{"OnWatermark is called twice for a level", reportsLevelsTwice, Room, Drain, []string{"C41"}},
-		{"OnWatermark is not called for the low level", reportsNoLow, Room, Drain, []string{"C41"}},
+		{"the capacity is exceeded", exceedsCapacity, Capacity, Drain, []string{"C40"}},
+		{"an empty queue has no room", findsNoCapacity, Capacity, Drain, []string{"C40"}},
+		{"there is no room for what is held", findsNoCapacityForHeldItem, Capacity, Drain, []string{"C40"}},
+		{"an accepted item is lost", acceptsAndLoses, Capacity, Drain, []string{"C2", "C3", "Stats"}},
+		{"AddContext fails", failsForNoReason, Capacity, Drain, []string{"C40"}},
+		{"what exceeds the capacity is not counted", countsNoOverCapacity, Capacity, Drain, []string{"C40"}},
+		{"what does not exceed it is counted", countsTooMuchOverCapacity, 0, Drain, []string{"C40"}},
+		{"OnWatermark is called twice for a level", reportsLevelsTwice, Capacity, Drain, []string{"C41"}},
+		{"OnWatermark is not called for the low level", reportsNoLow, Capacity, Drain, []string{"C41"}},
 		{"Drain does not wait", drainsNothing, 0, DrainContext, []string{"C42"}},
-		{"Drain gives up", drainsForNobody, 0, DrainContext, []string{"C42"}},
+		{"Drain returns an error", drainFails, 0, DrainContext, []string{"C42"}},
 		{"what is dropped is not returned", returnsNothing, Delays, DrainContext, []string{"C2"}},
 		{"what is dropped is returned twice", returnsTwice, Delays, DrainContext, []string{"C42"}},
 		{"nothing is said to be left", leavesNothing, 0, DrainContext, []string{"C42"}},
 		{"what is not left is counted", countsOneTooMany, 0, DrainContext, []string{"C42"}},
-		{"Drain gives up without cause", givesUpWithoutCause, 0, DrainContext, []string{"C42"}},
+		{"Drain ends early without a cause", endsEarlyWithoutCause, 0, DrainContext, []string{"C42"}},
 		{"OnStuck is called twice", reportsStuckTwice, Ages, Drain, []string{"C44"}},
 		{"OnStuck is called early", reportsStuckEarly, Ages, Drain, []string{"C44"}},
 		{"OnStuck is not called", reportsNoStuck, Ages, Drain, []string{"C44"}},
@@ -340,7 +341,7 @@ func TestEveryFaultOfControlIsFound(t *testing.T) {
 		{"Snapshot shows too many", showsTooMany, Ages, Drain, []string{"C43"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			convictOf(t, test.fault, test.mix, test.ending, test.clauses)
+			requireClauses(t, test.fault, test.mix, test.ending, test.clauses)
 		})
 	}
 }
@@ -352,12 +353,12 @@ func (q *sabotaged) measure(s *shardq.Stats) {
 	}
 	switch q.fault {
 	case measuresNoDones:
-		s.Metrics.WorkDuration = shardq.Histogram{}
+		s.Metrics.WorkDuration = stats.Histogram{}
 	case measuresDirtOnly:
 		s.Metrics.Dirty++
 	case forgetsMeasures:
 		if q.every(3) {
-			s.Metrics.QueueDuration = shardq.Histogram{}
+			s.Metrics.QueueDuration = stats.Histogram{}
 		}
 	case keepsNoMetrics:
 		s.Metrics = nil

@@ -22,7 +22,7 @@ func (r *round) settle() *account {
 			a.lateness.merge(r.ledger.lateness)
 		}
 	}
-	r.checkCrew()
+	r.checkWorkers()
 	r.checkCounts(a)
 	r.checkLimiter(a)
 	r.checkHistories(a)
@@ -52,7 +52,7 @@ func (r *round) sum() *account {
 // checkRest is called when the queue was brought to rest without a shutdown.
 func (r *round) checkRest() {
 	s, ok := r.queue.stats()
-	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Waiting+s.Processing != 0 {
+	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Delayed+s.Processing != 0 {
 		r.violated.report("C6", -1, "at rest, Len is %d, and Stats is %+v", n, s)
 	}
 	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && !r.plan.Mix.Has(Ages) {
@@ -81,8 +81,8 @@ func (r *round) checkCounts(a *account) {
 		}
 		return
 	}
-	a.merged, a.fired = s.Merged, s.Fired
-	if s.Ready != 0 || s.Processing != 0 || s.Waiting != 0 {
+	a.deduplicated, a.expired = s.Deduplicated, s.Expired
+	if s.Ready != 0 || s.Processing != 0 || s.Delayed != 0 {
 		r.violated.report("C12", -1, "when all consumers have left, Stats is %+v", s)
 	}
 	if s.Added != a.gets+a.withdrawn {
@@ -94,10 +94,10 @@ func (r *round) checkCounts(a *account) {
 	if s.Misused+r.lateEnds(a, s) != a.dones-a.gets {
 		r.violated.report("C15", -1, "%d Dones for %d runs, and %d counted as misuse", a.dones, a.gets, s.Misused)
 	}
-	if s.Rejected != r.spoilt.Load() {
-		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.spoilt.Load(), s.Rejected)
+	if s.Rejected != r.unequal.Load() {
+		r.violated.report("C16", -1, "%d adds of impossible items, and %d counted as rejected", r.unequal.Load(), s.Rejected)
 	}
-	r.checkExceeded(a, s.Exceeded)
+	r.checkOverCapacity(a, s.OverCapacity)
 	r.checkMetrics(a, s)
 	r.checkGroupsGone("when all consumers have left")
 	if fault := a.disagreement(s, r.plan.dropsDelays()); fault != "" {
@@ -107,31 +107,31 @@ func (r *round) checkCounts(a *account) {
 
 // disagreement returns the fault in the counters of adds at the end of a round.
 //
-// An immediate add is Added, Merged or Dropped. A delayed add is dropped, joins
-// a running delay (which is not counted), or begins one. That delay expires, as
-// Fired and as Added or Merged, is dropped at the shutdown, or is canceled. In
-// most endings no item is delayed at the shutdown, and nothing is added with a
-// delay after it. An AddWith without a delay is an immediate add, or leaves the
-// item delayed.
-func (a *account) disagreement(s shardq.Stats, waitingDropped bool) string {
-	atOnce := s.Added + s.Merged - s.Fired // those that were not dropped
+// An immediate add is Added, Deduplicated or Dropped. A delayed add is dropped,
+// joins a running delay (which is not counted), or begins one. That delay
+// expires, as Fired and as Added or Merged, is dropped at the shutdown, or is
+// canceled. In most endings no item is delayed at the shutdown, and nothing is
+// added with a delay after it. An AddWith without a delay is an immediate add,
+// or leaves the item delayed.
+func (a *account) disagreement(s shardq.Stats, delayedDropped bool) string {
+	atOnce := s.Added + s.Deduplicated - s.Expired // those that were not dropped
 	switch {
-	case s.Fired+a.calledOff > a.deferred:
-		return "more delays ended than began"
-	case s.Fired < a.delayedGets:
-		return "fewer delays ended than keys came that are added with delays only"
-	case s.Added+s.Merged < s.Fired:
-		return "not every delay that ended is Added or Merged"
-	case !waitingDropped && (atOnce+s.Dropped < a.immediate || atOnce+s.Dropped > a.immediate+a.perhaps):
-		return "Added + Merged - Fired + Dropped are not the adds at once"
+	case s.Expired+a.calledOff > a.deferred:
+		return "more delays expired than began"
+	case s.Expired < a.delayedGets:
+		return "fewer delays expired than keys were handed out that are added with delays only"
+	case s.Added+s.Deduplicated < s.Expired:
+		return "not every delay that expired is Added or Deduplicated"
+	case !delayedDropped && (atOnce+s.Dropped < a.immediate || atOnce+s.Dropped > a.immediate+a.perhaps):
+		return "Added + Deduplicated - Expired + Dropped are not the adds at once"
 	case atOnce > a.immediate+a.perhaps:
-		return "Added + Merged - Fired are more than the adds at once"
+		return "Added + Deduplicated - Expired are more than the adds at once"
 	case atOnce < a.sure:
-		return "Added + Merged - Fired are fewer than the adds at once before the shutdown"
+		return "Added + Deduplicated - Expired are fewer than the adds at once before the shutdown"
 	case atOnce+s.Dropped < a.immediate:
-		return "Added + Merged - Fired + Dropped are fewer than the adds at once"
-	case s.Added+s.Merged+s.Dropped > a.immediate+a.deferred+a.perhaps:
-		return "Added + Merged + Dropped are more than all adds"
+		return "Added + Deduplicated - Expired + Dropped are fewer than the adds at once"
+	case s.Added+s.Deduplicated+s.Dropped > a.immediate+a.deferred+a.perhaps:
+		return "Added + Deduplicated + Dropped are more than all adds"
 	}
 	return ""
 }
@@ -145,7 +145,7 @@ func (r *round) recorders() (all []*recorder) {
 
 // checkHistories checks the histories of the watched keys.
 func (r *round) checkHistories(a *account) {
-	if r.crew != nil {
+	if r.pool != nil {
 		return // the calls of workers are invisible
 	}
 	for _, key := range watchedKeys {

@@ -76,6 +76,6 @@ func (a *actor) takeOne(q queue) {
 	key, _ := q.Get()
 	a.gets++
 	a.sign()
-	for attempt(func() { q.Done(key) }) == hashLost {
+	for attempt(func() { q.Done(key) }) == hashPanics {
 	}
 }

@@ -25,10 +25,10 @@ type theme struct {
 }
 
 var themes = []theme{
-	{"adds, bursts, adds while processing; drain", Readd | Bursts | Onlookers, Drain},
+	{"adds, bursts, adds while processing; drain", Readd | Bursts | Observers, Drain},
 	{"ShutDown during drains", Readd, DrainThenShutDown},
 	{"shutdowns from many sides", Readd, Storm},
-	{"adds, bursts, adds while processing; rest", Readd | Bursts | Onlookers, Rest},
+	{"adds, bursts, adds while processing; rest", Readd | Bursts | Observers, Rest},
 	{"delays and reschedules; rest", Delays | Reschedules | Bursts, Rest},
 	{"rate limits and forgets; rest", RateLimited, Rest},
 	{"workers that panic or call Goexit; rest", Deaths | Readd, Rest},

@@ -7,6 +7,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
 // A Typed queue has the method set of client-go's rate limiting work queue.
@@ -43,15 +44,15 @@ type Settings[T comparable] struct {
 	Hash             func(T) uint64
 	CancelDelayOnAdd bool
 	OnMisuse         func()
-	// The rest is for section I and later ones: it is set only for targets that
-	// have it.
+	// Capacity and the fields below are set only for targets that have them:
+	// for section I and later ones.
 	Capacity                    int
 	OnWatermark                 func(high bool)
 	HighWatermark, LowWatermark int
 	Ages                        bool
-	OnStuck                     func(shardq.ItemInfo[T])
+	OnStuck                     func(stats.Item[T])
 	StuckAfter                  time.Duration
-	LowerLevelEvery             int
+	LowPriorityInterval         int
 	Group                       func(T) string
 	GroupLimit                  int
 	GroupWeight                 func(group string) int
@@ -79,7 +80,7 @@ type Features struct {
 	Collected bool
 	// Control reports whether the queue is [Controlled], with its options.
 	Control bool
-	// Workers reports whether shardq.NewWorkers accepts the queue.
+	// Workers reports whether worker.New accepts the queue.
 	Workers bool
 }
 
@@ -107,7 +108,7 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
 		CancelDelayOnAdd: s.CancelDelayOnAdd,
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
-		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowerLevelEvery: s.LowerLevelEvery,
+		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowPriorityInterval: s.LowPriorityInterval,
 		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
 		Metrics: s.Metrics,
 	}
@@ -117,5 +118,5 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 	if s.OnMisuse != nil {
 		options.OnMisuse = func(shardq.Misuse[T]) { s.OnMisuse() }
 	}
-	return shardq.Must(options)
+	return shardq.MustNew(options)
 }

@@ -21,8 +21,8 @@ type watchdog struct {
 }
 
 // watch checks every half second until the channel is closed. If there was no
-// progress for its patience, it calls bark.
-func (w *watchdog) watch(until <-chan struct{}, bark func(*round)) {
+// progress for its patience, it calls onHang.
+func (w *watchdog) watch(until <-chan struct{}, onHang func(*round)) {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	last, since := w.progress.Load(), time.Now()
@@ -37,7 +37,7 @@ func (w *watchdog) watch(until <-chan struct{}, bark func(*round)) {
 		case n != last || w.current.Load() == nil:
 			last, since = n, time.Now()
 		case time.Since(since) > w.patience:
-			bark(w.current.Load())
+			onHang(w.current.Load())
 			return
 		}
 	}

@@ -1,8 +1,8 @@
 // Values runs seeded random rounds against a Coalescer. It checks that no value
-// is lost or comes twice, that no two workers have the same key, and that the
-// values of a key come in the order of each producer. Rounds have retries,
-// panics of Merge, capacities and shutdowns. In every other round Workers take
-// the values, and their handlers and hooks fail, panic and exit.
+// is lost or taken twice, that no two workers have the same key, and that the
+// values of a key are taken in the order of each producer. Rounds have retries,
+// panics of Merge, capacities and shutdowns. In every other round a worker.Pool
+// takes the values, and its handlers and hooks fail, panic and exit.
 //
 //	go run -race ./stress/values -duration 60s -seed 1
 //
@@ -31,6 +31,6 @@ func main() {
 		}
 		sum.add(one)
 	}
-	fmt.Printf("%d rounds, %d puts taken in, %d refused, %d takes, %d given back, %d panics, %d dropped by drains, %d given up, %d ends of Run by a panic: no violation\n",
-		played, sum.accepted, sum.refused, sum.takes, sum.returned, sum.panics, sum.dropped, sum.givenUp, sum.faults)
+	fmt.Printf("%d rounds, %d puts accepted, %d refused, %d takes, %d returned, %d panics, %d dropped by drains, %d discarded, %d ends of Run by a panic: no violation\n",
+		played, sum.accepted, sum.refused, sum.takes, sum.returned, sum.panics, sum.dropped, sum.discarded, sum.faults)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 )
 
@@ -15,7 +16,7 @@ type stamp struct{ producer, n int }
 type value = []stamp
 
 // A pair is a key with its value.
-type pair = shardq.Pending[int, value]
+type pair = coalesce.Entry[int, value]
 
 // A target is a Coalescer, or a saboteur of one.
 type target = coalescer
@@ -33,7 +34,7 @@ type plan struct {
 	retries                  bool
 	closeAfter               int64 // in puts; negative: only at the end
 	ending                   int   // ShutDown, or Drain with a policy
-	run                      bool  // Workers take the values, not a loop
+	run                      bool  // a worker.Pool takes the values, not a loop
 	maxAttempts              int
 	putEndsBackoff           bool
 }
@@ -72,8 +73,8 @@ func newPlan(seed uint64) plan {
 }
 
 // options returns the options of the coalescer, with the round's merge.
-func (p plan) options(merge func(pending, next value) value) shardq.CoalescerOptions[int, value] {
-	o := shardq.CoalescerOptions[int, value]{
+func (p plan) options(merge func(pending, next value) value) coalesce.Options[int, value] {
+	o := coalesce.Options[int, value]{
 		Queue: shardq.Options[int]{
 			Shards:      p.shards,
 			RateLimiter: limiter.NewExponential[int](time.Millisecond, 4*time.Millisecond),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 )
 
 // A round is a plan in progress.
@@ -23,7 +24,7 @@ type round struct {
 	// tally is shared by all goroutines. It is a separate variable so that its
 	// words are aligned for atomics on 32-bit platforms.
 	tally *tally
-	// context is the context of the Workers, and stop ends it.
+	// context is the context of the pool, and stop ends it.
 	context context.Context
 	stop    context.CancelFunc
 	handed  atomic.Uint64 // the keys passed to the handler
@@ -35,15 +36,15 @@ type round struct {
 
 // An account has what the round knows of a key.
 type account struct {
-	holder atomic.Int32 // the number of workers that have the key
-	came   value        // everything that was processed; the worker with the key writes it
+	holder    atomic.Int32 // the number of workers that have the key
+	processed value        // everything that was processed; the worker with the key writes it
 
 	mu  sync.Mutex // guards the fields below
 	put value      // everything that was accepted
 }
 
 // A tally counts what a round has done.
-type tally struct{ accepted, refused, takes, returned, panics, dropped, givenUp, faults uint64 }
+type tally struct{ accepted, refused, takes, returned, panics, dropped, discarded, faults uint64 }
 
 func (t *tally) add(u tally) {
 	t.accepted += u.accepted
@@ -52,7 +53,7 @@ func (t *tally) add(u tally) {
 	t.returned += u.returned
 	t.panics += u.panics
 	t.dropped += u.dropped
-	t.givenUp += u.givenUp
+	t.discarded += u.discarded
 	t.faults += u.faults
 }
 
@@ -66,7 +67,7 @@ var errMerge = errors.New("merge panics on purpose")
 const hangs = time.Minute
 
 // play runs the round of a seed, and returns every fault.
-func play(seed uint64, newTarget func(shardq.CoalescerOptions[int, value]) target) (tally, error) {
+func play(seed uint64, newTarget func(coalesce.Options[int, value]) target) (tally, error) {
 	r := &round{plan: newPlan(seed), stop: func() {}, tally: new(tally)}
 	if r.run {
 		r.context, r.stop = context.WithCancel(context.Background())
@@ -173,12 +174,12 @@ func (r *round) work(worker int) {
 		}
 		r.deal(dice, dst[:n])
 		if r.bounded {
-			r.look()
+			r.checkCapacity()
 		}
 	}
 }
 
-// take takes one key or several, or gives up, at random.
+// take takes one key or several, or ends with its context, at random.
 func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
 	ctx := context.Background()
 	if dice.IntN(8) == 0 {
@@ -202,10 +203,10 @@ func (r *round) take(dice *rand.Rand, dst []pair) (n int, err error) {
 func (r *round) deal(dice *rand.Rand, taken []pair) {
 	var done []pair
 	for _, p := range taken {
-		if r.retries && dice.IntN(4) == 0 && r.giveBack(dice, p) {
+		if r.retries && dice.IntN(4) == 0 && r.putBack(dice, p) {
 			continue
 		}
-		r.keys[p.Key].came = append(r.keys[p.Key].came, p.Value...)
+		r.keys[p.Key].processed = append(r.keys[p.Key].processed, p.Value...)
 		r.keys[p.Key].holder.Add(-1)
 		done = append(done, p)
 	}
@@ -216,8 +217,8 @@ func (r *round) deal(dice *rand.Rand, taken []pair) {
 	r.target.DoneBatch(done)
 }
 
-// giveBack returns a value, and reports whether the coalescer accepted it.
-func (r *round) giveBack(dice *rand.Rand, p pair) bool {
+// putBack returns a value, and reports whether the coalescer accepted it.
+func (r *round) putBack(dice *rand.Rand, p pair) bool {
 	r.keys[p.Key].holder.Add(-1)
 	back := r.target.PutBack
 	if dice.IntN(2) == 0 {
@@ -234,8 +235,8 @@ func (r *round) giveBack(dice *rand.Rand, p pair) bool {
 	return true
 }
 
-// look checks the capacity if all puts honor it.
-func (r *round) look() {
+// checkCapacity checks the capacity if all puts honor it.
+func (r *round) checkCapacity() {
 	if stats := r.target.Stats(); r.capacity > 0 && stats.Values.Weight > r.capacity {
 		r.fault("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
 	}
@@ -244,7 +245,7 @@ func (r *round) look() {
 // end ends the coalescer, once.
 func (r *round) end() {
 	r.close.Do(func() {
-		if r.run && r.seed%2 == 0 { // the Workers drain it, or leave the rest for settle
+		if r.run && r.seed%2 == 0 { // the pool drains it, or leaves the rest for settle
 			r.stop()
 			return
 		}
@@ -254,7 +255,7 @@ func (r *round) end() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		dropped, err := r.target.Drain(ctx, shardq.DrainOptions{Waiting: shardq.WaitingPolicy(r.ending)})
+		dropped, err := r.target.Drain(ctx, shardq.DrainOptions{Delayed: shardq.DelayedPolicy(r.ending)})
 		r.drop(dropped)
 		if err != nil {
 			r.target.ShutDown() // otherwise workers would wait for another Drain

@@ -15,7 +15,7 @@ func (r *round) settle() {
 	r.drop(dropped)
 	for _, p := range r.dropped {
 		r.tally.dropped++
-		r.keys[p.Key].came = append(r.keys[p.Key].came, p.Value...)
+		r.keys[p.Key].processed = append(r.keys[p.Key].processed, p.Value...)
 	}
 	for key := range r.keys {
 		r.checkKey(key)
@@ -24,10 +24,10 @@ func (r *round) settle() {
 		r.fault("at the end %+v", s)
 	}
 	if s := r.target.Stats(); s.Values.Put != r.tally.accepted || s.Values.Merged > s.Values.Put {
-		r.fault("%d values were put and taken in, not %+v", r.tally.accepted, s.Values)
+		r.fault("%d values were put and accepted, not %+v", r.tally.accepted, s.Values)
 	}
-	if s := r.target.Stats(); r.bounded && s.Values.Exceeded != 0 {
-		r.fault("the capacity was exceeded %d times, though all asked for room", s.Values.Exceeded)
+	if s := r.target.Stats(); r.bounded && s.Values.OverCapacity != 0 {
+		r.fault("the capacity was exceeded %d times, though all puts honor it", s.Values.OverCapacity)
 	}
 }
 
@@ -38,13 +38,13 @@ func (r *round) checkKey(key int) {
 		missing[s] = true
 	}
 	last := map[int]int{}
-	for _, s := range r.keys[key].came {
+	for _, s := range r.keys[key].processed {
 		if !missing[s] {
-			r.fault("key %d: %v came twice, or was refused", key, s)
+			r.fault("key %d: %v was taken twice, or was refused", key, s)
 		}
 		delete(missing, s)
 		if n, known := last[s.producer]; known && n > s.n {
-			r.fault("key %d: %v came after the %d-th of its producer", key, s, n)
+			r.fault("key %d: %v was taken after the %d-th of its producer", key, s, n)
 		}
 		last[s.producer] = s.n
 	}

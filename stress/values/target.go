@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
 // coalescer has the methods of a Coalescer that a round uses.
@@ -19,16 +21,19 @@ type coalescer interface {
 	Retry(key int, v value) error
 	ShutDown()
 	Drain(ctx context.Context, options shardq.DrainOptions) ([]pair, error)
+	DrainWith(options shardq.DrainOptions) func(context.Context) ([]pair, error)
 	Stats() shardq.Stats
-	NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error)
+	NewPool(o worker.Options[pair]) (*worker.Pool[pair], error)
 }
 
-type withWorkers struct{ *shardq.Coalescer[int, value] }
-
-func (c withWorkers) NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error) {
-	return shardq.NewCoalescerWorkers(c.Coalescer, o)
+type withPool struct {
+	*coalesce.Coalescer[int, value]
 }
 
-func newCoalescer(o shardq.CoalescerOptions[int, value]) target {
-	return withWorkers{shardq.MustCoalescer(o)}
+func (c withPool) NewPool(o worker.Options[pair]) (*worker.Pool[pair], error) {
+	return worker.New(c.Coalescer, o)
+}
+
+func newCoalescer(o coalesce.Options[int, value]) target {
+	return withPool{coalesce.MustNew(o)}
 }

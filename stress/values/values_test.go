@@ -8,24 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/worker"
 )
 
 // TestC54ConservationUnderLoad runs some rounds.
 func TestC54ConservationUnderLoad(t *testing.T) {
-	rounds := uint64(300)
-	if testing.Short() {
-		rounds = 60
-	}
 	var sum tally
-	for seed := range rounds {
+	for seed := range uint64(testscale.N(600)) {
 		one, err := play(seed, newCoalescer)
 		require.NoError(t, err, "seed %d", seed)
 		sum.add(one)
 	}
 	for what, n := range map[string]uint64{
-		"taken in": sum.accepted, "refused": sum.refused, "taken": sum.takes,
-		"given back": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
-		"given up": sum.givenUp,
+		"accepted": sum.accepted, "refused": sum.refused, "taken": sum.takes,
+		"returned": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
+		"discarded": sum.discarded,
 	} {
 		assert.NotZero(t, n, "nothing was %s", what)
 	}
@@ -37,14 +36,14 @@ type saboteur struct{ target }
 
 // saboteurs must each be found by some round, or the program proves nothing.
 var saboteurs = map[string]func(target) target{
-	"loses a value":          func(t target) target { return &loser{saboteur: saboteur{t}} },
-	"puts a value twice":     func(t target) target { return &doubler{saboteur{t}} },
-	"takes in what it fails": func(t target) target { return &failer{saboteur{t}} },
-	"puts back behind":       func(t target) target { return &behind{saboteur{t}} },
-	"done while taken":       func(t target) target { return &early{saboteur{t}} },
-	"forgets what it drops":  func(t target) target { return &dropper{saboteur{t}} },
-	"workers tell nobody":    func(t target) target { return &silent{saboteur{t}} },
-	"asks for no room":       func(t target) target { return &crowd{saboteur{t}} },
+	"loses a value":           func(t target) target { return &loser{saboteur: saboteur{t}} },
+	"puts a value twice":      func(t target) target { return &doubler{saboteur{t}} },
+	"accepts and fails":       func(t target) target { return &failer{saboteur{t}} },
+	"puts back behind":        func(t target) target { return &behind{saboteur{t}} },
+	"done while taken":        func(t target) target { return &early{saboteur{t}} },
+	"forgets what it drops":   func(t target) target { return &dropper{saboteur{t}} },
+	"OnDiscard is not called": func(t target) target { return &silent{saboteur{t}} },
+	"ignores the capacity":    func(t target) target { return &overfiller{saboteur{t}} },
 }
 
 type loser struct {
@@ -102,34 +101,34 @@ func (s *early) Take(ctx context.Context) (int, value, error) {
 
 type dropper struct{ saboteur }
 
-func (s *dropper) Drain(ctx context.Context, o shardq.DrainOptions) ([]shardq.Pending[int, value], error) {
+func (s *dropper) Drain(ctx context.Context, o shardq.DrainOptions) ([]coalesce.Entry[int, value], error) {
 	_, err := s.target.Drain(ctx, o)
 	return nil, err
 }
 
 type silent struct{ saboteur }
 
-func (s *silent) NewWorkers(o shardq.WorkerOptions[pair]) (*shardq.Workers[pair], error) {
-	o.OnGiveUp = nil
-	return s.target.NewWorkers(o)
+func (s *silent) NewPool(o worker.Options[pair]) (*worker.Pool[pair], error) {
+	o.OnDiscard = nil
+	return s.target.NewPool(o)
 }
 
-type crowd struct{ saboteur }
+type overfiller struct{ saboteur }
 
-func (s *crowd) TryPut(key int, v value) error { return s.target.Put(key, v) }
+func (s *overfiller) TryPut(key int, v value) error { return s.target.Put(key, v) }
 
 // TestSaboteursAreFound checks that one of several rounds finds each fault.
 func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(2000) {
-				_, err := play(seed, func(o shardq.CoalescerOptions[int, value]) target { return spoil(newCoalescer(o)) })
+				_, err := play(seed, func(o coalesce.Options[int, value]) target { return spoil(newCoalescer(o)) })
 				if err != nil {
 					t.Logf("seed %d: %v", seed, err)
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("no round found the fault")
 		})
 	}
 }

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // errFails is the error of handlers.
 var errFails = errors.New("fails on purpose")
 
-// runWorkers runs Workers until the round ends, and then takes what is left. If
-// Merge panics in a worker, Run panics, and runWorkers starts new Workers.
+// runWorkers runs pools until the round ends, and then takes what is left. If
+// Merge panics in a worker, Run panics, and runWorkers makes a new pool.
 func (r *round) runWorkers() {
 	defer r.work(0)
 	defer r.target.ShutDown() // otherwise workers would wait forever
 	for {
-		w, err := r.target.NewWorkers(r.workerOptions())
+		w, err := r.target.NewPool(r.workerOptions())
 		if err != nil {
 			r.fault("no workers: %v", err)
 			return
@@ -32,7 +33,7 @@ func (r *round) runWorkers() {
 }
 
 // runOnce reports whether Run returned without a panic.
-func (r *round) runOnce(w *shardq.Workers[pair]) (returned bool) {
+func (r *round) runOnce(w *worker.Pool[pair]) (returned bool) {
 	defer func() {
 		if cause := recover(); cause != nil && !errors.Is(cause.(error), errMerge) {
 			panic(cause)
@@ -42,15 +43,15 @@ func (r *round) runOnce(w *shardq.Workers[pair]) (returned bool) {
 	return true
 }
 
-func (r *round) workerOptions() shardq.WorkerOptions[pair] {
-	o := shardq.WorkerOptions[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnGiveUp: r.giveUp}
+func (r *round) workerOptions() worker.Options[pair] {
+	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.discard}
 	if r.batch > 2 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, r.batch
 	} else {
 		o.Handle = r.handle
 	}
 	if r.ending < 3 {
-		o.Drain = &shardq.DrainOptions{Waiting: shardq.WaitingPolicy(r.ending)}
+		o.Drain = r.target.DrainWith(shardq.DrainOptions{Delayed: shardq.DelayedPolicy(r.ending)})
 		o.DrainTimeout = 20 * time.Millisecond
 	}
 	return o
@@ -74,15 +75,15 @@ func (r *round) handle(_ context.Context, p pair) error {
 		case 1:
 			runtime.Goexit()
 		case 2:
-			return shardq.RequeueAfter(time.Duration(n%5) * time.Millisecond)
+			return worker.RequeueAfter(time.Duration(n%5) * time.Millisecond)
 		case 3:
-			return shardq.Permanent(errFails)
+			return worker.Permanent(errFails)
 		}
 		return errFails
 	}
-	account.came = append(account.came, p.Value...)
+	account.processed = append(account.processed, p.Value...)
 	if r.bounded {
-		r.look()
+		r.checkCapacity()
 	}
 	return nil
 }
@@ -128,15 +129,15 @@ func (r *round) handleOne(ctx context.Context, p pair) (err error) {
 	return err
 }
 
-// giveUp records a discarded value. Unless a drain has dropped it, the worker
+// discard records a discarded value. Unless a drain has dropped it, the worker
 // still has the key.
-func (r *round) giveUp(f shardq.Failure[pair]) {
-	count(&r.tally.givenUp)
-	if strings.Contains(f.Err.Error(), "dropped while it waited") {
+func (r *round) discard(f worker.Failure[pair]) {
+	count(&r.tally.discarded)
+	if strings.Contains(f.Err.Error(), "dropped while it was delayed") {
 		r.drop([]pair{f.Item})
 	} else {
 		account := &r.keys[f.Item.Key]
-		account.came = append(account.came, f.Item.Value...)
+		account.processed = append(account.processed, f.Item.Value...)
 	}
 	if len(f.Item.Value)%4 == 3 {
 		runtime.Goexit()

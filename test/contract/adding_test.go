@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A ledger says, for each key, how many adds began, and how many of them a worker
-// knew of when it began to process the key: those are served.
+// A ledger counts, for each key, the adds that began, and those that had begun
+// when a worker began to process the key. The latter are served.
 type ledger struct {
 	begun, served []atomic.Int64
 }
@@ -24,7 +24,7 @@ func newLedger(keys int) *ledger {
 	return &ledger{begun: make([]atomic.Int64, keys), served: make([]atomic.Int64, keys)}
 }
 
-// add begins an add of key, and returns the number that stands for it.
+// add begins an add of key, and returns its number.
 func (l *ledger) add(key int) int64 { return l.begun[key].Add(1) }
 
 // work processes items until a shutdown.
@@ -36,7 +36,7 @@ func (l *ledger) work(q *shardq.Queue[int]) {
 		}
 		known := l.begun[key].Load()
 		runtime.Gosched()
-		l.served[key].Store(known) // exclusion: nobody else writes it meanwhile
+		l.served[key].Store(known) // exclusion: no other worker writes it meanwhile
 		q.Done(key)
 	}
 }
@@ -54,7 +54,7 @@ func TestC2EveryAddIsServed(t *testing.T) {
 			producers.Go(func() { addInAllWays(q, book, seed, scaled(40_000, 5_000)) })
 		}
 		producers.Wait()
-		time.Sleep(time.Second) // of the bubble: it passes when all is still
+		time.Sleep(time.Second) // of the bubble: it passes when all goroutines are blocked
 		synctest.Wait()
 
 		for key := range keys {
@@ -88,8 +88,8 @@ func addInAllWays(q *shardq.Queue[int], book *ledger, seed, adds int) {
 	}
 }
 
-// An add that returned before the shutdown began is served. One that ran beside it
-// is served or counted as dropped.
+// An add that returned before the shutdown began is served. A concurrent one is
+// served or counted as dropped.
 func TestC2AddsBeforeShutdownAreServed(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(200, 40) {
@@ -135,7 +135,7 @@ func testAddsAgainstShutdown(t *testing.T, shards int) {
 		require.GreaterOrEqual(t, book.served[key].Load(), landed[key])
 	}
 	stats := q.Stats()
-	require.Equal(t, calls[0]+calls[1]+calls[2], stats.Added+stats.Merged+stats.Dropped)
+	require.Equal(t, calls[0]+calls[1]+calls[2], stats.Added+stats.Deduplicated+stats.Dropped)
 	requireCounts(t, q, 0, 0, 0)
 }
 
@@ -151,7 +151,7 @@ func TestC3AddOfReadyItemChangesNothing(t *testing.T) {
 		q.Done("a")
 		requireCounts(t, q, 0, 0, 0)
 		require.EqualValues(t, 1, q.Stats().Added)
-		require.EqualValues(t, 9, q.Stats().Merged)
+		require.EqualValues(t, 9, q.Stats().Deduplicated)
 	})
 }
 
@@ -181,12 +181,12 @@ func TestH3ThousandAddsWhileProcessing(t *testing.T) {
 		q.Done("a")
 		requireCounts(t, q, 0, 0, 0)
 		require.EqualValues(t, 2, q.Stats().Added)
-		require.EqualValues(t, 999, q.Stats().Merged)
+		require.EqualValues(t, 999, q.Stats().Deduplicated)
 	})
 }
 
-// Each run asks for the next: the mark of an add while processing is used up by one
-// Done and set again by the next add.
+// Each run adds its item again: a Done clears the mark of an add during
+// processing, and the next add sets it again.
 func TestC3EachRunCanBeAskedForAgain(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
@@ -209,7 +209,7 @@ func TestC6LenCountsReadyItems(t *testing.T) {
 		q.Add("a")
 		q.Add("b")
 		q.AddAfter("c", time.Second)
-		require.Equal(t, 2, q.Len(), "waiting is not ready")
+		require.Equal(t, 2, q.Len(), "delayed is not ready")
 
 		held := take(t, q)
 		require.Equal(t, 1, q.Len(), "processing is not ready")
@@ -225,8 +225,8 @@ func TestC6LenCountsReadyItems(t *testing.T) {
 	})
 }
 
-// Items can wait and be ready, or wait and be in processing, at once: each of their
-// states is counted where it belongs.
+// Items can be delayed and ready, or delayed and in processing, at once. Stats
+// counts each of their states.
 func TestC6LenOfItemsInTwoStates(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)

@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// batchSizes are around the number of items that are dealt with together.
+// batchSizes are around the number of items that the queue handles together.
 var batchSizes = []int{0, 1, 2, 63, 64, 65, 1000}
 
 func TestC37BatchesAreAsManyCalls(t *testing.T) {
@@ -23,9 +24,9 @@ func TestC37BatchesAreAsManyCalls(t *testing.T) {
 			q := newQueue[int](shards)
 			items := numbers(n)
 			q.AddBatch(items)
-			q.AddBatch(items) // merges
+			q.AddBatch(items) // deduplicated
 			requireCounts(t, q, n, 0, 0)
-			require.EqualValues(t, n, q.Stats().Merged)
+			require.EqualValues(t, n, q.Stats().Deduplicated)
 			dst := make([]int, n+1)
 			for got := 0; got < n; {
 				more, err := q.GetBatch(t.Context(), dst[got:])
@@ -95,7 +96,7 @@ func TestC37GetBatchEnds(t *testing.T) {
 		q.ShutDown()
 		require.ErrorIs(t, <-errs, shardq.ErrShutDown)
 		n, err := q.GetBatch(t.Context(), nil)
-		require.NoError(t, err, "there is no room for anything")
+		require.NoError(t, err, "no item fits")
 		require.Zero(t, n)
 		_, err = q.GetBatch(ctx, nil)
 		require.ErrorIs(t, err, context.Canceled)
@@ -103,7 +104,8 @@ func TestC37GetBatchEnds(t *testing.T) {
 	})
 }
 
-// A consumer whose context has ended takes nothing, however much there is to do.
+// A consumer whose context has ended takes nothing, however many items are
+// ready.
 func TestC37EndedContextTakesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
@@ -117,14 +119,14 @@ func TestC37EndedContextTakesNothing(t *testing.T) {
 	})
 }
 
-// GetBatch goes round the shards as so many Gets would: while both have something, neither
-// hands out more than its turn allows.
-func TestC37BatchKeepsTheTurns(t *testing.T) {
+// GetBatch visits the shards as many Gets would: while both have ready items,
+// neither hands out more than a quantum in its turn.
+func TestC37BatchKeepsTheTurnsOfShards(t *testing.T) {
 	const quantum = 8
 	q := newQueue[int](2)
 	q.AddBatch(numbers(200))
 	shardOf, left := map[int]int{}, [2]int{}
-	for row := range q.All(shardq.Ready) {
+	for row := range q.All(stats.Ready) {
 		shardOf[row.Item] = row.Shard
 		left[row.Shard]++
 	}
@@ -143,8 +145,9 @@ func TestC37BatchKeepsTheTurns(t *testing.T) {
 	}
 }
 
-// sleepers starts consumers, who sleep, and returns a function that says what they got.
-func sleepers(q *shardq.Queue[int], n int) (got func() []int) {
+// parkConsumers starts consumers, which park, and returns a function that
+// returns what they got.
+func parkConsumers(q *shardq.Queue[int], n int) (got func() []int) {
 	var mu sync.Mutex
 	var seen []int
 	for range n {
@@ -166,30 +169,31 @@ func sleepers(q *shardq.Queue[int], n int) (got func() []int) {
 func TestC37BatchWakesAll(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		got := sleepers(q, 20)
+		got := parkConsumers(q, 20)
 		q.AddBatch(numbers(20))
 		require.ElementsMatch(t, numbers(20), got())
 	})
 }
 
-// It wakes somebody for any of its items, also if the last of them merges.
+// It wakes a consumer for any of its items, also if the last of them is
+// deduplicated.
 func TestC37BatchWakesForAny(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		got := sleepers(q, 1)
+		got := parkConsumers(q, 1)
 		q.AddBatch([]int{1, 1})
 		require.Equal(t, []int{1}, got())
 	})
 }
 
-// So does one DoneBatch of items that are to run once more.
+// So does one DoneBatch of dirty items.
 func TestC37DoneBatchWakesAll(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		q.AddBatch(numbers(20))
 		items := takeAll(t, q)
 		q.AddBatch(items)
-		got := sleepers(q, 20)
+		got := parkConsumers(q, 20)
 		q.DoneBatch(items)
 		require.ElementsMatch(t, numbers(20), got())
 	})
@@ -209,18 +213,18 @@ func TestC37DoneBatchEndsADrain(t *testing.T) {
 }
 
 func TestC37MisuseInBatches(t *testing.T) {
-	var told []shardq.Misuse[float64]
-	q := shardq.Must(shardq.Options[float64]{
-		Shards: 2, OnMisuse: func(m shardq.Misuse[float64]) { told = append(told, m) },
+	var reported []shardq.Misuse[float64]
+	q := shardq.MustNew(shardq.Options[float64]{
+		Shards: 2, OnMisuse: func(m shardq.Misuse[float64]) { reported = append(reported, m) },
 	})
 	q.AddBatch([]float64{1, math.NaN(), 2})
 	requireCounts(t, q, 2, 0, 0)
-	require.Len(t, told, 1)
-	require.Equal(t, shardq.ItemNotEqualToItself, told[0].Kind)
+	require.Len(t, reported, 1)
+	require.Equal(t, shardq.ItemNotEqualToItself, reported[0].Kind)
 	q.DoneBatch([]float64{1, 7})
 	require.Equal(t, []shardq.Misuse[float64]{
 		{Kind: shardq.DoneWithoutGet, Item: 1}, {Kind: shardq.DoneWithoutGet, Item: 7},
-	}, told[1:])
+	}, reported[1:])
 }
 
 func TestC37BatchOfIncomparableItems(t *testing.T) {
@@ -247,16 +251,17 @@ func TestC37BatchesAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, cycle))
 }
 
-// TestC37AddBatchAfter: all items of a batch become ready when the delay has passed, in
-// their order; without a delay, at once; after a shutdown they are dropped.
+// TestC37AddBatchAfter checks that all items of a batch become ready when the
+// delay expires, in their order. Without a delay they are ready at once. After
+// a shutdown they are dropped.
 func TestC37AddBatchAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[int]{Shards: 1})
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1})
 		q.AddBatchAfter(numbers(200), time.Second)
 		q.AddBatchAfter([]int{1000, 1001}, 0)
 		q.AddBatchAfter(nil, time.Second)
 		require.Equal(t, 2, q.Len())
-		require.EqualValues(t, 200, q.Stats().Waiting)
+		require.EqualValues(t, 200, q.Stats().Delayed)
 		time.Sleep(time.Second - 1)
 		synctest.Wait()
 		require.Equal(t, 2, q.Len())

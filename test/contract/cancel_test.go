@@ -16,17 +16,17 @@ func TestC39CancelTakesBackWhatHasNotBegun(t *testing.T) {
 
 		q.Add("a")
 		q.AddAfter("a", time.Hour)
-		require.Equal(t, shardq.Canceled{Ready: true, Waiting: true}, q.Cancel("a"))
+		require.Equal(t, shardq.Canceled{Ready: true, Delayed: true}, q.Cancel("a"))
 		requireCounts(t, q, 0, 0, 0)
 
 		q.AddAfter("a", time.Hour)
-		require.Equal(t, shardq.Canceled{Waiting: true}, q.Cancel("a"))
+		require.Equal(t, shardq.Canceled{Delayed: true}, q.Cancel("a"))
 		requireCounts(t, q, 0, 0, 0)
 		require.EqualValues(t, 2, q.Stats().Canceled)
 	})
 }
 
-// What has begun goes on, but is not followed by another run.
+// A processing goes on, but no other run follows it.
 func TestC39CancelDuringProcessing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueueOn[string](shards, fakeTimeline())
@@ -35,7 +35,7 @@ func TestC39CancelDuringProcessing(t *testing.T) {
 		require.Equal(t, shardq.Canceled{}, q.Cancel("a"))
 		q.Add("a")
 		q.AddAfter("a", time.Hour)
-		require.Equal(t, shardq.Canceled{Dirty: true, Waiting: true}, q.Cancel("a"))
+		require.Equal(t, shardq.Canceled{Dirty: true, Delayed: true}, q.Cancel("a"))
 		requireCounts(t, q, 0, 0, 1)
 		q.Done("a")
 		requireCounts(t, q, 0, 0, 0)
@@ -58,7 +58,7 @@ func TestC39AddAfterCancel(t *testing.T) {
 
 // The others of the shard keep their order.
 func TestC39CancelKeepsTheOrderOfTheOthers(t *testing.T) {
-	for pair := range 25 { // also of two that are neighbours, and of one twice
+	for pair := range 25 { // including two neighbors, and one item twice
 		first, second := pair/5, pair%5
 		q := newQueue[int](1)
 		q.AddBatch([]int{0, 1, 2, 3, 4})
@@ -76,7 +76,7 @@ func TestC39CancelKeepsTheOrderOfTheOthers(t *testing.T) {
 	}
 }
 
-// A drain does not wait for what was canceled.
+// A drain does not wait for canceled items.
 func TestC39CancelEndsADrain(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)

@@ -11,12 +11,13 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// races is how often each of the calls that take a context meets the end of it, with each
-// number of shards: each more than a million times.
+// races returns how often the context ends during each call that takes one,
+// with each number of shards. At full scale, it is more than a million times
+// for each call.
 func races() int { return scaled(350_000, 10_000) }
 
-// raceWithCancel makes a call with a context at the same time as it calls arrive and ends
-// the context, and returns the call's error.
+// raceWithCancel makes a call with a context. At the same time it calls arrive
+// and ends the context. It returns the call's error.
 func raceWithCancel(t *testing.T, call func(ctx context.Context) error, arrive func()) (err error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -30,7 +31,7 @@ func raceWithCancel(t *testing.T, call func(ctx context.Context) error, arrive f
 	return err
 }
 
-// An item that arrives as the context ends is returned, or stays ready.
+// An item that becomes ready as the context ends is returned or stays ready.
 func TestC35CancellationLosesNoItem(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
@@ -42,7 +43,7 @@ func TestC35CancellationLosesNoItem(t *testing.T) {
 			}, func() { q.Add(round) })
 			if err != nil {
 				if q.Len() != 1 {
-					t.Fatalf("round %d: given up, and %d items are ready", round, q.Len())
+					t.Fatalf("round %d: canceled, and %d items are ready", round, q.Len())
 				}
 				item, _ = q.Get()
 			}
@@ -55,8 +56,8 @@ func TestC35CancellationLosesNoItem(t *testing.T) {
 	})
 }
 
-// A batch that arrives as the context ends is returned in part or in full, and the rest
-// stays ready.
+// A batch that becomes ready as the context ends is returned in part or in
+// full. The rest stays ready.
 func TestC37CancellationLosesNoItem(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
@@ -82,8 +83,8 @@ func TestC37CancellationLosesNoItem(t *testing.T) {
 	})
 }
 
-// Room that is made as the context ends is taken, or stays free.
-func TestC40CancellationLosesNoRoom(t *testing.T) {
+// Capacity that becomes free as the context ends is taken or stays free.
+func TestC40CancellationLosesNoCapacity(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 1)
 		inside := -1
@@ -98,12 +99,12 @@ func TestC40CancellationLosesNoRoom(t *testing.T) {
 				func() { q.Done(item) })
 			if err != nil {
 				if err := q.TryAdd(round); err != nil {
-					t.Fatalf("round %d: given up, and then: %v", round, err)
+					t.Fatalf("round %d: canceled, and then: %v", round, err)
 				}
 			}
 			inside = round
 			if err := q.TryAdd(-2); !errors.Is(err, shardq.ErrFull) {
-				t.Fatalf("round %d: there is room for another: %v", round, err)
+				t.Fatalf("round %d: another one fits: %v", round, err)
 			}
 		}
 		require.Equal(t, 1, q.Stats().Held)

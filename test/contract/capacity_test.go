@@ -14,9 +14,9 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// newBounded returns a queue with room for so many items.
+// newBounded returns a queue with a capacity.
 func newBounded[T comparable](shards, capacity int) *shardq.Queue[T] {
-	return shardq.Must(shardq.Options[T]{Shards: shards, Capacity: capacity})
+	return shardq.MustNew(shardq.Options[T]{Shards: shards, Capacity: capacity})
 }
 
 func TestC40TryAddWithinTheCapacity(t *testing.T) {
@@ -36,20 +36,20 @@ func TestC40TryAddWithinTheCapacity(t *testing.T) {
 	})
 }
 
-// What the queue holds already needs no room.
-func TestC40DuplicatesAndRequeuesNeedNoRoom(t *testing.T) {
+// An item that the queue holds already needs no capacity.
+func TestC40DuplicatesAndRequeuesNeedNoCapacity(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Capacity: 2, Clock: newFake()})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Capacity: 2, Clock: newFake()})
 		require.NoError(t, q.TryAdd("held"))
 		take(t, q)
-		q.AddAfter("waiting", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		for range 2 {
 			require.NoError(t, q.TryAdd("held"))
-			require.NoError(t, q.TryAdd("waiting"))
+			require.NoError(t, q.TryAdd("delayed"))
 			require.NoError(t, q.AddContext(t.Context(), "held"))
 		}
 		require.ErrorIs(t, q.TryAdd("other"), shardq.ErrFull)
-		require.Zero(t, q.Stats().Exceeded)
+		require.Zero(t, q.Stats().OverCapacity)
 		q.Done("held")
 		requireCounts(t, q, 2, 1, 0)
 	})
@@ -57,14 +57,14 @@ func TestC40DuplicatesAndRequeuesNeedNoRoom(t *testing.T) {
 
 func TestC40OtherAddsMayExceed(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Capacity: 1, Clock: newFake()})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 1, Clock: newFake()})
 		q.Add(1)
 		q.Add(2)
 		q.AddAfter(3, time.Hour)
 		q.AddRateLimited(4)
 		q.AddBatch([]int{5, 6})
 		q.AddWith(7, shardq.AddOptions{After: time.Minute})
-		require.EqualValues(t, 6, q.Stats().Exceeded)
+		require.EqualValues(t, 6, q.Stats().OverCapacity)
 		require.ErrorIs(t, q.TryAdd(8), shardq.ErrFull)
 	})
 }
@@ -75,11 +75,12 @@ func TestC40NoCapacityIsNoBound(t *testing.T) {
 		require.NoError(t, q.TryAdd(item))
 		require.NoError(t, q.AddContext(t.Context(), item+1000))
 	}
-	require.Zero(t, q.Stats().Exceeded)
+	require.Zero(t, q.Stats().OverCapacity)
 }
 
-// Who waits first is let in first; an item that leaves in whatever way makes room.
-func TestC40RoomIsGivenInOrder(t *testing.T) {
+// The first waiter is admitted first. An item that leaves the queue in any way
+// frees capacity.
+func TestC40WaitersAreAdmittedInOrder(t *testing.T) {
 	leave := map[string]func(q *shardq.Queue[int], item int){
 		"Done":      func(q *shardq.Queue[int], item int) { q.Done(item) },
 		"DoneBatch": func(q *shardq.Queue[int], item int) { q.DoneBatch([]int{item}) },
@@ -154,8 +155,9 @@ func TestC40ShutDownEndsTheWait(t *testing.T) {
 	})
 }
 
-// An item that is added by somebody else while its producer waits takes no second room.
-func TestC40ItemComesWhileItWaits(t *testing.T) {
+// An item that another goroutine adds while its producer waits takes no
+// capacity a second time.
+func TestC40ItemIsAddedDuringTheWait(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 1)
 		q.Add(0)
@@ -169,12 +171,12 @@ func TestC40ItemComesWhileItWaits(t *testing.T) {
 		requireBecomesTrue(t, waits)
 		requireCounts(t, q, 1, 0, 0)
 		q.Cancel(1)
-		require.NoError(t, q.TryAdd(2), "all the room is there again")
+		require.NoError(t, q.TryAdd(2), "all the capacity is free again")
 	})
 }
 
-// Likewise if the item is still there when its producer is let in.
-func TestC40ItemIsThereWhenItIsLetIn(t *testing.T) {
+// The same holds if the queue still has the item when its producer is admitted.
+func TestC40ItemIsHeldWhenItIsAdmitted(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 2)
 		q.AddBatch([]int{8, 9})
@@ -186,7 +188,7 @@ func TestC40ItemIsThereWhenItIsLetIn(t *testing.T) {
 		q.Cancel(9)
 		requireBecomesTrue(t, waits)
 		requireCounts(t, q, 1, 0, 0)
-		require.NoError(t, q.TryAdd(2), "1 has one room")
+		require.NoError(t, q.TryAdd(2), "1 counts once")
 		require.ErrorIs(t, q.TryAdd(3), shardq.ErrFull)
 	})
 }
@@ -199,7 +201,8 @@ func TestC40ImpossibleItemIsRejected(t *testing.T) {
 	require.NoError(t, q.TryAdd(1))
 }
 
-// Many producers, few rooms: all get in, and the bound is kept all the time.
+// Many producers share a small capacity: all are admitted, and the limit always
+// holds.
 func TestC40BoundHoldsUnderLoad(t *testing.T) { forEachShardCount(t, checkBoundUnderLoad) }
 
 func checkBoundUnderLoad(t *testing.T, shards int) {
@@ -218,7 +221,7 @@ func checkBoundUnderLoad(t *testing.T, shards int) {
 	for range 3 {
 		consuming.Go(func() {
 			for item := range q.Items(context.Background()) {
-				stats := q.Stats() // which with one shard is of one moment
+				stats := q.Stats() // with one shard, a reading of one moment
 				if held := stats.Ready + stats.Processing; shards == 1 && held > capacity {
 					t.Errorf("%d items are held", held)
 				}
@@ -233,23 +236,23 @@ func checkBoundUnderLoad(t *testing.T, shards int) {
 	consuming.Wait()
 	slices.Sort(seen)
 	require.Len(t, slices.Compact(seen), producers*each)
-	require.Zero(t, q.Stats().Exceeded)
+	require.Zero(t, q.Stats().OverCapacity)
 }
 
 func TestC41WatermarksInTurn(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		var told []bool
-		q := shardq.Must(shardq.Options[int]{
+		var reported []bool
+		q := shardq.MustNew(shardq.Options[int]{
 			Name: "q", Shards: shards, HighWatermark: 4, LowWatermark: 1,
 			OnWatermark: func(w shardq.Watermark) {
 				require.Equal(t, "q", w.Queue)
-				told = append(told, w.High)
+				reported = append(reported, w.High)
 			},
 		})
 		for round := range 3 {
 			for item := range 8 {
 				q.Add(item)
-				require.Len(t, told, 2*round+min(1, (item+1)/4))
+				require.Len(t, reported, 2*round+min(1, (item+1)/4))
 			}
 			for left := 7; left >= 0; left-- {
 				q.Done(take(t, q))
@@ -257,25 +260,25 @@ func TestC41WatermarksInTurn(t *testing.T) {
 				if left <= 1 {
 					want++
 				}
-				require.Len(t, told, want)
+				require.Len(t, reported, want)
 			}
 		}
-		require.Equal(t, []bool{true, false, true, false, true, false}, told)
+		require.Equal(t, []bool{true, false, true, false, true, false}, reported)
 	})
 }
 
-// What the number comes to during a call of the hook is told after the call, not within it.
+// The queue reports a crossing during a call of the hook after that call.
 func TestC41OneCallAtATime(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		var q *shardq.Queue[int]
-		var told []bool
+		var reported []bool
 		inCall := false
-		q = shardq.Must(shardq.Options[int]{
+		q = shardq.MustNew(shardq.Options[int]{
 			Shards: shards, HighWatermark: 2, LowWatermark: 0,
 			OnWatermark: func(w shardq.Watermark) {
 				require.False(t, inCall, "a call within a call")
 				inCall = true
-				if told = append(told, w.High); w.High {
+				if reported = append(reported, w.High); w.High {
 					q.Cancel(1)
 					q.Cancel(2)
 				}
@@ -284,15 +287,15 @@ func TestC41OneCallAtATime(t *testing.T) {
 		})
 		q.Add(1)
 		q.Add(2)
-		require.Equal(t, []bool{true, false}, told)
+		require.Equal(t, []bool{true, false}, reported)
 	})
 }
 
-// The hook may use the queue, and may panic.
+// The hook may call the queue, and may panic.
 func TestC41WatermarkHookMayDoAnything(t *testing.T) {
 	var q *shardq.Queue[int]
 	calls := 0
-	q = shardq.Must(shardq.Options[int]{
+	q = shardq.MustNew(shardq.Options[int]{
 		Shards: 2, HighWatermark: 2, LowWatermark: 0,
 		OnWatermark: func(w shardq.Watermark) {
 			calls++
@@ -311,11 +314,11 @@ func TestC41WatermarkHookMayDoAnything(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// A hook that panics leaves nobody asleep: it is called when all else is done.
-func TestC41C17PanickingHookLeavesNobodyAsleep(t *testing.T) {
+// A hook that panics leaves no consumer parked: the queue calls it last.
+func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		panics := true
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Capacity: 2, HighWatermark: 1, OnWatermark: func(shardq.Watermark) {
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, HighWatermark: 1, OnWatermark: func(shardq.Watermark) {
 			if panics {
 				panic("hook")
 			}
@@ -338,7 +341,7 @@ func TestC41C17PanickingHookLeavesNobodyAsleep(t *testing.T) {
 		takeItem(t, q, 1)
 		q.Add(2)
 		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3)) })
-		requireStillFalse(t, guest, "there is no room")
+		requireStillFalse(t, guest, "there is no capacity")
 		q.Cancel(2)
 		requireBecomesTrue(t, guest)
 		q.Cancel(3)
@@ -350,14 +353,14 @@ func TestC41C17PanickingHookLeavesNobodyAsleep(t *testing.T) {
 	})
 }
 
-// A GroupWeight that takes its time, or asks for room itself, holds up nobody who waits behind
-// its call, nor a TryAdd.
-func TestC40SlowGroupWeightHoldsNobodyUp(t *testing.T) {
+// A GroupWeight that is slow, or waits for capacity itself, blocks neither
+// other waiters nor a TryAdd.
+func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		slow := false
 		var q *shardq.Queue[string]
-		q = shardq.Must(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
+		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
 			if slow && group == "slow" {
 				require.NoError(t, q.AddContext(t.Context(), "c/within"))
 				<-gate

@@ -8,19 +8,21 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/worker"
 )
 
-// A batch of more claims than are dealt with at a time ends, and is claimed, as one.
+// A batch of more claims than the queue handles together is claimed, and ends,
+// as one.
 
 const manyClaims = 200
 
-// A trapClock panics at one of its readings.
-type trapClock struct {
+// A faultyClock panics at one of its readings.
+type faultyClock struct {
 	clock.Clock
 	readings, panicAt int
 }
 
-func (c *trapClock) Now() time.Time {
+func (c *faultyClock) Now() time.Time {
 	if c.readings++; c.readings == c.panicAt {
 		panic(fault)
 	}
@@ -35,18 +37,19 @@ func manyItems() []int {
 	return items
 }
 
-// TestC60LongBatchEndsBesidePanics: if a hook or the clock panics, all claims end.
+// TestC60LongBatchEndsBesidePanics checks that all claims end if a hook or the
+// clock panics.
 func TestC60LongBatchEndsBesidePanics(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		t.Run("OnWatermark", func(t *testing.T) {
 			armed := false
-			q := shardq.Must(shardq.Options[int]{Shards: shards, HighWatermark: 180, LowWatermark: 150, OnWatermark: func(shardq.Watermark) {
+			q := shardq.MustNew(shardq.Options[int]{Shards: shards, HighWatermark: 180, LowWatermark: 150, OnWatermark: func(shardq.Watermark) {
 				if armed {
 					panic(fault)
 				}
 			}})
 			q.AddBatch(manyItems())
-			claims := make([]shardq.Claim[int], manyClaims)
+			claims := make([]worker.Claim[int], manyClaims)
 			n, err := q.ClaimBatch(t.Context(), claims)
 			require.NoError(t, err)
 			require.Equal(t, manyClaims, n)
@@ -56,10 +59,10 @@ func TestC60LongBatchEndsBesidePanics(t *testing.T) {
 		})
 		t.Run("clock", func(t *testing.T) {
 			for at := 1; at <= 4; at++ {
-				c := &trapClock{Clock: newFake()}
-				q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
+				c := &faultyClock{Clock: newFake()}
+				q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
 				q.AddBatch(manyItems())
-				claims := make([]shardq.Claim[int], manyClaims)
+				claims := make([]worker.Claim[int], manyClaims)
 				n, err := q.ClaimBatch(t.Context(), claims)
 				require.NoError(t, err)
 				require.Equal(t, manyClaims, n)
@@ -75,16 +78,16 @@ func TestC60LongBatchEndsBesidePanics(t *testing.T) {
 	})
 }
 
-// TestC60LongBatchIsClaimedOrReady: if the clock panics, nothing is in processing that
-// nobody has a claim to.
+// TestC60LongBatchIsClaimedOrReady checks that, if the clock panics, each item
+// in processing has a claim.
 func TestC60LongBatchIsClaimedOrReady(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for at := 1; at <= 6; at++ {
-			c := &trapClock{Clock: newFake()}
-			q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
+			c := &faultyClock{Clock: newFake()}
+			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
 			q.AddBatch(manyItems())
 			c.panicAt = c.readings + at
-			claims, n := make([]shardq.Claim[int], manyClaims), 0
+			claims, n := make([]worker.Claim[int], manyClaims), 0
 			func() {
 				defer func() { _ = recover() }()
 				n, _ = q.ClaimBatch(t.Context(), claims)
@@ -96,15 +99,16 @@ func TestC60LongBatchIsClaimedOrReady(t *testing.T) {
 	})
 }
 
-// TestC60LargeItems: a batch of large items is claimed without a buffer for them.
+// TestC60LargeItems checks that a batch of large items is claimed without a
+// buffer for them.
 func TestC60LargeItems(t *testing.T) {
 	type large [4096]byte
-	q := shardq.Must(shardq.Options[large]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[large]{Shards: 1})
 	var items [3]large
 	for i := range items {
 		items[i][0] = byte(i)
 	}
-	claims := make([]shardq.Claim[large], 2)
+	claims := make([]worker.Claim[large], 2)
 	cycle := func() {
 		q.AddBatch(items[:])
 		for left := 3; left > 0; {
@@ -124,48 +128,50 @@ func TestC60LargeItems(t *testing.T) {
 	}
 }
 
-// TestC60ForgedTokens: a token that the queue has not made names nothing.
+// TestC60ForgedTokens checks that a token that the queue has not made names
+// nothing.
 func TestC60ForgedTokens(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Shards: 2})
+	q := shardq.MustNew(shardq.Options[int]{Shards: 2})
 	q.Add(1)
 	claim := claimOne(t, q)
 	token := claim.Token()
 	for _, id := range []uint64{40<<32 | 1, 1<<48 | token.ID, 1<<63 | token.ID, token.ID ^ 1} {
-		forged := shardq.NewClaim(1, 0, claim.Owner(), shardq.ClaimToken{ID: id, Fence: token.Fence})
-		require.ErrorIs(t, forged.Done(), shardq.ErrClaimEnded, "%x", id)
+		forged := worker.NewClaim(1, 0, claim.Owner(), worker.Token{ID: id, Fence: token.Fence})
+		require.ErrorIs(t, forged.Done(), worker.ErrClaimEnded, "%x", id)
 		require.False(t, forged.Valid())
 	}
-	require.PanicsWithValue(t, "shardq: ClaimReturn.Reason is 77: want ReturnRetry, ReturnRequeue or ReturnRelease",
-		func() { _ = claim.Return(shardq.ClaimReturn{Reason: 77}) })
+	require.PanicsWithValue(t, "worker: Return.Reason is 77: want ReturnRetry, ReturnRequeue or ReturnRelease",
+		func() { _ = claim.Return(worker.Return{Reason: 77}) })
 	require.True(t, claim.Valid())
 	require.NoError(t, claim.Done())
 }
 
-// TestC27SlowClock: a delay is filed also if to set the timer takes longer than a tick.
+// TestC27SlowClock checks that a delay is kept if setting the timer takes
+// longer than a tick.
 func TestC27SlowClock(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[string]{Clock: draggingClock{fake}})
+	q := shardq.MustNew(shardq.Options[string]{Clock: slowTimerClock{fake}})
 	q.AddAfter("a", time.Hour)
 	fake.Step(2 * time.Hour)
 	require.Equal(t, 1, q.Len())
 	q.ShutDown()
 }
 
-// A draggingClock takes 3 ms to set a timer.
-type draggingClock struct{ *clock.Fake }
+// A slowTimerClock takes 3 ms to set a timer.
+type slowTimerClock struct{ *clock.Fake }
 
-func (c draggingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+func (c slowTimerClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	timer := c.Fake.AfterFunc(d, f)
 	c.Fake.Step(3 * time.Millisecond)
-	return draggingTimer{timer, c.Fake}
+	return slowSetTimer{timer, c.Fake}
 }
 
-type draggingTimer struct {
+type slowSetTimer struct {
 	clock.Timer
 	fake *clock.Fake
 }
 
-func (t draggingTimer) Reset(d time.Duration) bool {
+func (t slowSetTimer) Reset(d time.Duration) bool {
 	defer t.fake.Step(3 * time.Millisecond)
 	return t.Timer.Reset(d)
 }

@@ -11,17 +11,18 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
 // endings are the ways to end a claim.
-var endings = map[string]func(shardq.Claim[int]) error{
-	"Done":         shardq.Claim[int].Done,
-	"Retry":        shardq.Claim[int].Retry,
-	"RequeueAfter": func(c shardq.Claim[int]) error { return c.RequeueAfter(time.Hour) },
-	"Release":      shardq.Claim[int].Release,
+var endings = map[string]func(worker.Claim[int]) error{
+	"Done":         worker.Claim[int].Done,
+	"Retry":        worker.Claim[int].Retry,
+	"RequeueAfter": func(c worker.Claim[int]) error { return c.RequeueAfter(time.Hour) },
+	"Release":      worker.Claim[int].Release,
 }
 
-func claimOne(t *testing.T, q *shardq.Queue[int]) shardq.Claim[int] {
+func claimOne(t *testing.T, q *shardq.Queue[int]) worker.Claim[int] {
 	t.Helper()
 	claim, ok := q.TryClaim()
 	require.True(t, ok)
@@ -30,25 +31,26 @@ func claimOne(t *testing.T, q *shardq.Queue[int]) shardq.Claim[int] {
 }
 
 // requireEnded requires that no way of ending the claim changes anything.
-func requireEnded(t *testing.T, q *shardq.Queue[int], claim shardq.Claim[int]) {
+func requireEnded(t *testing.T, q *shardq.Queue[int], claim worker.Claim[int]) {
 	t.Helper()
 	before, failures := q.Stats(), q.NumRequeues(claim.Item)
 	require.False(t, claim.Valid())
 	for name, end := range endings {
-		require.ErrorIs(t, end(claim), shardq.ErrClaimEnded, name)
+		require.ErrorIs(t, end(claim), worker.ErrClaimEnded, name)
 	}
-	require.ErrorIs(t, q.DoneClaims([]shardq.Claim[int]{claim, claim}), shardq.ErrClaimEnded)
+	require.ErrorIs(t, q.DoneClaims([]worker.Claim[int]{claim, claim}), worker.ErrClaimEnded)
 	require.Equal(t, before, q.Stats())
 	require.Equal(t, failures, q.NumRequeues(claim.Item))
 }
 
-// TestC60EndsOnce: a claim ends once, in each way, of itself or of a copy; later ends
-// change nothing, also while another consumer has the item, and it has failures.
+// TestC60EndsOnce checks that a claim ends once, in each way, by itself or by a
+// copy. Later ends change nothing, also while another consumer has the item and
+// the item has failures.
 func TestC60EndsOnce(t *testing.T) {
 	for first, end := range endings {
 		t.Run(first, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := shardq.Must(shardq.Options[int]{Shards: 2})
+				q := shardq.MustNew(shardq.Options[int]{Shards: 2})
 				q.Add(1)
 				q.Add(2)
 				claim := claimOne(t, q)
@@ -71,10 +73,10 @@ func TestC60EndsOnce(t *testing.T) {
 	}
 }
 
-// TestC60QueueDoneEndsAClaim: Done of the item ends its claim, and the end of a claim
-// leaves nothing for a Done.
+// TestC60QueueDoneEndsAClaim checks that Done of the item ends its claim, and
+// that a Done after the end of the claim is a misuse.
 func TestC60QueueDoneEndsAClaim(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{})
+	q := shardq.MustNew(shardq.Options[int]{})
 	q.Add(1)
 	claim := claimOne(t, q)
 	q.Done(1)
@@ -86,13 +88,13 @@ func TestC60QueueDoneEndsAClaim(t *testing.T) {
 	require.Zero(t, q.Stats().Held)
 }
 
-// TestC60WhatBecomesOfTheItem: what each way of ending does with the item, its priority
-// and its failures.
-func TestC60WhatBecomesOfTheItem(t *testing.T) {
+// TestC60EffectOfEachEnd checks what each way of ending does with the
+// item, its priority and its failures.
+func TestC60EffectOfEachEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
 		q.AddWith(1, shardq.AddOptions{Priority: 7})
-		again := func(after time.Duration) shardq.Claim[int] {
+		again := func(after time.Duration) worker.Claim[int] {
 			t.Helper()
 			if after > 0 {
 				time.Sleep(after - 1)
@@ -123,11 +125,12 @@ func TestC60WhatBecomesOfTheItem(t *testing.T) {
 	})
 }
 
-// TestC60DirtyItemComesAgain: an add during the claim is served after it, however it ends.
-func TestC60DirtyItemComesAgain(t *testing.T) {
+// TestC60DirtyItemRunsAgain checks that an add during the claim is served after
+// it, however the claim ends.
+func TestC60DirtyItemRunsAgain(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
-			q := shardq.Must(shardq.Options[int]{})
+			q := shardq.MustNew(shardq.Options[int]{})
 			q.Add(1)
 			claim := claimOne(t, q)
 			q.Add(1)
@@ -138,18 +141,19 @@ func TestC60DirtyItemComesAgain(t *testing.T) {
 	}
 }
 
-// TestC60AfterShutDown: Retry and RequeueAfter drop the item and say so; a drain that
-// takes retries in takes them; Release and Done work as ever.
+// TestC60AfterShutDown checks that Retry and RequeueAfter drop the item and
+// return an error, unless a drain accepts retries. Release and Done work as
+// before.
 func TestC60AfterShutDown(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
 	q.AddBatch([]int{0, 1, 2, 3})
-	claims := make([]shardq.Claim[int], 4)
+	claims := make([]worker.Claim[int], 4)
 	n, err := q.ClaimBatch(t.Context(), claims)
 	require.NoError(t, err)
 	require.Equal(t, 4, n)
 	q.ShutDown()
 	require.ErrorIs(t, claims[0].Retry(), shardq.ErrShutDown)
-	require.Zero(t, q.NumRequeues(0), "no failure is counted for a retry that never comes")
+	require.Zero(t, q.NumRequeues(0), "no failure is counted for a retry that never runs")
 	require.ErrorIs(t, claims[1].RequeueAfter(time.Second), shardq.ErrShutDown)
 	require.EqualValues(t, 2, q.Stats().Dropped)
 	require.NoError(t, claims[2].Release())
@@ -166,11 +170,11 @@ func TestC60AfterShutDown(t *testing.T) {
 	require.False(t, ok)
 
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[int]{})
+		q := shardq.MustNew(shardq.Options[int]{})
 		q.Add(1)
 		claim := claimOne(t, q)
 		drained := returned(func() {
-			_, err := q.Drain(context.Background(), shardq.DrainOptions{Waiting: shardq.AwaitWaiting, Retries: shardq.TakeRetries})
+			_, err := q.Drain(context.Background(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed, Retries: shardq.AcceptRetries})
 			require.NoError(t, err)
 		})
 		synctest.Wait()
@@ -182,21 +186,21 @@ func TestC60AfterShutDown(t *testing.T) {
 	})
 }
 
-// TestC60Blocks: Claim and ClaimBatch wait for an item, and for no longer than their
-// context.
+// TestC60Blocks checks that Claim and ClaimBatch wait for an item, until their
+// context ends.
 func TestC60Blocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[int]{})
+		q := shardq.MustNew(shardq.Options[int]{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := q.Claim(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		_, err = q.ClaimBatch(ctx, make([]shardq.Claim[int], 3))
+		_, err = q.ClaimBatch(ctx, make([]worker.Claim[int], 3))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		n, err := q.ClaimBatch(t.Context(), nil)
 		require.NoError(t, err)
 		require.Zero(t, n)
-		got := make(chan shardq.Claim[int])
+		got := make(chan worker.Claim[int])
 		go func() {
 			claim, err := q.Claim(t.Context())
 			require.NoError(t, err)
@@ -210,13 +214,14 @@ func TestC60Blocks(t *testing.T) {
 	})
 }
 
-// TestC60Batches: as many as there is room for, in the order of as many Claims; DoneClaims
-// ends them all but those that have ended, or are another queue's.
+// TestC60Batches checks that a batch has as many claims as fit, in the order of
+// as many Claims. DoneClaims ends all of them that have not ended and are of
+// this queue.
 func TestC60Batches(t *testing.T) {
 	for _, items := range []int{1, 63, 64, 65, 200} {
-		q := shardq.Must(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
+		q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
 		q.AddBatch(numbers(items))
-		claims := make([]shardq.Claim[int], 201)
+		claims := make([]worker.Claim[int], 201)
 		n, err := q.ClaimBatch(t.Context(), claims)
 		require.NoError(t, err)
 		require.Equal(t, items, n)
@@ -226,7 +231,7 @@ func TestC60Batches(t *testing.T) {
 		q.AddRateLimited(items - 1)
 		if items == 65 {
 			require.NoError(t, claims[0].Done())
-			require.ErrorIs(t, q.DoneClaims(claims[:n]), shardq.ErrClaimEnded)
+			require.ErrorIs(t, q.DoneClaims(claims[:n]), worker.ErrClaimEnded)
 		} else {
 			require.NoError(t, q.DoneClaims(claims[:n]))
 		}
@@ -234,22 +239,22 @@ func TestC60Batches(t *testing.T) {
 		require.Zero(t, q.Stats().Limited)
 		q.Cancel(items - 1)
 
-		other := shardq.Must(shardq.Options[int]{})
+		other := shardq.MustNew(shardq.Options[int]{})
 		q.Add(1)
 		foreign := claimOne(t, q)
-		require.ErrorIs(t, other.DoneClaims([]shardq.Claim[int]{foreign}), shardq.ErrClaimEnded)
+		require.ErrorIs(t, other.DoneClaims([]worker.Claim[int]{foreign}), worker.ErrClaimEnded)
 		require.True(t, foreign.Valid())
 		require.NoError(t, foreign.Done())
 	}
 }
 
-// TestC60FencesGrow: from hand-out to hand-out of an item, and above those of a queue
-// made before.
+// TestC60FencesGrow checks that fences grow from hand-out to hand-out of an
+// item, and that they exceed those of an older queue.
 func TestC60FencesGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := uint64(0)
 		for range 2 {
-			q := shardq.Must(shardq.Options[int]{})
+			q := shardq.MustNew(shardq.Options[int]{})
 			q.Add(1)
 			for i := range 20 {
 				claim := claimOne(t, q)
@@ -274,19 +279,20 @@ func TestC60FencesGrow(t *testing.T) {
 	})
 }
 
-// TestC60ZeroClaim: it has ended.
+// TestC60ZeroClaim checks that the zero claim has ended.
 func TestC60ZeroClaim(t *testing.T) {
-	requireEnded(t, shardq.Must(shardq.Options[int]{}), shardq.Claim[int]{})
-	require.Zero(t, shardq.Claim[int]{}.Fence())
+	requireEnded(t, shardq.MustNew(shardq.Options[int]{}), worker.Claim[int]{})
+	require.Zero(t, worker.Claim[int]{}.Fence())
 }
 
-// TestC60LimiterPanics: the claim has ended, and the item is Done, or comes again.
+// TestC60LimiterPanics checks that the claim has ended, and that the item is
+// done or ready again.
 func TestC60LimiterPanics(t *testing.T) {
 	for name, end := range endings {
 		for _, function := range []string{"When", "Forget", "NumRequeues"} {
 			t.Run(fmt.Sprint(name, function), func(t *testing.T) {
-				b := &bomb{function: function, call: 1}
-				q := shardq.Must(shardq.Options[int]{RateLimiter: bombLimiter[int]{limiter.NewExponential[int](0, 0), b}})
+				b := &workerFault{function: function, call: 1}
+				q := shardq.MustNew(shardq.Options[int]{RateLimiter: faultLimiter[int]{limiter.NewExponential[int](0, 0), b}})
 				q.Add(1)
 				claim := claimOne(t, q)
 				b.arm(true)
@@ -298,14 +304,14 @@ func TestC60LimiterPanics(t *testing.T) {
 				} else {
 					require.EqualValues(t, 1, q.Stats().Held)
 				}
-				require.Equal(t, b.wentOff(), fault != nil)
+				require.Equal(t, b.occurred(), fault != nil)
 			})
 		}
 	}
-	b := &bomb{function: "Forget", call: 2}
-	q := shardq.Must(shardq.Options[int]{RateLimiter: bombLimiter[int]{limiter.NewExponential[int](0, 0), b}})
+	b := &workerFault{function: "Forget", call: 2}
+	q := shardq.MustNew(shardq.Options[int]{RateLimiter: faultLimiter[int]{limiter.NewExponential[int](0, 0), b}})
 	q.AddBatch(numbers(100))
-	claims := make([]shardq.Claim[int], 100)
+	claims := make([]worker.Claim[int], 100)
 	_, err := q.ClaimBatch(t.Context(), claims)
 	require.NoError(t, err)
 	b.arm(true)
@@ -313,17 +319,17 @@ func TestC60LimiterPanics(t *testing.T) {
 	require.Zero(t, q.Stats().Held)
 }
 
-// recovered returns what do panics with.
+// recovered returns the value with which do panics.
 func recovered(do func()) (fault any) {
 	defer func() { fault = recover() }()
 	do()
 	return nil
 }
 
-// TestC60AllocatesNothing: claims are values.
+// TestC60AllocatesNothing checks that claims are values.
 func TestC60AllocatesNothing(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{})
-	claims := make([]shardq.Claim[string], 100)
+	q := shardq.MustNew(shardq.Options[string]{})
+	claims := make([]worker.Claim[string], 100)
 	keys := make([]string, 100)
 	for i := range keys {
 		keys[i] = fmt.Sprint("key", i)

@@ -10,11 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // claimValue claims the value of a key that is ready.
-func claimValue(t *testing.T, c *textCoalescer, key, value string) shardq.Claim[text] {
+func claimValue(t *testing.T, c *textCoalescer, key, value string) worker.Claim[text] {
 	t.Helper()
 	require.NotZero(t, c.Queue().Len(), "nothing is ready")
 	claim, err := c.Claim(t.Context())
@@ -25,15 +28,15 @@ func claimValue(t *testing.T, c *textCoalescer, key, value string) shardq.Claim[
 }
 
 // valueEndings are the ways to end a claim of a coalescer.
-var valueEndings = map[string]func(shardq.Claim[text]) error{
-	"Done":         shardq.Claim[text].Done,
-	"Retry":        shardq.Claim[text].Retry,
-	"RequeueAfter": func(c shardq.Claim[text]) error { return c.RequeueAfter(time.Second) },
-	"Release":      shardq.Claim[text].Release,
+var valueEndings = map[string]func(worker.Claim[text]) error{
+	"Done":         worker.Claim[text].Done,
+	"Retry":        worker.Claim[text].Retry,
+	"RequeueAfter": func(c worker.Claim[text]) error { return c.RequeueAfter(time.Second) },
+	"Release":      worker.Claim[text].Release,
 }
 
-// A claim of a coalescer ends once: a value goes back once, and while another consumer has the
-// key, a late end changes nothing.
+// A claim of a coalescer ends once: its value is returned once, and a late end
+// changes nothing while another consumer has the key.
 func TestC60ClaimsOfACoalescer(t *testing.T) {
 	for first, end := range valueEndings {
 		for second, late := range valueEndings {
@@ -45,7 +48,7 @@ func TestC60ClaimsOfACoalescer(t *testing.T) {
 					require.NoError(t, c.Put("a", "2"))
 					require.NoError(t, end(claim))
 					require.False(t, claim.Valid())
-					require.ErrorIs(t, late(claim), shardq.ErrClaimEnded)
+					require.ErrorIs(t, late(claim), worker.ErrClaimEnded)
 					time.Sleep(time.Minute)
 					value := "12"
 					if first == "Done" {
@@ -56,10 +59,10 @@ func TestC60ClaimsOfACoalescer(t *testing.T) {
 					require.Equal(t, failures, next.Failures())
 					require.Equal(t, first == "Retry", failures == 1)
 					require.Greater(t, next.Fence(), claim.Fence())
-					require.ErrorIs(t, late(claim), shardq.ErrClaimEnded)
+					require.ErrorIs(t, late(claim), worker.ErrClaimEnded)
 					require.True(t, next.Valid())
 					require.Equal(t, failures, c.Queue().NumRequeues("a"))
-					require.ErrorIs(t, c.DoneClaims([]shardq.Claim[text]{claim, next}), shardq.ErrClaimEnded)
+					require.ErrorIs(t, c.DoneClaims([]worker.Claim[text]{claim, next}), worker.ErrClaimEnded)
 					require.Zero(t, c.Queue().NumRequeues("a"))
 					requireNothing(t, c)
 					require.Zero(t, c.Stats().Held)
@@ -69,8 +72,9 @@ func TestC60ClaimsOfACoalescer(t *testing.T) {
 	}
 }
 
-// Each way has the delay that it has for a queue, and C55 says what a Put does meanwhile.
-func TestC55ClaimsThatComeAgain(t *testing.T) {
+// Each way has the same delay as for a queue. C55 says what a Put does
+// meanwhile.
+func TestC55ClaimsThatReturnTheirValues(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"Retry": time.Second, "RequeueAfter": time.Second, "Release": 0} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newTexts()
@@ -89,8 +93,8 @@ func TestC55ClaimsThatComeAgain(t *testing.T) {
 	}
 }
 
-// After a shutdown Retry and RequeueAfter end the claim, and the value is the caller's.
-// Release gives it back, and a drain waits for it.
+// After a shutdown Retry and RequeueAfter end the claim, and the caller keeps
+// the value. Release returns it, and a drain waits for it.
 func TestC57ClaimsAfterShutDown(t *testing.T) {
 	for name, end := range valueEndings {
 		for _, drains := range []bool{false, true} {
@@ -129,15 +133,15 @@ func TestC57ClaimsAfterShutDown(t *testing.T) {
 				require.Zero(t, c.Stats().Held)
 				_, err = c.Claim(t.Context())
 				require.ErrorIs(t, err, shardq.ErrShutDown)
-				_, err = c.ClaimBatch(t.Context(), make([]shardq.Claim[text], 1))
+				_, err = c.ClaimBatch(t.Context(), make([]worker.Claim[text], 1))
 				require.ErrorIs(t, err, shardq.ErrShutDown)
 			})
 		}
 	}
 }
 
-// A batch of claims is what a batch of values is, and ends together. Claims of another
-// coalescer are left alone.
+// ClaimBatch has the same values as TakeBatch, and DoneClaims ends them
+// together. It leaves claims of another coalescer alone.
 func TestC60BatchesOfACoalescer(t *testing.T) {
 	c, other := newTexts(), newTexts()
 	require.NoError(t, other.Put("a", "other"))
@@ -147,20 +151,20 @@ func TestC60BatchesOfACoalescer(t *testing.T) {
 			require.NoError(t, c.Put(fmt.Sprint(i), "1"))
 			require.NoError(t, c.Put(fmt.Sprint(i), "2"))
 		}
-		claims := make([]shardq.Claim[text], size)
+		claims := make([]worker.Claim[text], size)
 		n, err := c.ClaimBatch(t.Context(), claims)
 		require.NoError(t, err)
 		require.Equal(t, min(size, 150), n)
 		for i := range n {
 			require.Equal(t, text{Key: fmt.Sprint(i), Value: "12"}, claims[i].Item)
 		}
-		require.ErrorIs(t, c.DoneClaims(append([]shardq.Claim[text]{foreign, {}}, claims[:n]...)), shardq.ErrClaimEnded)
+		require.ErrorIs(t, c.DoneClaims(append([]worker.Claim[text]{foreign, {}}, claims[:n]...)), worker.ErrClaimEnded)
 		require.Zero(t, c.Stats().Processing)
 		require.True(t, foreign.Valid())
 		for range 150 - n {
 			claim, err := c.Claim(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, c.DoneClaims([]shardq.Claim[text]{claim}))
+			require.NoError(t, c.DoneClaims([]worker.Claim[text]{claim}))
 		}
 		requireNothing(t, c)
 	}
@@ -169,13 +173,13 @@ func TestC60BatchesOfACoalescer(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// Refused is called before the claim ends, and only if the item cannot come again. Then the
-// limiter forgets the item, and nothing counts as dropped.
+// Refused is called before the claim ends, and only if the item cannot run
+// again. Then the limiter forgets the item, and nothing counts as dropped.
 func TestC60Refused(t *testing.T) {
-	for _, how := range []shardq.ClaimReturn{{}, {Reason: shardq.ReturnRequeue, After: time.Second}, {Reason: shardq.ReturnRelease}} {
+	for _, how := range []worker.Return{{}, {Reason: worker.ReturnRequeue, After: time.Second}, {Reason: worker.ReturnRelease}} {
 		for _, down := range []bool{false, true} {
 			for _, panics := range []bool{false, true} {
-				q := shardq.Must(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
+				q := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
 				c := newTexts()
 				require.NoError(t, c.Put("a", "1"))
 				value := claimValue(t, c, "a", "1")
@@ -222,7 +226,7 @@ func TestC60Refused(t *testing.T) {
 	}
 }
 
-// What Refused does comes before the end of the claim.
+// Refused returns before the claim ends.
 func TestC60RefusedComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](1)
@@ -230,15 +234,15 @@ func TestC60RefusedComesFirst(t *testing.T) {
 		claim, _ := q.TryClaim()
 		drained := returned(q.ShutDownWithDrain)
 		synctest.Wait()
-		require.ErrorIs(t, claim.Return(shardq.ClaimReturn{Refused: func() {
-			require.ErrorIs(t, claim.Done(), shardq.ErrClaimEnded, "the Return has it")
+		require.ErrorIs(t, claim.Return(worker.Return{Refused: func() {
+			require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded, "the Return has it")
 			requireStillFalse(t, drained, "the claim goes on")
 		}}), shardq.ErrShutDown)
 		requireBecomesTrue(t, drained)
 	})
 }
 
-// Refresh looks again, and leaves the error as it was.
+// Refresh inspects the coalescer again, and leaves the error unchanged.
 func TestC42RefreshedError(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -251,14 +255,14 @@ func TestC42RefreshedError(t *testing.T) {
 	require.ErrorAs(t, before.Refresh(), &after)
 	require.Equal(t, []int{1, 0, 0, 1}, []int{before.Ready, before.Processing, after.Ready, after.Processing})
 	require.ErrorIs(t, after, context.Canceled)
-	require.Equal(t, shardq.Ready, before.Left()[0].State)
-	require.Equal(t, shardq.Processing, after.Left()[0].State)
+	require.Equal(t, stats.Ready, before.Left()[0].State)
+	require.Equal(t, stats.Processing, after.Left()[0].State)
 
 	c := newTexts()
 	require.NoError(t, c.Put("a", "1"))
 	require.NoError(t, c.Put("b", "2"))
 	_, err = c.Drain(ended, shardq.DrainOptions{})
-	var left *shardq.CoalescerDrainError[string, string]
+	var left *coalesce.DrainError[string, string]
 	require.ErrorAs(t, err, &left)
 	takeValue(t, c, "a", "1")
 	refreshed := left.Refresh()
@@ -268,19 +272,20 @@ func TestC42RefreshedError(t *testing.T) {
 	requireNothing(t, c)
 }
 
-// A limiter that panics in DoneClaims costs none of the others its end or its Forget.
+// If the limiter panics in DoneClaims, all claims end, and the limiter forgets
+// the others.
 func TestC60LimiterPanicsInABatch(t *testing.T) {
 	const size = 150
 	for call := 1; call <= size; call++ {
-		b := &bomb{function: "Forget", call: call}
-		q := shardq.Must(shardq.Options[int]{RateLimiter: bombLimiter[int]{limiter.NewExponential[int](0, 0), b}})
-		other := shardq.Must(shardq.Options[int]{})
+		b := &workerFault{function: "Forget", call: call}
+		q := shardq.MustNew(shardq.Options[int]{RateLimiter: faultLimiter[int]{limiter.NewExponential[int](0, 0), b}})
+		other := shardq.MustNew(shardq.Options[int]{})
 		other.Add(1)
 		foreign, _ := other.TryClaim()
 		for i := range size {
 			q.AddRateLimited(i)
 		}
-		claims := make([]shardq.Claim[int], size)
+		claims := make([]worker.Claim[int], size)
 		n, err := q.ClaimBatch(t.Context(), claims)
 		require.NoError(t, err)
 		require.Equal(t, size, n)
@@ -299,7 +304,7 @@ func TestC60LimiterPanicsInABatch(t *testing.T) {
 
 func TestC60CoalescerClaimsAllocateNothing(t *testing.T) {
 	c := newTexts()
-	claims := make([]shardq.Claim[text], 10)
+	claims := make([]worker.Claim[text], 10)
 	cycle := func() {
 		_ = c.Put("a", "")
 		claim, _ := c.Claim(context.Background())

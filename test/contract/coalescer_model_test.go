@@ -9,23 +9,26 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// A coalescerModel is what a coalescer does, in maps, for one caller.
+// A coalescerModel does with maps what a coalescer does for one caller.
 type coalescerModel struct {
 	pending  map[string]string
 	taken    map[string]string
-	waiting  map[string]bool // keys whose value comes later, as far as is known
+	delayed  map[string]bool // keys whose values are delayed, as far as the model knows
 	capacity int
 	// putEnds is PutEndsBackoff.
 	putEnds bool
-	// put counts the values that were taken in, and merged those whose key had one.
+	// put counts the values that were accepted, and merged those whose key had
+	// one.
 	put, merged uint64
 }
 
-// fits reports whether a value has room.
+// fits reports whether a value fits into the capacity.
 func (m *coalescerModel) fits(key string, weighed bool, value string) bool {
 	if m.capacity == 0 {
 		return true
@@ -47,7 +50,7 @@ func (m *coalescerModel) weight() (sum int) {
 // ready counts the keys that a Take would return.
 func (m *coalescerModel) ready() (n int) {
 	for key := range m.pending {
-		if _, busy := m.taken[key]; !busy && !m.waiting[key] {
+		if _, busy := m.taken[key]; !busy && !m.delayed[key] {
 			n++
 		}
 	}
@@ -56,6 +59,7 @@ func (m *coalescerModel) ready() (n int) {
 
 // Random calls beside a model of maps, with and without a weight.
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
+	testscale.Rapid(100)
 	rapid.Check(t, func(rt *rapid.T) {
 		rapid.SyncTest(rt, func(rt *rapid.T) { playCoalescer(rt) })
 	})
@@ -64,12 +68,12 @@ func TestCoalescerBehavesAsItsModel(t *testing.T) {
 func playCoalescer(rt *rapid.T) {
 	weighed := rapid.Bool().Draw(rt, "weighed")
 	m := &coalescerModel{
-		pending: map[string]string{}, taken: map[string]string{}, waiting: map[string]bool{},
+		pending: map[string]string{}, taken: map[string]string{}, delayed: map[string]bool{},
 		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
 		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
 	}
 	c := newJoiner(rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards"), capacityOf(m.capacity),
-		func(o *shardq.CoalescerOptions[string, string]) {
+		func(o *coalesce.Options[string, string]) {
 			o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
 			o.PutEndsBackoff = m.putEnds
 			if weighed {
@@ -89,7 +93,7 @@ func playCoalescer(rt *rapid.T) {
 		m.put++
 		m.pending[key] += value
 		if m.putEnds {
-			delete(m.waiting, key)
+			delete(m.delayed, key)
 		}
 	}
 	drawTaken := func(rt *rapid.T) string {
@@ -100,8 +104,8 @@ func playCoalescer(rt *rapid.T) {
 		return key
 	}
 	accept := func(rt *rapid.T, key, value string) {
-		if got := m.pending[key]; got != value || m.waiting[key] {
-			rt.Fatalf("took %s: %q, not %q; waiting: %v", key, value, got, m.waiting[key])
+		if got := m.pending[key]; got != value || m.delayed[key] {
+			rt.Fatalf("took %s: %q, not %q; delayed: %v", key, value, got, m.delayed[key])
 		}
 		if _, busy := m.taken[key]; busy {
 			rt.Fatalf("%s is taken twice", key)
@@ -113,7 +117,7 @@ func playCoalescer(rt *rapid.T) {
 		_, since := m.pending[key]
 		m.pending[key] = m.taken[key] + m.pending[key]
 		delete(m.taken, key)
-		m.waiting[key] = !since || !m.putEnds
+		m.delayed[key] = !since || !m.putEnds
 	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"Put": func(rt *rapid.T) {
@@ -127,7 +131,7 @@ func playCoalescer(rt *rapid.T) {
 			key, value := keys.Draw(rt, "key"), next()
 			fits := m.fits(key, weighed, value)
 			if err := c.TryPut(key, value); (err == nil) != fits {
-				rt.Fatalf("%v, though it has room: %v", err, fits)
+				rt.Fatalf("%v, though it fits: %v", err, fits)
 			}
 			if fits {
 				put(key, value)
@@ -147,7 +151,7 @@ func playCoalescer(rt *rapid.T) {
 			if m.ready() == 0 {
 				rt.Skip("nothing is ready")
 			}
-			dst := make([]shardq.Pending[string, string], rapid.IntRange(1, 5).Draw(rt, "size"))
+			dst := make([]coalesce.Entry[string, string], rapid.IntRange(1, 5).Draw(rt, "size"))
 			n, err := c.TakeBatch(ctx, dst)
 			if err != nil || n == 0 {
 				rt.Fatal(n, err)
@@ -167,7 +171,7 @@ func playCoalescer(rt *rapid.T) {
 				rt.Fatal(err)
 			}
 			giveBack(key)
-			delete(m.waiting, key)
+			delete(m.delayed, key)
 		},
 		"Retry": func(rt *rapid.T) {
 			key := drawTaken(rt)
@@ -179,7 +183,7 @@ func playCoalescer(rt *rapid.T) {
 		"pass time": func(*rapid.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
-			clear(m.waiting)
+			clear(m.delayed)
 		},
 		"": func(rt *rapid.T) {
 			stats := c.Stats()

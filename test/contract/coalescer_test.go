@@ -21,10 +21,12 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 )
 
-// joined merges values by joining them, which shows their order, and panics over "!".
+// joined merges values by joining them, which shows their order. It panics if
+// the next one is "!".
 func joined(pending, next string) string {
 	if strings.HasPrefix(next, "!") {
 		panic("on purpose")
@@ -33,38 +35,39 @@ func joined(pending, next string) string {
 }
 
 // newJoiner returns a coalescer that joins strings.
-func newJoiner(shards int, change ...func(*shardq.CoalescerOptions[string, string])) *shardq.Coalescer[string, string] {
-	options := shardq.CoalescerOptions[string, string]{Queue: shardq.Options[string]{Shards: shards}, Merge: joined}
+func newJoiner(shards int, change ...func(*coalesce.Options[string, string])) *coalesce.Coalescer[string, string] {
+	options := coalesce.Options[string, string]{Queue: shardq.Options[string]{Shards: shards}, Merge: joined}
 	for _, change := range change {
 		change(&options)
 	}
-	return shardq.MustCoalescer(options)
+	return coalesce.MustNew(options)
 }
 
-// oneHour is how long a retry waits: nothing comes by itself in a test of real time.
-func oneHour(o *shardq.CoalescerOptions[string, string]) {
+// oneHour sets the delay of a retry, so that no delay expires in a test of real
+// time.
+func oneHour(o *coalesce.Options[string, string]) {
 	o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
 }
 
-func capacityOf(n int) func(*shardq.CoalescerOptions[string, string]) {
-	return func(o *shardq.CoalescerOptions[string, string]) { o.Capacity = n }
+func capacityOf(n int) func(*coalesce.Options[string, string]) {
+	return func(o *coalesce.Options[string, string]) { o.Capacity = n }
 }
 
-func weighed(o *shardq.CoalescerOptions[string, string]) {
+func weighed(o *coalesce.Options[string, string]) {
 	o.Weight = func(v string) int { return len(v) }
 }
 
-// forEachBackoff runs a test with both answers to a Put for a key that waits for its retry.
-func forEachBackoff(t *testing.T, test func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool)) {
+// forEachBackoff runs a test with and without PutEndsBackoff.
+func forEachBackoff(t *testing.T, test func(t *testing.T, backoff func(*coalesce.Options[string, string]), putEnds bool)) {
 	t.Helper()
 	for _, putEnds := range []bool{false, true} {
-		backoff := func(o *shardq.CoalescerOptions[string, string]) { o.PutEndsBackoff = putEnds }
+		backoff := func(o *coalesce.Options[string, string]) { o.PutEndsBackoff = putEnds }
 		t.Run(fmt.Sprintf("PutEndsBackoff=%v", putEnds), func(t *testing.T) { test(t, backoff, putEnds) })
 	}
 }
 
 // takeValue takes the one value that is expected next.
-func takeValue(t *testing.T, c *shardq.Coalescer[string, string], key, value string) {
+func takeValue(t *testing.T, c *coalesce.Coalescer[string, string], key, value string) {
 	t.Helper()
 	require.NotZero(t, c.Queue().Len(), "nothing is ready")
 	k, v, err := c.Take(context.Background())
@@ -72,8 +75,8 @@ func takeValue(t *testing.T, c *shardq.Coalescer[string, string], key, value str
 	require.Equal(t, []string{key, value}, []string{k, v})
 }
 
-// requireNothing checks that no key is ready, and none keeps a value.
-func requireNothing(t *testing.T, c *shardq.Coalescer[string, string]) {
+// requireNothing checks that no key is ready and that none has a value.
+func requireNothing(t *testing.T, c *coalesce.Coalescer[string, string]) {
 	t.Helper()
 	require.Zero(t, c.Queue().Len())
 	require.Zero(t, c.Len())
@@ -115,11 +118,12 @@ func TestC54PutDuringProcessingComesAfterIt(t *testing.T) {
 	requireNothing(t, c)
 }
 
-// A Take that meets a merge does not wait for it: the key comes when that is through.
+// A Take does not wait for a merge. It skips the key, which is handed out after
+// the merge.
 func TestC54TakeLeavesWhatIsBeingMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(a, b string) string {
 				if b == "slow" {
 					<-gate
@@ -146,18 +150,18 @@ func TestC54TakeLeavesWhatIsBeingMerged(t *testing.T) {
 		assert.Equal(t, []string{"bother"}, taken)
 		require.NoError(t, c.Put("a", "2"), "a Put does not wait for it either")
 		require.NoError(t, c.Put("a", "3"))
-		synctest.Wait() // the worker has passed the key by once more
+		synctest.Wait() // the worker has skipped the key once more
 		c.ShutDown()
 		close(gate)
 		synctest.Wait()
-		assert.Equal(t, "a1slow23", strings.ReplaceAll(strings.Join(taken[1:], ""), "aa", "a"), "it comes, though a shutdown began")
+		assert.Equal(t, "a1slow23", strings.ReplaceAll(strings.Join(taken[1:], ""), "aa", "a"), "it is handed out, though a shutdown began")
 	})
 }
 
-// slowMerge is a Merge that joins, and waits before it for each value that ends with "?", until
-// that is let through.
-func slowMerge(through map[string]chan struct{}) func(*shardq.CoalescerOptions[string, string]) {
-	return func(o *shardq.CoalescerOptions[string, string]) {
+// slowMerge is a Merge that joins. Before that it waits, for each value that
+// ends with "?", until its channel is closed.
+func slowMerge(through map[string]chan struct{}) func(*coalesce.Options[string, string]) {
+	return func(o *coalesce.Options[string, string]) {
 		o.Merge = func(a, b string) string {
 			if gate := through[b]; gate != nil {
 				<-gate
@@ -167,13 +171,13 @@ func slowMerge(through map[string]chan struct{}) func(*shardq.CoalescerOptions[s
 	}
 }
 
-// Puts that meet leave several parts behind; a later Put merges them, so that they do not add
-// up, and nothing is left for the Take to merge.
+// Concurrent Puts leave several segments. A later Put merges them, so that they
+// do not accumulate, and the Take has nothing to merge.
 func TestC54PutsMergeWhatOthersLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		merges := 0
-		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(a, b string) string {
 				merges++
 				if b == "2?" {
@@ -195,9 +199,9 @@ func TestC54PutsMergeWhatOthersLeft(t *testing.T) {
 	})
 }
 
-// A key whose last values are still being merged when a Take has the first has the room of one
-// key all the while.
-func TestC56RoomOfAKeyThatIsTakenInPart(t *testing.T) {
+// A key counts once for the capacity while a worker has its first values and
+// its last ones are still being merged.
+func TestC56CapacityOfAKeyThatIsTakenInPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gates := map[string]chan struct{}{"2?": make(chan struct{}), "4?": make(chan struct{})}
 		c := newJoiner(1, capacityOf(5), slowMerge(gates))
@@ -231,7 +235,7 @@ func TestC54TakeBatch(t *testing.T) {
 			require.NoError(t, c.Put(k, "1"+k))
 			require.NoError(t, c.Put(k, "2"))
 		}
-		dst := make([]shardq.Pending[string, string], 3)
+		dst := make([]coalesce.Entry[string, string], 3)
 		n, err := c.TakeBatch(ctx, nil)
 		require.NoError(t, err)
 		require.Zero(t, n)
@@ -260,7 +264,7 @@ func TestC54TakeBatch(t *testing.T) {
 }
 
 func TestC54ImpossibleKeys(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[any, int]{Merge: func(a, b int) int { return a + b }})
+	c := coalesce.MustNew(coalesce.Options[any, int]{Merge: func(a, b int) int { return a + b }})
 	nan := any(math.NaN())
 	assert.ErrorIs(t, c.Put(nan, 1), shardq.ErrRejected)
 	assert.ErrorIs(t, c.TryPut(nan, 1), shardq.ErrRejected)
@@ -274,13 +278,13 @@ func TestC54ImpossibleKeys(t *testing.T) {
 }
 
 func TestC54OptionsAreChecked(t *testing.T) {
-	_, err := shardq.NewCoalescer(shardq.CoalescerOptions[int, int]{
+	_, err := coalesce.New(coalesce.Options[int, int]{
 		Queue: shardq.Options[int]{Shards: -1, Capacity: 1}, Capacity: -1,
 	})
-	for _, fault := range []string{"Merge is nil", "CoalescerOptions.Capacity is -1", "Queue.Capacity is 1", "Shards is -1"} {
+	for _, fault := range []string{"Merge is nil", "coalesce: Options.Capacity is -1", "Queue.Capacity is 1", "Shards is -1"} {
 		assert.ErrorContains(t, err, fault)
 	}
-	assert.Panics(t, func() { shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{}) })
+	assert.Panics(t, func() { coalesce.MustNew(coalesce.Options[int, int]{}) })
 }
 
 func TestC55ValueThatIsPutBackComesFirst(t *testing.T) {
@@ -306,17 +310,17 @@ func TestC55BatchTakesAllOfAKey(t *testing.T) {
 	takeValue(t, c, "a", "1")
 	require.NoError(t, c.Put("a", "2"))
 	require.NoError(t, c.PutBack("a", "1"))
-	dst := make([]shardq.Pending[string, string], 2)
+	dst := make([]coalesce.Entry[string, string], 2)
 	n, err := c.TakeBatch(context.Background(), dst)
 	require.NoError(t, err)
-	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "12"}}, dst[:n])
+	assert.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "12"}}, dst[:n])
 	c.DoneBatch(dst[:n])
 	requireNothing(t, c)
 }
 
 func TestC55RetryWaitsForItsDelay(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		c := newJoiner(shards, func(o *shardq.CoalescerOptions[string, string]) { o.Queue.Clock = line.clock })
+		c := newJoiner(shards, func(o *coalesce.Options[string, string]) { o.Queue.Clock = line.clock })
 		require.NoError(t, c.Put("a", "1"))
 		takeValue(t, c, "a", "1")
 		require.NoError(t, c.Retry("a", "1"))
@@ -327,8 +331,8 @@ func TestC55RetryWaitsForItsDelay(t *testing.T) {
 		require.NoError(t, c.Retry("a", "1"))
 		require.NoError(t, c.Put("a", "2"))
 		require.NoError(t, c.TryPut("a", "3"))
-		assert.Zero(t, c.Queue().Len(), "a value that comes waits, too")
-		assert.Equal(t, 1, c.Stats().Waiting)
+		assert.Zero(t, c.Queue().Len(), "a new value is delayed, too")
+		assert.Equal(t, 1, c.Stats().Delayed)
 		line.pass(time.Second)
 		takeValue(t, c, "a", "123")
 		c.Done("a")
@@ -338,8 +342,9 @@ func TestC55RetryWaitsForItsDelay(t *testing.T) {
 	})
 }
 
-// What came while the value was with the worker waits for the retry, too; so does what is
-// merged meanwhile, and what was left behind a merge that a Take found under way.
+// A value that was put during the processing is delayed with the retry. So are
+// a value that is merged meanwhile, and one that a Take left because a merge
+// was running.
 func TestC55RetryBesideANewValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -363,13 +368,13 @@ func TestC55RetryBesideANewValue(t *testing.T) {
 	})
 }
 
-func oneSecond(o *shardq.CoalescerOptions[string, string]) {
+func oneSecond(o *coalesce.Options[string, string]) {
 	o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Second)
 }
 
-func putEndsBackoff(o *shardq.CoalescerOptions[string, string]) { o.PutEndsBackoff = true }
+func putEndsBackoff(o *coalesce.Options[string, string]) { o.PutEndsBackoff = true }
 
-// A slowClock waits in its Now, if it is to, until it is let go on.
+// A slowClock can block in its Now.
 type slowClock struct {
 	*clock.Fake
 	wait atomic.Pointer[chan struct{}]
@@ -382,11 +387,12 @@ func (c *slowClock) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// A Put whose key was still to be added when a Retry came does not end the back-off.
+// A Put that has not added its key yet when a Retry begins does not end the
+// backoff.
 func TestC55PutUnderWayBesideARetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowClock{Fake: newFake()}
-		c := newJoiner(1, oneSecond, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, oneSecond, func(o *coalesce.Options[string, string]) {
 			o.Queue.Clock, o.Queue.Metrics = slow, true
 		})
 		require.NoError(t, c.Put("a", "1"))
@@ -415,23 +421,24 @@ func TestC8C54HugeBatchIsNotKept(t *testing.T) {
 		t.Skip("pools drop what they are given now and then")
 	}
 	c := newJoiner(1)
-	dst := make([]shardq.Pending[string, string], 1<<19)
+	dst := make([]coalesce.Entry[string, string], 1<<19)
 	require.NoError(t, c.Put("a", "1"))
 	before := heap()
 	n, err := c.TakeBatch(context.Background(), dst)
 	require.NoError(t, err)
 	var after runtime.MemStats
-	runtime.GC() // once: a pool keeps what it has until the second
+	runtime.GC() // once, because a pool keeps its buffers until the second
 	runtime.ReadMemStats(&after)
 	require.Less(t, int64(after.HeapAlloc)-before, int64(len(dst)))
 	c.DoneBatch(dst[:n])
 	runtime.KeepAlive(c)
 }
 
-// With PutEndsBackoff, what comes during a back-off, or came before it, does not wait.
+// With PutEndsBackoff, a value that is put during a backoff, or before it, is
+// not delayed.
 func TestC55PutEndsBackoff(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		c := newJoiner(shards, putEndsBackoff, func(o *shardq.CoalescerOptions[string, string]) { o.Queue.Clock = line.clock })
+		c := newJoiner(shards, putEndsBackoff, func(o *coalesce.Options[string, string]) { o.Queue.Clock = line.clock })
 		require.True(t, c.Queue().Configuration().CancelDelayOnAdd)
 		require.NoError(t, c.Put("a", "1"))
 		takeValue(t, c, "a", "1")
@@ -447,17 +454,17 @@ func TestC55PutEndsBackoff(t *testing.T) {
 	})
 }
 
-// With PutEndsBackoff, a new value ends the wait for a retry: the delay does not go on, to end
-// that of the next retry before its time.
+// With PutEndsBackoff, a new value cancels the delay of a retry. It does not
+// keep running, and cannot shorten the delay of the next retry.
 func TestC55RetryThatWasOvertaken(t *testing.T) {
 	fake := clock.NewFake(time.Unix(0, 0))
-	c := newJoiner(1, putEndsBackoff, func(o *shardq.CoalescerOptions[string, string]) {
+	c := newJoiner(1, putEndsBackoff, func(o *coalesce.Options[string, string]) {
 		o.Queue.Clock, o.Queue.RateLimiter = fake, limiter.NewExponential[string](time.Second, time.Hour)
 	})
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
-	require.NoError(t, c.Retry("a", "1")) // in a second
-	require.NoError(t, c.Put("a", "2"))   // no: now
+	require.NoError(t, c.Retry("a", "1")) // after a second
+	require.NoError(t, c.Put("a", "2"))   // no, at once
 	takeValue(t, c, "a", "12")
 	fake.Step(time.Second)
 	require.NoError(t, c.Retry("a", "12")) // in two
@@ -486,15 +493,15 @@ func TestC56CapacityOfKeys(t *testing.T) {
 	require.NoError(t, c.TryPut("a", "1"))
 	require.NoError(t, c.TryPut("b", "1"))
 	assert.ErrorIs(t, c.TryPut("c", "1"), shardq.ErrFull)
-	require.NoError(t, c.TryPut("a", "2"), "the key has its room")
+	require.NoError(t, c.TryPut("a", "2"), "the key has its capacity")
 	require.NoError(t, c.Put("c", "1"))
-	assert.EqualValues(t, 1, c.Stats().Values.Exceeded)
+	assert.EqualValues(t, 1, c.Stats().Values.OverCapacity)
 	takeValue(t, c, "a", "12")
 	assert.ErrorIs(t, c.TryPut("d", "1"), shardq.ErrFull)
 	takeValue(t, c, "b", "1")
 	require.NoError(t, c.TryPut("d", "1"))
 	assert.Equal(t, 2, c.Stats().Values.Weight)
-	require.NoError(t, c.PutBack("a", "12"), "what is given back needs no room")
+	require.NoError(t, c.PutBack("a", "12"), "a returned value needs no capacity")
 	assert.Equal(t, 3, c.Stats().Values.Weight)
 }
 
@@ -514,10 +521,10 @@ func TestC56CapacityOfWeight(t *testing.T) {
 	assert.Equal(t, len("more than five")+1, c.Stats().Values.Weight)
 }
 
-// The room of a value that was merged is that of its weight then.
+// A merged value takes capacity by its own weight.
 func TestC56MergedValueWeighsLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newJoiner(1, capacityOf(5), weighed, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, capacityOf(5), weighed, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(_, next string) string { return next }
 		})
 		require.NoError(t, c.TryPut("a", "123"))
@@ -562,8 +569,8 @@ func TestC56PutContextWaitsInOrder(t *testing.T) {
 	})
 }
 
-// Who waits for room for a key whose value comes meanwhile, needs it no more.
-func TestC56KeyComesWhileItWaits(t *testing.T) {
+// A waiter for capacity needs none if its key gets a value meanwhile.
+func TestC56KeyIsPutDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newJoiner(1, capacityOf(1))
 		require.NoError(t, c.Put("a", "1"))
@@ -572,7 +579,7 @@ func TestC56KeyComesWhileItWaits(t *testing.T) {
 		require.NoError(t, c.Put("b", "1"))
 		takeValue(t, c, "a", "1")
 		synctest.Wait()
-		assert.Equal(t, 1, c.Stats().Values.Weight, "b waits while it has a value")
+		assert.Equal(t, 1, c.Stats().Values.Weight, "b waits while the key has a value")
 		takeValue(t, c, "b", "1")
 		synctest.Wait()
 		c.Done("b")
@@ -583,9 +590,9 @@ func TestC56KeyComesWhileItWaits(t *testing.T) {
 	})
 }
 
-// A Merge that takes its time, of a value that has waited for room, holds up neither who waits
-// behind it nor a TryPut; and the values of a key keep the order of the line.
-func TestC56SlowMergeHoldsNobodyUp(t *testing.T) {
+// A slow Merge of a value that has waited for capacity blocks neither later
+// waiters nor a TryPut. The values of a key keep the order of the waiters.
+func TestC56SlowMergeBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		c := newJoiner(1, weighed, capacityOf(5), slowMerge(map[string]chan struct{}{"2?": gate}))
@@ -606,7 +613,7 @@ func TestC56SlowMergeHoldsNobodyUp(t *testing.T) {
 		k, _, err := c.Take(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, "b", k, "the value of a is being merged")
-		require.NoError(t, c.TryPut("c", "5"), "there is room, and nobody waits")
+		require.NoError(t, c.TryPut("c", "5"), "there is capacity, and no waiter")
 		close(gate)
 		synctest.Wait()
 		require.True(t, in[0])
@@ -616,11 +623,12 @@ func TestC56SlowMergeHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// A Merge may ask for room of its own coalescer, also if its value has waited for room.
-func TestC56MergeMayAskForRoom(t *testing.T) {
+// A Merge may put values into its own coalescer, also if its value has waited
+// for capacity.
+func TestC56MergeMayWaitForCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c *shardq.Coalescer[string, string]
-		c = newJoiner(1, weighed, capacityOf(3), func(o *shardq.CoalescerOptions[string, string]) {
+		var c *coalesce.Coalescer[string, string]
+		c = newJoiner(1, weighed, capacityOf(3), func(o *coalesce.Options[string, string]) {
 			o.Merge = func(pending, next string) string {
 				assert.NoError(t, c.PutContext(context.Background(), "within", "x"))
 				return pending + next
@@ -629,7 +637,7 @@ func TestC56MergeMayAskForRoom(t *testing.T) {
 		require.NoError(t, c.Put("b", "12"))
 		require.NoError(t, c.Put("a", "1"))
 		in := returned(func() { assert.NoError(t, c.PutContext(context.Background(), "a", "2")) })
-		requireStillFalse(t, in, "there is no room")
+		requireStillFalse(t, in, "there is no capacity")
 		takeValue(t, c, "b", "12")
 		requireBecomesTrue(t, in)
 		takeValue(t, c, "a", "12")
@@ -638,8 +646,9 @@ func TestC56MergeMayAskForRoom(t *testing.T) {
 	})
 }
 
-// A Put that has waited for room, and whose Merge panics, is not taken in: neither if it is
-// its own value that cannot be merged, nor if it is what others left side by side.
+// If a Put has waited for capacity and its Merge panics, its value is not
+// accepted. That holds if its own value cannot be merged, and if the values of
+// others cannot.
 func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 	for _, put := range []struct{ left, value, first, second string }{
 		{"3", "!4", "13", ""}, {"!3", "4", "1", "!3"},
@@ -654,11 +663,11 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 			refused := returned(func() {
 				assert.Panics(t, func() { _ = c.PutContext(context.Background(), "a", put.value) })
 			})
-			requireStillFalse(t, refused, "there is no room")
+			requireStillFalse(t, refused, "there is no capacity")
 			takeValue(t, c, "other", "12345")
 			requireBecomesTrue(t, refused)
 			require.Equal(t, len("1"+put.left), c.Stats().Values.Weight)
-			require.NoError(t, c.TryPut("b", "2"), "nobody waits")
+			require.NoError(t, c.TryPut("b", "2"), "there is no waiter")
 			takeValue(t, c, "a", put.first)
 			c.Done("a")
 			takeValue(t, c, "b", "2")
@@ -694,7 +703,7 @@ func TestC57ShutDownHandsOutWhatIsPending(t *testing.T) {
 
 func TestC57DrainReturnsWhatItDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, waiting := range []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting} {
+		for _, waiting := range []shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed} {
 			c := newJoiner(1)
 			require.NoError(t, c.Put("a", "1"))
 			takeValue(t, c, "a", "1")
@@ -711,12 +720,12 @@ func TestC57DrainReturnsWhatItDrops(t *testing.T) {
 					c.Done(k)
 				}
 			}()
-			dropped, err := c.Drain(context.Background(), shardq.DrainOptions{Waiting: waiting})
+			dropped, err := c.Drain(context.Background(), shardq.DrainOptions{Delayed: waiting})
 			require.NoError(t, err)
 			synctest.Wait()
-			if waiting == shardq.DropWaiting {
+			if waiting == shardq.DropDelayed {
 				assert.Equal(t, []string{"b1"}, taken)
-				assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "1"}}, dropped)
+				assert.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "1"}}, dropped)
 			} else {
 				assert.Equal(t, []string{"b1", "a1"}, taken)
 				assert.Empty(t, dropped)
@@ -727,7 +736,7 @@ func TestC57DrainReturnsWhatItDrops(t *testing.T) {
 	})
 }
 
-func TestC57DrainGivesUp(t *testing.T) {
+func TestC57DrainEndsEarly(t *testing.T) {
 	c := newJoiner(1, oneHour)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
@@ -739,15 +748,16 @@ func TestC57DrainGivesUp(t *testing.T) {
 	var left *shardq.DrainError[string]
 	require.True(t, errors.As(err, &left))
 	assert.Equal(t, 1, left.Ready)
-	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "1"}}, dropped)
+	assert.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "1"}}, dropped)
 	takeValue(t, c, "b", "2")
 	c.Done("b")
 	requireNothing(t, c)
-	assert.Panics(t, func() { _, _ = c.Drain(ctx, shardq.DrainOptions{Waiting: 99}) })
+	assert.Panics(t, func() { _, _ = c.Drain(ctx, shardq.DrainOptions{Delayed: 99}) })
 }
 
-// A value that waits for its retry, and has company by now, waits with that, and a Drain drops both.
-func TestC57DrainDropsWhatWaitsTogether(t *testing.T) {
+// A value that is delayed for its retry is delayed together with a later one,
+// and a Drain drops both.
+func TestC57DrainDropsDelayedValuesTogether(t *testing.T) {
 	c := newJoiner(1, oneHour)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
@@ -755,12 +765,13 @@ func TestC57DrainDropsWhatWaitsTogether(t *testing.T) {
 	require.NoError(t, c.Put("a", "2"))
 	dropped, err := c.Drain(context.Background(), shardq.DrainOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, []shardq.Pending[string, string]{{Key: "a", Value: "12"}}, dropped)
+	assert.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "12"}}, dropped)
 	requireNothing(t, c)
 }
 
-// With PutEndsBackoff, it comes with that: a Drain that drops the delay does not drop the value.
-func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
+// With PutEndsBackoff, both are ready: a Drain that drops the delay does not
+// drop the value.
+func TestC57DrainLeavesReadyValues(t *testing.T) {
 	c := newJoiner(1, oneHour, putEndsBackoff)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
@@ -776,11 +787,11 @@ func TestC57DrainLeavesWhatComesAnyway(t *testing.T) {
 	requireNothing(t, c)
 }
 
-// A shutdown does not wait for a Put under way, whose value is not lost by it.
+// A shutdown does not wait for a running Put, and does not lose its value.
 func TestC57ShutDownBesideAPut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(a, b string) string { <-gate; return a + b }
 		})
 		require.NoError(t, c.Put("a", "1"))
@@ -824,7 +835,7 @@ func TestC17C54PanickingMerge(t *testing.T) {
 		require.NoError(t, c.Put("a", "2"))
 		require.NoError(t, c.PutBack("a", "1"))
 		require.NoError(t, c.Put("b", "3"))
-		dst := make([]shardq.Pending[string, string], size)
+		dst := make([]coalesce.Entry[string, string], size)
 		assert.Panics(t, func() { _, _ = c.TakeBatch(context.Background(), dst) })
 		assert.Equal(t, 4, c.Stats().Values.Weight, "nothing was taken")
 		assert.Zero(t, c.Stats().Processing)
@@ -843,7 +854,8 @@ func TestC17C54PanickingMerge(t *testing.T) {
 	}
 }
 
-// After a shutdown, too, the values that cannot be merged are handed out, one by one.
+// After a shutdown, too, values that cannot be merged are handed out one by
+// one.
 func TestC17C57PanickingMergeAfterShutdown(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		c := newJoiner(2)
@@ -852,7 +864,7 @@ func TestC17C57PanickingMergeAfterShutdown(t *testing.T) {
 		require.NoError(t, c.Put("a", "!"))
 		require.NoError(t, c.PutBack("a", "1"))
 		c.ShutDown()
-		dst := make([]shardq.Pending[string, string], 2)
+		dst := make([]coalesce.Entry[string, string], 2)
 		next := func() (string, error) {
 			if batch {
 				n, err := c.TakeBatch(context.Background(), dst)
@@ -882,7 +894,7 @@ func TestC17C57PanickingMergeAfterShutdown(t *testing.T) {
 }
 
 func TestC17C54MergeThatEndsItsGoroutine(t *testing.T) {
-	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 		o.Merge = func(a, b string) string {
 			if b == "end" {
 				runtime.Goexit()
@@ -900,9 +912,9 @@ func TestC17C54MergeThatEndsItsGoroutine(t *testing.T) {
 	requireNothing(t, c)
 }
 
-// User code may use the coalescer: no lock is held.
+// User code may call the coalescer, because no lock is held.
 func TestC17C54UserCodeMayUseTheCoalescer(t *testing.T) {
-	var c *shardq.Coalescer[string, string]
+	var c *coalesce.Coalescer[string, string]
 	inside := 0
 	use := func() {
 		if inside++; inside == 1 {
@@ -915,7 +927,7 @@ func TestC17C54UserCodeMayUseTheCoalescer(t *testing.T) {
 		}
 		inside--
 	}
-	c = newJoiner(1, weighed, func(o *shardq.CoalescerOptions[string, string]) {
+	c = newJoiner(1, weighed, func(o *coalesce.Options[string, string]) {
 		o.Capacity = 1000
 		o.Merge = func(a, b string) string { use(); return a + b }
 		o.Weight = func(v string) int { use(); return len(v) }
@@ -935,7 +947,7 @@ func TestC17C54UserCodeMayUseTheCoalescer(t *testing.T) {
 }
 
 func TestC17C54PanickingHashAndLimiter(t *testing.T) {
-	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 		o.Queue.Hash = func(key string) uint64 {
 			if key == "!" {
 				panic("on purpose")
@@ -954,13 +966,13 @@ func TestC17C54PanickingHashAndLimiter(t *testing.T) {
 	assert.Zero(t, c.Stats().Processing)
 	require.NoError(t, c.Put("a", "1"))
 	takeValue(t, c, "a", "1")
-	assert.Panics(t, func() { c.DoneBatch([]shardq.Pending[string, string]{{Key: "a"}}) })
+	assert.Panics(t, func() { c.DoneBatch([]coalesce.Entry[string, string]{{Key: "a"}}) })
 	assert.Zero(t, c.Stats().Processing)
 }
 
-// A Group or GroupWeight that panics does so before the value is in.
+// A Group or GroupWeight that panics does so before the value is accepted.
 func TestC17C54PanickingGroup(t *testing.T) {
-	c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 		o.Queue.Group = func(key string) string { return key[:1] }
 		o.Queue.GroupWeight = func(group string) int {
 			if group == "b" {
@@ -988,11 +1000,11 @@ func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
 	}
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+	c := coalesce.MustNew(coalesce.Options[string, int]{
 		Capacity: 1000, Merge: func(a, b int) int { return a + b }, Weight: func(int) int { return 1 },
 	})
 	ctx := context.Background()
-	dst := make([]shardq.Pending[string, int], 8)
+	dst := make([]coalesce.Entry[string, int], 8)
 	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	cycle := func() {
 		for range 3 {
@@ -1014,11 +1026,12 @@ func TestC8C54SteadyStateAllocatesNothing(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, cycle), 1.0, "a buffer now and then")
 }
 
-// The memory of a burst is given back when it is taken, whatever its size.
+// The memory of a burst of any size is returned when its values have been
+// taken.
 func TestC8C54MemoryReturnsAfterABurst(t *testing.T) {
 	ctx := context.Background()
 	for _, keys := range []int{2_000, 200_000} {
-		c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+		c := coalesce.MustNew(coalesce.Options[int, int]{
 			Queue: shardq.Options[int]{Shards: 1}, Merge: func(a, b int) int { return a + b },
 		})
 		before := heap()
@@ -1038,14 +1051,15 @@ func TestC8C54MemoryReturnsAfterABurst(t *testing.T) {
 	}
 }
 
-// What was taken is the worker's alone.
+// The coalescer keeps no reference to a taken value.
 func TestC7C54NothingRefersToATakenValue(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, *payload]{Merge: func(_, next *payload) *payload { return next }})
+	c := coalesce.MustNew(coalesce.Options[int, *payload]{Merge: func(_, next *payload) *payload { return next }})
 	requireCollectedValues(t, c)
 }
 
-// requireCollectedValues sends values through, and requires that the collector finds them.
-func requireCollectedValues(t *testing.T, c *shardq.Coalescer[int, *payload]) {
+// requireCollectedValues puts and takes values, and requires that the collector
+// frees them.
+func requireCollectedValues(t *testing.T, c *coalesce.Coalescer[int, *payload]) {
 	t.Helper()
 	var all []weak.Pointer[payload]
 	put := func(key int) {
@@ -1076,7 +1090,8 @@ func requireCollectedValues(t *testing.T, c *shardq.Coalescer[int, *payload]) {
 	runtime.KeepAlive(c)
 }
 
-// TestC54PutsAreCounted: those that were taken in, and of them those whose key had a value.
+// TestC54PutsAreCounted checks the number of accepted Puts, and of those whose
+// key had a value.
 func TestC54PutsAreCounted(t *testing.T) {
 	c := newJoiner(1, capacityOf(1))
 	defer c.ShutDown()
@@ -1084,7 +1099,7 @@ func TestC54PutsAreCounted(t *testing.T) {
 		v := c.Stats().Values
 		assert.Equal(t, v, c.Queue().Stats().Values)
 		assert.Equal(t, 1, v.Capacity)
-		return [3]uint64{v.Put, v.Merged, v.Exceeded}
+		return [3]uint64{v.Put, v.Merged, v.OverCapacity}
 	}
 	require.Equal(t, [3]uint64{}, counted())
 	require.NoError(t, c.Put("a", "1"))
@@ -1106,7 +1121,7 @@ func TestC54PutsAreCounted(t *testing.T) {
 		require.NoError(t, c.Put(key, "5"))
 		before := counted()
 		require.NoError(t, giveBack(key, value))
-		require.Equal(t, before, counted(), "the key has its room")
+		require.Equal(t, before, counted(), "the key has its capacity")
 	}
 	before := counted()
 	c.ShutDown()
@@ -1124,23 +1139,24 @@ func (c slowToStop) AfterFunc(d time.Duration, f func()) clock.Timer {
 type slowTimer struct{ clock.Timer }
 
 func (t slowTimer) Stop() bool {
-	time.Sleep(time.Second) // in a bubble: all others go on meanwhile
+	time.Sleep(time.Second) // in a bubble: all other goroutines run meanwhile
 	return t.Timer.Stop()
 }
 
-// TestC57ShutDownAndDrainBesideAPut: the ShutDown is carried out when the Put is over. It ends the Drains
-// that began before it, and not one that began after it.
+// TestC57ShutDownAndDrainBesideAPut checks that the ShutDown happens after the
+// Put has returned. It ends the Drains that began before it, and not one that
+// began after it.
 func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		c := newJoiner(1, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(a, b string) string { <-gate; return a + b }
 			o.Queue.Clock = slowToStop{clock.Real()}
 			oneHour(o)
 		})
-		require.NoError(t, c.Put("waits", "1"))
-		takeValue(t, c, "waits", "1")
-		require.NoError(t, c.Retry("waits", "1"))
+		require.NoError(t, c.Put("delayed", "1"))
+		takeValue(t, c, "delayed", "1")
+		require.NoError(t, c.Retry("delayed", "1"))
 		require.NoError(t, c.Put("a", "1"))
 		go func() { assert.NoError(t, c.Put("a", "2")) }()
 		synctest.Wait()
@@ -1148,7 +1164,7 @@ func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 		drain := func() <-chan error {
 			over := make(chan error, 1)
 			go func() {
-				_, err := c.Drain(context.Background(), shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+				_, err := c.Drain(context.Background(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 				over <- err
 			}()
 			synctest.Wait()
@@ -1161,7 +1177,7 @@ func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 		require.ErrorIs(t, <-earlier, shardq.ErrShutDown)
 		synctest.Wait()
 		require.Empty(t, later)
-		for range 2 { // the retry comes at once
+		for range 2 { // the retry is ready at once
 			key, _, err := c.Take(context.Background())
 			require.NoError(t, err)
 			c.Done(key)
@@ -1170,17 +1186,17 @@ func TestC57ShutDownAndDrainBesideAPut(t *testing.T) {
 	})
 }
 
-// On 32-bit platforms weights are bounded by what an int can hold, and so is their
-// sum in Stats; the room itself counts on.
+// On 32-bit platforms an int limits a weight, and their sum in Stats. The
+// capacity itself counts further.
 func TestC56GreatestWeight(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+	c := coalesce.MustNew(coalesce.Options[int, int]{
 		Merge:  func(pending, next int) int { return pending + next },
 		Weight: func(int) int { return math.MaxInt },
 	})
 	for key := range 3 {
 		require.NoError(t, c.Put(key, 1))
 	}
-	greatest := int64(shardq.MaxValueWeight)
+	greatest := int64(coalesce.MaxValueWeight)
 	require.Equal(t, min(int64(1<<40), int64(math.MaxInt)), greatest)
 	require.Equal(t, int(min(3*greatest, int64(math.MaxInt))), c.Stats().Values.Weight)
 	for range 3 {
@@ -1191,17 +1207,17 @@ func TestC56GreatestWeight(t *testing.T) {
 	require.Zero(t, c.Stats().Values.Weight)
 }
 
-// A value is refused where the queue could not take its key in any more: before it is
-// in. The bound of a shard is lowered for that.
+// A value is refused before it is accepted if the queue cannot hold its key.
+// The test lowers the limit of a shard for that.
 func TestC54FullShard(t *testing.T) {
 	const ids = 1024
-	for name, put := range map[string]func(*shardq.Coalescer[int, int], int) error{
-		"Put":        func(c *shardq.Coalescer[int, int], key int) error { return c.Put(key, 1) },
-		"TryPut":     func(c *shardq.Coalescer[int, int], key int) error { return c.TryPut(key, 1) },
-		"PutContext": func(c *shardq.Coalescer[int, int], key int) error { return c.PutContext(t.Context(), key, 1) },
+	for name, put := range map[string]func(*coalesce.Coalescer[int, int], int) error{
+		"Put":        func(c *coalesce.Coalescer[int, int], key int) error { return c.Put(key, 1) },
+		"TryPut":     func(c *coalesce.Coalescer[int, int], key int) error { return c.TryPut(key, 1) },
+		"PutContext": func(c *coalesce.Coalescer[int, int], key int) error { return c.PutContext(t.Context(), key, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+			c := coalesce.MustNew(coalesce.Options[int, int]{
 				Queue: shardq.Options[int]{Shards: 1}, Capacity: 2 * ids,
 				Merge: func(a, b int) int { return a + b },
 			})

@@ -13,41 +13,46 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
-// Every value that was put is handled with nil, or given up, or pending: in one of these, and
-// once. Handlers fail, panic, exit, requeue and take their time, by the dice; values come
-// meanwhile; and the end is one of all that there are.
-func TestC58EveryValueIsInOneHand(t *testing.T) {
+// Every value that was put is handled with nil, or discarded, or pending: in
+// one of these places, and once. Handlers fail, panic, exit, requeue and are
+// slow at random. Values are put meanwhile. The end is chosen at random as
+// well.
+func TestC58EveryValueIsInOnePlace(t *testing.T) {
+	testscale.Rapid(100)
 	rapid.Check(t, func(rt *rapid.T) {
-		rapid.SyncTest(rt, func(rt *rapid.T) { playHands(rt) })
+		rapid.SyncTest(rt, func(rt *rapid.T) { playPlaces(rt) })
 	})
 }
 
 type (
-	numbersOfKey = shardq.Pending[int, []int]
-	numberLists  = shardq.Coalescer[int, []int]
+	numbersOfKey = coalesce.Entry[int, []int]
+	numberLists  = coalesce.Coalescer[int, []int]
 )
 
-// Hands are where a value may be.
-type hands struct {
-	mu               sync.Mutex
-	handled, givenUp []int
-	busy             map[int]bool // keys that a handler has
-	overlaps         int
-	letters          []rune // what handlers do, one after the other, over and over
-	turn             int
+// places are where a value may be.
+type places struct {
+	mu                 sync.Mutex
+	handled, discarded []int
+	busy               map[int]bool // keys that a handler is processing
+	overlaps           int
+	letters            []rune // what handlers do, one after the other, repeatedly
+	turn               int
 }
 
-func (h *hands) next() rune {
+func (h *places) next() rune {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn++
 	return h.letters[h.turn%len(h.letters)]
 }
 
-func (h *hands) hold(key int, held bool) {
+func (h *places) hold(key int, held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if held && h.busy[key] {
@@ -56,8 +61,8 @@ func (h *hands) hold(key int, held bool) {
 	h.busy[key] = held
 }
 
-// handle does what the next letter says.
-func (h *hands) handle(_ context.Context, one numbersOfKey) error {
+// handle acts by the next letter.
+func (h *places) handle(_ context.Context, one numbersOfKey) error {
 	h.hold(one.Key, true)
 	defer h.hold(one.Key, false)
 	switch h.next() {
@@ -68,10 +73,10 @@ func (h *hands) handle(_ context.Context, one numbersOfKey) error {
 	case 'x':
 		runtime.Goexit()
 	case 'a':
-		return shardq.RequeueAfter(time.Second)
+		return worker.RequeueAfter(time.Second)
 	case 'g':
-		return shardq.Permanent(errOnPurpose)
-	case 'w': // so that others come meanwhile
+		return worker.Permanent(errOnPurpose)
+	case 'w': // so that values are put meanwhile
 		time.Sleep(700 * time.Millisecond)
 		return errOnPurpose
 	}
@@ -81,8 +86,8 @@ func (h *hands) handle(_ context.Context, one numbersOfKey) error {
 	return nil
 }
 
-// handleBatch is handle of each: only if all fail, by a panic or an exit.
-func (h *hands) handleBatch(_ context.Context, all []numbersOfKey) []error {
+// handleBatch is handle for each. It panics or exits only if all fail.
+func (h *places) handleBatch(_ context.Context, all []numbersOfKey) []error {
 	switch h.next() {
 	case 'p':
 		panic(errOnPurpose)
@@ -104,9 +109,9 @@ func (h *hands) handleBatch(_ context.Context, all []numbersOfKey) []error {
 	return errs
 }
 
-func (h *hands) giveUp(f shardq.Failure[numbersOfKey]) {
+func (h *places) giveUp(f worker.Failure[numbersOfKey]) {
 	h.mu.Lock()
-	h.givenUp = append(h.givenUp, f.Item.Value...)
+	h.discarded = append(h.discarded, f.Item.Value...)
 	h.mu.Unlock()
 	switch h.next() {
 	case 'x':
@@ -116,13 +121,13 @@ func (h *hands) giveUp(f shardq.Failure[numbersOfKey]) {
 	}
 }
 
-func playHands(rt *rapid.T) {
-	h := &hands{busy: map[int]bool{}}
+func playPlaces(rt *rapid.T) {
+	h := &places{busy: map[int]bool{}}
 	letters := "sssfpagw!"
-	o := shardq.WorkerOptions[numbersOfKey]{
+	o := worker.Options[numbersOfKey]{
 		Workers:     rapid.IntRange(1, 4).Draw(rt, "workers"),
 		MaxAttempts: rapid.IntRange(0, 3).Draw(rt, "MaxAttempts"),
-		OnGiveUp:    h.giveUp,
+		OnDiscard:   h.giveUp,
 	}
 	if rapid.Bool().Draw(rt, "batches") {
 		o.BatchSize, o.HandleBatch = rapid.IntRange(1, 4).Draw(rt, "BatchSize"), h.handleBatch
@@ -131,18 +136,23 @@ func playHands(rt *rapid.T) {
 		letters += "x"
 	}
 	h.letters = []rune(rapid.StringOfN(rapid.RuneFrom([]rune(letters)), 1, 12, -1).Draw(rt, "answers"))
-	if rapid.Bool().Draw(rt, "drain") {
-		o.Drain = &shardq.DrainOptions{Waiting: shardq.WaitingPolicy(rapid.IntRange(0, 2).Draw(rt, "policy"))}
+	drains := rapid.Bool().Draw(rt, "drain")
+	policy := shardq.DelayedPolicy(0)
+	if drains {
+		policy = shardq.DelayedPolicy(rapid.IntRange(0, 2).Draw(rt, "policy"))
 		o.DrainTimeout = time.Duration(rapid.IntRange(1, 5).Draw(rt, "timeout")) * time.Second
 	}
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, []int]{
+	c := coalesce.MustNew(coalesce.Options[int, []int]{
 		Queue: shardq.Options[int]{
 			Shards:      rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"),
 			RateLimiter: limiter.NewExponential[int](300*time.Millisecond, time.Second),
 		},
 		Merge: func(pending, next []int) []int { return slices.Concat(pending, next) },
 	})
-	w, err := shardq.NewCoalescerWorkers(c, o)
+	if drains {
+		o.Drain = c.DrainWith(shardq.DrainOptions{Delayed: policy})
+	}
+	w, err := worker.New(c, o)
 	require.NoError(rt, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := returned(func() { panicOf(func() { _ = w.Run(ctx) }) })
@@ -156,25 +166,25 @@ func playHands(rt *rapid.T) {
 		}
 		time.Sleep(time.Duration(rapid.IntRange(0, 900).Draw(rt, "pause")) * time.Millisecond)
 	}
-	if rapid.Bool().Draw(rt, "shut down by somebody else") {
+	if rapid.Bool().Draw(rt, "shut down by another goroutine") {
 		c.ShutDown()
 	} else {
 		cancel()
 	}
-	time.Sleep(time.Hour) // what always fails fails until the drain is given up, or the shutdown refuses it
+	time.Sleep(time.Hour) // a value that always fails does so until the drain ends early or the shutdown refuses it
 	cancel()
 	synctest.Wait()
 	require.True(rt, ended())
 	h.requireAll(rt, c, put)
 }
 
-// requireAll checks that each of the values is in one hand.
-func (h *hands) requireAll(rt *rapid.T, c *numberLists, put int) {
+// requireAll checks that each of the values is in one place.
+func (h *places) requireAll(rt *rapid.T, c *numberLists, put int) {
 	stats := c.Stats()
 	require.Zero(rt, stats.Processing)
 	require.Zero(rt, stats.Misused, "a key was Done twice")
 	require.Zero(rt, h.overlaps, "two handlers had a key at once")
-	all := slices.Concat(h.handled, h.givenUp)
+	all := slices.Concat(h.handled, h.discarded)
 	c.ShutDown()
 	for {
 		key, value, err := c.Take(context.Background())
@@ -185,5 +195,5 @@ func (h *hands) requireAll(rt *rapid.T, c *numberLists, put int) {
 		c.Done(key)
 	}
 	slices.Sort(all)
-	require.Equal(rt, numbers(put), append([]int{}, all...), "handled %v, given up %v", h.handled, h.givenUp)
+	require.Equal(rt, numbers(put), append([]int{}, all...), "handled %v, discarded %v", h.handled, h.discarded)
 }

@@ -15,45 +15,48 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
 type (
-	text          = shardq.Pending[string, string]
-	textCoalescer = shardq.Coalescer[string, string]
+	text          = coalesce.Entry[string, string]
+	textCoalescer = coalesce.Coalescer[string, string]
 )
 
-// newTexts returns a coalescer of one shard, whose retries come after 1 s, 2 s, 4 s, …
-func newTexts(change ...func(*shardq.CoalescerOptions[string, string])) *textCoalescer {
-	slowly := func(o *shardq.CoalescerOptions[string, string]) {
+// newTexts returns a coalescer of one shard, whose retries are delayed by 1 s,
+// 2 s, 4 s, …
+func newTexts(change ...func(*coalesce.Options[string, string])) *textCoalescer {
+	slowly := func(o *coalesce.Options[string, string]) {
 		o.Queue.Name = "texts"
 		o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
 	}
-	return newJoiner(1, append([]func(*shardq.CoalescerOptions[string, string]){slowly}, change...)...)
+	return newJoiner(1, append([]func(*coalesce.Options[string, string]){slowly}, change...)...)
 }
 
-// A textStaff is Workers of a coalescer whose Run is under way, and what their hooks were told.
-type textStaff struct {
-	*shardq.Workers[text]
+// A textPool is a running Pool of a coalescer, with the calls of its hooks.
+type textPool struct {
+	*worker.Pool[text]
 	stop  context.CancelFunc
 	ended func() bool
 	err   error // of Run, once it has ended
 
-	mu              sync.Mutex
-	failed, givenUp []string
+	mu                sync.Mutex
+	failed, discarded []string
 }
 
-func employForTexts(t *testing.T, c *textCoalescer, o shardq.WorkerOptions[text]) *textStaff {
+func startTextPool(t *testing.T, c *textCoalescer, o worker.Options[text]) *textPool {
 	t.Helper()
-	s := &textStaff{}
+	s := &textPool{}
 	o.Workers = max(1, o.Workers)
-	o.OnError = func(f shardq.Failure[text]) { s.note(&s.failed, f) }
-	if o.OnGiveUp == nil {
-		o.OnGiveUp = func(f shardq.Failure[text]) { s.note(&s.givenUp, f) }
+	o.OnError = func(f worker.Failure[text]) { s.note(&s.failed, f) }
+	if o.OnDiscard == nil {
+		o.OnDiscard = func(f worker.Failure[text]) { s.note(&s.discarded, f) }
 	}
-	w, err := shardq.NewCoalescerWorkers(c, o)
+	w, err := worker.New(c, o)
 	require.NoError(t, err)
-	s.Workers = w
+	s.Pool = w
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	t.Cleanup(cancel)
@@ -61,13 +64,13 @@ func employForTexts(t *testing.T, c *textCoalescer, o shardq.WorkerOptions[text]
 	return s
 }
 
-func (s *textStaff) note(where *[]string, f shardq.Failure[text]) {
+func (s *textPool) note(where *[]string, f worker.Failure[text]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*where = append(*where, fmt.Sprintf("%s=%s %d: %v", f.Item.Key, f.Item.Value, f.Attempt, f.Err))
 }
 
-func (s *textStaff) dismiss(t *testing.T) {
+func (s *textPool) stopPool(t *testing.T) {
 	t.Helper()
 	s.stop()
 	requireBecomesTrue(t, s.ended)
@@ -75,18 +78,19 @@ func (s *textStaff) dismiss(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// forEachTextForm runs a test with a handler in both forms: of single keys, and of batches.
-func forEachTextForm(t *testing.T, handle func(context.Context, text) error, test func(t *testing.T, o shardq.WorkerOptions[text])) {
+// forEachTextForm runs a test with a handler in both forms: for single keys,
+// and for batches.
+func forEachTextForm(t *testing.T, handle func(context.Context, text) error, test func(t *testing.T, o worker.Options[text])) {
 	t.Helper()
 	inBatches := func(ctx context.Context, all []text) []error {
 		errs := make([]error, len(all))
 		for i, one := range all {
 			errs[i] = handle(ctx, one)
-			all[i] = text{Key: "spoilt"} // the slice is the handler's
+			all[i] = text{Key: "spoilt"} // the handler owns the slice
 		}
 		return errs
 	}
-	for name, o := range map[string]shardq.WorkerOptions[text]{
+	for name, o := range map[string]worker.Options[text]{
 		"single": {Handle: handle},
 		"batch":  {HandleBatch: inBatches, BatchSize: 3},
 	} {
@@ -96,7 +100,7 @@ func forEachTextForm(t *testing.T, handle func(context.Context, text) error, tes
 	}
 }
 
-// The simple form.
+// Run is the simple form.
 func TestC58RunOfACoalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTexts()
@@ -122,16 +126,17 @@ func TestC58RunOfACoalescer(t *testing.T) {
 		cancel()
 		requireBecomesTrue(t, ended)
 		require.False(t, c.ShuttingDown())
-		require.ErrorContains(t, c.Run(t.Context(), 0, func(context.Context, string, string) error { return nil }), "WorkerOptions.Workers is 0")
+		require.ErrorContains(t, c.Run(t.Context(), 0, func(context.Context, string, string) error { return nil }), "Options.Workers is 0")
 		require.ErrorContains(t, c.Run(t.Context(), 1, nil), "Handle and HandleBatch are both nil")
-		_, err := shardq.NewCoalescerWorkers[string, string](nil, shardq.WorkerOptions[text]{})
-		require.ErrorContains(t, err, "without a coalescer")
+		_, err := worker.New[text](nil, worker.Options[text]{})
+		require.ErrorContains(t, err, "without a source")
 		require.ErrorContains(t, err, "Workers is 0")
 	})
 }
 
-// However an attempt fails, its value comes after the back-off, before what came meanwhile,
-// which waits with it, or comes at once if a Put ends a back-off.
+// However an attempt fails, its value is merged before the values put
+// meanwhile, and is ready after the backoff. If a Put ends the backoff, it is
+// ready at once.
 func TestC58FailedValueGoesBack(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error":  func() error { return errOnPurpose },
@@ -139,7 +144,7 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 		"Goexit": func() error { runtime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+			forEachBackoff(t, func(t *testing.T, backoff func(*coalesce.Options[string, string]), putEnds bool) {
 				var c *textCoalescer
 				var seen []string
 				var times []time.Duration
@@ -154,10 +159,10 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 					}
 					return fail()
 				}
-				forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+				forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
 					begin, seen, times = time.Now(), nil, nil
 					c = newTexts(backoff)
-					s := employForTexts(t, c, o)
+					s := startTextPool(t, c, o)
 					require.NoError(t, c.Put("a", "1"))
 					time.Sleep(time.Minute)
 					synctest.Wait()
@@ -169,10 +174,10 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 					require.Equal(t, want, times)
 					require.Len(t, s.failed, 3)
 					require.Contains(t, s.failed[2], "a=12 3: ")
-					require.Empty(t, s.givenUp)
+					require.Empty(t, s.discarded)
 					require.Zero(t, c.Queue().NumRequeues("a"))
 					requireNothing(t, c)
-					s.dismiss(t)
+					s.stopPool(t)
 				})
 			})
 		})
@@ -180,7 +185,7 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 }
 
 func TestC58RequeueAfter(t *testing.T) {
-	var mu sync.Mutex // a delay wakes a worker, and tells it nothing of this goroutine
+	var mu sync.Mutex // the race detector does not see that a delay orders this goroutine before a worker
 	var seen []string
 	look := func() []string {
 		mu.Lock()
@@ -194,24 +199,24 @@ func TestC58RequeueAfter(t *testing.T) {
 		case 1:
 			return errOnPurpose
 		case 2:
-			return shardq.RequeueAfter(time.Hour)
+			return worker.RequeueAfter(time.Hour)
 		case 3:
-			return shardq.RequeueAfter(0)
+			return worker.RequeueAfter(0)
 		case 4:
-			return shardq.RequeueAfter(time.Hour)
+			return worker.RequeueAfter(time.Hour)
 		}
 		return nil
 	}
-	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
-		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+	forEachBackoff(t, func(t *testing.T, backoff func(*coalesce.Options[string, string]), putEnds bool) {
+		forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
 			seen = nil
 			c := newTexts(backoff)
-			s := employForTexts(t, c, o)
+			s := startTextPool(t, c, o)
 			require.NoError(t, c.Put("a", "1"))
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			require.Equal(t, []string{"1", "1"}, look())
-			require.Zero(t, c.Queue().NumRequeues("a"), "its history is forgotten")
+			require.Zero(t, c.Queue().NumRequeues("a"), "its history is gone")
 			require.Equal(t, 1, c.Len())
 			time.Sleep(time.Hour)
 			synctest.Wait()
@@ -226,47 +231,47 @@ func TestC58RequeueAfter(t *testing.T) {
 			require.Equal(t, "12", look()[4])
 			requireNothing(t, c)
 			require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
-			s.dismiss(t)
+			s.stopPool(t)
 		})
 	})
 }
 
-// What is given up is told with its value, which nobody else has then.
-func TestC58GivenUpWithTheValue(t *testing.T) {
-	for name, err := range map[string]error{"MaxAttempts": errOnPurpose, "Permanent": shardq.Permanent(errOnPurpose)} {
+// OnDiscard gets the discarded value, which no other goroutine has then.
+func TestC58DiscardedWithTheValue(t *testing.T) {
+	for name, err := range map[string]error{"MaxAttempts": errOnPurpose, "Permanent": worker.Permanent(errOnPurpose)} {
 		t.Run(name, func(t *testing.T) {
 			var c *textCoalescer
 			handle := func(context.Context, text) error { return err }
-			forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-				var told []string
+			forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
+				var reported []string
 				o.MaxAttempts = 2
-				o.OnGiveUp = func(f shardq.Failure[text]) {
+				o.OnDiscard = func(f worker.Failure[text]) {
 					assert.Equal(t, "texts", f.Queue)
 					assert.Zero(t, c.Len(), "the value is in the coalescer, too")
-					assert.Equal(t, 1, c.Stats().Processing, "somebody may have the key")
-					told = append(told, fmt.Sprintf("%s=%s %d", f.Item.Key, f.Item.Value, f.Attempt))
+					assert.Equal(t, 1, c.Stats().Processing, "a worker may have the key")
+					reported = append(reported, fmt.Sprintf("%s=%s %d", f.Item.Key, f.Item.Value, f.Attempt))
 				}
 				c = newTexts()
-				require.NoError(t, c.Put("a", "1")) // before there are workers, who might take it alone
+				require.NoError(t, c.Put("a", "1")) // before there are workers, which might take it alone
 				require.NoError(t, c.Put("a", "2"))
-				s := employForTexts(t, c, o)
+				s := startTextPool(t, c, o)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				attempt := map[string]int{"MaxAttempts": 2, "Permanent": 1}[name]
-				require.Equal(t, []string{fmt.Sprintf("a=12 %d", attempt)}, told)
+				require.Equal(t, []string{fmt.Sprintf("a=12 %d", attempt)}, reported)
 				require.Len(t, s.failed, attempt)
 				require.Zero(t, c.Queue().NumRequeues("a"))
 				requireNothing(t, c)
-				s.dismiss(t)
+				s.stopPool(t)
 			})
 		})
 	}
 }
 
-// A value that fails once a shutdown has begun is refused, and so given up; one that was put
-// before is handled.
+// A value that fails after a shutdown has begun is refused, and so discarded.
+// One that was put before is handled.
 func TestC58FailureDuringAShutdown(t *testing.T) {
-	for _, err := range []error{errOnPurpose, shardq.RequeueAfter(time.Second)} {
+	for _, err := range []error{errOnPurpose, worker.RequeueAfter(time.Second)} {
 		var gate chan struct{}
 		var seen []string
 		handle := func(_ context.Context, one text) error {
@@ -276,12 +281,12 @@ func TestC58FailureDuringAShutdown(t *testing.T) {
 			}
 			return nil
 		}
-		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
+		forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
 			gate, seen = make(chan struct{}), nil
 			asked := 0
 			l := &limiterWithHook{limiter.NewExponential[string](time.Second, time.Hour), func() { asked++ }}
-			c := newTexts(func(o *shardq.CoalescerOptions[string, string]) { o.Queue.RateLimiter = l })
-			s := employForTexts(t, c, o)
+			c := newTexts(func(o *coalesce.Options[string, string]) { o.Queue.RateLimiter = l })
+			s := startTextPool(t, c, o)
 			require.NoError(t, c.Put("a", "1"))
 			synctest.Wait()
 			require.NoError(t, c.Put("a", "2"))
@@ -291,39 +296,41 @@ func TestC58FailureDuringAShutdown(t *testing.T) {
 			requireBecomesTrue(t, s.ended)
 			require.NoError(t, s.err)
 			require.Equal(t, []string{"1", "2"}, seen)
-			require.Equal(t, []string{"a=1 1: shardq: queue is shut down: " + err.Error()}, s.givenUp)
-			require.Zero(t, asked, "a failure that nobody tries again is counted")
+			require.Equal(t, []string{"a=1 1: shardq: queue is shut down: " + err.Error()}, s.discarded)
+			require.Zero(t, asked, "a failure without a retry is counted")
 			require.Zero(t, c.Queue().NumRequeues("a"))
 			requireNothing(t, c)
 		})
 	}
 }
 
-// A shutdown that begins while a value goes back either has it or refuses it: it is told of
-// once. Here the limiter is asked, and before it answers the coalescer is shut down.
+// A shutdown that begins while a value is returned either keeps it or refuses
+// it. It is reported once. Here the coalescer is shut down during the call of
+// the limiter.
 func TestC58ShutdownBesideAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiterWithHook{Limiter: limiter.NewExponential[string](time.Second, time.Hour)}
-		c := newTexts(func(o *shardq.CoalescerOptions[string, string]) { o.Queue.RateLimiter = l })
+		c := newTexts(func(o *coalesce.Options[string, string]) { o.Queue.RateLimiter = l })
 		l.hook = c.ShutDown
-		s := employForTexts(t, c, shardq.WorkerOptions[text]{Handle: func(context.Context, text) error { return errOnPurpose }})
+		s := startTextPool(t, c, worker.Options[text]{Handle: func(context.Context, text) error { return errOnPurpose }})
 		require.NoError(t, c.Put("a", "1"))
 		requireBecomesTrue(t, s.ended)
-		require.Equal(t, []string{"a=1 1: shardq: queue is shut down: on purpose"}, s.givenUp)
+		require.Equal(t, []string{"a=1 1: shardq: queue is shut down: on purpose"}, s.discarded)
 		requireNothing(t, c)
 	})
 }
 
-// At the end of the context what is ready is handled, and what waits is told of, with its value.
-func TestC58DrainTellsOfValues(t *testing.T) {
+// When the context ends, ready values are handled, and delayed ones are
+// reported.
+func TestC58DrainReportsValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTexts()
 		gate, first := make(chan struct{}), true
 		var seen []string
-		s := employForTexts(t, c, shardq.WorkerOptions[text]{
-			Drain: &shardq.DrainOptions{Waiting: shardq.DropWaiting},
+		s := startTextPool(t, c, worker.Options[text]{
+			Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 			Handle: func(ctx context.Context, one text) error {
-				if one.Key == "waits" {
+				if one.Key == "delayed" {
 					return errOnPurpose
 				}
 				if first {
@@ -334,7 +341,7 @@ func TestC58DrainTellsOfValues(t *testing.T) {
 				return ctx.Err()
 			},
 		})
-		require.NoError(t, c.Put("waits", "1"))
+		require.NoError(t, c.Put("delayed", "1"))
 		synctest.Wait()
 		for _, key := range []string{"a", "b"} {
 			require.NoError(t, c.Put(key, "1"))
@@ -346,18 +353,19 @@ func TestC58DrainTellsOfValues(t *testing.T) {
 		requireBecomesTrue(t, s.ended)
 		require.NoError(t, s.err)
 		require.Equal(t, []string{"a1", "b1"}, seen)
-		require.Equal(t, []string{"waits=1 1: shardq: queue is shut down: dropped while it waited for its delay"}, s.givenUp)
+		require.Equal(t, []string{"delayed=1 1: shardq: queue is shut down: dropped while it was delayed"}, s.discarded)
 		requireNothing(t, c)
-		require.Zero(t, c.Queue().NumRequeues("waits"))
+		require.Zero(t, c.Queue().NumRequeues("delayed"))
 	})
 }
 
-// A drain that takes too long is given up, with the error of the coalescer's drain.
+// A drain that takes too long ends early, with the error of the coalescer's
+// drain.
 func TestC58DrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTexts()
-		s := employForTexts(t, c, shardq.WorkerOptions[text]{
-			Drain: &shardq.DrainOptions{}, DrainTimeout: time.Minute,
+		s := startTextPool(t, c, worker.Options[text]{
+			Drain: c.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
 			Handle: func(ctx context.Context, _ text) error { <-ctx.Done(); return ctx.Err() },
 		})
 		require.NoError(t, c.Put("a", "1"))
@@ -368,9 +376,9 @@ func TestC58DrainTimeout(t *testing.T) {
 		requireBecomesTrue(t, s.ended)
 		left, is := errors.AsType[*shardq.DrainError[string]](s.err)
 		require.True(t, is, "%v", s.err)
-		require.Equal(t, [3]int{0, 1, 1}, [3]int{left.Processing, left.Ready, left.Waiting})
-		require.Empty(t, s.givenUp)
-		values, is := errors.AsType[*shardq.CoalescerDrainError[string, string]](s.err)
+		require.Equal(t, [3]int{0, 1, 1}, [3]int{left.Processing, left.Ready, left.Delayed})
+		require.Empty(t, s.discarded)
+		values, is := errors.AsType[*coalesce.DrainError[string, string]](s.err)
 		require.True(t, is, "%v", s.err)
 		require.Equal(t, 2, c.Len(), "they stay until they are asked for")
 		require.ElementsMatch(t, []text{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}, values.Left())
@@ -380,23 +388,24 @@ func TestC58DrainTimeout(t *testing.T) {
 	})
 }
 
-// What goes back is what the handler was given; what that refers to is as the handler left it.
+// The value that is returned is the one that the handler got, with the changes
+// of the handler to what it refers to.
 func TestC58ValueGoesBackAsItWasGiven(t *testing.T) {
-	type list = shardq.Pending[string, []int]
+	type list = coalesce.Entry[string, []int]
 	synctest.Test(t, func(t *testing.T) {
-		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, []int]{
+		c := coalesce.MustNew(coalesce.Options[string, []int]{
 			Merge: func(pending, next []int) []int { return append(pending, next...) },
 		})
 		var seen [][]int
-		w, err := shardq.NewCoalescerWorkers(c, shardq.WorkerOptions[list]{
+		w, err := worker.New(c, worker.Options[list]{
 			Workers: 1, BatchSize: 2,
 			HandleBatch: func(_ context.Context, all []list) []error {
 				seen = append(seen, slices.Clone(all[0].Value))
 				if len(seen) > 1 {
 					return nil
 				}
-				all[0].Value[0] = 10 // the caller's doing
-				all[0].Value = nil   // the slice of the batch is the handler's
+				all[0].Value[0] = 10 // changes the value that is returned
+				all[0].Value = nil   // the handler owns the slice of the batch
 				panic(errOnPurpose)
 			},
 		})
@@ -412,25 +421,25 @@ func TestC58ValueGoesBackAsItWasGiven(t *testing.T) {
 	})
 }
 
-// A hook that panics, and a limiter or a Weight that does, end Run, and lose no value.
+// If a hook, the limiter or Weight panics, Run ends and no value is lost.
 func TestC58PanicsBesideTheHandler(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil   func(*shardq.CoalescerOptions[string, string], *shardq.WorkerOptions[text])
+		spoil   func(*coalesce.Options[string, string], *worker.Options[text])
 		pending string
 	}{
-		"OnError": {func(_ *shardq.CoalescerOptions[string, string], o *shardq.WorkerOptions[text]) {
-			o.OnError = func(shardq.Failure[text]) { panic("user") }
+		"OnError": {func(_ *coalesce.Options[string, string], o *worker.Options[text]) {
+			o.OnError = func(worker.Failure[text]) { panic("user") }
 		}, "1"},
-		"OnGiveUp": {func(_ *shardq.CoalescerOptions[string, string], o *shardq.WorkerOptions[text]) {
-			o.MaxAttempts, o.OnGiveUp = 1, func(shardq.Failure[text]) { panic("user") }
+		"OnDiscard": {func(_ *coalesce.Options[string, string], o *worker.Options[text]) {
+			o.MaxAttempts, o.OnDiscard = 1, func(worker.Failure[text]) { panic("user") }
 		}, ""},
-		"NumRequeues": {func(c *shardq.CoalescerOptions[string, string], _ *shardq.WorkerOptions[text]) {
+		"NumRequeues": {func(c *coalesce.Options[string, string], _ *worker.Options[text]) {
 			c.Queue.RateLimiter = &userLimiter{c.Queue.RateLimiter, 1}
 		}, "1"},
-		"When": {func(c *shardq.CoalescerOptions[string, string], _ *shardq.WorkerOptions[text]) {
+		"When": {func(c *coalesce.Options[string, string], _ *worker.Options[text]) {
 			c.Queue.RateLimiter = &userLimiter{c.Queue.RateLimiter, 2}
 		}, "1"},
-		"Weight": {func(c *shardq.CoalescerOptions[string, string], _ *shardq.WorkerOptions[text]) {
+		"Weight": {func(c *coalesce.Options[string, string], _ *worker.Options[text]) {
 			calls := 0
 			c.Weight = func(v string) int {
 				if calls++; calls == 2 {
@@ -442,10 +451,10 @@ func TestC58PanicsBesideTheHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := shardq.WorkerOptions[text]{Workers: 1, Handle: func(context.Context, text) error { return errOnPurpose }}
-				c := newTexts(func(options *shardq.CoalescerOptions[string, string]) { test.spoil(options, &o) })
+				o := worker.Options[text]{Workers: 1, Handle: func(context.Context, text) error { return errOnPurpose }}
+				c := newTexts(func(options *coalesce.Options[string, string]) { test.spoil(options, &o) })
 				require.NoError(t, c.Put("a", "1"))
-				w, err := shardq.NewCoalescerWorkers(c, o)
+				w, err := worker.New(c, o)
 				require.NoError(t, err)
 				require.Equal(t, "user", panicOf(func() { _ = w.Run(t.Context()) }).Value)
 				require.Zero(t, c.Stats().Processing)
@@ -463,21 +472,22 @@ func TestC58PanicsBesideTheHandler(t *testing.T) {
 	}
 }
 
-// A value that nobody can give back, as the limiter panics during a shutdown, is told of.
+// A value that cannot be returned, because the limiter panics during a
+// shutdown, is reported.
 func TestC58PanickingLimiterDuringAShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &userLimiter{limiter.NewExponential[string](time.Second, time.Hour), 1}
-		c := newTexts(func(o *shardq.CoalescerOptions[string, string]) { o.Queue.RateLimiter = l })
+		c := newTexts(func(o *coalesce.Options[string, string]) { o.Queue.RateLimiter = l })
 		require.NoError(t, c.Put("a", "1"))
-		var told []text
-		w, err := shardq.NewCoalescerWorkers(c, shardq.WorkerOptions[text]{
-			Workers:  1,
-			Handle:   func(context.Context, text) error { c.ShutDown(); return errOnPurpose },
-			OnGiveUp: func(f shardq.Failure[text]) { told = append(told, f.Item) },
+		var reported []text
+		w, err := worker.New(c, worker.Options[text]{
+			Workers:   1,
+			Handle:    func(context.Context, text) error { c.ShutDown(); return errOnPurpose },
+			OnDiscard: func(f worker.Failure[text]) { reported = append(reported, f.Item) },
 		})
 		require.NoError(t, err)
 		require.NotNil(t, panicOf(func() { _ = w.Run(t.Context()) }))
-		require.Equal(t, []text{{Key: "a", Value: "1"}}, told)
+		require.Equal(t, []text{{Key: "a", Value: "1"}}, reported)
 		requireNothing(t, c)
 	})
 }
@@ -497,12 +507,12 @@ func (l *userLimiter) live() {
 func (l *userLimiter) When(key string) time.Duration { l.live(); return l.Limiter.When(key) }
 func (l *userLimiter) NumRequeues(key string) int    { l.live(); return l.Limiter.NumRequeues(key) }
 
-// panicOf returns what do panics with.
-func panicOf(do func()) (fault *shardq.PanicError) {
+// panicOf returns the PanicError with which do panics.
+func panicOf(do func()) (fault *worker.PanicError) {
 	defer func() {
 		r := recover()
-		if fault, _ = r.(*shardq.PanicError); fault == nil && r != nil {
-			panic(r) // Run is to panic with nothing else
+		if fault, _ = r.(*worker.PanicError); fault == nil && r != nil {
+			panic(r) // Run must panic with nothing else
 		}
 	}()
 	do()
@@ -515,7 +525,7 @@ func TestC58NoAllocationPerKey(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	const keys = 100 // the stripes keep their entries
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+	c := coalesce.MustNew(coalesce.Options[int, int]{
 		Queue: shardq.Options[int]{Shards: 1},
 		Merge: func(pending, next int) int { return pending + next },
 	})
@@ -546,13 +556,13 @@ func TestC58NoAllocationPerKey(t *testing.T) {
 	require.Less(t, allocations, keys/10.0, "a burst may make the queue grow")
 }
 
-// A key that gets a value each 10 ms, while what it is written to is down for a second: the
-// back-off bounds the attempts, and nothing is given up. If each Put ends the back-off, the attempts
-// are used up at once, over and over.
+// A key gets a value each 10 ms while its sink is down for a second. The
+// backoff limits the attempts, and nothing is discarded. If each Put ends the
+// backoff, the attempts are exhausted again and again.
 func TestC58HotKeyBesideABackoff(t *testing.T) {
-	forEachBackoff(t, func(t *testing.T, backoff func(*shardq.CoalescerOptions[string, string]), putEnds bool) {
+	forEachBackoff(t, func(t *testing.T, backoff func(*coalesce.Options[string, string]), putEnds bool) {
 		const puts, pause, down = 192, 10 * time.Millisecond, time.Second
-		var failures, handled, givenUp int
+		var failures, handled, discarded int
 		var begin time.Time
 		handle := func(_ context.Context, one text) error {
 			if time.Since(begin) < down {
@@ -562,27 +572,27 @@ func TestC58HotKeyBesideABackoff(t *testing.T) {
 			handled += len(one.Value)
 			return nil
 		}
-		forEachTextForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[text]) {
-			begin, failures, handled, givenUp = time.Now(), 0, 0, 0
+		forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
+			begin, failures, handled, discarded = time.Now(), 0, 0, 0
 			o.MaxAttempts = 10
-			o.OnGiveUp = func(f shardq.Failure[text]) { givenUp += len(f.Item.Value) }
+			o.OnDiscard = func(f worker.Failure[text]) { discarded += len(f.Item.Value) }
 			c := newJoiner(1, backoff) // with the default limiter: 5 ms, 10 ms, 20 ms, …
-			s := employForTexts(t, c, o)
+			s := startTextPool(t, c, o)
 			for range puts {
 				require.NoError(t, c.Put("hot", "v"))
 				time.Sleep(pause)
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Equal(t, puts, handled+givenUp)
+			require.Equal(t, puts, handled+discarded)
 			if putEnds {
 				require.Greater(t, failures, int(down/pause)-10)
-				require.Greater(t, givenUp, 0)
+				require.Greater(t, discarded, 0)
 			} else {
 				require.Equal(t, 8, failures) // at 0, 5, 15, 35, …, 635 ms
-				require.Zero(t, givenUp)
+				require.Zero(t, discarded)
 			}
-			s.dismiss(t)
+			s.stopPool(t)
 		})
 	})
 }

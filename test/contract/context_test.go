@@ -23,7 +23,7 @@ func TestC35ReadyItemIsReturned(t *testing.T) {
 	})
 }
 
-// A worker whose context has ended stops, however much there is to do.
+// A worker whose context has ended stops, however many items are ready.
 func TestC35EndedContextTakesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
@@ -57,7 +57,7 @@ func TestC35ShutDownIsAnError(t *testing.T) {
 	})
 }
 
-func TestC35SleeperGivesUp(t *testing.T) {
+func TestC35ParkedGetIsCanceled(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
 		begin := time.Now()
@@ -70,9 +70,9 @@ func TestC35SleeperGivesUp(t *testing.T) {
 	})
 }
 
-// Of many sleepers, some give up in the very moment in which as many items come as there
-// are sleepers who stay: each of those gets one.
-func TestC35SleepersWhoStayGetTheItems(t *testing.T) {
+// Many consumers are parked. Some are canceled at the moment at which items are
+// added for the others. Each of the others gets one.
+func TestC35OtherParkedGetsReturnTheItems(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +96,7 @@ func TestC35SleepersWhoStayGetTheItems(t *testing.T) {
 			q.Add(item)
 		}
 		synctest.Wait()
-		// An item may have gone to one who was about to give up.
+		// An item may have gone to a consumer that was about to be canceled.
 		require.EqualValues(t, 50, gotten.Load())
 		require.Zero(t, q.Len())
 		q.ShutDown()

@@ -20,8 +20,8 @@ import (
 
 const tick = shardq.DefaultTick
 
-// delays are those at which something changes: in the rounding to a tick, and from
-// one level of the timer wheel to the next.
+// delays returns delays around the bounds of ticks and of the levels of the
+// timer wheel.
 func delays() []time.Duration {
 	short := []time.Duration{
 		1, time.Microsecond, tick - 1, tick, tick + 1, 1500 * time.Microsecond, 2 * tick,
@@ -45,9 +45,9 @@ func TestC19NeverEarlyAndAtMostOneTickLate(t *testing.T) {
 	}
 }
 
-// testLateness has an item wait on a queue whose age is no whole number of ticks.
+// testLateness delays an item on a queue whose age is no whole number of ticks.
 func testLateness(t *testing.T, shards int, line timeline, tick, delay time.Duration) {
-	q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: line.clock, Tick: tick})
+	q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, Tick: tick})
 	if tick == 0 {
 		tick = shardq.DefaultTick
 	}
@@ -60,17 +60,17 @@ func testLateness(t *testing.T, shards int, line timeline, tick, delay time.Dura
 	q.ShutDown()
 }
 
-// An idle queue wakes its consumer on time, not only its counters.
+// An idle queue wakes its consumer on time.
 func TestC19ConsumerIsWokenOnTime(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[time.Duration](shards)
-		for _, delay := range delays() {
+		q := newQueue[int](shards)
+		for n, delay := range delays() {
 			time.Sleep(123_457) // never at the same place within a tick
 			start := time.Now()
-			q.AddAfter(delay, delay)
+			q.AddAfter(n, delay)
 			item, _ := q.Get()
 			lateness := time.Since(start) - delay
-			require.Equal(t, delay, item)
+			require.Equal(t, n, item)
 			require.GreaterOrEqual(t, lateness, time.Duration(0), "%v: early", delay)
 			require.LessOrEqual(t, lateness, tick, "%v: late", delay)
 			q.Done(item)
@@ -81,20 +81,18 @@ func TestC19ConsumerIsWokenOnTime(t *testing.T) {
 // Many items at once, each with its own deadline: none early, none late.
 func TestC19ManyItems(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		type dated struct {
-			number   int
-			deadline time.Time
-		}
 		random := rand.New(rand.NewPCG(uint64(shards), 4))
-		q := newQueue[dated](shards)
+		q := newQueue[int](shards)
 		n := scaled(50_000, 5_000)
-		for number := range n {
+		deadlines := make([]time.Time, n)
+		for item := range n {
 			delay := time.Duration(1 + random.Int64N(int64(time.Minute)))
-			q.AddAfter(dated{number, time.Now().Add(delay)}, delay)
+			deadlines[item] = time.Now().Add(delay)
+			q.AddAfter(item, delay)
 		}
 		for range n {
 			item, _ := q.Get()
-			lateness := time.Since(item.deadline)
+			lateness := time.Since(deadlines[item])
 			require.GreaterOrEqual(t, lateness, time.Duration(0), "early")
 			require.LessOrEqual(t, lateness, tick, "late")
 			q.Done(item)
@@ -168,7 +166,7 @@ func testEarliestWins(t *testing.T, q *shardq.Queue[string], line timeline, orde
 	q.Done("a")
 	line.pass(time.Hour)
 	requireCounts(t, q, 0, 0, 0)
-	require.EqualValues(t, 1, q.Stats().Fired, "it fires once")
+	require.EqualValues(t, 1, q.Stats().Expired, "it fires once")
 }
 
 // The earlier deadline counts also when time has passed between the two calls.
@@ -177,7 +175,7 @@ func TestC21DeadlinesAreComparedNotDelays(t *testing.T) {
 		q := newQueueOn[string](shards, line)
 		q.AddAfter("a", 10*time.Second)
 		line.pass(8 * time.Second)
-		q.AddAfter("a", 5*time.Second) // ends later, for all that it is shorter
+		q.AddAfter("a", 5*time.Second) // shorter, but expires later
 		line.pass(2*time.Second - 1)
 		require.Zero(t, q.Len())
 		line.pass(1 + tick)
@@ -192,10 +190,10 @@ func TestC22H11HugeDelays(t *testing.T) {
 		t.Run(fmt.Sprintf("tick=%d", tick), func(t *testing.T) {
 			forEachShardCount(t, func(t *testing.T, shards int) {
 				fake := newFake()
-				q := shardq.Must(shardq.Options[time.Duration]{Shards: shards, Clock: fake, Tick: tick})
+				q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake, Tick: tick})
 				huge := []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 / 2, math.MaxInt64/2 + 1}
-				for _, delay := range huge {
-					q.AddAfter(delay, delay)
+				for n, delay := range huge {
+					q.AddAfter(n, delay)
 				}
 				for range 100 {
 					fake.Step(365 * 24 * time.Hour)
@@ -208,7 +206,7 @@ func TestC22H11HugeDelays(t *testing.T) {
 	}
 }
 
-// Whoever waits for ever does not keep others waiting.
+// An item that is delayed forever does not hold up others.
 func TestC22HugeDelayBesideShortOnes(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
@@ -226,7 +224,7 @@ func TestC22HugeDelayBesideShortOnes(t *testing.T) {
 	})
 }
 
-func TestC23H13AddOfWaitingItem(t *testing.T) {
+func TestC23H13AddOfDelayedItem(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
 		q.AddAfter("a", time.Second)
@@ -243,9 +241,9 @@ func TestC23H13AddOfWaitingItem(t *testing.T) {
 	})
 }
 
-// A delay that ends while its item is ready, in processing, or dirty, is an Add at
-// that time.
-func TestC23DelayThatEndsElsewhere(t *testing.T) {
+// A delay that expires while its item is ready, in processing, or dirty is an
+// Add at that time.
+func TestC23DelayExpiresInEachState(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
 		q.Add("a")
@@ -268,8 +266,8 @@ func TestC23DelayThatEndsElsewhere(t *testing.T) {
 	})
 }
 
-// A timer outlives the entry's other states, and not its own end.
-func TestC23DoneOfItemThatWaits(t *testing.T) {
+// A delay outlives the item's other states.
+func TestC23DoneOfDelayedItem(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
 		q.Add("a")
@@ -285,9 +283,9 @@ func TestC23DoneOfItemThatWaits(t *testing.T) {
 	})
 }
 
-func TestC23H13AddOfWaitingItemCancelsItsDelay(t *testing.T) {
+func TestC23H13AddOfDelayedItemCancelsItsDelay(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: line.clock, CancelDelayOnAdd: true})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, CancelDelayOnAdd: true})
 		q.AddAfter("a", time.Second)
 		q.AddAfter("b", time.Second)
 		q.Add("a")
@@ -295,7 +293,7 @@ func TestC23H13AddOfWaitingItemCancelsItsDelay(t *testing.T) {
 		takeItem(t, q, "a")
 		q.AddAfter("a", time.Second)
 		requireCounts(t, q, 0, 2, 1)
-		q.Add("a") // dirty, and the delay is over
+		q.Add("a") // dirty, and the delay is canceled
 		requireCounts(t, q, 0, 1, 1)
 		q.Done("a")
 		takeItem(t, q, "a")
@@ -303,18 +301,18 @@ func TestC23H13AddOfWaitingItemCancelsItsDelay(t *testing.T) {
 		line.pass(time.Hour)
 		require.Equal(t, []string{"b"}, finishAll(t, q), "the delay of another item goes on")
 
-		q.AddAfter("a", time.Second) // what was cancelled can be set anew
+		q.AddAfter("a", time.Second) // a canceled delay can be set again
 		line.pass(time.Second + tick)
 		require.Equal(t, []string{"a"}, finishAll(t, q))
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-// Recycled entries: a cancelled timer does not fire for the item that came after.
+// A canceled delay does not expire for the item that reuses its entry.
 func TestC23CancelledTimersAreForgotten(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
 		for item := range 1000 {
 			q.AddAfter(item, time.Second)
 			q.Add(item)
@@ -326,24 +324,28 @@ func TestC23CancelledTimersAreForgotten(t *testing.T) {
 		takeAll(t, q)
 		fake.Step(time.Hour)
 		requireCounts(t, q, 0, 0, 3)
-		require.Zero(t, q.Stats().Fired)
+		require.Zero(t, q.Stats().Expired)
 	})
 }
 
 func TestC24OneStepPassesManyDeadlines(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[time.Duration]{Shards: 1, Clock: fake})
+	q := newQueueOn[int](1, timeline{clock: fake})
 	random := rand.New(rand.NewPCG(1, 5))
-	var items []time.Duration
+	var delays []time.Duration
 	for range 3000 {
-		// Over all levels of the wheel; distinct ticks, for those of one tick tie.
-		item := time.Duration(1+random.Int64N(1<<(1+random.IntN(33)))) * tick
-		items = append(items, item)
-		q.AddAfter(item, item)
+		// Over all levels of the wheel, and at distinct ticks, because items of
+		// one tick tie.
+		delay := time.Duration(1+random.Int64N(1<<(1+random.IntN(33)))) * tick
+		if !slices.Contains(delays, delay) {
+			q.AddAfter(len(delays), delay)
+			delays = append(delays, delay)
+		}
 	}
 	fake.Step(400 * 24 * time.Hour)
-	slices.Sort(items)
-	require.Equal(t, slices.Compact(items), takeAll(t, q))
+	items := takeAll(t, q)
+	require.Len(t, items, len(delays))
+	require.True(t, slices.IsSortedFunc(items, func(a, b int) int { return cmp.Compare(delays[a], delays[b]) }))
 }
 
 func TestC24DeadlineOrderWithinAShard(t *testing.T) {
@@ -352,26 +354,31 @@ func TestC24DeadlineOrderWithinAShard(t *testing.T) {
 			group uint64
 			delay time.Duration
 		}
-		fake := newFake()
-		q := shardq.Must(shardq.Options[dated]{
-			Shards: shards, Clock: fake,
-			Hash: func(item dated) uint64 { return item.group },
-		})
 		random := rand.New(rand.NewPCG(1, 6))
-		for range 3000 {
-			item := dated{random.Uint64N(10), time.Duration(1+random.IntN(100_000)) * tick}
-			q.AddAfter(item, item.delay)
+		items := make([]dated, 3000)
+		for i := range items {
+			items[i] = dated{random.Uint64N(10), time.Duration(1+random.IntN(100_000)) * tick}
 		}
+		fake := newFake()
+		q := shardq.MustNew(shardq.Options[int]{
+			Shards: shards, Clock: fake,
+			Hash: func(i int) uint64 { return items[i].group },
+		})
+		for i, item := range items {
+			q.AddAfter(i, item.delay)
+		}
+		group := func(i int) uint64 { return items[i].group }
+		delay := func(i int) time.Duration { return items[i].delay }
 		for fake.Step(30 * time.Second); ; fake.Step(30 * time.Second) {
-			requireSortedWithin(t, takeAll(t, q), func(d dated) uint64 { return d.group }, func(d dated) time.Duration { return d.delay })
-			if q.Stats().Waiting == 0 {
+			requireSortedWithin(t, takeAll(t, q), group, delay)
+			if q.Stats().Delayed == 0 {
 				break
 			}
 		}
 	})
 }
 
-// requireSortedWithin checks that the items of each group come in order.
+// requireSortedWithin checks that the items of each group are in order.
 func requireSortedWithin[T any, G comparable, K cmp.Ordered](t *testing.T, items []T, group func(T) G, key func(T) K) {
 	t.Helper()
 	last := map[G]T{}
@@ -384,26 +391,24 @@ func requireSortedWithin[T any, G comparable, K cmp.Ordered](t *testing.T, items
 	}
 }
 
-// H22: deadlines that are set while the driver goes to sleep, wakes, or has just
-// gone. In a bubble nobody is ever slow: time stands while anyone can run, so each
-// item that is more than a tick late was forgotten until a later deadline.
+// H22: deadlines are set while the driver becomes idle, runs, or has just
+// become idle. In a bubble, time stands while any goroutine can run. So an item
+// that is more than a tick late was forgotten until a later deadline.
 func TestH22AddRacingTheDriver(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		type dated struct {
-			producer, number int
-			deadline         time.Time
-		}
 		const producers = 6
 		n := scaled(5_000, 800)
-		q := newQueue[dated](shards)
+		deadlines := make([]time.Time, producers*n)
+		q := newQueue[int](shards)
 		var group sync.WaitGroup
 		for producer := range producers {
 			random := rand.New(rand.NewPCG(uint64(producer), 7))
 			group.Go(func() {
-				for number := range n {
+				for item := producer * n; item < (producer+1)*n; item++ {
 					delay := time.Duration(1+random.IntN(4)) * tick
-					q.AddAfter(dated{producer, number, time.Now().Add(delay)}, delay)
-					// In whole ticks, to wake with the timer.
+					deadlines[item] = time.Now().Add(delay)
+					q.AddAfter(item, delay)
+					// Whole ticks, so that this goroutine wakes with the timer.
 					time.Sleep(time.Duration(random.IntN(5)) * tick)
 				}
 			})
@@ -411,7 +416,7 @@ func TestH22AddRacingTheDriver(t *testing.T) {
 		var early, late atomic.Int32
 		for range producers * n {
 			item, _ := q.Get()
-			lateness := time.Since(item.deadline)
+			lateness := time.Since(deadlines[item])
 			if lateness < 0 {
 				early.Add(1)
 			}
@@ -428,16 +433,16 @@ func TestH22AddRacingTheDriver(t *testing.T) {
 	})
 }
 
-// H22 once more, with as many shards as there can be, so that the driver is long in
-// looking at their deadlines, and one item at a time: if it is forgotten, nothing
-// else will ever remind the driver of it.
-func TestH22AddWhileTheDriverLooks(t *testing.T) {
+// H22 once more, with the largest number of shards, so that the driver takes
+// long to read their deadlines, and with one item at a time. If the driver
+// forgets it, no other item makes the driver run.
+func TestH22AddWhileTheDriverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](shardq.MaxShards)
 		random := rand.New(rand.NewPCG(1, 11))
 		for item := range scaled(6_000, 1_500) {
 			q.AddAfter(-1, tick)
-			time.Sleep(tick) // wakes beside the timer
+			time.Sleep(tick) // wakes together with the timer
 			for range random.IntN(20) {
 				q.ShuttingDown()
 				runtime.Gosched()
@@ -452,8 +457,8 @@ func TestH22AddWhileTheDriverLooks(t *testing.T) {
 	})
 }
 
-// A deadline before the one that the driver sleeps for, in the same shard or in
-// another.
+// A deadline is set before the one that the timer is set for, in the same shard
+// or in another.
 func TestC19EarlierDeadlineWakesTheDriver(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[int](shards, line)

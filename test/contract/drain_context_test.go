@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/stats"
 )
 
-// draining is a Drain that is under way.
+// draining is a running Drain.
 type draining[T comparable] struct {
 	returned func() bool
 	dropped  []T
@@ -65,8 +67,9 @@ func TestC42DrainRunsDirtyItemsOnceMore(t *testing.T) {
 	})
 }
 
-// waiting returns a queue in which three items wait, one of them while it is ready.
-func waiting(shards int, line timeline) *shardq.Queue[string] {
+// withDelayed returns a queue with three delayed items, one of which is ready
+// as well.
+func withDelayed(shards int, line timeline) *shardq.Queue[string] {
 	q := newQueueOn[string](shards, line)
 	q.AddAfter("second", 2*time.Second)
 	q.AddAfter("first", time.Second)
@@ -75,10 +78,10 @@ func waiting(shards int, line timeline) *shardq.Queue[string] {
 	return q
 }
 
-func TestC42WaitingItemsAreDroppedAndReturned(t *testing.T) {
+func TestC42DelayedItemsAreDroppedAndReturned(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := waiting(shards, bubbleTimeline())
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.DropWaiting})
+		q := withDelayed(shards, bubbleTimeline())
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.DropDelayed})
 		requireStillFalse(t, d.returned, "one is ready")
 		require.Equal(t, []string{"ready"}, finishAll(t, q))
 		requireBecomesTrue(t, d.returned)
@@ -88,11 +91,11 @@ func TestC42WaitingItemsAreDroppedAndReturned(t *testing.T) {
 	})
 }
 
-func TestC42WaitingItemsRunAtOnce(t *testing.T) {
+func TestC42DelayedItemsRunAtOnce(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := waiting(shards, bubbleTimeline())
+		q := withDelayed(shards, bubbleTimeline())
 		start := time.Now()
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.RunWaiting})
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.RunDelayed})
 		synctest.Wait()
 		require.ElementsMatch(t, []string{"first", "second", "ready"}, finishAll(t, q))
 		requireBecomesTrue(t, d.returned)
@@ -103,10 +106,10 @@ func TestC42WaitingItemsRunAtOnce(t *testing.T) {
 	})
 }
 
-func TestC42WaitingItemsAreAwaited(t *testing.T) {
+func TestC42DelayedItemsAreAwaited(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := waiting(shards, bubbleTimeline())
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		q := withDelayed(shards, bubbleTimeline())
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		synctest.Wait()
 		q.AddAfter("late", time.Second)
 		q.Add("late")
@@ -123,25 +126,25 @@ func TestC42WaitingItemsAreAwaited(t *testing.T) {
 		require.NoError(t, d.err)
 		require.Empty(t, d.dropped)
 		require.Equal(t, []string{"first", "second", "ready"}, order)
-		require.EqualValues(t, 2, q.Stats().Dropped, "what came late")
+		require.EqualValues(t, 2, q.Stats().Dropped, "late adds")
 		requireGetSaysShutdown(t, q)
 	})
 }
 
-// A worker that sleeps while a drain awaits what waits gets it, and is told of the
-// shutdown only after that.
-func TestC42SleepersAreServedWhileWaitingItemsAreAwaited(t *testing.T) {
+// A worker that is parked while a drain awaits delayed items gets them. Only
+// then does it get the shutdown.
+func TestC42ParkedGetsAreServedWhileDelayedItemsAreAwaited(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
 		q.AddAfter("a", time.Second)
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		var got []string
 		worker := returned(func() {
 			for item := range q.Items(t.Context()) {
 				got = append(got, item)
 			}
 		})
-		requireStillFalse(t, worker, "one is to come")
+		requireStillFalse(t, worker, "one is still delayed")
 		time.Sleep(time.Second)
 		requireBecomesTrue(t, worker)
 		requireBecomesTrue(t, d.returned)
@@ -149,21 +152,21 @@ func TestC42SleepersAreServedWhileWaitingItemsAreAwaited(t *testing.T) {
 	})
 }
 
-// However many items wait, each is returned, or run.
-func TestC42ManyWaitingItems(t *testing.T) {
+// However many items are delayed, each is returned or run.
+func TestC42ManyDelayedItems(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		for _, policy := range []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting} {
+		for _, policy := range []shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed} {
 			q := newQueue[int](shards)
 			for _, item := range numbers(3000) {
 				q.AddAfter(item, time.Hour)
 			}
-			d := drain(t.Context(), q, shardq.DrainOptions{Waiting: policy})
+			d := drain(t.Context(), q, shardq.DrainOptions{Delayed: policy})
 			synctest.Wait()
 			run := finishAll(t, q)
 			requireBecomesTrue(t, d.returned)
 			require.NoError(t, d.err)
 			require.ElementsMatch(t, numbers(3000), append(run, d.dropped...))
-			if policy == shardq.DropWaiting {
+			if policy == shardq.DropDelayed {
 				require.Empty(t, run)
 			} else {
 				require.Empty(t, d.dropped)
@@ -177,9 +180,9 @@ func TestC42CanceledItemsAreNotAwaited(t *testing.T) {
 		q := newQueue[string](shards)
 		q.AddAfter("a", time.Hour)
 		q.AddAfter("b", time.Hour)
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		q.Cancel("a")
-		requireStillFalse(t, d.returned, "one waits")
+		requireStillFalse(t, d.returned, "one is delayed")
 		q.Cancel("b")
 		requireBecomesTrue(t, d.returned)
 		require.NoError(t, d.err)
@@ -191,7 +194,7 @@ func TestC42NothingToDrain(t *testing.T) {
 		for policy := range 3 {
 			q := newQueue[string](shards)
 			for range 2 {
-				dropped, err := q.Drain(t.Context(), shardq.DrainOptions{Waiting: shardq.WaitingPolicy(policy)})
+				dropped, err := q.Drain(t.Context(), shardq.DrainOptions{Delayed: shardq.DelayedPolicy(policy)})
 				require.NoError(t, err)
 				require.Empty(t, dropped)
 			}
@@ -199,42 +202,43 @@ func TestC42NothingToDrain(t *testing.T) {
 	})
 }
 
-func TestC42EndedContextTellsWhatIsLeft(t *testing.T) {
+func TestC42EndedContextReportsWhatIsLeft(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Name: "orders", Shards: shards, Ages: true})
+		q := shardq.MustNew(shardq.Options[string]{Name: "orders", Shards: shards, Ages: true})
 		for _, item := range []string{"old", "new"} {
 			q.Add(item)
 			takeItem(t, q, item)
 			time.Sleep(time.Second)
 		}
 		q.Add("ready")
-		q.AddAfter("waits", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		q.AddAfter("new", time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		dropped, err := q.Drain(ctx, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		dropped, err := q.Drain(ctx, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		require.Empty(t, dropped)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		var left *shardq.DrainError[string]
 		require.ErrorAs(t, err, &left)
-		require.Equal(t, []string{"old", "new", "ready", "waits"}, itemsOf(left.Left()))
-		require.Equal(t, [4]any{"orders", 2, 1, 1}, [4]any{left.Queue, left.Processing, left.Ready, left.Waiting})
-		require.EqualError(t, err, "shardq: queue orders: left undone: 2 processing, 1 ready, 1 waiting: "+
+		require.Equal(t, []string{"old", "new", "ready", "delayed"}, itemsOf(left.Left()))
+		require.Equal(t, [4]any{"orders", 2, 1, 1}, [4]any{left.Queue, left.Processing, left.Ready, left.Delayed})
+		require.EqualError(t, err, "shardq: queue orders: left undone: 2 processing, 1 ready, 1 delayed: "+
 			"context deadline exceeded")
 
-		// Nothing of it is lost: another drain waits on.
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.RunWaiting})
+		// Nothing of it is lost: another drain goes on waiting.
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.RunDelayed})
 		requireStillFalse(t, d.returned, "two are in processing")
 		q.Done("old")
 		q.Done("new")
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"ready", "waits", "new"}, finishAll(t, q))
+		require.ElementsMatch(t, []string{"ready", "delayed", "new"}, finishAll(t, q))
 		requireBecomesTrue(t, d.returned)
 		require.NoError(t, d.err)
 	})
 }
 
-// However many are left, each is there once, and the error's text names none.
+// However many items are left, each is listed once, and the error's text names
+// none.
 func TestC42LeftHasEachItemOnce(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
@@ -248,27 +252,27 @@ func TestC42LeftHasEachItemOnce(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = q.Drain(ctx, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		_, err = q.Drain(ctx, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		var left *shardq.DrainError[int]
 		require.ErrorAs(t, err, &left)
-		require.EqualError(t, err, "shardq: left undone: 100 processing, 2900 ready, 1000 waiting: context canceled")
+		require.EqualError(t, err, "shardq: left undone: 100 processing, 2900 ready, 1000 delayed: context canceled")
 		items := itemsOf(left.Left())
 		require.ElementsMatch(t, numbers(4000), items)
 		require.ElementsMatch(t, held, items[:100])
 	})
 }
 
-// A context that has ended makes Drain a ShutDown that tells what is left.
+// With a context that has ended, Drain is a ShutDown that returns what is left.
 func TestC42EndedContextBeginsTheShutdown(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		for range 20 { // for a choice of the two ends by chance
+		for range 20 { // because chance decides between the two ends
 			q := newQueue[string](shards)
-			q.AddAfter("waits", time.Hour)
+			q.AddAfter("delayed", time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			dropped, err := q.Drain(ctx, shardq.DrainOptions{})
 			require.NoError(t, err, "nothing is left")
-			require.Equal(t, []string{"waits"}, dropped)
+			require.Equal(t, []string{"delayed"}, dropped)
 			require.True(t, q.ShuttingDown())
 			requireGetSaysShutdown(t, q)
 		}
@@ -280,8 +284,8 @@ func TestC42ShutDownEndsDrains(t *testing.T) {
 		q := newQueue[string](shards)
 		q.Add("a")
 		q.AddAfter("b", time.Hour)
-		awaiting := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
-		requireStillFalse(t, awaiting.returned, "one is ready, one waits")
+		awaiting := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
+		requireStillFalse(t, awaiting.returned, "one is ready, one is delayed")
 		q.ShutDown()
 		requireBecomesTrue(t, awaiting.returned)
 		require.ErrorIs(t, awaiting.err, shardq.ErrShutDown)
@@ -296,8 +300,8 @@ func TestC42ShutDownEndsDrains(t *testing.T) {
 	})
 }
 
-// Of drains at the same time, with whatever policies, each returns, what waited is
-// dropped or run once, and what is dropped is returned by one of them.
+// Of concurrent drains with any policies, each returns. Delayed items are
+// dropped or run once, and one drain returns each dropped item.
 func TestC42ManyDrains(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for round := range scaled(200, 20) {
@@ -315,9 +319,9 @@ func TestC42ManyDrains(t *testing.T) {
 			}()
 			drops := make([][]int, 4)
 			together(4, func(i int) {
-				policy := shardq.WaitingPolicy((i + round) % 3)
+				policy := shardq.DelayedPolicy((i + round) % 3)
 				var err error
-				drops[i], err = q.Drain(context.Background(), shardq.DrainOptions{Waiting: policy})
+				drops[i], err = q.Drain(context.Background(), shardq.DrainOptions{Delayed: policy})
 				require.NoError(t, err)
 			})
 			all := append(<-worked, slices.Concat(drops...)...)
@@ -327,9 +331,9 @@ func TestC42ManyDrains(t *testing.T) {
 	})
 }
 
-// A drain that gives up while items arrive, finish and wait tells of none that is done,
-// and loses none.
-func TestC42GivingUpLosesNothing(t *testing.T) {
+// A drain that ends early, while items are added, delayed and done, lists none
+// that is done and loses none.
+func TestC42EndingEarlyLosesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(300, 30) {
 			q := newQueue[int](shards)
@@ -362,47 +366,47 @@ func TestC42GivingUpLosesNothing(t *testing.T) {
 func TestC42UnknownPolicyPanics(t *testing.T) {
 	q := newQueue[int](2)
 	for fault, options := range map[string]shardq.DrainOptions{
-		"shardq: DrainOptions.Waiting is 9: want DropWaiting, RunWaiting or AwaitWaiting":      {Waiting: 9},
-		"shardq: DrainOptions.Retries is 9: want DefaultRetries, RefuseRetries or TakeRetries": {Retries: 9},
+		"shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed":        {Delayed: 9},
+		"shardq: DrainOptions.Retries is 9: want DefaultRetries, RefuseRetries or AcceptRetries": {Retries: 9},
 	} {
 		require.PanicsWithValue(t, fault, func() { _, _ = q.Drain(t.Context(), options) })
 		require.False(t, q.ShuttingDown())
 		requireCycle(t, q, 1)
-		c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(a, b int) int { return a + b }})
+		c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(a, b int) int { return a + b }})
 		require.PanicsWithValue(t, fault, func() { _, _ = c.Drain(t.Context(), options) })
 		require.NoError(t, c.Put(1, 1))
 	}
 }
 
-// Who waits for room when a drain begins is told at once, also while the drain awaits
-// what waits.
-func TestC42DrainEndsTheWaitForRoom(t *testing.T) {
+// Waiters for capacity return as soon as a drain begins, also while the drain
+// awaits delayed items.
+func TestC42DrainEndsTheWaitForCapacity(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[string](shards, 1)
-		q.AddAfter("waits", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		var err error
 		guest := returned(func() { err = q.AddContext(t.Context(), "guest") })
-		requireStillFalse(t, guest, "there is no room")
-		d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		requireStillFalse(t, guest, "there is no capacity")
+		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		requireBecomesTrue(t, guest)
 		require.ErrorIs(t, err, shardq.ErrShutDown)
-		requireStillFalse(t, d.returned, "one waits")
+		requireStillFalse(t, d.returned, "one is delayed")
 		q.ShutDown()
 		requireBecomesTrue(t, d.returned)
 	})
 }
 
 // itemsOf returns the items of rows.
-func itemsOf[T comparable](rows []shardq.ItemInfo[T]) (items []T) {
+func itemsOf[T comparable](rows []stats.Item[T]) (items []T) {
 	for _, row := range rows {
 		items = append(items, row.Item)
 	}
 	return items
 }
 
-// Whoever drops what a drain awaits ends the drain, which says so, also if nothing else is
-// left. A drain that comes after that has nothing to complain of.
-func TestC42DropOfWhatIsAwaitedIsTold(t *testing.T) {
+// A call that drops what a drain awaits ends the drain, which returns an error,
+// also if nothing else is left. A later drain returns no error.
+func TestC42DropOfAwaitedItemsIsReported(t *testing.T) {
 	for name, end := range map[string]func(q *shardq.Queue[string]){
 		"ShutDown":          func(q *shardq.Queue[string]) { q.ShutDown() },
 		"ShutDownWithDrain": func(q *shardq.Queue[string]) { q.ShutDownWithDrain() },
@@ -411,13 +415,13 @@ func TestC42DropOfWhatIsAwaitedIsTold(t *testing.T) {
 			forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 				q := newQueue[string](shards)
 				q.AddAfter("a", time.Hour)
-				d := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
-				requireStillFalse(t, d.returned, "one waits")
+				d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
+				requireStillFalse(t, d.returned, "one is delayed")
 				end(q)
 				requireBecomesTrue(t, d.returned)
 				require.ErrorIs(t, d.err, shardq.ErrShutDown)
 				require.EqualValues(t, 1, q.Stats().Dropped)
-				_, err := q.Drain(t.Context(), shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+				_, err := q.Drain(t.Context(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 				require.NoError(t, err)
 			})
 		})

@@ -8,25 +8,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 )
 
-// wired returns options of a queue whose clock and hook step on the wire.
-func wired(shards int, wire *tripwire) shardq.Options[string] {
+// faultyOptions returns options of a queue whose clock and hook call the
+// injector.
+func faultyOptions(shards int, injector *faultInjector) shardq.Options[string] {
 	return shardq.Options[string]{
-		Shards: shards, Clock: wiredClock{newFake(), wire},
-		HighWatermark: 2, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { wire.step("OnWatermark") },
+		Shards: shards, Clock: injectedClock{newFake(), injector},
+		HighWatermark: 2, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { injector.step("OnWatermark") },
 	}
 }
 
-// forEachPanicInADrain calls drain with a wire that makes each call of user code
-// panic in its turn, while the wire is awake. Drain returns what it dropped.
-func forEachPanicInADrain(t *testing.T, drain func(t *testing.T, wire *tripwire, shards int, o shardq.DrainOptions) []string) {
+// forEachPanicInADrain calls drain with an injector, once for each call of user
+// code, which panics. Drain returns what it dropped.
+func forEachPanicInADrain(t *testing.T, drain func(t *testing.T, injector *faultInjector, shards int, o shardq.DrainOptions) []string) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		for _, retries := range []shardq.RetryPolicy{shardq.RefuseRetries, shardq.TakeRetries} {
+		for _, retries := range []shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries} {
 			for _, function := range []string{"Now", "AfterFunc", "Reset", "Stop", "OnWatermark"} {
-				for k, wire := 1, (*tripwire)(nil); wire == nil || wire.calls >= wire.at; k++ {
-					wire = &tripwire{function: function, at: k}
-					dropped := drain(t, wire, shards, shardq.DrainOptions{Retries: retries})
+				for k, injector := 1, (*faultInjector)(nil); injector == nil || injector.calls >= injector.at; k++ {
+					injector = &faultInjector{function: function, at: k}
+					dropped := drain(t, injector, shards, shardq.DrainOptions{Retries: retries})
 					slices.Sort(dropped)
 					require.Equal(t, []string{"a", "b", "c"}, dropped, "call %d of %s", k, function)
 				}
@@ -36,15 +38,15 @@ func forEachPanicInADrain(t *testing.T, drain func(t *testing.T, wire *tripwire,
 }
 
 func TestC42PanicInADrainLosesNothing(t *testing.T) {
-	forEachPanicInADrain(t, func(t *testing.T, wire *tripwire, shards int, o shardq.DrainOptions) (dropped []string) {
+	forEachPanicInADrain(t, func(t *testing.T, injector *faultInjector, shards int, o shardq.DrainOptions) (dropped []string) {
 		var q *shardq.Queue[string]
-		wire.asleep(func() {
-			q = shardq.Must(wired(shards, wire))
+		injector.disabled(func() {
+			q = shardq.MustNew(faultyOptions(shards, injector))
 			for _, item := range []string{"a", "b", "c"} {
 				q.AddAfter(item, time.Hour)
 			}
 		})
-		wire.insist(func() {
+		injector.retry(func() {
 			items, err := q.Drain(t.Context(), o)
 			require.NoError(t, err)
 			dropped = append(dropped, items...)
@@ -54,10 +56,10 @@ func TestC42PanicInADrainLosesNothing(t *testing.T) {
 }
 
 func TestC57PanicInADrainLosesNothing(t *testing.T) {
-	forEachPanicInADrain(t, func(t *testing.T, wire *tripwire, shards int, o shardq.DrainOptions) (dropped []string) {
-		var c *shardq.Coalescer[string, string]
-		wire.asleep(func() {
-			c = newJoiner(shards, func(o *shardq.CoalescerOptions[string, string]) { o.Queue = wired(shards, wire) })
+	forEachPanicInADrain(t, func(t *testing.T, injector *faultInjector, shards int, o shardq.DrainOptions) (dropped []string) {
+		var c *coalesce.Coalescer[string, string]
+		injector.disabled(func() {
+			c = newJoiner(shards, func(o *coalesce.Options[string, string]) { o.Queue = faultyOptions(shards, injector) })
 			for _, key := range []string{"a", "b", "c"} {
 				require.NoError(t, c.Put(key, "1"))
 			}
@@ -67,7 +69,7 @@ func TestC57PanicInADrainLosesNothing(t *testing.T) {
 				require.NoError(t, c.Retry(key, value))
 			}
 		})
-		wire.insist(func() {
+		injector.retry(func() {
 			entries, err := c.Drain(t.Context(), o)
 			require.NoError(t, err)
 			for _, e := range entries {

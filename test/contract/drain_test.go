@@ -12,16 +12,16 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// requireStillFalse checks that something has not come to pass although everybody
-// else in the bubble is at rest.
+// requireStillFalse checks that passed is false after all other goroutines of
+// the bubble are blocked.
 func requireStillFalse(t *testing.T, passed func() bool, why string) {
 	t.Helper()
 	synctest.Wait()
 	require.False(t, passed(), why)
 }
 
-// requireBecomesTrue checks that something has come to pass by the time that
-// everybody else in the bubble is at rest.
+// requireBecomesTrue checks that passed is true after all other goroutines of
+// the bubble are blocked.
 func requireBecomesTrue(t *testing.T, passed func() bool) {
 	t.Helper()
 	synctest.Wait()
@@ -54,7 +54,7 @@ func TestC12DrainRunsDirtyItemsOnceMore(t *testing.T) {
 		q.Add("a")
 		drained := returned(q.ShutDownWithDrain)
 		requireStillFalse(t, drained, "dirty")
-		q.Add("a") // dropped: the run that is owed stays one
+		q.Add("a") // dropped: there is still one run to come
 		q.Done("a")
 		requireStillFalse(t, drained, "ready again")
 		takeItem(t, q, "a")
@@ -73,7 +73,7 @@ func TestC12DrainOfQuiescentQueueReturnsAtOnce(t *testing.T) {
 
 		q = newQueue[string](shards)
 		requireCycle(t, q, "a")
-		q.AddAfter("waiting", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		q.ShutDownWithDrain()
 		q.ShutDownWithDrain()
 	})
@@ -94,8 +94,8 @@ func TestC12ShutDownReleasesADrain(t *testing.T) {
 	})
 }
 
-// A drain after a ShutDown, or after a released drain, waits like the first: only a
-// ShutDown that comes after it releases it.
+// A drain after a ShutDown, or after a released drain, waits like the first.
+// Only a later ShutDown releases it.
 func TestC12DrainAfterShutDown(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
@@ -119,16 +119,16 @@ func TestH20DrainOfEveryState(t *testing.T) {
 		q := newQueue[string](shards)
 		q.Add("processing")
 		q.Add("dirty")
-		q.Add("dirty and waiting")
+		q.Add("dirty and delayed")
 		held := takeAll(t, q)
 		q.Add("dirty")
-		q.Add("dirty and waiting")
-		q.AddAfter("dirty and waiting", time.Minute)
+		q.Add("dirty and delayed")
+		q.AddAfter("dirty and delayed", time.Minute)
 		q.AddAfter("processing", time.Minute)
-		q.AddAfter("waiting", time.Minute)
+		q.AddAfter("delayed", time.Minute)
 		q.Add("ready")
-		q.Add("ready and waiting")
-		q.AddAfter("ready and waiting", time.Minute)
+		q.Add("ready and delayed")
+		q.AddAfter("ready and delayed", time.Minute)
 		requireCounts(t, q, 2, 4, 3)
 
 		drained := returned(q.ShutDownWithDrain)
@@ -139,7 +139,7 @@ func TestH20DrainOfEveryState(t *testing.T) {
 		requireStillFalse(t, drained, "four are ready")
 
 		last := takeAll(t, q)
-		requireExactly(t, []string{"ready", "ready and waiting", "dirty", "dirty and waiting"}, last)
+		requireExactly(t, []string{"ready", "ready and delayed", "dirty", "dirty and delayed"}, last)
 		for _, item := range last {
 			requireStillFalse(t, drained, item)
 			q.Done(item)
@@ -151,8 +151,8 @@ func TestH20DrainOfEveryState(t *testing.T) {
 	})
 }
 
-// Workers at full speed while the drain begins: when it returns, everything that was
-// taken in has been processed.
+// Workers are busy when the drain begins. When it returns, every item that was
+// added has been processed.
 func TestC12DrainUnderLoad(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(300, 60) {
@@ -196,7 +196,7 @@ func testDrainUnderLoad(t *testing.T, shards int) {
 
 func requireDrained(t *testing.T, q *shardq.Queue[int]) {
 	stats := q.Stats()
-	if stats.Ready != 0 || stats.Processing != 0 || stats.Waiting != 0 {
+	if stats.Ready != 0 || stats.Processing != 0 || stats.Delayed != 0 {
 		t.Errorf("drained, and yet: %+v", stats)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// owners has a word for each key that says whether somebody is at work on it. Who
-// finds the word taken has seen exclusion broken.
+// owners has a word for each key, which a worker sets while it processes the
+// key. If the word is set already, exclusion is broken.
 type owners struct {
 	words   []atomic.Bool
 	clashes atomic.Int64
@@ -32,23 +32,23 @@ func (o *owners) count(ok bool) {
 	}
 }
 
-// A hammer beats on a few keys of one queue from many goroutines.
-type hammer struct {
+// A load adds and processes a few keys of one queue in many goroutines.
+type load struct {
 	q      *shardq.Queue[int]
 	keys   int
 	owners *owners
 	served atomic.Int64
 }
 
-func newHammer(shards int) *hammer {
-	const keys = 24 // few, so that most adds find their key under way
-	return &hammer{q: newQueue[int](shards), keys: keys, owners: newOwners(keys)}
+func newLoad(shards int) *load {
+	const keys = 24 // few, so that most adds find their key ready or in processing
+	return &load{q: newQueue[int](shards), keys: keys, owners: newOwners(keys)}
 }
 
-// produce adds keys in all ways that there are, and misuses the queue in between:
-// Dones of keys that wait for an hour or were never added. It stops some time after
-// a shutdown began.
-func (h *hammer) produce(seed, adds int) {
+// produce adds keys in all ways. In between it misuses the queue, by Dones of
+// keys that are delayed for an hour or were never added. It stops some time
+// after a shutdown began.
+func (h *load) produce(seed, adds int) {
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	for late := 0; adds > 0 && late < 50; adds-- {
 		if h.q.ShuttingDown() {
@@ -73,9 +73,9 @@ func (h *hammer) produce(seed, adds int) {
 	}
 }
 
-// serve processes one item and reports whether the queue was shut down instead.
-// However mind ends, the item is Done.
-func (h *hammer) serve(mind func()) (shutdown bool) {
+// serve processes one item, or reports that the queue is shut down. However
+// mind ends, the item is Done.
+func (h *load) serve(mind func()) (shutdown bool) {
 	key, shutdown := h.q.Get()
 	if shutdown {
 		return true
@@ -88,14 +88,14 @@ func (h *hammer) serve(mind func()) (shutdown bool) {
 	return false
 }
 
-func (h *hammer) consume() {
+func (h *load) consume() {
 	for !h.serve(runtime.Gosched) {
 	}
 }
 
-// consumeMortally is consume by a succession of goroutines, each of which dies of a
-// panic or of Goexit after some items.
-func (h *hammer) consumeMortally() {
+// consumeMortally is consume by one goroutine after the other. Each ends by a
+// panic or Goexit after some items.
+func (h *load) consumeMortally() {
 	shutdown := false
 	for life := 0; !shutdown; life++ {
 		died := make(chan struct{})
@@ -108,7 +108,7 @@ func (h *hammer) consumeMortally() {
 	}
 }
 
-func (h *hammer) consumeUntilDeath(life int) (shutdown bool) {
+func (h *load) consumeUntilDeath(life int) (shutdown bool) {
 	for age := 0; !shutdown; age++ {
 		shutdown = h.serve(func() {
 			switch {
@@ -123,9 +123,9 @@ func (h *hammer) consumeUntilDeath(life int) (shutdown bool) {
 	return shutdown
 }
 
-// run lets producers and consumers loose, calls stop in the middle, and waits until
-// all are through.
-func (h *hammer) run(adds int, consume, stop func()) {
+// run starts producers and consumers, calls stop in the middle, and waits until
+// all have returned.
+func (h *load) run(adds int, consume, stop func()) {
 	var consumers, producers sync.WaitGroup
 	for range 6 {
 		consumers.Go(consume)
@@ -139,7 +139,7 @@ func (h *hammer) run(adds int, consume, stop func()) {
 	consumers.Wait()
 }
 
-func (h *hammer) requireSound(t *testing.T) {
+func (h *load) requireSound(t *testing.T) {
 	t.Helper()
 	require.Zero(t, h.owners.clashes.Load(), "two workers at one key")
 	require.NotZero(t, h.served.Load())
@@ -148,7 +148,7 @@ func (h *hammer) requireSound(t *testing.T) {
 
 func TestC1ExclusionUnderLoad(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		h := newHammer(shards)
+		h := newLoad(shards)
 		h.run(scaled(100_000, 8_000), h.consume, func() {})
 		h.requireSound(t)
 	})
@@ -157,7 +157,7 @@ func TestC1ExclusionUnderLoad(t *testing.T) {
 func TestC1ExclusionThroughShutdown(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(40, 10) {
-			h := newHammer(shards)
+			h := newLoad(shards)
 			h.run(math.MaxInt, h.consume, func() {
 				for h.served.Load() < 200 {
 					runtime.Gosched()
@@ -176,13 +176,13 @@ func TestC1ExclusionThroughShutdown(t *testing.T) {
 
 func TestH18WorkersThatPanicOrGoexit(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		h := newHammer(shards)
+		h := newLoad(shards)
 		h.run(scaled(20_000, 3_000), h.consumeMortally, func() {})
 		h.requireSound(t)
 	})
 }
 
-// A worker that dies and never says Done keeps its item, and nothing else.
+// A worker that ends without Done keeps its item, and nothing else is affected.
 func TestH18WorkerThatDiesWithoutDone(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
@@ -207,8 +207,8 @@ func TestH18WorkerThatDiesWithoutDone(t *testing.T) {
 	})
 }
 
-// Second and third Dones, while nothing of the queue is in processing but much is
-// ready or becomes so, start no second run of anything.
+// Second and third Dones cause no second run of an item, while nothing is in
+// processing but items are ready or become ready.
 func TestC1ExclusionWithSecondDones(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const keys, workers = 64, 4
@@ -243,9 +243,8 @@ func unique[T comparable](items []T) map[T]bool {
 	return set
 }
 
-// While one goroutine holds an item, whatever else is done to that item hands it to
-// nobody.
-func TestC1HeldItemIsHandedToNobody(t *testing.T) {
+// While one goroutine has an item, no other call hands it out.
+func TestC1ItemInProcessingIsNotHandedOut(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
 		q.Add("held")

@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostCalls are enough to combine them all, and quick.
-const mostCalls = 1000
+// maxCalls are enough to combine all kinds of calls.
+const maxCalls = 1000
 
-// FuzzQueue reads its input as a program, and plays it on a queue and on the model.
+// FuzzQueue reads its input as a program, and plays it on a queue and on the
+// model.
 //
-// The inputs in testdata/fuzz/FuzzQueue are named after what they try. One of them is
-// told, a call in each line, with
+// The inputs in testdata/fuzz/FuzzQueue are named after what they try. This
+// prints one of them, a call in each line:
 //
 //	go test -run FuzzQueue/NAME -v .
 func FuzzQueue(f *testing.F) {
@@ -31,7 +32,7 @@ func FuzzQueue(f *testing.F) {
 func playProgram(t *testing.T, p program) {
 	player := newPlayer(t, p.setup)
 	defer player.release()
-	budget := mostCalls
+	budget := maxCalls
 	for _, c := range p.calls {
 		if budget -= c.times; budget < 0 {
 			break
@@ -44,8 +45,8 @@ func playProgram(t *testing.T, p program) {
 	}
 }
 
-// The committed inputs say what they mean: each letter stands for itself. A letter that
-// a change of the tables has taken away would quietly stand for another.
+// Each letter of the committed inputs has a meaning of its own. A letter that a
+// change of the tables removed would silently have the meaning of another.
 func TestFuzzQueueInputsMeanWhatTheySay(t *testing.T) {
 	files, err := filepath.Glob("testdata/fuzz/FuzzQueue/*")
 	require.NoError(t, err)

@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// tenant is the group of an item such as "a/1": what stands before the slash.
+// tenant returns the group of an item such as "a/1": the text before the slash.
 func tenant(item string) string {
 	name, _, _ := strings.Cut(item, "/")
 	return name
@@ -33,7 +34,7 @@ func ofTenant(name string, n int) (items []string) {
 }
 
 func TestC47GroupsTakeTurns(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Shards: 1, Group: tenant})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant})
 	q.AddBatch(ofTenant("a", 4))
 	q.AddBatch(ofTenant("b", 2))
 	q.AddBatch(ofTenant("c", 1))
@@ -43,13 +44,13 @@ func TestC47GroupsTakeTurns(t *testing.T) {
 	batch := make([]string, 3)
 	n, err := q.GetBatch(context.Background(), batch)
 	require.NoError(t, err)
-	require.Equal(t, []string{"b/0", "c/0", "a/1"}, batch[:n], "a's second turn was due before d came")
+	require.Equal(t, []string{"b/0", "c/0", "a/1"}, batch[:n], "a's second turn was due before d was added")
 	require.Equal(t, []string{"d/0", "b/1", "a/2", "a/3"}, handedOut(q))
 }
 
 func TestC47Weights(t *testing.T) {
 	weights := map[string]int{"a": 3, "c": 0, "d": -5}
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Shards: 1, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
 	})
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -63,7 +64,7 @@ func TestC47Weights(t *testing.T) {
 	q.AddBatch(ofTenant("a", 4))
 	q.AddBatch(ofTenant("b", 4))
 	weights["a"], weights["b"] = 1, 2
-	q.Add("a/0") // is merged, and tells the new weight
+	q.Add("a/0") // deduplicated, and calls GroupWeight
 	q.Add("b/0")
 	require.Equal(t, []string{"a/0", "b/0", "b/1", "a/1", "b/2", "b/3", "a/2", "a/3"}, handedOut(q))
 
@@ -74,13 +75,14 @@ func TestC47Weights(t *testing.T) {
 	}
 }
 
-// TestC47FloodDelaysOthersByABoundedNumber: a tenant has very many items, and is at it still.
+// TestC47FloodDelaysOthersByABoundedNumber: a tenant has very many items, and
+// goes on adding.
 func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 	flood := scaled(1_000_000, 50_000)
 	for _, shards := range []int{1, 2, 32} {
 		for _, tenants := range []int{1, 10, 100} {
 			t.Run(fmt.Sprintf("shards=%d,tenants=%d", shards, tenants), func(t *testing.T) {
-				q := shardq.Must(shardq.Options[int]{Shards: shards, Group: func(item int) string {
+				q := shardq.MustNew(shardq.Options[int]{Shards: shards, Group: func(item int) string {
 					if item >= 0 {
 						return "flood"
 					}
@@ -89,7 +91,7 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 				for i := range flood {
 					q.Add(i)
 				}
-				bound := tenants + 1 // one shard: what all groups weigh
+				bound := tenants + 1 // one shard: the total weight of all groups
 				if shards > 1 {
 					bound *= 8
 				}
@@ -100,7 +102,8 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 					left := tenants
 					for gets := 1; left > 0; gets++ {
 						require.LessOrEqual(t, gets, bound, "in round %d, %d tenants wait", round, left)
-						// From many stacks, for consumers go round the shards from several places.
+						// From many stacks, because consumers visit the shards
+						// from several places.
 						var item int
 						fromElsewhere(round*gets, func() { item, _ = q.Get() })
 						if item < 0 {
@@ -114,11 +117,11 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 	}
 }
 
-// TestC47RoundOfGroupsThatAreGone: a group of a great weight was in a shard, and is gone. What was left
-// of its turn is nobody's.
-func TestC47RoundOfGroupsThatAreGone(t *testing.T) {
+// TestC47RoundRobinAfterGroupsAreGone: a shard had a group of a great weight,
+// which is gone. No other group gets the rest of its turn.
+func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 	weights := map[string]int{}
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Shards: 2, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
 	})
 	in := map[int][]string{}
@@ -132,10 +135,10 @@ func TestC47RoundOfGroupsThatAreGone(t *testing.T) {
 	for home := range 2 {
 		heavy, flood, other := in[home][0], in[home][1], in[1-home][0]
 		weights[heavy] = 5000
-		q.AddBatch(ofTenant(heavy, 50)) // a round or more, so that the next one counts them
+		q.AddBatch(ofTenant(heavy, 50)) // at least one round, so that the next one counts them
 		handedOut(q)
 		q.AddBatch(ofTenant(flood, 100))
-		for range 3 { // for the first may find the consumer in its shard
+		for range 3 { // because the first may find the consumer in its shard
 			q.Add(other + "/0")
 			for gets := 1; ; gets++ {
 				require.LessOrEqual(t, gets, 8*2)
@@ -150,10 +153,11 @@ func TestC47RoundOfGroupsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestC47GreatWeights: what all groups of a shard weigh together has room, too.
+// TestC47GreatWeights checks that the total weight of the groups of a shard
+// does not overflow.
 func TestC47GreatWeights(t *testing.T) {
 	const groups = 3000
-	q := shardq.Must(shardq.Options[int]{Shards: 1, Group: func(item int) string { return fmt.Sprint(item % groups) },
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1, Group: func(item int) string { return fmt.Sprint(item % groups) },
 		GroupWeight: func(string) int { return shardq.MaxGroupWeight }})
 	for item := range 2 * groups {
 		q.Add(item)
@@ -177,21 +181,21 @@ func fromElsewhere(depth int, f func()) {
 	room[depth%len(room)]++
 }
 
-// TestC47GroupsAreServedAlike: in the long run, each group gets the same, also if a shard has
-// many of them and another one few.
+// TestC47GroupsAreServedAlike checks that in the long run each group gets the
+// same share, also if a shard has many groups and another one few.
 func TestC47GroupsAreServedAlike(t *testing.T) {
 	const groups, shards, gets = 100, 8, 50_000
-	q := shardq.Must(shardq.Options[[2]int]{Shards: shards, Group: func(item [2]int) string { return fmt.Sprint(item[0]) }})
+	q := shardq.MustNew(shardq.Options[int]{Shards: shards, Group: func(item int) string { return fmt.Sprint(item % groups) }})
 	for g := range groups {
 		for i := range 3 {
-			q.Add([2]int{g, i})
+			q.Add(g + i*groups)
 		}
 	}
 	served := map[int]int{}
 	for range gets {
 		item, _ := q.Get()
-		served[item[0]]++
-		q.Add(item) // so that all have something all the time
+		served[item%groups]++
+		q.Add(item) // so that all groups always have ready items
 		q.Done(item)
 	}
 	counts := slices.Sorted(maps.Values(served))
@@ -200,7 +204,7 @@ func TestC47GroupsAreServedAlike(t *testing.T) {
 }
 
 func TestC47PrioritiesWithinAGroup(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Shards: 1, Group: tenant})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant})
 	q.AddWith("a/0", withPriority(-1))
 	q.AddWith("a/1", withPriority(9))
 	q.AddWith("a/2", withPriority(9))
@@ -213,10 +217,11 @@ func TestC47PrioritiesWithinAGroup(t *testing.T) {
 	q.ShutDown()
 }
 
-// TestC47LowerLevelsWithinAGroup: LowerLevelEvery counts what a group is handed out.
+// TestC47LowerLevelsWithinAGroup checks that LowPriorityInterval counts the
+// Gets of a group.
 func TestC47LowerLevelsWithinAGroup(t *testing.T) {
 	for _, shards := range []int{1, 8} {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant, LowerLevelEvery: 4})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, LowPriorityInterval: 4})
 		q.AddWith("a/low", withPriority(-1))
 		q.AddWith("b/low", withPriority(-1))
 		came := map[string]int{}
@@ -235,7 +240,7 @@ func TestC47LowerLevelsWithinAGroup(t *testing.T) {
 
 func TestC47NewItemsOfAForgottenGroup(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant})
 		for round := range 100 {
 			q.AddWith("a/0", withPriority(round%3))
 			q.Add("b/0")
@@ -248,11 +253,11 @@ func TestC47NewItemsOfAForgottenGroup(t *testing.T) {
 }
 
 func TestC47GroupOfARow(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Group: tenant, GroupLimit: 1, Ages: true})
+	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupLimit: 1, Ages: true})
 	q.AddBatch([]string{"a/0", "a/1", "b/0"})
 	q.AddAfter("c/0", time.Hour)
 	got := map[string]string{}
-	for _, state := range []shardq.ItemState{shardq.Ready, shardq.Processing, shardq.Waiting} {
+	for _, state := range []stats.State{stats.Ready, stats.Processing, stats.Delayed} {
 		for row := range q.All(state) {
 			got[row.Item] = row.Group
 		}
@@ -261,25 +266,25 @@ func TestC47GroupOfARow(t *testing.T) {
 	for range 2 {
 		q.Get()
 	}
-	infos := map[string]shardq.GroupInfo{}
+	infos := map[string]stats.Group{}
 	for info := range q.Groups() {
 		info.Shard = 0
 		infos[info.Group] = info
 	}
-	require.Equal(t, map[string]shardq.GroupInfo{
-		"a": {Group: "a", Held: 2, Ready: 1, Processing: 1, Weight: 1, HeldBack: true},
+	require.Equal(t, map[string]stats.Group{
+		"a": {Group: "a", Held: 2, Ready: 1, Processing: 1, Weight: 1, Throttled: true},
 		"b": {Group: "b", Held: 1, Processing: 1, Weight: 1},
 		"c": {Group: "c", Held: 1, Weight: 1},
 	}, infos)
 	stats := q.Stats()
-	require.Equal(t, []int{3, 1, 1, 2, 1}, []int{stats.Groups, stats.HeldBack, stats.Ready, stats.Processing, stats.Waiting})
+	require.Equal(t, []int{3, 1, 1, 2, 1}, []int{stats.Groups, stats.Throttled, stats.Ready, stats.Processing, stats.Delayed})
 	q.ShutDown()
 }
 
-// TestC47IdleGroupsCostNothing: very many groups come and go.
+// TestC47IdleGroupsCostNothing adds and removes very many groups.
 func TestC47IdleGroupsCostNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[int]{Shards: shards, GroupLimit: 2, Group: func(item int) string { return fmt.Sprint(item / 2) }})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, GroupLimit: 2, Group: func(item int) string { return fmt.Sprint(item / 2) }})
 		q.Add(-2) // one that stays
 		cycle := func(n int) {
 			for i := range 2 * n {
@@ -305,7 +310,8 @@ func TestC47IdleGroupsCostNothing(t *testing.T) {
 		require.Equal(t, groups+1, q.Stats().Groups)
 		cycle(0)
 		after := heap()
-		// An item takes some 40 bytes, its number as a group's name 24, a group some 90.
+		// An item takes about 40 bytes, its number as a group's name 24, a
+		// group about 90.
 		require.Less(t, full-before, int64(groups*400))
 		require.Less(t, after-before, int64(groups*8+shards*8192), "of %d bytes", full-before)
 	})
@@ -314,7 +320,7 @@ func TestC47IdleGroupsCostNothing(t *testing.T) {
 func TestC48LimitHolds(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const limit, groups, items, workers = 2, 5, 200, 8
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: limit})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: limit})
 		var present [groups]atomic.Int32
 		var most [groups]atomic.Int32
 		var done atomic.Int32
@@ -354,9 +360,9 @@ func TestC48LimitHolds(t *testing.T) {
 	})
 }
 
-func TestC48HeldBackIsReady(t *testing.T) {
+func TestC48ThrottledIsReady(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
 		q.AddBatch(ofTenant("a", 3))
 		takeItem(t, q, "a/0")
 		requireCounts(t, q, 2, 0, 1)
@@ -375,19 +381,20 @@ func TestC48HeldBackIsReady(t *testing.T) {
 		}()
 		synctest.Wait()
 		q.Done("a/0")
-		require.Equal(t, "a/1", <-got, "the Done made room, and woke the sleeper")
-		require.Equal(t, 1, q.Stats().HeldBack)
+		require.Equal(t, "a/1", <-got, "the Done woke the parked consumer")
+		require.Equal(t, 1, q.Stats().Throttled)
 		require.True(t, q.Cancel("a/2").Ready)
-		require.Zero(t, q.Stats().HeldBack)
+		require.Zero(t, q.Stats().Throttled)
 		q.Done("a/1")
 		q.Done("b/0")
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-// TestC48GetWaitsForWhatIsHeldBack: also after a shutdown; and is told once nothing is left,
-// however that came about.
-func TestC48GetWaitsForWhatIsHeldBack(t *testing.T) {
+// TestC48GetWaitsForThrottledItems checks that a Get waits for throttled items,
+// also after a shutdown. It returns true when nothing is left, whatever the
+// cause.
+func TestC48GetWaitsForThrottledItems(t *testing.T) {
 	endings := map[string]func(q *shardq.Queue[string]) (handedOut int){
 		"it is handed out": func(q *shardq.Queue[string]) int { q.Done("a/0"); return 1 },
 		"it is canceled":   func(q *shardq.Queue[string]) int { q.Cancel("a/1"); return 0 },
@@ -395,18 +402,18 @@ func TestC48GetWaitsForWhatIsHeldBack(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
 			forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-				q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
+				q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
 				q.AddBatch(ofTenant("a", 2))
 				takeItem(t, q, "a/0")
 				q.ShutDown()
-				var told, items atomic.Int32
+				var reported, items atomic.Int32
 				var sleepers sync.WaitGroup
 				for range 3 {
 					sleepers.Go(func() {
 						for {
 							item, shutdown := q.Get()
 							if shutdown {
-								told.Add(1)
+								reported.Add(1)
 								return
 							}
 							items.Add(1)
@@ -415,21 +422,21 @@ func TestC48GetWaitsForWhatIsHeldBack(t *testing.T) {
 					})
 				}
 				synctest.Wait()
-				require.Zero(t, told.Load()+items.Load(), "something is held back")
+				require.Zero(t, reported.Load()+items.Load(), "items are throttled")
 				n := end(q)
 				sleepers.Wait()
-				require.Equal(t, []int32{3, int32(n)}, []int32{told.Load(), items.Load()})
+				require.Equal(t, []int32{3, int32(n)}, []int32{reported.Load(), items.Load()})
 			})
 		})
 	}
 }
 
-// TestC48NobodyLeavesEarly: a Get that says that the queue is shut down has seen a moment in which
-// nothing was ready, and nothing held back.
+// TestC48NobodyLeavesEarly checks that a Get returns shutdown only if there was
+// a moment at which nothing was ready and nothing throttled.
 func TestC48NobodyLeavesEarly(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(20_000, 2_000) {
-			q := shardq.Must(shardq.Options[int]{Shards: shards, Group: func(int) string { return "" }, GroupLimit: 1})
+			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Group: func(int) string { return "" }, GroupLimit: 1})
 			q.AddBatch(numbers(6))
 			q.ShutDown()
 			var early atomic.Int32
@@ -444,11 +451,11 @@ func TestC48NobodyLeavesEarly(t *testing.T) {
 	})
 }
 
-// TestC48DrainWithOneWhoGets: one goroutine gets all items, and others end them. It must not
-// be told that the queue is shut down while something is held back.
-func TestC48DrainWithOneWhoGets(t *testing.T) {
+// TestC48DrainWithOneConsumer: one goroutine gets all items, and others end
+// them. Its Get must not return shutdown while items are throttled.
+func TestC48DrainWithOneConsumer(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 3})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 3})
 		q.AddBatch(ofTenant("a", 100))
 		q.AddBatch(ofTenant("b", 100))
 		items := make(chan string)
@@ -476,7 +483,7 @@ func TestC48DrainWithOneWhoGets(t *testing.T) {
 
 func TestC47GroupsThatPanic(t *testing.T) {
 	bad := false
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Group: func(item string) string { return item[:1] },
 		GroupWeight: func(string) int {
 			if bad {
@@ -499,11 +506,12 @@ func TestC47GroupsThatPanic(t *testing.T) {
 	requireCounts(t, q, 0, 0, 0)
 }
 
-// TestC48WeightAfterAWaitForRoom: who has waited for room asks for the weight anew.
-func TestC48WeightAfterAWaitForRoom(t *testing.T) {
+// TestC48WeightAfterAWaitForCapacity checks that an AddContext that has waited
+// calls GroupWeight again.
+func TestC48WeightAfterAWaitForCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		weight := 1
-		q := shardq.Must(shardq.Options[string]{Group: tenant, Capacity: 1, GroupWeight: func(string) int { return weight }})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Capacity: 1, GroupWeight: func(string) int { return weight }})
 		q.Add("a/0")
 		go func() { _ = q.AddContext(t.Context(), "a/1") }()
 		synctest.Wait()
@@ -525,17 +533,17 @@ func TestC48WeightAfterAWaitForRoom(t *testing.T) {
 func TestC47GroupOptions(t *testing.T) {
 	hash := func(string) uint64 { return 0 }
 	for want, options := range map[string]shardq.Options[string]{
-		"Hash and Options.Group":          {Hash: hash, Group: tenant},
-		"GroupLimit is -1":                {Group: tenant, GroupLimit: -1},
-		"GroupLimit is 3: want 0 without": {GroupLimit: 3},
-		"GroupWeight is set: want Group":  {GroupWeight: func(string) int { return 1 }},
+		"Hash and Options.Group":                 {Hash: hash, Group: tenant},
+		"GroupLimit is -1":                       {Group: tenant, GroupLimit: -1},
+		"GroupLimit is 3: want 0 without":        {GroupLimit: 3},
+		"GroupWeight is set: want it with Group": {GroupWeight: func(string) int { return 1 }},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, want)
 	}
 	shardOf := map[string]int{}
 	for range 3 {
-		q := shardq.Must(shardq.Options[*int]{Shards: 64, StableRouting: true, Group: func(*int) string { return "a group" }})
+		q := shardq.MustNew(shardq.Options[*int]{Shards: 64, StableRouting: true, Group: func(*int) string { return "a group" }})
 		q.Add(new(int))
 		for info := range q.Groups() {
 			if of, known := shardOf[info.Group]; known {
@@ -546,12 +554,13 @@ func TestC47GroupOptions(t *testing.T) {
 	}
 }
 
-// TestC47GroupsAllocateNothing: in steady state.
+// TestC47GroupsAllocateNothing checks that groups allocate nothing in steady
+// state.
 func TestC47GroupsAllocateNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
 	}
-	q := shardq.Must(shardq.Options[string]{Group: tenant, GroupLimit: 2})
+	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupLimit: 2})
 	items := slices.Concat(ofTenant("a", 3), ofTenant("b", 3), ofTenant("c", 1))
 	cycle := func() {
 		for _, item := range items {

@@ -11,10 +11,11 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// forEachShardCount runs a test for the one shard that is client-go's order, for
-// the smallest number that has two of something, and for a usual number.
+// forEachShardCount runs a test with one shard, which has client-go's order,
+// with the smallest number above that, and with a usual number.
 func forEachShardCount(t *testing.T, test func(t *testing.T, shards int)) {
 	t.Helper()
 	for _, shards := range []int{1, 2, 16} {
@@ -31,8 +32,8 @@ func forEachShardCountInBubble(t *testing.T, test func(t *testing.T, shards int)
 	})
 }
 
-// A timeline is a queue's clock together with a way to let time pass on it. When
-// pass returns, whatever the queue had to do about that time is done.
+// A timeline is a queue's clock together with a way to let time pass on it.
+// When pass returns, all delays that are due have expired.
 type timeline struct {
 	clock clock.Clock
 	pass  func(time.Duration)
@@ -58,7 +59,7 @@ func fakeTimeline() timeline {
 	return timeline{clock: fake, pass: fake.Step}
 }
 
-// bubbleTimeline is to be called in a bubble.
+// bubbleTimeline must be called in a bubble.
 func bubbleTimeline() timeline {
 	return timeline{clock: clock.Real(), pass: func(d time.Duration) {
 		time.Sleep(d)
@@ -70,14 +71,14 @@ func newFake() *clock.Fake {
 	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// newQueue returns a queue that differs from the default in its shards alone.
+// newQueue returns a queue with default options, except for its shards.
 func newQueue[T comparable](shards int) *shardq.Queue[T] {
-	return shardq.Must(shardq.Options[T]{Shards: shards})
+	return shardq.MustNew(shardq.Options[T]{Shards: shards})
 }
 
-// newQueueOn returns a queue that keeps the time of a timeline.
+// newQueueOn returns a queue with the clock of a timeline.
 func newQueueOn[T comparable](shards int, line timeline) *shardq.Queue[T] {
-	return shardq.Must(shardq.Options[T]{Shards: shards, Clock: line.clock})
+	return shardq.MustNew(shardq.Options[T]{Shards: shards, Clock: line.clock})
 }
 
 // take returns the next item, and fails where Get would block.
@@ -89,13 +90,13 @@ func take[T comparable](t *testing.T, q *shardq.Queue[T]) T {
 	return item
 }
 
-// takeItem takes the one item that is expected to be ready next.
+// takeItem takes the next item, which must be want.
 func takeItem[T comparable](t *testing.T, q *shardq.Queue[T], want T) {
 	t.Helper()
 	require.Equal(t, want, take(t, q))
 }
 
-// takeAll takes everything that is ready. Nothing of it is Done.
+// takeAll takes all ready items, without Done.
 func takeAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 	t.Helper()
 	var items []T
@@ -107,7 +108,7 @@ func takeAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 	return items
 }
 
-// finishAll takes everything that is ready, and then ends it all.
+// finishAll takes all ready items, and then calls Done of each.
 func finishAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 	t.Helper()
 	items := takeAll(t, q)
@@ -117,7 +118,7 @@ func finishAll[T comparable](t *testing.T, q *shardq.Queue[T]) []T {
 	return items
 }
 
-// requireCycle sends an item all the way: the proof that a queue works.
+// requireCycle adds, takes and ends an item, to check that a queue works.
 func requireCycle[T comparable](t *testing.T, q *shardq.Queue[T], item T) {
 	t.Helper()
 	require.Zero(t, q.Len())
@@ -130,18 +131,18 @@ func requireCycle[T comparable](t *testing.T, q *shardq.Queue[T], item T) {
 	requireCounts(t, q, 0, 0, 0)
 }
 
-// requireCounts checks what a queue holds.
-func requireCounts[T comparable](t *testing.T, q *shardq.Queue[T], ready, waiting, processing int) {
+// requireCounts checks the numbers of items by their states.
+func requireCounts[T comparable](t *testing.T, q *shardq.Queue[T], ready, delayed, processing int) {
 	t.Helper()
 	stats := q.Stats()
 	require.Equal(t, ready, stats.Ready, "ready")
-	require.Equal(t, waiting, stats.Waiting, "waiting")
+	require.Equal(t, delayed, stats.Delayed, "delayed")
 	require.Equal(t, processing, stats.Processing, "processing")
 	require.Equal(t, ready, q.Len(), "Len")
 }
 
-// requireGetSaysShutdown checks that Get returns the zero T and true. In a bubble a
-// Get that blocks instead is found out.
+// requireGetSaysShutdown checks that Get returns the zero T and true. In a
+// bubble, a Get that blocks instead is a deadlock, which synctest reports.
 func requireGetSaysShutdown[T comparable](t *testing.T, q *shardq.Queue[T]) {
 	t.Helper()
 	item, shutdown := q.Get()
@@ -149,7 +150,8 @@ func requireGetSaysShutdown[T comparable](t *testing.T, q *shardq.Queue[T]) {
 	require.Zero(t, item)
 }
 
-// together runs f in n goroutines that start at once, and waits for all of them.
+// together runs f in n goroutines that start at the same time, and waits for
+// all of them.
 func together(n int, f func(i int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -163,8 +165,8 @@ func together(n int, f func(i int)) {
 	group.Wait()
 }
 
-// returned starts f in a goroutine and reports, whenever asked, whether it has
-// returned.
+// returned starts f in a goroutine. The function that it returns reports
+// whether f has returned.
 func returned(f func()) func() bool {
 	done := make(chan struct{})
 	go func() {
@@ -181,18 +183,19 @@ func returned(f func()) func() bool {
 	}
 }
 
-// scaled returns the size of a test: full, or a part of it where the race detector
-// makes everything slow, or -short was asked for.
+// scaled returns the size of a test: testscale.N(full). With -short, and under
+// the race detector, which makes everything slow, it returns at most reduced.
 func scaled(full, reduced int) int {
+	n := testscale.N(full)
 	if raceDetector || testing.Short() {
-		return reduced
+		return min(n, testscale.N(10*reduced))
 	}
-	return full
+	return n
 }
 
-// million returns the size of a burst: a million for a usual number of shards, less
-// where it would only take more time.
-func million(shards int) int {
+// burstSize returns the size of a burst. At full scale it is a million for a
+// usual number of shards, and less for the others to save time.
+func burstSize(shards int) int {
 	if shards < 16 {
 		return scaled(200_000, 50_000)
 	}
@@ -208,7 +211,7 @@ func numbers(n int) []int {
 	return items
 }
 
-// counts returns the stats without what is looked up or measured.
+// counts returns only the counters and gauges of the stats.
 func counts(stats shardq.Stats) shardq.Stats {
 	stats.PerShard, stats.Metrics, stats.NextDue = nil, nil, time.Time{}
 	stats.Capacity, stats.Limited, stats.Parked, stats.Workers, stats.ShuttingDown = 0, 0, 0, 0, false

@@ -37,19 +37,20 @@ func TestH8MegabyteKeys(t *testing.T) {
 	})
 }
 
-// Two of the constants of xxHash64. They are variables because their sum overflows.
+// Two of the constants of xxHash64. They are variables because their sum
+// overflows.
 var (
 	prime1 uint64 = 11400714785074694791
 	prime2 uint64 = 14029467366897019727
 )
 
-// collidingKey returns the n-th of many strings that all have one xxhash. Of each
-// stripe of 32 bytes the hash takes the first 8 into a lane by
+// collidingKey returns the n-th of many strings that all have one xxhash. Of
+// each stripe of 32 bytes the hash takes the first 8 into a lane by
 //
 //	lane = rotate(lane + word*prime2, 31) * prime1
 //
-// which can be solved for word: whatever the first stripe did to the lane, the word
-// in the second stripe brings it back to a fixed value.
+// which can be solved for word: whatever the first stripe did to the lane, the
+// word in the second stripe brings it back to a fixed value.
 func collidingKey(n uint64) string {
 	var key [64]byte
 	binary.LittleEndian.PutUint64(key[:], n)
@@ -77,9 +78,9 @@ func collidingKeys(t *testing.T, n int) []string {
 	return keys
 }
 
-// cycleAll adds all items, adds them again, takes them and ends them, in all of
-// which each is looked up. Were a look-up as long as there are items of one hash, all
-// of them would take an hour, and run into the time limit of go test.
+// cycleAll adds all items, adds them again, takes them and ends them. Each step
+// looks up each item. If a lookup took as long as there are items of one hash,
+// they would take an hour, which exceeds the time limit of go test.
 func cycleAll[T comparable](t *testing.T, q *shardq.Queue[T], items []T) (taken []T) {
 	addAll(q, items)
 	addAll(q, items)
@@ -97,27 +98,27 @@ func cycleAll[T comparable](t *testing.T, q *shardq.Queue[T], items []T) (taken 
 // H9: keys that collide under an unseeded hash do not collide in the queue.
 func TestC18H9CollidingKeys(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		keys := collidingKeys(t, million(shards))
+		keys := collidingKeys(t, burstSize(shards))
 		taken := cycleAll(t, newQueue[string](shards), keys)
 		requireSpread(t, shards, keys, taken)
 	})
 }
 
-// Asked for, stable routing puts them all in one shard, where they make nothing slow.
+// Stable routing puts them all in one shard, where they make nothing slow.
 func TestC18H9CollidingKeysWithStableRouting(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		keys := collidingKeys(t, million(shards))
-		q := shardq.Must(shardq.Options[string]{Shards: shards, StableRouting: true})
+		keys := collidingKeys(t, burstSize(shards))
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, StableRouting: true})
 		taken := cycleAll(t, q, keys)
 		require.True(t, equal(keys, taken), "not the order of one shard: the keys are not as bad as they should be")
 	})
 }
 
-// Nor does a Hash that knows one value only.
+// Nor does a Hash that returns one value for all items.
 func TestC18H9ConstantHash(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Hash: func(int) uint64 { return 42 }})
-		keys := numbers(million(shards))
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Hash: func(int) uint64 { return 42 }})
+		keys := numbers(burstSize(shards))
 		require.True(t, equal(keys, cycleAll(t, q, keys)), "not the order of one shard")
 	})
 }
@@ -131,13 +132,13 @@ func equal[T comparable](a, b []T) bool {
 	return len(a) == len(b)
 }
 
-// A Hash is called once in a call that takes an item, so that a slow one costs what
-// it must and no more.
+// A call that takes an item calls Hash once, so that a slow one costs no more
+// than necessary.
 func TestC18HashIsCalledOnce(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		calls := 0
 		fake := newFake()
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake, Hash: func(int) uint64 { calls++; return 0 }})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake, Hash: func(int) uint64 { calls++; return 0 }})
 		for item := range 1000 {
 			q.Add(item)
 			q.AddAfter(item, time.Second)
@@ -154,19 +155,20 @@ func TestC18HashIsCalledOnce(t *testing.T) {
 	})
 }
 
-// Keys that follow each other are spread evenly, by the queue's own hash.
+// The queue's own hash spreads sequential keys evenly.
 func TestC18SequentialKeysSpread(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		keys := numbers(million(shards))
+		keys := numbers(burstSize(shards))
 		requireSpread(t, shards, keys, cycleAll(t, newQueue[int](shards), keys))
 	})
 }
 
-// requireSpread concludes from the order of the Gets that the keys were spread over
-// the shards. The n-th key is at about place n/shards of its shard if the spread is
-// even, and so, by the bound of C5, handed out by about the n-th Get; were one shard
-// fuller than others, its last keys would come far later. And if all keys were in one
-// shard, they would come in the exact order of their adding.
+// requireSpread concludes from the order of the Gets that the keys were spread
+// over the shards. If the spread is even, the n-th key is at about place
+// n/shards of its shard. By the bound of C5, about the n-th Get hands it out.
+// If one shard had more keys than others, its last keys would be handed out far
+// later. If all keys were in one shard, they would be handed out in the exact
+// order of their adds.
 func requireSpread[T comparable](t *testing.T, shards int, keys, taken []T) {
 	t.Helper()
 	if shards == 1 {
@@ -182,17 +184,17 @@ func requireSpread[T comparable](t *testing.T, shards int, keys, taken []T) {
 		latest = max(latest, n-place[key])
 	}
 	// Ten standard deviations of a shard's share, times shards.
-	require.Less(t, latest*latest, 100*len(keys)*shards, "a key came %d Gets late", latest)
+	require.Less(t, latest*latest, 100*len(keys)*shards, "a key was handed out %d Gets late", latest)
 }
 
-// No two queues route alike: what is learnt about one does not help against another.
+// No two queues route alike: knowledge of one does not help to attack another.
 func TestC18EachQueueHasASeed(t *testing.T) {
 	keys := numbers(100)
 	a, b := newQueue[int](16), newQueue[int](16)
 	require.NotEqual(t, cycleAll(t, a, keys), cycleAll(t, b, keys))
 }
 
-// H10: one key gets nearly all the traffic, and its worker does not come to an end.
+// H10: one key gets nearly all the traffic, and its worker never finishes.
 func TestH10AllTrafficOnOneKey(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		const hot, others = -1, 500
@@ -235,7 +237,7 @@ func TestH10AllTrafficOnOneKey(t *testing.T) {
 	})
 }
 
-// A key that is added again as soon as it is taken keeps no other from its turn.
+// A key that is added again as soon as it is taken does not block others.
 func TestH10HotKeyStarvesNobody(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const hot, others = -1, 100

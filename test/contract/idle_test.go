@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq"
 )
 
-// idling is a WaitIdle that is under way.
+// idling starts a WaitIdle.
 func idling(ctx context.Context, wait func(context.Context) error) (over func() bool, err *error) {
 	err = new(error)
 	return returned(func() { *err = wait(ctx) }), err
@@ -24,14 +24,14 @@ func TestC59WaitIdle(t *testing.T) {
 		require.NoError(t, q.WaitIdle(t.Context()), "it holds nothing")
 		for round := range 3 {
 			q.Add("ready")
-			q.AddAfter("waits", time.Hour)
+			q.AddAfter("delayed", time.Hour)
 			over, err := idling(t.Context(), q.WaitIdle)
 			requireStillFalse(t, over, "two items are held")
 			takeItem(t, q, "ready")
 			q.Add("ready")
-			requireStillFalse(t, over, "one is dirty, one waits")
+			requireStillFalse(t, over, "one is dirty, one is delayed")
 			q.Done("ready")
-			q.Cancel("waits")
+			q.Cancel("delayed")
 			requireStillFalse(t, over, "one is ready again")
 			if round == 2 {
 				q.ShutDown()
@@ -60,8 +60,8 @@ func TestC59EndOfTheContext(t *testing.T) {
 	})
 }
 
-// An item hops from shard to shard: the next is added before the Done of the one before,
-// so that there is always one, and WaitIdle does not return.
+// The work moves from shard to shard: the next item is added before the Done of
+// the one before. So there is always an item, and WaitIdle does not return.
 func TestC59HoppingItemIsNotOverlooked(t *testing.T) {
 	for _, shards := range []int{1, 2, 16} {
 		q := newQueue[int](shards)
@@ -97,12 +97,12 @@ func TestC59HoppingItemIsNotOverlooked(t *testing.T) {
 	}
 }
 
-// Workers that requeue, fail and add are idle when all that is over.
+// Workers that requeue, fail and add are idle when all their items are done.
 func TestC59WaitIdleBesideWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](4)
 		done := 0
-		s := employ(t, q, shardq.WorkerOptions[int]{Handle: func(_ context.Context, item int) error {
+		s := startPool(t, q, worker.Options[int]{Handle: func(_ context.Context, item int) error {
 			switch done++; {
 			case item > 0 && done%3 == 0:
 				return errOnPurpose
@@ -120,16 +120,16 @@ func TestC59WaitIdleBesideWorkers(t *testing.T) {
 			requireBecomesTrue(t, over)
 			require.NoError(t, *err)
 		}
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// Of a Coalescer, a value that is pending counts, wherever its key is: here the key is in
-// nobody's hands while a Put merges.
+// A pending value of a Coalescer counts wherever its key is. Here the queue
+// does not hold the key while a Put merges.
 func TestC59WaitIdleOfACoalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		c := newJoiner(2, func(o *shardq.CoalescerOptions[string, string]) {
+		c := newJoiner(2, func(o *coalesce.Options[string, string]) {
 			o.Merge = func(a, b string) string { <-gate; return a + b }
 		})
 		require.NoError(t, c.WaitIdle(t.Context()))
@@ -142,7 +142,7 @@ func TestC59WaitIdleOfACoalescer(t *testing.T) {
 			key, _, _ := c.Take(t.Context())
 			c.Done(key)
 		})
-		synctest.Wait() // it has passed the key by
+		synctest.Wait() // it has skipped the key
 		require.Zero(t, c.Stats().Held)
 		requireStillFalse(t, over, "a value is pending, of which the queue knows nothing")
 		close(gate)

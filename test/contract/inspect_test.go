@@ -11,15 +11,17 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // newAged returns a queue that keeps ages.
 func newAged[T comparable](shards int, line timeline) *shardq.Queue[T] {
-	return shardq.Must(shardq.Options[T]{Shards: shards, Clock: line.clock, Ages: true})
+	return shardq.MustNew(shardq.Options[T]{Shards: shards, Clock: line.clock, Ages: true})
 }
 
-// inEachState leaves items in each state, a second apart: p1 and p2 in processing, the
-// latter dirty and waiting; r1 and r2 ready; w1 and w2 waiting, due in reverse order.
+// inEachState leaves items in each state, a second apart: p1 and p2 in
+// processing, the latter dirty and delayed, r1 and r2 ready, w1 and w2 delayed,
+// due in reverse order.
 func inEachState(t *testing.T, q *shardq.Queue[string], line timeline) {
 	t.Helper()
 	for _, item := range []string{"p1", "p2"} {
@@ -38,7 +40,7 @@ func inEachState(t *testing.T, q *shardq.Queue[string], line timeline) {
 	q.AddRateLimited("w2")
 }
 
-func TestC43SnapshotTellsOfEachState(t *testing.T) {
+func TestC43SnapshotListsEachState(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newAged[string](shards, line)
 		start := line.now()
@@ -49,45 +51,45 @@ func TestC43SnapshotTellsOfEachState(t *testing.T) {
 		require.Equal(t, 6, s.Stats.Held)
 		require.Equal(t, []string{"p1", "p2"}, itemsOf(s.Processing))
 		require.Equal(t, []string{"r1", "r2"}, itemsOf(s.Ready))
-		require.Equal(t, []string{"w2", "w1"}, itemsOf(s.Waiting))
+		require.Equal(t, []string{"w2", "w1"}, itemsOf(s.Delayed))
 
 		p1, p2 := s.Processing[0], s.Processing[1]
-		require.Equal(t, shardq.Processing, p1.State)
+		require.Equal(t, stats.Processing, p1.State)
 		require.Equal(t, [2]bool{false, true}, [2]bool{p1.Dirty, p2.Dirty})
 		require.Equal(t, start, p1.Since)
 		require.Equal(t, start.Add(time.Second), p2.Since)
 		require.Zero(t, p1.Deadline)
 		require.Equal(t, start.Add(2*time.Second+time.Hour), p2.Deadline)
 
-		require.Equal(t, shardq.Ready, s.Ready[1].State)
+		require.Equal(t, stats.Ready, s.Ready[1].State)
 		require.Equal(t, start.Add(3*time.Second), s.Ready[1].Since)
 
-		w2, w1 := s.Waiting[0], s.Waiting[1]
-		require.Equal(t, shardq.Waiting, w1.State)
+		w2, w1 := s.Delayed[0], s.Delayed[1]
+		require.Equal(t, stats.Delayed, w1.State)
 		require.Equal(t, s.Time, w1.Since)
 		require.Equal(t, [2]int{2, 0}, [2]int{w2.Attempts, w1.Attempts})
 		require.Equal(t, line.now().Add(2*time.Hour), w1.Deadline)
-		for _, row := range slices.Concat(s.Processing, s.Ready, s.Waiting) {
+		for _, row := range slices.Concat(s.Processing, s.Ready, s.Delayed) {
 			require.Less(t, row.Shard, shards)
 		}
 	})
 }
 
-func TestC43AllTellsOfEveryItem(t *testing.T) {
+func TestC43AllListsEveryItem(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newAged[string](shards, line)
 		inEachState(t, q, line)
-		for state, want := range map[shardq.ItemState][]string{
-			shardq.Processing: {"p1", "p2"},
-			shardq.Ready:      {"r1", "r2"},
-			shardq.Waiting:    {"w1", "w2"},
+		for state, want := range map[stats.State][]string{
+			stats.Processing: {"p1", "p2"},
+			stats.Ready:      {"r1", "r2"},
+			stats.Delayed:    {"w1", "w2"},
 		} {
 			var got []string
-			last := map[int]shardq.ItemInfo[string]{}
+			last := map[int]stats.Item[string]{}
 			for row := range q.All(state) {
 				require.Equal(t, state, row.State)
 				before, ok := last[row.Shard]
-				require.False(t, ok && (row.Since.Before(before.Since) || row.Deadline.Before(before.Deadline) && state == shardq.Waiting))
+				require.False(t, ok && (row.Since.Before(before.Since) || row.Deadline.Before(before.Deadline) && state == stats.Delayed))
 				last[row.Shard] = row
 				got = append(got, row.Item)
 			}
@@ -101,7 +103,7 @@ func TestC43AllTellsOfEveryItem(t *testing.T) {
 	})
 }
 
-// Without ages it is not known since when, but all else is.
+// Without ages, rows have all details but Since.
 func TestC43WithoutAges(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
@@ -109,15 +111,15 @@ func TestC43WithoutAges(t *testing.T) {
 		s := q.Snapshot(10)
 		require.ElementsMatch(t, []string{"p1", "p2"}, itemsOf(s.Processing))
 		require.ElementsMatch(t, []string{"r1", "r2"}, itemsOf(s.Ready))
-		require.Equal(t, []string{"w2", "w1"}, itemsOf(s.Waiting))
-		for _, row := range slices.Concat(s.Processing, s.Ready, s.Waiting) {
+		require.Equal(t, []string{"w2", "w1"}, itemsOf(s.Delayed))
+		for _, row := range slices.Concat(s.Processing, s.Ready, s.Delayed) {
 			require.Zero(t, row.Since)
 		}
 	})
 }
 
-// Of many items the limit leaves the longest in processing, the longest ready, and the
-// next to be ready.
+// Of many items the limit leaves the longest in processing, the longest ready,
+// and the next to be ready.
 func TestC43LimitLeavesTheFirst(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newAged[int](shards, line)
@@ -137,22 +139,22 @@ func TestC43LimitLeavesTheFirst(t *testing.T) {
 			require.Equal(t, first, itemsOf(s.Processing))
 			for i := range first {
 				require.Equal(t, first[i]+100, s.Ready[i].Item)
-				require.Equal(t, first[i]+200, s.Waiting[i].Item)
+				require.Equal(t, first[i]+200, s.Delayed[i].Item)
 			}
 			require.Len(t, s.Ready, len(first))
-			require.Len(t, s.Waiting, len(first))
+			require.Len(t, s.Delayed, len(first))
 		}
 		for _, none := range []int{0, -1} {
 			s := q.Snapshot(none)
-			require.Empty(t, slices.Concat(s.Processing, s.Ready, s.Waiting))
+			require.Empty(t, slices.Concat(s.Processing, s.Ready, s.Delayed))
 			require.Equal(t, 300, s.Stats.Held)
 		}
 	})
 }
 
-// An item that waits while it is ready is shown as ready, and takes no place of those that
-// wait alone, though it be due before them.
-func TestC43WaitingBehindReadyOnes(t *testing.T) {
+// An item that is delayed while it is ready is listed as ready. It takes no
+// place of items that are only delayed, even if it is due before them.
+func TestC43DelayedBehindReadyOnes(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueueOn[int](shards, fakeTimeline())
 		for _, item := range numbers(200) {
@@ -163,7 +165,7 @@ func TestC43WaitingBehindReadyOnes(t *testing.T) {
 			q.AddAfter(item+200, time.Hour+time.Duration(item)*time.Second)
 		}
 		for _, limit := range []int{1, 3, 150} {
-			got := itemsOf(q.Snapshot(limit).Waiting)
+			got := itemsOf(q.Snapshot(limit).Delayed)
 			require.Len(t, got, limit)
 			for i, item := range got {
 				require.Equal(t, i+200, item)
@@ -172,19 +174,20 @@ func TestC43WaitingBehindReadyOnes(t *testing.T) {
 	})
 }
 
-// An item that becomes ready again counts from then, and so does each processing.
+// An item that becomes ready again counts from then, and so does each
+// processing.
 func TestC43SinceIsOfThePresentState(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newAged[string](shards, line)
 		start := line.now()
-		since := func(rows []shardq.ItemInfo[string]) time.Duration {
+		since := func(rows []stats.Item[string]) time.Duration {
 			require.Len(t, rows, 1)
 			return rows[0].Since.Sub(start)
 		}
 		q.AddAfter("a", time.Minute)
 		line.pass(time.Second)
 		q.AddAfter("a", time.Second)
-		require.Zero(t, since(q.Snapshot(1).Waiting), "it has waited since its first AddAfter")
+		require.Zero(t, since(q.Snapshot(1).Delayed), "it has waited since its first AddAfter")
 		line.pass(time.Second)
 		line.pass(time.Second)
 		require.Equal(t, 2*time.Second, since(q.Snapshot(1).Ready), "since its delay ended")
@@ -199,23 +202,23 @@ func TestC43SinceIsOfThePresentState(t *testing.T) {
 		require.Equal(t, 6*time.Second, since(q.Snapshot(1).Ready))
 		line.pass(time.Second)
 		q.Add("a")
-		require.Equal(t, 6*time.Second, since(q.Snapshot(1).Ready), "an add that is merged")
+		require.Equal(t, 6*time.Second, since(q.Snapshot(1).Ready), "a deduplicated add")
 		takeItem(t, q, "a")
 		q.AddAfter("a", time.Minute)
 		line.pass(time.Second)
 		q.Done("a")
-		require.Equal(t, 8*time.Second, since(q.Snapshot(1).Waiting), "since its Done")
+		require.Equal(t, 8*time.Second, since(q.Snapshot(1).Delayed), "since its Done")
 		q.ShutDown()
 	})
 }
 
-// The loop may do with the queue what it likes: no lock is held.
+// The loop may call the queue, because no lock is held.
 func TestC43TheLoopMayUseTheQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newAged[int](shards, bubbleTimeline())
 		q.AddBatch(numbers(100))
 		seen := 0
-		for row := range q.All(shardq.Ready) {
+		for row := range q.All(stats.Ready) {
 			q.Cancel(row.Item)
 			q.Add(row.Item + 1000)
 			seen++
@@ -225,11 +228,11 @@ func TestC43TheLoopMayUseTheQueue(t *testing.T) {
 	})
 }
 
-// While workers are at it, a look tells of what they do: it shows what is in processing all
-// the while, nothing that is not there, and nothing twice.
-func TestC43LooksBesideWorkers(t *testing.T) {
+// An inspection beside busy workers lists the items that are in processing
+// throughout, none that is not there, and none twice.
+func TestC43InspectionsBesideWorkers(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Ages: true})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Ages: true})
 		const held, items = 16, 64
 		q.AddBatch(numbers(held))
 		takeAll(t, q)
@@ -238,14 +241,15 @@ func TestC43LooksBesideWorkers(t *testing.T) {
 			together(4, func(int) {
 				for item := range q.Items(t.Context()) {
 					q.Add(item)
+					runtime.Gosched() // or an inspection would take many time slices
 				}
 			})
 		})
 		for range scaled(2000, 200) {
 			seen := map[int]bool{}
-			for row := range q.All(shardq.Processing) {
+			for row := range q.All(stats.Processing) {
 				require.False(t, seen[row.Item], "shown twice")
-				require.Less(t, row.Item, items, "nobody has added it")
+				require.Less(t, row.Item, items, "it was never added")
 				require.False(t, row.Since.IsZero())
 				seen[row.Item] = true
 			}
@@ -263,13 +267,13 @@ func TestC43LooksBesideWorkers(t *testing.T) {
 	})
 }
 
-// stuckQueue returns a queue with a hook that notes of whom it was told, and when.
-func stuckQueue(shards int, line timeline, after time.Duration) (q *shardq.Queue[string], told func() []string) {
+// stuckQueue returns a queue whose OnStuck notes the items and the times.
+func stuckQueue(shards int, line timeline, after time.Duration) (q *shardq.Queue[string], reported func() []string) {
 	names := make(chan string, 1000)
 	start := line.now()
-	q = shardq.Must(shardq.Options[string]{
+	q = shardq.MustNew(shardq.Options[string]{
 		Shards: shards, Clock: line.clock, StuckAfter: after,
-		OnStuck: func(i shardq.ItemInfo[string]) {
+		OnStuck: func(i stats.Item[string]) {
 			names <- i.Item + " since " + i.Since.Sub(start).String()
 		},
 	})
@@ -281,54 +285,54 @@ func stuckQueue(shards int, line timeline, after time.Duration) (q *shardq.Queue
 	}
 }
 
-func TestC44StuckItemIsToldOnce(t *testing.T) {
+func TestC44StuckItemIsReportedOnce(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q, told := stuckQueue(shards, line, 10*time.Second)
+		q, reported := stuckQueue(shards, line, 10*time.Second)
 		q.Add("a")
 		line.pass(time.Minute)
-		require.Empty(t, told(), "ready is not stuck")
+		require.Empty(t, reported(), "ready is not stuck")
 		takeItem(t, q, "a")
 		line.pass(10 * time.Second)
-		require.Empty(t, told(), "too soon")
+		require.Empty(t, reported(), "too soon")
 		line.pass(2 * time.Millisecond)
-		require.Equal(t, []string{"a since 1m0s"}, told())
+		require.Equal(t, []string{"a since 1m0s"}, reported())
 		line.pass(time.Hour)
-		require.Empty(t, told(), "once")
+		require.Empty(t, reported(), "once")
 
 		q.Add("a")
 		q.Done("a")
 		takeItem(t, q, "a")
 		line.pass(11 * time.Second)
-		require.Equal(t, []string{"a since 1h1m10.002s"}, told(), "another processing")
+		require.Equal(t, []string{"a since 1h1m10.002s"}, reported(), "another processing")
 		q.Done("a")
 		line.pass(time.Hour)
-		require.Empty(t, told())
+		require.Empty(t, reported())
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-// What is stamped with a tick may have been handed out at the end of it.
+// An item with the stamp of a tick may have been handed out at its end.
 func TestC44NeverSooner(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		line, told := fakeTimeline(), 0
-		q := shardq.Must(shardq.Options[string]{
+		line, reported := fakeTimeline(), 0
+		q := shardq.MustNew(shardq.Options[string]{
 			Shards: shards, Clock: line.clock, Tick: time.Second, StuckAfter: 10 * time.Second,
-			OnStuck: func(shardq.ItemInfo[string]) { told++ },
+			OnStuck: func(stats.Item[string]) { reported++ },
 		})
 		line.pass(900 * time.Millisecond)
 		q.Add("a")
 		takeItem(t, q, "a")
 		line.pass(10*time.Second - 1)
-		require.Zero(t, told, "too soon")
+		require.Zero(t, reported, "too soon")
 		line.pass(time.Second)
-		require.Equal(t, 1, told)
+		require.Equal(t, 1, reported)
 	})
 }
 
-// Each is told in its time, whatever comes and goes between them.
+// Each is reported in its time, whatever is added and done between them.
 func TestC44EachInItsTime(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q, told := stuckQueue(shards, line, 10*time.Second)
+		q, reported := stuckQueue(shards, line, 10*time.Second)
 		for _, item := range []string{"a", "b", "c", "d"} {
 			q.Add(item)
 			takeItem(t, q, item)
@@ -339,20 +343,20 @@ func TestC44EachInItsTime(t *testing.T) {
 		takeItem(t, q, "quick")
 		q.Done("quick")
 		line.pass(2*time.Second + time.Millisecond)
-		require.Equal(t, []string{"a since 0s"}, told())
+		require.Equal(t, []string{"a since 0s"}, reported())
 		line.pass(3 * time.Second)
-		require.Empty(t, told(), "b was Done")
-		q.Done("a") // told of, and the first of the list
+		require.Empty(t, reported(), "b was Done")
+		q.Done("a") // reported, and the first of the list
 		line.pass(time.Second)
-		require.Equal(t, []string{"c since 4s"}, told())
+		require.Equal(t, []string{"c since 4s"}, reported())
 		line.pass(time.Minute)
-		require.Equal(t, []string{"d since 6s"}, told())
+		require.Equal(t, []string{"d since 6s"}, reported())
 	})
 }
 
 func TestC44ManyAtOnce(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q, told := stuckQueue(shards, line, time.Second)
+		q, reported := stuckQueue(shards, line, time.Second)
 		var want []string
 		for _, item := range numbers(500) {
 			name := string(rune('A' + item))
@@ -361,16 +365,16 @@ func TestC44ManyAtOnce(t *testing.T) {
 		}
 		items := takeAll(t, q)
 		line.pass(time.Minute)
-		require.ElementsMatch(t, want, told())
+		require.ElementsMatch(t, want, reported())
 		q.DoneBatch(items)
 	})
 }
 
-// A batch is watched as well as an item, also if the consumer slept for it.
-func TestC44BatchesAndSleepersAreWatched(t *testing.T) {
+// A batch is watched as well as an item, also if the consumer was parked.
+func TestC44BatchesOfParkedGetsAreWatched(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		line := bubbleTimeline()
-		q, told := stuckQueue(shards, line, time.Second)
+		q, reported := stuckQueue(shards, line, time.Second)
 		go func() { _, _ = q.GetBatch(t.Context(), make([]string, 3)) }()
 		go func() { _, _ = q.Get() }()
 		synctest.Wait()
@@ -378,34 +382,34 @@ func TestC44BatchesAndSleepersAreWatched(t *testing.T) {
 		synctest.Wait()
 		q.Add("b")
 		line.pass(2 * time.Second)
-		require.ElementsMatch(t, []string{"a since 0s", "b since 0s"}, told())
+		require.ElementsMatch(t, []string{"a since 0s", "b since 0s"}, reported())
 		q.ShutDown()
 	})
 }
 
-// Likewise if nobody slept, and nothing else is handed out.
+// The same holds if no consumer was parked, and nothing else is handed out.
 func TestC44ReadyBatchIsWatched(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q, told := stuckQueue(shards, line, time.Second)
+		q, reported := stuckQueue(shards, line, time.Second)
 		q.AddBatch([]string{"a", "b"})
 		n, err := q.GetBatch(t.Context(), make([]string, 3))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		line.pass(2 * time.Second)
-		require.ElementsMatch(t, []string{"a since 0s", "b since 0s"}, told())
+		require.ElementsMatch(t, []string{"a since 0s", "b since 0s"}, reported())
 		q.ShutDown()
 	})
 }
 
-// The hook may use the queue, and what it does wrong hurts nobody but its caller.
+// The hook may call the queue, and its panic affects only its caller.
 func TestC44HookMayUseTheQueue(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		line := fakeTimeline()
 		var q *shardq.Queue[string]
 		calls := 0
-		q = shardq.Must(shardq.Options[string]{
+		q = shardq.MustNew(shardq.Options[string]{
 			Shards: shards, Clock: line.clock, StuckAfter: time.Second,
-			OnStuck: func(i shardq.ItemInfo[string]) {
+			OnStuck: func(i stats.Item[string]) {
 				calls++
 				if calls == 1 {
 					panic("hook")
@@ -422,19 +426,19 @@ func TestC44HookMayUseTheQueue(t *testing.T) {
 		line.pass(time.Minute)
 		q.AddAfter("c", time.Second)
 		line.pass(time.Minute)
-		line.pass(time.Minute) // for "later"
-		require.Equal(t, 2, calls, "the other is told by the next call of the timer")
+		line.pass(time.Minute) // so that "later" is due
+		require.Equal(t, 2, calls, "the next call of the timer reports the other")
 		require.Equal(t, 1, q.Stats().Processing)
 		require.ElementsMatch(t, []string{"later", "c"}, finishAll(t, q))
 	})
 }
 
-// With nothing in processing nothing is arranged with the clock.
+// With nothing in processing, no timer is set.
 func TestC44IdleMeansIdle(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[string]{
-			Shards: shards, Clock: fake, StuckAfter: time.Hour, OnStuck: func(shardq.ItemInfo[string]) {},
+		q := shardq.MustNew(shardq.Options[string]{
+			Shards: shards, Clock: fake, StuckAfter: time.Hour, OnStuck: func(stats.Item[string]) {},
 		})
 		require.Zero(t, fake.Timers())
 		q.Add("a")
@@ -449,34 +453,35 @@ func TestC44IdleMeansIdle(t *testing.T) {
 		for range 3 {
 			fake.Step(2 * time.Hour)
 		}
-		require.Zero(t, fake.Timers(), "it has been told of")
+		require.Zero(t, fake.Timers(), "it was reported")
 		q.ShutDown()
 		require.Zero(t, fake.Timers())
 	})
 }
 
-func TestC44NothingIsToldAfterShutdown(t *testing.T) {
+func TestC44NothingIsReportedAfterShutdown(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		line := fakeTimeline()
-		q, told := stuckQueue(shards, line, time.Second)
+		q, reported := stuckQueue(shards, line, time.Second)
 		q.Add("a")
 		takeItem(t, q, "a")
 		q.Add("b")
 		q.ShutDown()
 		takeItem(t, q, "b")
 		line.pass(time.Hour)
-		require.Empty(t, told())
+		require.Empty(t, reported())
 	})
 }
 
-// ShutDown does not wait for a call of the hook that is under way, which may be its
-// own caller. That call is the last: the others that were found are not told of.
+// ShutDown does not wait for a running call of the hook, which may be its own
+// caller. That call is the last: the other items that were found are not
+// reported.
 func TestC44ShutDownBesideACall(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		calls, release := 0, make(chan struct{})
-		q := shardq.Must(shardq.Options[int]{
+		q := shardq.MustNew(shardq.Options[int]{
 			Shards: shards, StuckAfter: time.Second,
-			OnStuck: func(shardq.ItemInfo[int]) { calls++; <-release },
+			OnStuck: func(stats.Item[int]) { calls++; <-release },
 		})
 		q.AddBatch(numbers(200))
 		items := takeAll(t, q)
@@ -492,8 +497,9 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 	})
 }
 
-// A lateClock is set forward while a timer is being set, past its end, so that the
-// timer's function is called before AfterFunc or Reset returns.
+// A lateClock is set forward past the deadline of a timer while the timer is
+// being set, so that the timer's function is called before AfterFunc or Reset
+// returns.
 type lateClock struct {
 	*clock.Fake
 	late time.Duration // by how much, once
@@ -521,27 +527,27 @@ func (t *lateTimer) arrive() {
 	t.clock.Step(late)
 }
 
-// The clock calls the timer's function from within Reset, so whoever sets the timer
-// is below it on the stack; and the hook calls ShutDown, which waits for whoever sets
-// the timer.
+// The clock calls the timer's function from within Reset, so the call that sets
+// the timer is below it on the stack. The hook calls ShutDown, which waits for
+// the call that sets the timer.
 func TestC44C27ClockThatCallsAtOnceAndHookThatShutsDown(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		var q *shardq.Queue[string]
-		var told []string
+		var reported []string
 		late := &lateClock{Fake: newFake()}
-		q = shardq.Must(shardq.Options[string]{
+		q = shardq.MustNew(shardq.Options[string]{
 			Shards: shards, Clock: late, StuckAfter: time.Second,
-			OnStuck: func(i shardq.ItemInfo[string]) {
-				told = append(told, i.Item)
+			OnStuck: func(i stats.Item[string]) {
+				reported = append(reported, i.Item)
 				q.ShutDown()
 			},
 		})
 		q.Add("stuck")
 		takeItem(t, q, "stuck")
-		q.AddAfter("waits", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		late.late = 2 * time.Hour
 		requireBecomesTrue(t, returned(func() { late.Step(time.Minute) }))
-		require.Equal(t, []string{"stuck"}, told)
+		require.Equal(t, []string{"stuck"}, reported)
 		require.True(t, q.ShuttingDown())
 		require.Zero(t, late.Timers())
 	})

@@ -79,7 +79,7 @@ func TestC36ItemsEndWithTheQueue(t *testing.T) {
 }
 
 func TestC36AnIteratorMayBeUsedAgain(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{})
+	q := shardq.MustNew(shardq.Options[int]{})
 	items := q.Items(t.Context())
 	for want := range 3 {
 		q.Add(want)

@@ -15,7 +15,7 @@ import (
 func testItems[T comparable](t *testing.T, items ...T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[T]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[T]{Shards: shards, Clock: fake})
 		addAll(q, items)
 		addAll(q, items)
 		requireExactly(t, items, takeAll(t, q))
@@ -62,31 +62,33 @@ func requireExactly[T comparable](t *testing.T, want, got []T) {
 	}
 }
 
-// request is like the key that most controllers have.
+// request is like the key of most controllers.
 type request struct{ Namespace, Name string }
 
-// H7: the zero value, "" and nil are items like any other, alone and among others.
+// H7: the zero value, "" and nil are items like any other, alone and among
+// others.
 func TestC9H7AnyComparableType(t *testing.T) {
-	var nobody *request
-	var nothing error
+	var nilPointer *request
+	var nilError error
 	one, two := new(int), new(int)
 	t.Run("string", func(t *testing.T) { testItems(t, "", "a", "b", "\x00", "a\x00") })
 	t.Run("int", func(t *testing.T) { testItems(t, 0, 1, -1, math.MaxInt, math.MinInt) })
 	t.Run("byte", func(t *testing.T) { testItems[uint8](t, 0, 1, 255) })
-	t.Run("bool", func(t *testing.T) { testItems(t, false, true) })
 	t.Run("float", func(t *testing.T) { testItems(t, 0, 1.5, math.Inf(1), math.Inf(-1)) })
-	t.Run("complex", func(t *testing.T) { testItems(t, 0, 1i, 1+1i) })
 	t.Run("struct", func(t *testing.T) {
 		testItems(t, request{}, request{"a", ""}, request{"", "a"}, request{"a", "a"})
 	})
 	t.Run("empty struct", func(t *testing.T) { testItems(t, struct{}{}) })
 	t.Run("array", func(t *testing.T) { testItems(t, [2]string{}, [2]string{"a"}, [2]string{"", "a"}) })
-	t.Run("empty array", func(t *testing.T) { testItems(t, [0]int{}) })
 	t.Run("pointer", func(t *testing.T) { testItems(t, nil, one, two) })
-	t.Run("channel", func(t *testing.T) { testItems(t, nil, make(chan int), make(chan int)) })
-	t.Run("interface", func(t *testing.T) { testItems(t, nothing, fmt.Errorf("a"), fmt.Errorf("a")) })
 	t.Run("any", func(t *testing.T) {
-		testItems[any](t, nil, nobody, 0, "", false, 0.0, 1, uint8(1), "1", one, two, request{}, [1]any{nil}, [1]any{0})
+		testItems[any](t, nil, nilPointer, 0, "", false, 0.0, 1, uint8(1), "1", one, two, request{}, [1]any{nil}, [1]any{0})
+	})
+	// The compiler makes a queue for each type, which takes it seconds. So the
+	// other types are items of a queue of any.
+	t.Run("other types", func(t *testing.T) {
+		testItems[any](t, nilError, fmt.Errorf("a"), fmt.Errorf("a"), false, true, 0i, 1i, 1+1i, struct{}{}, [0]int{},
+			(chan int)(nil), make(chan int), make(chan int), float32(0), math.Inf(1))
 	})
 }
 
@@ -108,8 +110,9 @@ func TestC9H6NegativeZeroIsZero(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		testOneItem(t, newQueue[float64](shards), 0, negative)
 		testOneItem(t, newQueue[any](shards), any(0.0), any(negative))
-		testOneItem(t, newQueue[complex128](shards), 0, complex(negative, negative))
-		testOneItem(t, newQueue[[2]float32](shards), [2]float32{}, [2]float32{float32(negative), 0})
+		testOneItem(t, newQueue[any](shards), any(0i), any(complex(negative, negative)))
+		testOneItem(t, newQueue[any](shards), any([2]float32{}), any([2]float32{float32(negative), 0}))
+		testOneItem(t, newQueue[notEqualToItself](shards), notEqualToItself{}, notEqualToItself{value: negative})
 	})
 }
 
@@ -150,12 +153,12 @@ type notEqualToItself struct {
 func TestC16H4ItemNotEqualToItself(t *testing.T) {
 	nan := math.NaN()
 	testRejection(t, nan, 1)
-	testRejection(t, float32(nan), 1)
-	testRejection(t, complex(1, nan), 1)
-	testRejection(t, [2]float64{0, nan}, [2]float64{})
 	testRejection(t, notEqualToItself{"a", nan}, notEqualToItself{"a", 0})
-	testRejection(t, [1]notEqualToItself{{"a", nan}}, [1]notEqualToItself{})
 	testRejection[any](t, nan, "b")
+	testRejection[any](t, float32(nan), float32(1))
+	testRejection[any](t, complex(1, nan), 1i)
+	testRejection[any](t, [2]float64{0, nan}, [2]float64{})
+	testRejection[any](t, [1]notEqualToItself{{"a", nan}}, [1]notEqualToItself{})
 	testRejection[any](t, notEqualToItself{"a", nan}, false)
 	testRejection[any](t, [1]any{nan}, [1]any{})
 }
@@ -164,20 +167,20 @@ func TestC16H4ItemNotEqualToItself(t *testing.T) {
 func testRejection[T comparable](t *testing.T, bad, good T) {
 	t.Run(fmt.Sprintf("%T", bad), func(t *testing.T) {
 		forEachShardCount(t, func(t *testing.T, shards int) {
-			var told []shardq.Misuse[T]
+			var reported []shardq.Misuse[T]
 			limiter := &countingLimiter[T]{}
-			q := shardq.Must(shardq.Options[T]{
+			q := shardq.MustNew(shardq.Options[T]{
 				Name: "numbers", Shards: shards, Clock: newFake(), RateLimiter: limiter,
-				OnMisuse: func(m shardq.Misuse[T]) { told = append(told, m) },
+				OnMisuse: func(m shardq.Misuse[T]) { reported = append(reported, m) },
 			})
 			q.Add(good)
 			for _, add := range waysToAdd(q) {
-				told = nil
+				reported = nil
 				add(bad)
-				require.Len(t, told, 1)
-				require.Equal(t, "numbers", told[0].Queue)
-				require.Equal(t, shardq.ItemNotEqualToItself, told[0].Kind)
-				require.True(t, told[0].Item != told[0].Item, "another item was reported")
+				require.Len(t, reported, 1)
+				require.Equal(t, "numbers", reported[0].Queue)
+				require.Equal(t, shardq.ItemNotEqualToItself, reported[0].Kind)
+				require.True(t, reported[0].Item != reported[0].Item, "another item was reported")
 			}
 			require.EqualValues(t, len(waysToAdd(q)), q.Stats().Rejected)
 			require.Zero(t, limiter.asked, "the limiter was made to remember it")
@@ -206,14 +209,14 @@ func waysToAdd[T comparable](q *shardq.Queue[T]) []func(T) {
 	}
 }
 
-// countingLimiter holds everything back for an hour.
+// countingLimiter delays every item by an hour.
 type countingLimiter[T comparable] struct{ asked, forgotten int }
 
 func (l *countingLimiter[T]) When(T) time.Duration { l.asked++; return time.Hour }
 func (l *countingLimiter[T]) Forget(T)             { l.forgotten++ }
 func (l *countingLimiter[T]) NumRequeues(T) int    { return l.asked }
 
-// Rejected all the same after a shutdown, not dropped; and the hook may be nil.
+// NaN is rejected without a hook as well.
 func TestC16RejectionNeedsNoHook(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[float64](shards)
@@ -229,20 +232,20 @@ func TestC16H5UnhashableItem(t *testing.T) {
 	bad := []any{[]int{1}, map[int]int{}, func() {}, [1]any{[]int{1}}, struct{ any }{[]int{1}}}
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[any]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[any]{Shards: shards, Clock: fake})
 		for _, item := range bad {
 			requireUnhashablePanics(t, q, item)
 		}
 		require.Zero(t, fake.Timers(), "left to the background")
 		require.Equal(t, shardq.Stats{Shards: shards}, counts(q.Stats()))
 		requireCycle(t, q, any("good"))
-		q.AddRateLimited("good") // the limiter has no lock to wait for
+		q.AddRateLimited("good") // the limiter holds no lock
 		require.Equal(t, 1, q.NumRequeues("good"))
 		q.Forget("good")
 	})
 }
 
-// requireUnhashablePanics checks that each call panics here, in its caller.
+// requireUnhashablePanics checks that each call panics in its caller.
 func requireUnhashablePanics(t *testing.T, q *shardq.Queue[any], item any) {
 	t.Helper()
 	for i, add := range waysToAdd(q) {
@@ -251,12 +254,12 @@ func requireUnhashablePanics(t *testing.T, q *shardq.Queue[any], item any) {
 	require.Panics(t, func() { q.Done(item) })
 }
 
-// A Hash that copes with an unhashable item does not get it past the check: the
+// A Hash that accepts an unhashable item does not disable the check. The
 // comparison within the shard would panic under its lock.
 func TestC16H5UnhashableItemWithOwnHash(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[any]{
+		q := shardq.MustNew(shardq.Options[any]{
 			Shards: shards, Clock: fake,
 			Hash:        func(any) uint64 { return 0 },
 			RateLimiter: &countingLimiter[any]{},

@@ -15,6 +15,8 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
 // A logged queue writes its log to a text, without the time of day.
@@ -36,21 +38,21 @@ func newLogged(options shardq.Options[string]) logged {
 			return a
 		},
 	}))
-	l.Queue = shardq.Must(options)
+	l.Queue = shardq.MustNew(options)
 	return l
 }
 
-// lines returns what was logged since the last call.
+// lines returns the lines since the last call.
 func (l logged) lines() []string {
 	defer l.text.Reset()
 	return strings.Split(strings.TrimSuffix(l.text.String(), "\n"), "\n")
 }
 
-func TestLoggerIsToldOfMisuseWithoutItems(t *testing.T) {
+func TestLoggerGetsMisuseWithoutItems(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Done("secret")
 	require.Equal(t, []string{
-		`level=WARN msg="shardq: a call was ignored that breaks the rules" rule="Done without Get" queue=invoices`,
+		`level=WARN msg="shardq: a call that breaks the rules was ignored" rule="Done without Get" queue=invoices`,
 	}, q.lines())
 }
 
@@ -64,15 +66,16 @@ func TestLoggerNamesItemsIfAsked(t *testing.T) {
 	require.Contains(t, line, strings.Repeat("é", 100)+"…")
 }
 
-// TestLoggerIsToldOfSomeOfMany: ten at once, and then one a second, with what was left out.
-func TestLoggerIsToldOfSomeOfMany(t *testing.T) {
+// TestLoggerGetsSomeOfMany checks that the log has ten lines at once, and then
+// one a second, with the number of omitted ones.
+func TestLoggerGetsSomeOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newLogged(shardq.Options[string]{})
 		for range 1000 {
 			q.Done("a")
 		}
 		require.Len(t, q.lines(), 10)
-		q.clock.Step(-time.Hour) // the queue's clock has no say in it
+		q.clock.Step(-time.Hour) // the queue's clock has no effect on it
 		time.Sleep(time.Second)
 		q.Done("a")
 		q.Done("a")
@@ -95,10 +98,11 @@ func (n slowName) String() string {
 	return "slow"
 }
 
-// TestLoggerWritesNoItemInVain: not those of lines that are left out.
+// TestLoggerWritesNoItemInVain checks that items of omitted lines are not
+// formatted.
 func TestLoggerWritesNoItemInVain(t *testing.T) {
 	asked := 0
-	q := shardq.Must(shardq.Options[slowName]{LogItems: true, Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil))})
+	q := shardq.MustNew(shardq.Options[any]{LogItems: true, Logger: slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil))})
 	for range 1000 {
 		q.Done(slowName{&asked})
 	}
@@ -106,14 +110,15 @@ func TestLoggerWritesNoItemInVain(t *testing.T) {
 	require.GreaterOrEqual(t, asked, 10)
 }
 
-// TestLoggerSaysNothingOfWhatTheEndLeaves: what a drain drops is no failure of anybody's.
-func TestLoggerSaysNothingOfWhatTheEndLeaves(t *testing.T) {
+// TestLoggerOmitsWhatTheEndLeaves checks that items that a drain drops are no
+// failures.
+func TestLoggerOmitsWhatTheEndLeaves(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Add("later")
 	ctx, cancel := context.WithCancel(context.Background())
-	told := 0
-	w, err := shardq.NewWorkers(q.Queue, shardq.WorkerOptions[string]{
-		Workers: 1, Drain: &shardq.DrainOptions{}, OnGiveUp: func(shardq.Failure[string]) { told++ },
+	reported := 0
+	w, err := worker.New(q.Queue, worker.Options[string]{
+		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), OnDiscard: func(worker.Failure[string]) { reported++ },
 		Handle: func(context.Context, string) error {
 			q.AddAfter("resync", time.Hour)
 			cancel()
@@ -122,12 +127,12 @@ func TestLoggerSaysNothingOfWhatTheEndLeaves(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, w.Run(ctx))
-	require.Equal(t, 1, told)
-	require.Zero(t, q.Stats().GivenUp)
+	require.Equal(t, 1, reported)
+	require.Zero(t, q.Stats().Discarded)
 	require.Equal(t, []string{`level=INFO msg="shardq: the queue is shut down" ready=0 processing=0 dropped=1 queue=invoices`}, q.lines())
 }
 
-func TestLoggerIsToldOfStuckItems(t *testing.T) {
+func TestLoggerGetsStuckItems(t *testing.T) {
 	q := newLogged(shardq.Options[string]{StuckAfter: time.Minute})
 	q.Add("a")
 	_, _ = q.Get()
@@ -138,20 +143,20 @@ func TestLoggerIsToldOfStuckItems(t *testing.T) {
 	require.True(t, q.Configuration().Ages)
 }
 
-func TestLoggerIsToldOfWatermarks(t *testing.T) {
+func TestLoggerGetsWatermarks(t *testing.T) {
 	q := newLogged(shardq.Options[string]{HighWatermark: 2, LowWatermark: 0})
 	q.AddBatch([]string{"a", "b"})
 	q.Cancel("a")
 	q.Cancel("b")
 	lines := q.lines()
 	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], "filled up")
-	require.Contains(t, lines[1], "emptied")
+	require.Contains(t, lines[0], "has reached its high watermark")
+	require.Contains(t, lines[1], "is down to its low watermark")
 	_, err := shardq.New(shardq.Options[string]{Logger: slog.Default(), HighWatermark: 1, LowWatermark: 1})
 	require.ErrorContains(t, err, "LowWatermark")
 }
 
-func TestLoggerIsToldOfTheEndOnce(t *testing.T) {
+func TestLoggerGetsTheEndOnce(t *testing.T) {
 	q := newLogged(shardq.Options[string]{})
 	q.Add("a")
 	q.AddAfter("b", time.Hour)
@@ -163,24 +168,24 @@ func TestLoggerIsToldOfTheEndOnce(t *testing.T) {
 	q.ShutDown()
 	lines := q.lines()
 	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], `level=WARN msg="shardq: a drain gave up" processing=0 ready=1 waiting=0 error="context canceled"`)
+	require.Contains(t, lines[0], `level=WARN msg="shardq: a drain ended early" processing=0 ready=1 delayed=0 error="context canceled"`)
 	require.Contains(t, lines[1], `level=INFO msg="shardq: the queue is shut down" ready=1 processing=0 dropped=1`)
 }
 
-func TestLoggerIsToldOfFailures(t *testing.T) {
+func TestLoggerGetsFailures(t *testing.T) {
 	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1})
-	q.AddBatch([]string{"fails", "panics", "is given up"})
+	q.AddBatch([]string{"fails", "panics", "is discarded"})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
-	w, err := shardq.NewWorkers(q.Queue, shardq.WorkerOptions[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
+	w, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
 		if handled++; handled == 3 {
 			cancel()
 		}
 		switch item {
 		case "panics":
 			panic("ouch")
-		case "is given up":
-			return shardq.Permanent(errors.New("no such invoice"))
+		case "is discarded":
+			return worker.Permanent(errors.New("no such invoice"))
 		}
 		return errors.New("timeout")
 	}})
@@ -189,16 +194,16 @@ func TestLoggerIsToldOfFailures(t *testing.T) {
 	require.Equal(t, []string{
 		`level=WARN msg="shardq: an attempt failed" error=timeout attempt=1 item=fails queue=invoices`,
 		`level=ERROR msg="shardq: a handler panicked" panic=ouch attempt=1 item=panics queue=invoices`,
-		`level=WARN msg="shardq: an attempt failed" error="no such invoice" attempt=1 item="is given up" queue=invoices`,
-		`level=ERROR msg="shardq: an item was given up" error="no such invoice" attempt=1 item="is given up" queue=invoices`,
+		`level=WARN msg="shardq: an attempt failed" error="no such invoice" attempt=1 item="is discarded" queue=invoices`,
+		`level=ERROR msg="shardq: an item was discarded" error="no such invoice" attempt=1 item="is discarded" queue=invoices`,
 	}, q.lines())
-	require.EqualValues(t, 1, q.Stats().GivenUp)
+	require.EqualValues(t, 1, q.Stats().Discarded)
 }
 
-// TestLoggerOfACoalescerNamesKeys: not values.
+// TestLoggerOfACoalescerNamesKeys checks that the log has keys and no values.
 func TestLoggerOfACoalescerNamesKeys(t *testing.T) {
 	var text bytes.Buffer
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+	c := coalesce.MustNew(coalesce.Options[string, string]{
 		Queue: shardq.Options[string]{Logger: slog.New(slog.NewTextHandler(&text, nil)), LogItems: true},
 		Merge: func(_, next string) string { return next },
 	})
@@ -212,27 +217,28 @@ func TestLoggerOfACoalescerNamesKeys(t *testing.T) {
 	require.NotContains(t, text.String(), "value")
 }
 
-// A loggerOfUse is a handler of a log that uses the queue: C17, no lock is held.
-type loggerOfUse struct {
+// A callingLogHandler is a handler of a log that calls the queue (C17): no lock
+// is held.
+type callingLogHandler struct {
 	slog.Handler
 	use func()
 }
 
-func (l loggerOfUse) Handle(context.Context, slog.Record) error {
+func (l callingLogHandler) Handle(context.Context, slog.Record) error {
 	l.use()
 	return nil
 }
 
 func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	var q *shardq.Queue[string]
-	var told atomic.Int32
-	handler := loggerOfUse{slog.NewTextHandler(&bytes.Buffer{}, nil), func() {
-		told.Add(1)
+	var reported atomic.Int32
+	handler := callingLogHandler{slog.NewTextHandler(&bytes.Buffer{}, nil), func() {
+		reported.Add(1)
 		q.Add("of the log")
 		q.Snapshot(10)
 	}}
 	fake := newFake()
-	q = shardq.Must(shardq.Options[string]{
+	q = shardq.MustNew(shardq.Options[string]{
 		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, HighWatermark: 3, LowWatermark: 1,
 	})
 	q.Done("a")
@@ -240,15 +246,16 @@ func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	_, _ = q.Get()
 	fake.Step(time.Minute)
 	q.ShutDown()
-	require.EqualValues(t, 4, told.Load(), "misuse, the watermark, an item that is stuck, the end")
+	require.EqualValues(t, 4, reported.Load(), "misuse, the watermark, an item that is stuck, the end")
 }
 
-// TestLoggerThatIsNotInterested costs no line of the allowance, and hears nothing.
-func TestLoggerThatIsNotInterested(t *testing.T) {
+// TestLoggerThatIsDisabled checks that a disabled handler uses up no line of
+// the limit, and gets none.
+func TestLoggerThatIsDisabled(t *testing.T) {
 	var text bytes.Buffer
 	level := &slog.LevelVar{}
 	level.Set(slog.LevelError)
-	q := shardq.Must(shardq.Options[string]{Clock: newFake(), Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))})
+	q := shardq.MustNew(shardq.Options[string]{Clock: newFake(), Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))})
 	for range 100 {
 		q.Done("a")
 	}

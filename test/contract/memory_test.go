@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// payload is something that an item points to, and that the collector can be seen
-// to collect.
+// payload is what an item points to. A weak pointer shows whether the collector
+// freed it.
 type payload struct {
 	number int
 	_      [64]byte // so that it shares no memory with other small objects
@@ -26,8 +27,8 @@ type pointer struct {
 	value float64
 }
 
-// forEachWayOfAnItem runs a test for each way that an item can take through a queue,
-// to the point where the queue has done with it.
+// forEachWayOfAnItem runs a test for each way of an item through a queue, up to
+// the point where the queue holds it no more.
 func forEachWayOfAnItem(t *testing.T, test func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration)))) {
 	type queue = *shardq.Queue[pointer]
 	cycle := func(t *testing.T, q queue, item pointer) {
@@ -95,8 +96,8 @@ func TestC7NothingRefersToAnItemAfterDone(t *testing.T) {
 	forEachWayOfAnItem(t, func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration))) {
 		forEachShardCount(t, func(t *testing.T, shards int) {
 			fake := newFake()
-			q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
-			for n := range 3 { // each in the cell of the one before
+			q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake})
+			for n := range 3 { // each in the storage cell of the one before
 				requireCollected(t, n, func(items []pointer) {
 					for _, item := range items {
 						way(t, q, item, fake.Step)
@@ -108,13 +109,13 @@ func TestC7NothingRefersToAnItemAfterDone(t *testing.T) {
 	})
 }
 
-// The same while the queue has other items, before and after them, so that its
-// storage stays in use.
+// The same holds while the queue has other items, added before and after, so
+// that its storage stays in use.
 func TestC7NothingRefersToAnItemAmongOthers(t *testing.T) {
 	forEachWayOfAnItem(t, func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration))) {
 		forEachShardCount(t, func(t *testing.T, shards int) {
 			fake := newFake()
-			q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
+			q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake})
 			for i := range 600 {
 				q.Add(pointer{value: float64(i)})
 			}
@@ -134,7 +135,7 @@ func TestC7NothingRefersToAnItemAmongOthers(t *testing.T) {
 func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake})
 		requireCollected(t, 50, func(items []pointer) {
 			for _, item := range items {
 				q.AddAfter(item, time.Hour)
@@ -151,7 +152,7 @@ func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
 	})
 }
 
-// With items in flight that the watchdog has found, and of which nobody was told.
+// Here the watchdog has found items in flight, and has not reported them.
 func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 	for name, hook := range map[string]func(shutDown func()){
 		"a hook that shuts down": func(shutDown func()) { shutDown() },
@@ -160,10 +161,10 @@ func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachShardCount(t, func(t *testing.T, shards int) {
 				var q *shardq.Queue[pointer]
-				fake, told := newFake(), 0
-				q = shardq.Must(shardq.Options[pointer]{
+				fake, reported := newFake(), 0
+				q = shardq.MustNew(shardq.Options[pointer]{
 					Shards: shards, Clock: fake, StuckAfter: time.Second,
-					OnStuck: func(shardq.ItemInfo[pointer]) { told++; hook(q.ShutDown) },
+					OnStuck: func(stats.Item[pointer]) { reported++; hook(q.ShutDown) },
 				})
 				requireCollected(t, 50, func(items []pointer) {
 					q.AddBatch(items)
@@ -172,7 +173,7 @@ func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 						defer func() { _ = recover() }()
 						fake.Step(time.Minute)
 					}()
-					require.Equal(t, 1, told)
+					require.Equal(t, 1, reported)
 					q.ShutDown()
 					q.DoneBatch(items)
 					requireCounts(t, q, 0, 0, 0)
@@ -184,22 +185,23 @@ func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 	}
 }
 
-// What the hook was told of is its own, while the others are still to be told of.
-func TestC7NothingRefersToStuckItemsThatWereToldOf(t *testing.T) {
+// The queue does not refer to reported items while others are still to be
+// reported.
+func TestC7NothingRefersToReportedStuckItems(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		var q *shardq.Queue[pointer]
 		var left []weak.Pointer[payload]
-		fake, told, held := newFake(), []int(nil), 0
-		q = shardq.Must(shardq.Options[pointer]{
+		fake, reported, held := newFake(), []int(nil), 0
+		q = shardq.MustNew(shardq.Options[pointer]{
 			Shards: shards, Clock: fake, StuckAfter: time.Second,
-			OnStuck: func(i shardq.ItemInfo[pointer]) {
+			OnStuck: func(i stats.Item[pointer]) {
 				runtime.GC()
-				for _, number := range told {
+				for _, number := range reported {
 					if left[number].Value() != nil {
 						held++
 					}
 				}
-				told = append(told, i.Item.to.number)
+				reported = append(reported, i.Item.to.number)
 				q.Done(i.Item)
 			},
 		})
@@ -208,7 +210,7 @@ func TestC7NothingRefersToStuckItemsThatWereToldOf(t *testing.T) {
 			takeAll(t, q)
 		})
 		fake.Step(time.Minute)
-		require.Len(t, told, len(left))
+		require.Len(t, reported, len(left))
 		require.Zero(t, held)
 		runtime.KeepAlive(fake)
 	})
@@ -217,7 +219,7 @@ func TestC7NothingRefersToStuckItemsThatWereToldOf(t *testing.T) {
 func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[pointer]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
+		q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
 		requireCollected(t, 50, func(items []pointer) {
 			for _, item := range items {
 				q.AddAfter(item, time.Hour)
@@ -231,7 +233,7 @@ func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
 	})
 }
 
-// A crowd at once goes through storage that grows and is given back.
+// Many items at once use storage that grows and is returned.
 func TestC7NothingRefersToManyItems(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[pointer](shards)
@@ -243,8 +245,8 @@ func TestC7NothingRefersToManyItems(t *testing.T) {
 	})
 }
 
-// requireCollected lets use have its way with new items, and expects that nothing
-// refers to any of them afterwards.
+// requireCollected calls use with new items, and checks that nothing refers to
+// any of them afterwards.
 func requireCollected(t *testing.T, n int, use func([]pointer)) {
 	t.Helper()
 	left := makeAndUse(n, use)
@@ -281,18 +283,18 @@ const constantOfC8 = 32 << 10
 // heap returns the bytes of live objects.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held in the first goes in the second
+	runtime.GC() // the second one empties the pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
-// requireMemoryReturns makes a queue, uses it, and compares what it holds when idle
-// with what it held when new.
+// requireMemoryReturns makes a queue, uses it, and compares its memory when
+// idle with its memory when new.
 func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T], use func(*shardq.Queue[T])) {
 	t.Helper()
 	before := heap()
-	q := shardq.Must(options)
+	q := shardq.MustNew(options)
 	fresh := heap() - before
 	use(q)
 	requireCounts(t, q, 0, 0, 0)
@@ -304,7 +306,7 @@ func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T],
 func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		requireMemoryReturns(t, shardq.Options[string]{Shards: shards}, func(q *shardq.Queue[string]) {
-			n := million(shards)
+			n := burstSize(shards)
 			for i := range n {
 				q.Add(fmt.Sprintf("a-namespace/the-name-of-object-%08d", i))
 			}
@@ -318,21 +320,21 @@ func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 func TestC8MemoryReturnsAfterABurstInProcessing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		requireMemoryReturns(t, shardq.Options[int]{Shards: shards}, func(q *shardq.Queue[int]) {
-			addAll(q, numbers(million(shards)))
+			addAll(q, numbers(burstSize(shards)))
 			finishAll(t, q)
 		})
 	})
 }
 
-func TestC8MemoryReturnsAfterABurstOfWaitingItems(t *testing.T) {
+func TestC8MemoryReturnsAfterABurstOfDelayedItems(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
 		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
-			n := million(shards)
+			n := burstSize(shards)
 			for item := range n {
 				q.AddAfter(item, time.Duration(1+item)*time.Millisecond)
 			}
-			require.Equal(t, n, q.Stats().Waiting)
+			require.Equal(t, n, q.Stats().Delayed)
 			fake.Step(time.Duration(n+1) * time.Millisecond)
 			finishOneByOne(t, q, n)
 		})
@@ -353,8 +355,8 @@ func TestC8MemoryReturnsAtShutdown(t *testing.T) {
 	})
 }
 
-// A burst that is small for each shard returns too, within a bounded number of
-// operations: here, of 3,000 cycles for each shard.
+// The memory of a burst that is small for each shard returns, too, within a
+// bounded number of operations: here, 3,000 cycles for each shard.
 func TestC8MemoryReturnsAfterAModerateBurst(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
@@ -393,7 +395,7 @@ func TestC8BurstsDoNotAddUp(t *testing.T) {
 	})
 }
 
-// H23: ten million, by far most of them gone again before the last comes.
+// H23: ten million items, most of which are done before the last is added.
 func TestC8H23TenMillionThenIdle(t *testing.T) {
 	n := scaled(10_000_000, 300_000)
 	requireMemoryReturns(t, shardq.Options[int]{}, func(q *shardq.Queue[int]) {
@@ -405,13 +407,13 @@ func TestC8H23TenMillionThenIdle(t *testing.T) {
 	})
 }
 
-// What else is retained while one item stays is in proportion to the few, not to the
-// burst.
+// While one item stays, the retained memory is in proportion to the items held,
+// not to the burst.
 func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
 		before := heap()
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
 		q.AddAfter(-1, 1e6*time.Hour)
 		n := scaled(300_000, 50_000)
 		for item := range n {
@@ -426,8 +428,8 @@ func TestC8MemoryReturnsBesideALongLivedItem(t *testing.T) {
 	})
 }
 
-// Large items that stay after a burst, each far from the others, keep a chunk of 32 KiB
-// each at most, and each shard has two more.
+// Large items that stay after a burst, each far from the others, keep a chunk
+// of 32 KiB each at most, and each shard has two more.
 func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const items, left, chunk = 8192, 32, 32 << 10
@@ -449,7 +451,7 @@ func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
 	})
 }
 
-// finishOneByOne takes and ends n items, holding on to none.
+// finishOneByOne takes and ends n items, one after the other.
 func finishOneByOne[T comparable](t *testing.T, q *shardq.Queue[T], n int) {
 	t.Helper()
 	for range n {
@@ -471,11 +473,11 @@ func TestC25H24TenThousandIdleQueues(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
 			before := heap()
 			for i := range queues {
-				queues[i] = shardq.Must(shardq.Options[string]{Shards: shards})
+				queues[i] = shardq.MustNew(shardq.Options[string]{Shards: shards})
 			}
 			each := (heap() - before) / int64(n)
 			require.LessOrEqual(t, each, int64(limit), "bytes for a new queue")
-			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines) // others may end meanwhile
+			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines) // goroutines of other tests may end meanwhile
 
 			for _, q := range queues {
 				requireCycle(t, q, "a")
@@ -486,13 +488,13 @@ func TestC25H24TenThousandIdleQueues(t *testing.T) {
 	}
 }
 
-// A queue that nobody refers to any more goes without a ShutDown, also when it has
-// items in it and its timer was set once.
+// A queue without references is collected without a ShutDown, also if it has
+// items and its timer was set once.
 func TestC25ForgottenQueueIsCollected(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		left := func() weak.Pointer[shardq.Queue[string]] {
 			fake := newFake()
-			q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake})
+			q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake})
 			q.AddAfter("a", time.Second)
 			fake.Step(time.Minute)
 			q.Add("b")
@@ -512,7 +514,7 @@ func TestC8NoAllocationInSteadyState(t *testing.T) {
 	}
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[request]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[request]{Shards: shards, Clock: fake})
 		item, other := request{"namespace", "name"}, request{"namespace", "other"}
 		for _, warm := range []request{item, other} {
 			requireCycle(t, q, warm)

@@ -7,17 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// TestC33SevenSeries: one of everything, on a clock that stands still in between.
+// TestC33SevenSeries makes one call of each kind, on a clock that stands still
+// in between.
 func TestC33SevenSeries(t *testing.T) {
 	for _, shards := range []int{1, 32} {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake, Metrics: true})
-		metrics := func() *shardq.Metrics { return q.Stats().Metrics }
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, Metrics: true})
+		metrics := func() *stats.Metrics { return q.Stats().Metrics }
 
 		q.Add("a")
-		q.Add("a") // merged
+		q.Add("a") // deduplicated
 		fake.Step(30 * time.Microsecond)
 		item, _ := q.Get()
 		require.Equal(t, "a", item)

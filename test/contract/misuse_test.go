@@ -13,7 +13,7 @@ import (
 func TestC15H2DoneWithoutGet(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake})
 		q.Done("unknown")
 		require.EqualValues(t, 1, q.Stats().Misused)
 		requireCounts(t, q, 0, 0, 0)
@@ -25,13 +25,13 @@ func TestC15H2DoneWithoutGet(t *testing.T) {
 		takeItem(t, q, "ready")
 		q.Done("ready")
 
-		q.AddAfter("waiting", time.Second)
-		q.Done("waiting")
+		q.AddAfter("delayed", time.Second)
+		q.Done("delayed")
 		require.EqualValues(t, 3, q.Stats().Misused)
 		requireCounts(t, q, 0, 1, 0)
 		fake.Step(time.Second)
-		takeItem(t, q, "waiting")
-		q.Done("waiting")
+		takeItem(t, q, "delayed")
+		q.Done("delayed")
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
@@ -100,40 +100,40 @@ func TestC15SecondDoneDuringDrain(t *testing.T) {
 	})
 }
 
-func TestOnMisuseIsToldOfStrayDones(t *testing.T) {
+func TestOnMisuseReportsStrayDones(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		var told []shardq.Misuse[string]
-		q := shardq.Must(shardq.Options[string]{
+		var reported []shardq.Misuse[string]
+		q := shardq.MustNew(shardq.Options[string]{
 			Name: "orders", Shards: shards,
-			OnMisuse: func(m shardq.Misuse[string]) { told = append(told, m) },
+			OnMisuse: func(m shardq.Misuse[string]) { reported = append(reported, m) },
 		})
 		requireCycle(t, q, "a")
-		require.Empty(t, told, "good use was reported")
+		require.Empty(t, reported, "good use was reported")
 
 		q.Done("a")
 		q.Done("b")
 		require.Equal(t, []shardq.Misuse[string]{
 			{Queue: "orders", Kind: shardq.DoneWithoutGet, Item: "a"},
 			{Queue: "orders", Kind: shardq.DoneWithoutGet, Item: "b"},
-		}, told)
+		}, reported)
 	})
 }
 
-// Many strays at once: each is counted and reported once.
+// Many stray Dones at once: each is counted and reported once.
 func TestC15MisuseIsCountedOnce(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		var mu sync.Mutex
-		told := 0
-		q := shardq.Must(shardq.Options[int]{Shards: shards, OnMisuse: func(shardq.Misuse[int]) {
+		reported := 0
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, OnMisuse: func(shardq.Misuse[int]) {
 			mu.Lock()
 			defer mu.Unlock()
-			told++
+			reported++
 		}})
 		items := numbers(100)
 		addAll(q, items)
 		takeAll(t, q)
 		together(8, func(int) { doneAll(q, items) })
-		require.Equal(t, 700, told)
+		require.Equal(t, 700, reported)
 		require.EqualValues(t, 700, q.Stats().Misused)
 		requireCounts(t, q, 0, 0, 0)
 	})

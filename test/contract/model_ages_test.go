@@ -3,20 +3,23 @@ package contract
 import (
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// modelAges is since when items are in their states.
+// modelAges has the times since which items are in their states.
 type modelAges[T comparable] struct {
-	// since has the tick of each, on the axis of now, as far as it is known.
+	// since has the tick of each item, on the axis of now, as far as the model
+	// knows it.
 	since map[T]time.Duration
-	// vague says that the clock was set back: from there on nothing is known.
+	// vague says that the clock was set back. From then on the model knows
+	// nothing.
 	vague bool
-	// fine says that stamps are of moments, not of ticks: so they are with metrics.
+	// fine says that stamps are of moments, not of ticks, because the queue
+	// keeps metrics.
 	fine bool
 }
 
-// stamp notes that an item has come into its state.
+// stamp notes when an item enters its state.
 func (m *modelQueue[T]) stamp(item T, at time.Duration) {
 	if m.age.vague {
 		delete(m.age.since, item)
@@ -27,17 +30,17 @@ func (m *modelQueue[T]) stamp(item T, at time.Duration) {
 	}
 }
 
-// tickOf returns when the tick began that a moment is in.
+// tickOf returns the beginning of the tick of a moment.
 func (m *modelQueue[T]) tickOf(at time.Duration) time.Duration { return at - (at%m.tick+m.tick)%m.tick }
 
-// A stuckReport is what the hook for stuck items was told, and when.
+// A stuckReport is a call of OnStuck, and its time.
 type stuckReport[T comparable] struct {
-	info shardq.ItemInfo[T]
+	info stats.Item[T]
 	at   time.Duration
 }
 
-// checkStuck checks that the hook was told of what has been in processing for so long, no
-// sooner and once; and at the next tick at the latest.
+// checkStuck checks that OnStuck was called once for each item that has been in
+// processing for that long, no sooner, and at the next tick at the latest.
 func (p *playing[T]) checkStuck() {
 	if p.setup.ages.stuck == 0 {
 		return
@@ -49,15 +52,15 @@ func (p *playing[T]) checkStuck() {
 		}
 		since, known := p.model.age.since[r.info.Item]
 		since = p.model.tickOf(since)
-		if p.told[r.info.Item] || known && r.at < plus(plus(since, after), p.model.tick) || r.info.State != shardq.Processing {
-			p.fatalf("the hook was told of %+v, in processing since %v, at %v; told before: %v",
-				r.info, since, r.at, p.told[r.info.Item])
+		if p.reported[r.info.Item] || known && r.at < plus(plus(since, after), p.model.tick) || r.info.State != stats.Processing {
+			p.fatalf("OnStuck was called for %+v, in processing since %v, at %v; called before: %v",
+				r.info, since, r.at, p.reported[r.info.Item])
 		}
-		p.told[r.info.Item] = true
+		p.reported[r.info.Item] = true
 	}
 	for item, since := range p.model.age.since {
-		if p.model.inProcessing(item) && !p.model.age.vague && !p.model.closed && !p.told[item] && p.model.now > plus(plus(since, after), p.model.tick) {
-			p.fatalf("the hook was not told of %#v, in processing since %v, and now is %v", item, since, p.model.now)
+		if p.model.inProcessing(item) && !p.model.age.vague && !p.model.closed && !p.reported[item] && p.model.now > plus(plus(since, after), p.model.tick) {
+			p.fatalf("OnStuck was not called for %#v, in processing since %v, and now is %v", item, since, p.model.now)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A call is one thing to do with a queue, or, if times is more than 1, with as many
-// items, one after the other.
+// A call is a call of a queue, or, if times is more than 1, as many calls with
+// one item after the other.
 type call struct {
 	kind     callKind
 	times    int
@@ -39,19 +39,19 @@ const (
 	callShutDown       callKind = 'X'
 	callDrain          callKind = 'Y'
 
-	callAddBatch      callKind = 'M'
-	callDoneBatch     callKind = 'm'
-	callDoneHeldBatch callKind = 'o'
-	callGetBatch      callKind = 'L'
-	callAddWith       callKind = 'V'
-	callAddWithin     callKind = 'v'
-	callCancelItem    callKind = 'K'
-	callTryAdd        callKind = 'T'
-	callAddContext    callKind = 'U'
-	callCancelGuest   callKind = 'u'
-	callDrainWaiting  callKind = 'Z'
-	callCancelDrain   callKind = 'z'
-	callSnapshot      callKind = 'I'
+	callAddBatch         callKind = 'M'
+	callDoneBatch        callKind = 'm'
+	callDoneHeldBatch    callKind = 'o'
+	callGetBatch         callKind = 'L'
+	callAddWith          callKind = 'V'
+	callAddWithin        callKind = 'v'
+	callCancelItem       callKind = 'K'
+	callTryAdd           callKind = 'T'
+	callAddContext       callKind = 'U'
+	callCancelAddContext callKind = 'u'
+	callDrainContext     callKind = 'Z'
+	callCancelDrain      callKind = 'z'
+	callSnapshot         callKind = 'I'
 
 	callClaim        callKind = 'k'
 	callTryClaim     callKind = 't'
@@ -72,8 +72,8 @@ type callShape struct {
 	whole bool
 }
 
-// callKinds has the calls with their names. Which of them a random program has more of
-// is for callMix to say.
+// callKinds has the calls with their names. callMix has their frequencies in
+// random programs.
 var callKinds = []choice[callShape]{
 	{byte(callAdd), callShape{name: "Add", item: true}},
 	{byte(callAddAfter), callShape{name: "AddAfter", item: true, duration: true}},
@@ -84,9 +84,9 @@ var callKinds = []choice[callShape]{
 	{byte(callGetBeside), callShape{name: "Get at once with what follows"}},
 	{byte(callGetContext), callShape{name: "GetContext"}},
 	{byte(callGetCanceled), callShape{name: "GetContext with an ended context"}},
-	{byte(callCancel), callShape{name: "cancel sleeper", number: true}},
-	{byte(callCancelAdd), callShape{name: "cancel sleeper, and Add at once", number: true, item: true}},
-	{byte(callAddCancel), callShape{name: "Add, and cancel sleeper at once", number: true, item: true}},
+	{byte(callCancel), callShape{name: "cancel a parked Get", number: true}},
+	{byte(callCancelAdd), callShape{name: "cancel a parked Get, and Add at once", number: true, item: true}},
+	{byte(callAddCancel), callShape{name: "Add, and cancel a parked Get at once", number: true, item: true}},
 	{byte(callDone), callShape{name: "Done", item: true}},
 	{byte(callDoneHeld), callShape{name: "Done of a held item", number: true}},
 	{byte(callStep), callShape{name: "Step", duration: true}},
@@ -102,8 +102,8 @@ var callKinds = []choice[callShape]{
 	{byte(callCancelItem), callShape{name: "Cancel", item: true}},
 	{byte(callTryAdd), callShape{name: "TryAdd", item: true}},
 	{byte(callAddContext), callShape{name: "AddContext", item: true}},
-	{byte(callCancelGuest), callShape{name: "cancel AddContext", number: true}},
-	{byte(callDrainWaiting), callShape{name: "Drain", number: true}},
+	{byte(callCancelAddContext), callShape{name: "cancel AddContext", number: true}},
+	{byte(callDrainContext), callShape{name: "Drain", number: true}},
 	{byte(callCancelDrain), callShape{name: "cancel Drain", number: true}},
 	{byte(callSnapshot), callShape{name: "Snapshot", number: true}},
 	{byte(callClaim), callShape{name: "Claim"}},
@@ -117,11 +117,11 @@ var callKinds = []choice[callShape]{
 	{byte(callEndEnded), callShape{name: "every end of an ended claim", number: true}},
 }
 
-// callMix has each kind of call as often as it should come up.
+// callMix has each kind of call in proportion to its frequency.
 const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY" +
 	"MMmooLLLVVVVvvvKKKTTTUUUuZzI" + "kkkttllleeerrrqqaaffxx"
 
-// repeat is a letter before a call: the number that follows it is the call's times.
+// repeat stands before the times of a call, and the call follows those.
 const repeat = '*'
 
 // call reads a call.
@@ -177,7 +177,7 @@ func (c call) text() string {
 // GoString is what rapid prints.
 func (c call) GoString() string { return c.text() }
 
-// describe returns the call for people.
+// describe returns the call in readable form.
 func (c call) describe(s setup) string {
 	shape := choose(callKinds, byte(c.kind))
 	var arguments []string

@@ -24,7 +24,7 @@ func (p *playing[T]) check() {
 		p.fatalf("ShuttingDown is %v", got)
 	}
 	if !slices.EqualFunc(p.reports, p.model.reports, sameReport[T]) {
-		p.fatalf("the misuse hook was told %v, not %v", p.reports, p.model.reports)
+		p.fatalf("OnMisuse was called with %v, not %v", p.reports, p.model.reports)
 	}
 	p.reports, p.model.reports = nil, nil
 	p.checkMarks()
@@ -35,25 +35,24 @@ func (p *playing[T]) check() {
 	}
 }
 
-// look compares what can be seen of the items, while they are few, or if the call asks
-// for it.
-func (p *playing[T]) look(c call) {
+// inspect compares the items, while they are few or if the call is a Snapshot.
+func (p *playing[T]) inspect(c call) {
 	if c.kind == callSnapshot || p.model.held() < 10 {
 		p.checkAll()
 		p.checkSnapshot(c.number)
 	}
 }
 
-// checkMarks compares what the watermark hook was told.
+// checkMarks compares the calls of the watermark hook.
 func (p *playing[T]) checkMarks() {
 	p.mu.Lock()
-	told := p.marks
+	reported := p.marks
 	p.marks = nil
 	p.mu.Unlock()
-	if !slices.Equal(told, p.model.room.told) {
-		p.fatalf("the watermark hook was told %v, not %v", told, p.model.room.told)
+	if !slices.Equal(reported, p.model.bounds.reported) {
+		p.fatalf("OnWatermark was called with %v, not %v", reported, p.model.bounds.reported)
 	}
-	p.model.room.told = nil
+	p.model.bounds.reported = nil
 }
 
 // sameReport compares reports, also of items that are not equal to themselves.
@@ -62,8 +61,8 @@ func sameReport[T comparable](a, b shardq.Misuse[T]) bool {
 	return same && a.Queue == b.Queue && a.Kind == b.Kind
 }
 
-// checkTimer checks that there is one timer if items wait, set for no later than the
-// first deadline, and none after a shutdown.
+// checkTimer checks that there is one timer if items are delayed, set for no
+// later than the first deadline, and none after a shutdown.
 func (p *playing[T]) checkTimer(fake *clock.Fake) {
 	timers := fake.Timers()
 	if timers > 1 || p.model.closed && timers > 0 {
@@ -84,14 +83,14 @@ func (p *playing[T]) finish() {
 			}
 			p.play(call{kind: callDoneHeld, times: 1})
 		}
-		before := len(p.model.waiting)
+		before := len(p.model.delayed)
 		p.play(call{kind: callStepToNext, times: 1})
-		more = len(p.model.waiting) < before
+		more = len(p.model.delayed) < before
 	}
 	p.play(call{kind: callShutDown, times: 1})
 	p.play(call{kind: callGet, times: 1})
-	if stats := p.queue.Stats(); stats.Ready+stats.Waiting+stats.Processing+len(p.sleepers)+len(p.pending) > 0 {
-		p.fatalf("at the end, Stats are %+v, and %d sleep, %d wait", stats, len(p.sleepers), len(p.pending))
+	if stats := p.queue.Stats(); stats.Ready+stats.Delayed+stats.Processing+len(p.parked)+len(p.pending) > 0 {
+		p.fatalf("at the end, Stats are %+v, and %d are parked, %d pending", stats, len(p.parked), len(p.pending))
 	}
 	for _, item := range p.items[:min(len(p.items), 20)] {
 		if !unhashable(item) {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// What the player and the model know of claims.
+// This file has what the player and the model know of claims.
 
 // inProcessing reports whether an item is handed out.
 func (m *modelQueue[T]) inProcessing(item T) bool {
 	return m.phase[item] == "processing" || m.phase[item] == "dirty"
 }
 
-// retry adds an item in processing again, unless that comes too late.
+// retry adds an item in processing again, unless it is too late for that.
 func (m *modelQueue[T]) retry(item T, delay func() time.Duration) error {
 	if m.drops(item) {
 		m.stats.Dropped++
@@ -26,12 +27,13 @@ func (m *modelQueue[T]) retry(item T, delay func() time.Duration) error {
 	return nil
 }
 
-// claims are those that a player was given.
+// claims are those that a player got.
 type claims[T comparable] struct {
-	// returned has those that calls have returned and the model has not heard of yet. It
-	// is under the player's lock.
-	returned map[T]shardq.Claim[T]
-	// kept are live ones, in the order of their hand-outs, and some that have ended.
+	// returned has those that calls have returned and the model does not know
+	// yet. It is under the player's lock.
+	returned map[T]worker.Claim[T]
+	// kept are live ones, in the order of their hand-outs, and some that have
+	// ended.
 	kept []keptClaim[T]
 	// fences has the last fence of each item.
 	fences map[T]uint64
@@ -39,22 +41,22 @@ type claims[T comparable] struct {
 
 // A keptClaim is live while its item is in processing in that turn.
 type keptClaim[T comparable] struct {
-	shardq.Claim[T]
+	worker.Claim[T]
 	turn int
 }
 
-// mostKept is how many claims are kept once none of them is live.
-const mostKept = 20
+// maxKept limits the claims that are kept when none of them is live.
+const maxKept = 20
 
 func (p *playing[T]) isLive(k keptClaim[T]) bool {
 	return p.model.inProcessing(k.Item) && p.model.turns[k.Item] == k.turn
 }
 
-// doClaim makes a call that is about claims.
+// doClaim makes a call about claims.
 func (p *playing[T]) doClaim(c call) {
 	switch c.kind {
 	case callClaim:
-		p.claim(1, func(ctx context.Context, dst []shardq.Claim[T]) (n int, err error) {
+		p.claim(1, func(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
 			dst[0], err = p.queue.Claim(ctx)
 			return 1, err
 		})
@@ -71,10 +73,11 @@ func (p *playing[T]) doClaim(c call) {
 	}
 }
 
-// claim makes a call that may sleep, in a goroutine, unless many sleep there already.
-func (p *playing[T]) claim(size int, claim func(context.Context, []shardq.Claim[T]) (int, error)) {
+// claim makes a call that may park, in a goroutine, unless many are parked
+// already.
+func (p *playing[T]) claim(size int, claim func(context.Context, []worker.Claim[T]) (int, error)) {
 	p.seek(size, func(ctx context.Context) ([]T, error) {
-		dst := make([]shardq.Claim[T], size)
+		dst := make([]worker.Claim[T], size)
 		n, err := claim(ctx, dst)
 		return p.unwrap(dst[:n]), err
 	})
@@ -87,12 +90,12 @@ func (p *playing[T]) tryClaim() {
 		p.fatalf("with %d items ready, TryClaim returned %v, %v", ready, claim, ok)
 	}
 	if ok {
-		p.take([]outcome[T]{{items: p.unwrap([]shardq.Claim[T]{claim}), at: p.model.now}})
+		p.take([]outcome[T]{{items: p.unwrap([]worker.Claim[T]{claim}), at: p.model.now}})
 	}
 }
 
-// unwrap returns the items of claims, which it puts down for keep.
-func (p *playing[T]) unwrap(claims []shardq.Claim[T]) (items []T) {
+// unwrap returns the items of claims, which it notes for keep.
+func (p *playing[T]) unwrap(claims []worker.Claim[T]) (items []T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, claim := range claims {
@@ -118,7 +121,7 @@ func (p *playing[T]) keep(item T) {
 	}
 	p.claims.fences[item] = claim.Fence()
 	p.claims.kept = append(p.claims.kept, keptClaim[T]{claim, p.model.turns[item]})
-	if len(p.claims.kept) > mostKept {
+	if len(p.claims.kept) > maxKept {
 		p.dropOneEnded()
 	}
 }
@@ -136,19 +139,19 @@ func (p *playing[T]) endClaim(c call) {
 		return
 	}
 	k := p.claims.kept[modulo(n-1-c.number, n)]
-	d, want := c.duration.in(p.model.tick), shardq.ErrClaimEnded
+	d, want := c.duration.in(p.model.tick), worker.ErrClaimEnded
 	got := end(c.kind, k.Claim, d)
 	if p.isLive(k) {
 		want = p.endInModel(c.kind, k.Item, d)
 	}
 	p.model.measureReadings(1)
-	if again := end(c.kind, k.Claim, d); got != want || again != shardq.ErrClaimEnded {
+	if again := end(c.kind, k.Claim, d); got != want || again != worker.ErrClaimEnded {
 		p.fatalf("the end of a claim to %#v returned %v, not %v; that of a copy %v", k.Item, got, want, again)
 	}
 }
 
 // end ends a claim as a call says.
-func end[T comparable](kind callKind, claim shardq.Claim[T], d time.Duration) error {
+func end[T comparable](kind callKind, claim worker.Claim[T], d time.Duration) error {
 	switch kind {
 	case callClaimRetry:
 		return claim.Retry()
@@ -161,7 +164,7 @@ func end[T comparable](kind callKind, claim shardq.Claim[T], d time.Duration) er
 	}
 }
 
-// endInModel ends the processing of an item likewise.
+// endInModel ends the processing of an item in the model.
 func (p *playing[T]) endInModel(kind callKind, item T, d time.Duration) (err error) {
 	switch kind {
 	case callClaimRetry:
@@ -183,7 +186,8 @@ func (p *playing[T]) endInModel(kind callKind, item T, d time.Duration) (err err
 	return err
 }
 
-// doneClaims ends some claims, live or not, and for odd numbers one of them twice.
+// doneClaims ends some claims, live or not, and for odd numbers one of them
+// twice.
 func (p *playing[T]) doneClaims(c call) {
 	n := len(p.claims.kept)
 	if n == 0 {
@@ -199,7 +203,7 @@ func (p *playing[T]) doneClaims(c call) {
 		if p.isLive(k) {
 			_ = p.endInModel(callClaimDone, k.Item, 0)
 		} else {
-			want = shardq.ErrClaimEnded
+			want = worker.ErrClaimEnded
 		}
 	}
 	if got != want {
@@ -207,14 +211,14 @@ func (p *playing[T]) doneClaims(c call) {
 	}
 }
 
-func claimsOf[T comparable](kept []keptClaim[T]) (claims []shardq.Claim[T]) {
+func claimsOf[T comparable](kept []keptClaim[T]) (claims []worker.Claim[T]) {
 	for _, k := range kept {
 		claims = append(claims, k.Claim)
 	}
 	return claims
 }
 
-// endEnded ends a claim that has ended, in every way: that changes nothing.
+// endEnded ends a claim that has ended, in every way, which changes nothing.
 func (p *playing[T]) endEnded(c call) {
 	ended := slices.DeleteFunc(slices.Clone(p.claims.kept), p.isLive)
 	if len(ended) == 0 {
@@ -222,12 +226,12 @@ func (p *playing[T]) endEnded(c call) {
 	}
 	claim := ended[modulo(c.number, len(ended))].Claim
 	before := p.queue.Stats()
-	errs := []error{p.queue.DoneClaims([]shardq.Claim[T]{claim, claim})}
+	errs := []error{p.queue.DoneClaims([]worker.Claim[T]{claim, claim})}
 	for _, kind := range []callKind{callClaimDone, callClaimRetry, callClaimRequeue, callClaimRelease} {
 		errs = append(errs, end(kind, claim, time.Second))
 	}
 	p.model.measureReadings(2 + len(errs))
-	if slices.ContainsFunc(errs, func(err error) bool { return err != shardq.ErrClaimEnded }) {
+	if slices.ContainsFunc(errs, func(err error) bool { return err != worker.ErrClaimEnded }) {
 		p.fatalf("the ends of a claim to %#v that has ended returned %v", claim.Item, errs)
 	}
 	if after := p.queue.Stats(); !reflect.DeepEqual(counts(before), counts(after)) {

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// What the model knows of AddWith, Cancel, room, watermarks and drains that end.
+// This file has what the model knows of AddWith, Cancel, capacity, watermarks
+// and drains that end.
 
 func (m *modelQueue[T]) addWith(item T, o shardq.AddOptions) {
-	filed, waits := m.waiting[item]
+	filed, waits := m.delayed[item]
 	switch {
 	case o.After <= 0 && o.Policy == shardq.KeepEarliest:
 		m.add(item)
@@ -26,12 +28,12 @@ func (m *modelQueue[T]) addWith(item T, o shardq.AddOptions) {
 		if waits {
 			deadline = chosen(o.Policy, filed, deadline)
 		}
-		m.wait(item, deadline, o.MaxWait)
+		m.delay(item, deadline, o.MaxWait)
 	case waits && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest):
-		m.wait(item, filed, o.MaxWait)
+		m.delay(item, filed, o.MaxWait)
 	default:
 		m.enter(item)
-		m.stopWaiting(item)
+		m.stopDelay(item)
 		m.admit(item)
 	}
 }
@@ -46,8 +48,8 @@ func chosen(policy shardq.DelayPolicy, filed, given time.Duration) time.Duration
 	}[policy]
 }
 
-// wait sets the deadline of an item, within the earliest of its limits.
-func (m *modelQueue[T]) wait(item T, deadline, within time.Duration) {
+// delay sets the deadline of an item, within the earliest of its limits.
+func (m *modelQueue[T]) delay(item T, deadline, within time.Duration) {
 	if within > 0 {
 		limit, limited := m.limits[item]
 		if m.limits[item] = m.deadline(within); limited {
@@ -57,15 +59,15 @@ func (m *modelQueue[T]) wait(item T, deadline, within time.Duration) {
 	if limit, limited := m.limits[item]; limited {
 		deadline = min(deadline, limit)
 	}
-	if _, waits := m.waiting[item]; !waits && m.phase[item] == "" {
+	if _, waits := m.delayed[item]; !waits && m.phase[item] == "" {
 		m.stamp(item, m.tickOf(m.now))
 	}
-	m.waiting[item] = deadline
+	m.delayed[item] = deadline
 }
 
 func (m *modelQueue[T]) cancel(item T) (was shardq.Canceled) {
-	_, was.Waiting = m.waiting[item]
-	m.stopWaiting(item)
+	_, was.Delayed = m.delayed[item]
+	m.stopDelay(item)
 	switch m.phase[item] {
 	case "ready":
 		was.Ready = true
@@ -94,38 +96,38 @@ func (m *modelQueue[T]) withdraw(item T) {
 	m.lines[line] = slices.DeleteFunc(m.lines[line], func(t tie[T]) bool { return len(t) == 0 })
 }
 
-// A modelRoom is what there is room for, and who waits for it.
-type modelRoom[T comparable] struct {
-	capacity int // 0: no bound
+// A modelCapacity is the capacity with its waiters, and the watermarks.
+type modelBounds[T comparable] struct {
+	capacity int // 0: no limit
 	line     []*pending[T]
 	marks    marks
 	isHigh   bool
-	told     []bool
+	reported []bool
 }
 
-// A pending call is one that may wait: on the one side what the queue did, on the other
-// what it should.
+// A pending call is one that may block, with what the queue did and what it
+// must do.
 type pending[T comparable] struct {
 	cancel context.CancelFunc
 	item   T                    // of an AddContext
-	policy shardq.WaitingPolicy // of a Drain
-	// retries: the Drain is to take retries in, and does.
+	policy shardq.DelayedPolicy // of a Drain
+	// retries says that the Drain accepts retries.
 	retries bool
 
-	// What the queue did: under the player's lock.
+	// These fields are what the queue did. They are under the player's lock.
 	returned bool
 	err      error
 	dropped  []T
 
-	// What it should have done.
+	// These fields are what it must have done.
 	ended       bool
 	wantErr     error
 	wantDropped []T
 	shared      *sharedDrop[T] // if it may have returned more
 }
 
-// A sharedDrop is what a shutdown dropped although several drains awaited it: one of them
-// returns it, and chance decides which.
+// A sharedDrop has the items that a shutdown dropped while several drains
+// awaited them. One of the drains returns them, and chance decides which.
 type sharedDrop[T comparable] struct {
 	want, got []T
 	left      int // how many of the drains have not returned
@@ -133,16 +135,16 @@ type sharedDrop[T comparable] struct {
 
 func (w *pending[T]) end(err error) { w.ended, w.wantErr = true, err }
 
-// holds reports whether the queue holds an item, in whatever state.
+// holds reports whether the queue holds an item, in any state.
 func (m *modelQueue[T]) holds(item T) bool {
-	_, waits := m.waiting[item]
+	_, waits := m.delayed[item]
 	return waits || m.phase[item] != ""
 }
 
-// held returns how many items it holds.
+// held returns the number of items that the queue holds.
 func (m *modelQueue[T]) held() int {
 	held := len(m.phase)
-	for item := range m.waiting {
+	for item := range m.delayed {
 		if m.phase[item] == "" {
 			held++
 		}
@@ -150,15 +152,15 @@ func (m *modelQueue[T]) held() int {
 	return held
 }
 
-// enter counts an item that is taken in without asking for room.
+// enter counts an item that is added beyond the capacity.
 func (m *modelQueue[T]) enter(item T) {
-	if bound := m.room.capacity; bound > 0 && !m.holds(item) && m.held() >= bound {
-		m.stats.Exceeded++
+	if bound := m.bounds.capacity; bound > 0 && !m.holds(item) && m.held() >= bound {
+		m.stats.OverCapacity++
 	}
 }
 
 func (m *modelQueue[T]) tryAdd(item T) error {
-	bound := m.room.capacity
+	bound := m.bounds.capacity
 	switch {
 	case item != item:
 		m.reject(item)
@@ -166,7 +168,7 @@ func (m *modelQueue[T]) tryAdd(item T) error {
 	case m.refusing:
 		m.stats.Dropped++
 		return shardq.ErrShutDown
-	case bound > 0 && !m.holds(item) && (m.held() >= bound || len(m.room.line) > 0):
+	case bound > 0 && !m.holds(item) && (m.held() >= bound || len(m.bounds.waiters) > 0):
 		return shardq.ErrFull
 	}
 	m.admit(item)
@@ -177,20 +179,20 @@ func (m *modelQueue[T]) addContext(w *pending[T]) {
 	if err := m.tryAdd(w.item); err != shardq.ErrFull {
 		w.end(err)
 	} else {
-		m.room.line = append(m.room.line, w)
+		m.bounds.waiters = append(m.bounds.waiters, w)
 	}
 }
 
-// letIn lets in those for whom there is room. Those of one line come as a tie: each adds
-// its item in its own time.
-func (m *modelQueue[T]) letIn() {
+// admitWaiters admits as many waiters as fit into the capacity. The items of
+// one line are a tie, because each waiter adds its item in its own time.
+func (m *modelQueue[T]) admitWaiters() {
 	ties := map[int]tie[T]{}
-	for len(m.room.line) > 0 && m.held() < m.room.capacity {
-		w := m.room.line[0]
-		m.room.line = m.room.line[1:]
+	for len(m.bounds.waiters) > 0 && m.held() < m.bounds.capacity {
+		w := m.bounds.waiters[0]
+		m.bounds.waiters = m.bounds.waiters[1:]
 		w.end(nil)
 		if m.cancelDelayOnAdd {
-			m.stopWaiting(w.item)
+			m.stopDelay(w.item)
 		}
 		if m.demand(w.item, m.now) {
 			line := m.lineOf(w.item)
@@ -203,25 +205,25 @@ func (m *modelQueue[T]) letIn() {
 	}
 }
 
-// lookAtMarks tells of the watermark that the number of items has come to.
-func (m *modelQueue[T]) lookAtMarks() {
-	r, held := &m.room, m.held()
+// crossMarks reports the watermark that the number of items has reached.
+func (m *modelQueue[T]) crossMarks() {
+	r, held := &m.bounds, m.held()
 	if r.marks.high > 0 && (r.isHigh && held <= r.marks.low || !r.isHigh && held >= r.marks.high) {
 		r.isHigh = !r.isHigh
-		r.told = append(r.told, r.isHigh)
+		r.reported = append(r.reported, r.isHigh)
 	}
 }
 
-// refuse drops adds from now on, but for retries if the first end takes them, and sends
-// away those who wait for room.
+// refuse drops adds from now on, except retries if the first end accepts them,
+// and ends the waits for capacity.
 func (m *modelQueue[T]) refuse(retries bool) {
 	m.measureEndOfUpdates()
 	m.retries = retries && (m.retries || !m.refusing)
 	m.refusing = true
-	for _, w := range m.room.line {
+	for _, w := range m.bounds.waiters {
 		w.end(shardq.ErrShutDown)
 	}
-	m.room.line = nil
+	m.bounds.waiters = nil
 }
 
 // modelDrains are the calls of Drain that have not returned.
@@ -235,7 +237,7 @@ func (d *modelDrains[T]) end(err error) {
 	d.pending = nil
 }
 
-// share has the drains that are pending return the items, whichever does.
+// share lets one of the pending drains return the items.
 func (d *modelDrains[T]) share(items []T) {
 	shared := &sharedDrop[T]{want: items, left: len(d.pending)}
 	for _, w := range d.pending {
@@ -250,25 +252,25 @@ func (m *modelQueue[T]) startDrain(w *pending[T]) {
 	m.drain.pending = append(m.drain.pending, w)
 	if w.retries {
 		switch w.policy {
-		case shardq.RunWaiting:
-			m.fireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
-		case shardq.DropWaiting:
-			w.wantDropped = m.dropWaiting()
+		case shardq.RunDelayed:
+			m.expireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
+		case shardq.DropDelayed:
+			w.wantDropped = m.dropDelayed()
 		}
 		return
 	}
 	switch w.policy {
-	case shardq.RunWaiting:
-		m.fireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
+	case shardq.RunDelayed:
+		m.expireUntil(endOfTime, func(time.Duration) time.Duration { return m.now })
 		m.close()
-	case shardq.DropWaiting:
+	case shardq.DropDelayed:
 		w.wantDropped = m.close()
 	}
 }
 
-// endWaitingDrains is what a ShutDown does to them: there is nothing more to wait for, or
-// they give up.
-func (m *modelQueue[T]) endWaitingDrains() {
+// endPendingDrains ends the pending drains at a ShutDown, with an error if
+// something is left.
+func (m *modelQueue[T]) endPendingDrains() {
 	if len(m.phase) == 0 {
 		m.drain.end(nil)
 	} else {
@@ -276,34 +278,34 @@ func (m *modelQueue[T]) endWaitingDrains() {
 	}
 }
 
-// closeAwaited closes the queue if a Drain has awaited what waited.
+// closeAwaited closes the queue if a Drain has awaited the delayed items.
 func (m *modelQueue[T]) closeAwaited() {
-	awaits := func(w *pending[T]) bool { return w.policy == shardq.AwaitWaiting && !w.retries }
+	awaits := func(w *pending[T]) bool { return w.policy == shardq.AwaitDelayed && !w.retries }
 	if !m.closed && m.held() == 0 && slices.ContainsFunc(m.drain.pending, func(w *pending[T]) bool { return w.retries }) {
 		m.close()
 	}
-	if !m.closed && len(m.waiting) == 0 && slices.ContainsFunc(m.drain.pending, awaits) {
+	if !m.closed && len(m.delayed) == 0 && slices.ContainsFunc(m.drain.pending, awaits) {
 		m.close()
 	}
 }
 
-// rest does what follows from a call once it is over.
+// rest does what follows from a call after it has returned.
 func (m *modelQueue[T]) rest() {
-	m.letIn()
-	m.lookAtMarks()
+	m.admitWaiters()
+	m.crossMarks()
 	m.closeAwaited()
 	m.endDrains()
 }
 
 // states returns the items in a state.
-func (m *modelQueue[T]) states(state shardq.ItemState) (items []T) {
+func (m *modelQueue[T]) states(state stats.State) (items []T) {
 	for item, phase := range m.phase {
-		if state != shardq.Waiting && (phase == "ready") == (state == shardq.Ready) {
+		if state != stats.Delayed && (phase == "ready") == (state == stats.Ready) {
 			items = append(items, item)
 		}
 	}
-	for item := range m.waiting {
-		if state == shardq.Waiting && m.phase[item] == "" {
+	for item := range m.delayed {
+		if state == stats.Delayed && m.phase[item] == "" {
 			items = append(items, item)
 		}
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/shardq/shardq/shard"
 )
 
-// An itemKind is a type of items that a program can have.
+// An itemKind is a type of items of a program.
 type itemKind interface {
 	name() string
-	// show returns the item at a place of the table, as a program's print has it.
+	// show returns the item at a place of the table in readable form.
 	show(place int) string
 	// start makes a queue of these items, and its model.
 	start(t failer, s setup) player
 }
 
-// universe is the table of items of one type. The first of them are the peculiar ones.
+// universe is the table of items of one type. The special ones are the first.
 type universe[T comparable] struct {
 	items []T
-	// number tells the items apart: that of an item is the place of the first that is
+	// number has a number for each item: the place of the first item that is
 	// equal to it.
 	number map[T]int
-	// stable says that Options.StableRouting can be had.
+	// stable says that the type supports Options.StableRouting.
 	stable bool
 }
 
@@ -54,7 +54,7 @@ func (u *universe[T]) item(place int) T { return u.items[modulo(place, len(u.ite
 
 func (u *universe[T]) name() string { return reflect.TypeFor[T]().String() }
 
-// GoString keeps the table out of what rapid prints.
+// GoString keeps the table out of the output of rapid.
 func (u *universe[T]) GoString() string { return u.name() }
 
 func (u *universe[T]) show(place int) string {
@@ -65,7 +65,7 @@ func (u *universe[T]) show(place int) string {
 }
 
 var (
-	ints     = newUniverse(append([]int{0, 1, 2, 3, -1, math.MaxInt, math.MinInt}, numbers(crowd)[7:]...)...)
+	ints     = newUniverse(append([]int{0, 1, 2, 3, -1, math.MaxInt, math.MinInt}, numbers(largeUniverse)[7:]...)...)
 	texts    = newUniverse(append([]string{"", "a", "\x00", "a\x00", strings.Repeat("long", 50)}, formatted("key %d")...)...)
 	floats   = newUniverse(0, math.Copysign(0, -1), math.NaN(), 1.5, math.Inf(1), math.Inf(-1), math.MaxFloat64, 2.5)
 	requests = newUniverse(request{}, request{"a", ""}, request{"", "a"}, request{"a", "a"}, request{"a", "b"})
@@ -77,12 +77,12 @@ var (
 		[1]any{map[string]int{}}, [1]any{math.NaN()}, [1]any{nil}, [1]any{0}, (*int)(nil), request{}, uint8(0), "a")
 )
 
-// crowd is the number of items of the types that have many.
-const crowd = 600
+// largeUniverse is the number of items of the types that have many.
+const largeUniverse = 600
 
 // formatted returns texts that differ in a number.
 func formatted(format string) (texts []string) {
-	for i := range crowd {
+	for i := range largeUniverse {
 		texts = append(texts, fmt.Sprintf(format, i))
 	}
 	return texts

@@ -9,21 +9,22 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// A modelLimiter is what a limiter has to do: the longest delay of its parts, but none
-// longer than bound.
+// A modelLimiter is what a limiter must do: it returns the longest delay of its
+// parts, and none longer than bound.
 type modelLimiter[T comparable] struct {
 	parts []*modelHistories[T]
-	// bucket is package rate's: what it says is the definition.
+	// bucket is that of package rate, which is the definition.
 	bucket *rate.Limiter
 	bound  time.Duration
 }
 
 // modelHistories count the failures of each item.
 type modelHistories[T comparable] struct {
-	// delays has the delay of the first failure, of the second, and so on; all that
-	// follow have the last.
+	// delays has the delays of the first failure, of the second, and so on. All
+	// that follow have the last.
 	delays []time.Duration
-	// forgetAfter is 0, or how long an item is remembered after its delay has passed.
+	// forgetAfter is 0, or how long a history lasts after its delay has
+	// expired.
 	forgetAfter time.Duration
 	failures    map[T]int
 	ends        map[T]time.Duration
@@ -74,7 +75,7 @@ func (l *modelLimiter[T]) numRequeues(item T, now time.Duration) (n int) {
 	return n
 }
 
-// expires reports whether any history does.
+// expires reports whether histories expire.
 func (l *modelLimiter[T]) expires() bool {
 	for _, part := range l.parts {
 		if part.forgetAfter > 0 {
@@ -86,7 +87,7 @@ func (l *modelLimiter[T]) expires() bool {
 
 const ms = time.Millisecond
 
-// limiterKind names one of the limiters that are compared with their models.
+// limiterKind names a limiter that has a model.
 type limiterKind string
 
 const (
@@ -96,11 +97,12 @@ const (
 	bucketLimiter      limiterKind = "bucket"
 	maxOfLimiter       limiterKind = "max-of"
 	maxWaitLimiter     limiterKind = "max-wait"
-	backoffLimiter     limiterKind = "back-off"
+	backoffLimiter     limiterKind = "backoff"
 	expiringLimiter    limiterKind = "expiring"
 )
 
-// newLimiters returns a limiter of a kind, nil for a queue's default, and its model.
+// newLimiters returns a limiter of a kind, nil for a queue's default, and its
+// model.
 func newLimiters[T comparable](kind limiterKind, clock clock.Clock) (limiter.Limiter[T], *modelLimiter[T]) {
 	onClock := limiter.Options{Clock: clock}
 	expiring := limiter.Options{Clock: clock, ForgetAfter: 50 * ms}

@@ -6,21 +6,24 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// modelMetrics is what Metrics say, put down as plainly as can be: all durations, one by one.
+// modelMetrics are the Metrics in the simplest form: all durations, one by one.
 type modelMetrics[T comparable] struct {
 	retries, backedOff uint64
-	// asked has since when each item is asked for that is ready or dirty, and begun since when
-	// each is in processing.
+	// asked has the times since which ready and dirty items have been
+	// requested, and begun those since which items have been in processing.
 	asked, begun map[T]time.Duration
 	// queued, worked and delays are the durations.
 	queued, worked, delays []time.Duration
-	// frozen says that a shutdown has begun, and unfinished and longest what was said then.
+	// frozen says that a shutdown has begun. unfinished and longest are the
+	// figures of that moment.
 	frozen              bool
 	unfinished, longest time.Duration
-	// readings is how many there are at most in the tick; and coarse says that they were so
-	// many that they may have been shared. From there on no duration is known.
+	// readings is the largest number of readings of the clock in the tick.
+	// coarse says that there were so many that readings may have been shared.
+	// From then on the model knows no duration.
 	readings int
 	tick     time.Duration
 	coarse   bool
@@ -30,8 +33,8 @@ func newModelMetrics[T comparable]() modelMetrics[T] {
 	return modelMetrics[T]{asked: map[T]time.Duration{}, begun: map[T]time.Duration{}}
 }
 
-// sinceThen returns how long it is from one moment to another: 0 if that comes first, for the
-// clock was set back.
+// sinceThen returns the time from one moment to another. It is 0 if the clock
+// was set back in between.
 func sinceThen(from, to time.Duration) time.Duration {
 	switch {
 	case to <= from:
@@ -65,8 +68,8 @@ func (m *modelQueue[T]) measureEnd(item T) {
 	delete(m.measured.begun, item)
 }
 
-// inFlight returns for how long the items in processing have been that, together, and the
-// longest of them.
+// inFlight returns how long the items in processing have been there: together,
+// and the longest.
 func (m *modelQueue[T]) inFlight() (together, longest time.Duration) {
 	if m.measured.frozen {
 		return m.measured.unfinished, m.measured.longest
@@ -84,8 +87,9 @@ func (m *modelQueue[T]) measureEndOfUpdates() {
 	m.measured.frozen = true
 }
 
-// measureReadings notes that the clock may be read so often. In ticks of a nanosecond
-// a reading is right however many share it, for the clock cannot move within them.
+// measureReadings notes that the clock may be read n times. In ticks of a
+// nanosecond a shared reading is always right, because the clock cannot move
+// within them.
 func (m *modelQueue[T]) measureReadings(n int) {
 	if tick := m.tickOf(m.now); tick != m.measured.tick {
 		m.measured.readings, m.measured.tick = 0, tick
@@ -123,16 +127,16 @@ func (p *playing[T]) checkMetrics() {
 	p.checkHistogram("Delay", got.Delay, m.measured.delays, true)
 	together, longest := m.inFlight()
 	if together == endOfTime {
-		together = max(0, got.Unfinished) // beyond all that a Duration can say, and beyond twice that
+		together = max(0, got.Unfinished) // beyond the range of a Duration
 	}
 	if same := got.Unfinished == together && got.LongestRunning == longest; !same && !m.measured.coarse && !m.age.vague {
 		p.fatalf("unfinished are %v, the longest %v, not %v and %v", got.Unfinished, got.LongestRunning, together, longest)
 	}
 }
 
-// checkHistogram compares a histogram with the durations that it should have counted: if they
-// are known, to the nanosecond.
-func (p *playing[T]) checkHistogram(name string, h shardq.Histogram, want []time.Duration, known bool) {
+// checkHistogram compares a histogram with the durations that it must have
+// counted. It compares their sum to the nanosecond if they are known.
+func (p *playing[T]) checkHistogram(name string, h stats.Histogram, want []time.Duration, known bool) {
 	if int(h.Count) != len(want) {
 		p.fatalf("%s has %d durations, not %v", name, h.Count, want)
 	}
@@ -154,52 +158,53 @@ func (p *playing[T]) checkHistogram(name string, h shardq.Histogram, want []time
 	}
 }
 
-// checkParts compares what stats have beside the counts: the parts of the shards, and what
-// was looked up.
+// checkParts compares the other fields of Stats: the parts of the shards, and
+// the readings.
 func (p *playing[T]) checkParts() {
-	stats, sum, added := p.queue.Stats(), shardq.ShardInfo{}, uint64(0)
-	for _, part := range stats.PerShard {
+	st, sum, added := p.queue.Stats(), stats.Shard{}, uint64(0)
+	for _, part := range st.PerShard {
 		sum.Ready += part.Ready
 		sum.Processing += part.Processing
-		sum.Waiting += part.Waiting
+		sum.Delayed += part.Delayed
 		sum.Held += part.Held
 		added += part.Added
 	}
-	total := shardq.ShardInfo{Ready: stats.Ready, Processing: stats.Processing, Waiting: stats.Waiting, Held: stats.Held}
-	if sum != total || added != stats.Added || len(stats.PerShard) != p.setup.shards {
-		p.fatalf("the shards have %+v, but together there are %+v", stats.PerShard, total)
+	total := stats.Shard{Ready: st.Ready, Processing: st.Processing, Delayed: st.Delayed, Held: st.Held}
+	if sum != total || added != st.Added || len(st.PerShard) != p.setup.shards {
+		p.fatalf("the shards have %+v, but together there are %+v", st.PerShard, total)
 	}
-	if skew := stats.Skew(); stats.Added > 0 && (skew < 1 || skew > float64(p.setup.shards)) || stats.Added == 0 && skew != 0 {
-		p.fatalf("the skew of %+v is %v", stats.PerShard, skew)
+	if skew := st.Skew(); st.Added > 0 && (skew < 1 || skew > float64(p.setup.shards)) || st.Added == 0 && skew != 0 {
+		p.fatalf("the skew of %+v is %v", st.PerShard, skew)
 	}
-	if stats.Capacity != p.setup.capacity || stats.ShuttingDown != p.model.refusing || stats.Parked != len(p.sleepers) {
-		p.fatalf("capacity %d, shutting down %v, parked %d; %d sleep", stats.Capacity, stats.ShuttingDown, stats.Parked, len(p.sleepers))
+	if st.Capacity != p.setup.capacity || st.ShuttingDown != p.model.refusing || st.Parked != len(p.parked) {
+		p.fatalf("capacity %d, shutting down %v, parked %d, not %d", st.Capacity, st.ShuttingDown, st.Parked, len(p.parked))
 	}
-	p.checkNextDue(stats)
-	p.checkOldest(stats)
+	p.checkNextDue(st)
+	p.checkOldest(st)
 }
 
-// checkNextDue checks that the next delay does not end before NextDue says so; a delay
-// that was canceled or put off may have been about to end before.
-func (p *playing[T]) checkNextDue(stats shardq.Stats) {
+// checkNextDue checks that no delay expires before NextDue. NextDue may be that
+// of a delay that was canceled or put off.
+func (p *playing[T]) checkNextDue(st shardq.Stats) {
 	earliest, waits := p.model.earliest()
 	switch {
-	case !waits && !stats.NextDue.IsZero(), waits && earliest != endOfTime && stats.NextDue.IsZero():
-		p.fatalf("the next delay ends at %v, but there is one: %v", stats.NextDue, waits)
-	case waits && earliest != endOfTime && stats.NextDue.After(p.began.Add(earliest)):
-		p.fatalf("the next delay ends at %v, but NextDue is %v", p.began.Add(earliest), stats.NextDue)
+	case !waits && !st.NextDue.IsZero(), waits && earliest != endOfTime && st.NextDue.IsZero():
+		p.fatalf("the next delay ends at %v, but there is one: %v", st.NextDue, waits)
+	case waits && earliest != endOfTime && st.NextDue.After(p.began.Add(earliest)):
+		p.fatalf("the next delay ends at %v, but NextDue is %v", p.began.Add(earliest), st.NextDue)
 	}
 }
 
-// checkOldest compares the ages of what has been longest in its state.
-func (p *playing[T]) checkOldest(stats shardq.Stats) {
-	m, oldest := p.model, shardq.ShardInfo{}
-	for _, part := range stats.PerShard {
+// checkOldest compares the ages of the items that have been longest in their
+// states.
+func (p *playing[T]) checkOldest(st shardq.Stats) {
+	m, oldest := p.model, stats.Shard{}
+	for _, part := range st.PerShard {
 		oldest.OldestReady = max(oldest.OldestReady, part.OldestReady)
 		oldest.OldestProcessing = max(oldest.OldestProcessing, part.OldestProcessing)
 	}
 	if !p.setup.ages.kept {
-		if oldest != (shardq.ShardInfo{}) {
+		if oldest != (stats.Shard{}) {
 			p.fatalf("without ages there is %+v", oldest)
 		}
 		return
@@ -207,7 +212,7 @@ func (p *playing[T]) checkOldest(stats shardq.Stats) {
 	if m.age.vague || m.measured.coarse || p.setup.routing == "group" {
 		return
 	}
-	want := shardq.ShardInfo{}
+	want := stats.Shard{}
 	for item, phase := range m.phase {
 		age := sinceThen(m.age.since[item], m.now)
 		if phase == "ready" {

@@ -6,23 +6,25 @@ import (
 	"slices"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// The calls beside Get that may wait: AddContext and Drain.
+// This file has the calls beside Get that may block: AddContext and Drain.
 
-// mostPending is enough for an order among them.
-const mostPending = 5
+// maxPending is enough for an order among them.
+const maxPending = 5
 
-// addContext calls AddContext in a goroutine, unless many wait there, or one with that
-// item does: of two that are let in at once, chance would decide which adds it.
+// addContext calls AddContext in a goroutine, unless many are waiting, or one
+// with that item is. If two with one item are admitted at once, chance decides
+// which adds it.
 func (p *playing[T]) addContext(item T) {
 	if unhashable(item) {
 		p.unlessUnhashable(item, func() { _ = p.queue.AddContext(context.Background(), item) }, nil)
 		return
 	}
-	line := p.model.room.line
+	line := p.model.bounds.waiters
 	sameItem := func(w *pending[T]) bool { return w.item == item }
-	if len(line) == mostPending || slices.ContainsFunc(line, sameItem) {
+	if len(line) == maxPending || slices.ContainsFunc(line, sameItem) {
 		return
 	}
 	w := &pending[T]{item: item}
@@ -30,16 +32,16 @@ func (p *playing[T]) addContext(item T) {
 	p.model.addContext(w)
 }
 
-// drainWaiting calls Drain in a goroutine, unless many wait there.
-func (p *playing[T]) drainWaiting(number int) {
-	if len(p.model.drain.pending) == mostPending {
+// drainContext calls Drain in a goroutine, unless many are waiting.
+func (p *playing[T]) drainContext(number int) {
+	if len(p.model.drain.pending) == maxPending {
 		return
 	}
-	policies := []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting}
+	policies := []shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed}
 	w := &pending[T]{policy: policies[modulo(number, len(policies))], retries: modulo(number, 2*len(policies)) >= len(policies)}
-	options := shardq.DrainOptions{Waiting: w.policy}
+	options := shardq.DrainOptions{Delayed: w.policy}
 	if w.retries {
-		options.Retries = shardq.TakeRetries
+		options.Retries = shardq.AcceptRetries
 	}
 	p.begin(w, func(ctx context.Context) {
 		w.dropped, w.err = p.queue.Drain(ctx, options)
@@ -47,7 +49,7 @@ func (p *playing[T]) drainWaiting(number int) {
 	p.model.startDrain(w)
 }
 
-// begin makes a call that may wait.
+// begin makes a call that may block.
 func (p *playing[T]) begin(w *pending[T], call func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
@@ -60,18 +62,19 @@ func (p *playing[T]) begin(w *pending[T], call func(ctx context.Context)) {
 	}()
 }
 
-// cancelOne ends the context of one of the calls that wait, and returns the others.
-func cancelOne[T comparable](waiting []*pending[T], number int) []*pending[T] {
-	if len(waiting) == 0 {
+// cancelOne ends the context of one of the blocked calls, and returns the
+// others.
+func cancelOne[T comparable](delayed []*pending[T], number int) []*pending[T] {
+	if len(delayed) == 0 {
 		return nil
 	}
-	at := modulo(number, len(waiting))
-	waiting[at].cancel()
-	waiting[at].end(context.Canceled)
-	return slices.Delete(waiting, at, at+1)
+	at := modulo(number, len(delayed))
+	delayed[at].cancel()
+	delayed[at].end(context.Canceled)
+	return slices.Delete(delayed, at, at+1)
 }
 
-// settlePending checks which of them have returned, and what.
+// settlePending checks which of them have returned, and their results.
 func (p *playing[T]) settlePending() {
 	for _, w := range p.pending {
 		p.mu.Lock()
@@ -103,7 +106,7 @@ func (p *playing[T]) checkPending(w *pending[T]) {
 	}
 }
 
-// checkShared compares what several drains have returned together.
+// checkShared compares the items that several drains have returned together.
 func (p *playing[T]) checkShared(w *pending[T]) {
 	all := w.shared
 	all.got = append(all.got, w.dropped...)
@@ -112,10 +115,10 @@ func (p *playing[T]) checkShared(w *pending[T]) {
 	}
 }
 
-// checkLeft compares what a Drain says was left.
+// checkLeft compares the items that a DrainError lists.
 func (p *playing[T]) checkLeft(left *shardq.DrainError[T]) {
 	want, total := p.model.statsNow(), p.model.held()
-	counts := [3]int{left.Ready, left.Processing, left.Waiting}
+	counts := [3]int{left.Ready, left.Processing, left.Delayed}
 	if counts != [3]int{want.Ready, want.Processing, total - want.Ready - want.Processing} || left.Queue != modelName {
 		p.fatalf("a Drain left %+v, not %+v", left, want)
 	}
@@ -123,7 +126,7 @@ func (p *playing[T]) checkLeft(left *shardq.DrainError[T]) {
 	if len(items) != total {
 		p.fatalf("a Drain has %+v as left, not %d items", items, total)
 	}
-	if !slices.IsSortedFunc(items, func(a, b shardq.ItemInfo[T]) int { return rank(a) - rank(b) }) {
+	if !slices.IsSortedFunc(items, func(a, b stats.Item[T]) int { return rank(a) - rank(b) }) {
 		p.fatalf("a Drain has %+v as left, which is no order", items)
 	}
 	for _, row := range items {
@@ -132,11 +135,11 @@ func (p *playing[T]) checkLeft(left *shardq.DrainError[T]) {
 }
 
 // rank is the place of an item's state in a DrainError.
-func rank[T comparable](row shardq.ItemInfo[T]) int {
-	return slices.Index([]shardq.ItemState{shardq.Processing, shardq.Ready, shardq.Waiting}, row.State)
+func rank[T comparable](row stats.Item[T]) int {
+	return slices.Index([]stats.State{stats.Processing, stats.Ready, stats.Delayed}, row.State)
 }
 
-// sameItems compares items that come in no order.
+// sameItems compares items in any order.
 func sameItems[T comparable](a, b []T) bool {
 	count := map[T]int{}
 	for _, item := range a {

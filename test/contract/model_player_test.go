@@ -11,26 +11,28 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-// failer is what playing needs of a test, or of a rapid.T.
+// failer is the part of testing.T and rapid.T that playing needs.
 type failer interface {
 	Fatalf(format string, arguments ...any)
 }
 
-// A player makes the calls of a program on a queue and on its model. At the first
-// difference the test fails, and prints the program as far as it came.
+// A player makes the calls of a program on a queue and on its model. At the
+// first difference the test fails, and prints the program up to there.
 //
-// It is to be used in a synctest bubble: after each call it waits until all that the
-// call set going has come to rest. So any number of consumers can sleep in Get.
+// It must be used in a synctest bubble. After each call it waits until all
+// goroutines are blocked. So any number of consumers can be parked in Get.
 type player interface {
 	play(c call)
-	// finish lets everything run out, and checks that nothing is left.
+	// finish processes all items, and checks that nothing is left.
 	finish()
-	// release lets all sleepers go. It is to be called in any case.
+	// release ends all blocked calls. It must be called in any case.
 	release()
-	// story returns what was played, for people: a call in each line, and what came of
-	// it.
+	// story returns the program in readable form: a call in each line, with its
+	// result.
 	story() string
 }
 
@@ -43,8 +45,8 @@ type playing[T comparable] struct {
 	setup  setup
 	events []event[T]
 	failed bool
-	// hurried says that a Get was called for the sake of what it meets: nobody has waited
-	// for it to sleep.
+	// hurried says that a Get was called and the next call must meet it: the
+	// player did not wait until the Get parked.
 	hurried bool
 
 	*universe[T]
@@ -56,22 +58,22 @@ type playing[T comparable] struct {
 	claims   claims[T]
 	reports  []shardq.Misuse[T]
 	drained  atomic.Int32
-	sleepers []*sleeper
+	parked   []*parkedGet
 	pending  []*pending[T]
 	began    time.Time   // when the queue was made
-	told     map[T]bool  // whose processing the hook for stuck items was told of
-	shardOf  map[int]int // the shard of each line, as far as it was seen
+	reported map[T]bool  // the items whose processing was reported to OnStuck
+	shardOf  map[int]int // the shard of each line, as far as it is known
 
 	mu       sync.Mutex
-	outcomes []outcome[T] // under mu, which those take who were woken by time alone
-	marks    []bool       // likewise: what the watermark hook was told
+	outcomes []outcome[T] // under mu, because a Get may be woken by time alone
+	marks    []bool       // under mu: the calls of the watermark hook
 	stuck    []stuckReport[T]
 }
 
-// An event is a call and what came of it.
+// An event is a call and its result.
 type event[T comparable] struct {
 	call  call
-	got   []T // by the Gets that returned then, whoever called them
+	got   []T // by all Gets that returned then
 	after shardq.Stats
 }
 
@@ -84,8 +86,8 @@ func (u *universe[T]) start(t failer, s setup) player {
 		s.routing = "default"
 	}
 	p.setup, p.began = s, p.clock.Now()
-	p.told, p.shardOf = map[T]bool{}, map[int]int{}
-	p.claims = claims[T]{returned: map[T]shardq.Claim[T]{}, fences: map[T]uint64{}}
+	p.reported, p.shardOf = map[T]bool{}, map[int]int{}
+	p.claims = claims[T]{returned: map[T]worker.Claim[T]{}, fences: map[T]uint64{}}
 	options := shardq.Options[T]{
 		Name:             modelName,
 		Shards:           s.shards,
@@ -106,13 +108,13 @@ func (u *universe[T]) start(t failer, s setup) player {
 	p.model = newModelQueue(s.shards, s.tick, s.cancelDelayOnAdd, u.lines(s))
 	p.model.grouped = s.routing == "group"
 	p.model.realTime = s.clock != "fake"
-	p.model.room.capacity, p.model.room.marks = s.capacity, s.marks
+	p.model.bounds.capacity, p.model.bounds.marks = s.capacity, s.marks
 	p.model.age.fine = s.ages.metrics
-	p.queue = shardq.Must(options)
+	p.queue = shardq.MustNew(options)
 	return p
 }
 
-// control sets the options that bound the queue, or look at it.
+// control sets the options for capacity, watermarks and inspection.
 func (p *playing[T]) control(options *shardq.Options[T]) {
 	s := p.setup
 	options.Capacity, options.Ages, options.Metrics = s.capacity, s.ages.kept, s.ages.metrics
@@ -126,7 +128,7 @@ func (p *playing[T]) control(options *shardq.Options[T]) {
 	}
 	if s.ages.stuck > 0 {
 		options.StuckAfter = time.Duration(s.ages.stuck) * s.tick
-		options.OnStuck = func(info shardq.ItemInfo[T]) {
+		options.OnStuck = func(info stats.Item[T]) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.stuck = append(p.stuck, stuckReport[T]{info, p.clock.Now().Sub(p.began)})
@@ -134,13 +136,13 @@ func (p *playing[T]) control(options *shardq.Options[T]) {
 	}
 }
 
-// hashes is how many different ones a Hash returns, and a Group likewise.
+// hashes is the number of different results of Hash, and of Group.
 const hashes = 3
 
 // group returns the group of an item.
 func (u *universe[T]) group(item T) string { return fmt.Sprint(u.number[item] % hashes) }
 
-// lines returns what modelQueue wants to know of an item's line.
+// lines returns the function that maps an item to its line.
 func (u *universe[T]) lines(s setup) func(item T) int {
 	switch {
 	case s.shards == 1 && s.routing != "group":
@@ -162,7 +164,7 @@ func (p *playing[T]) play(c call) {
 	for i := range times {
 		one := c
 		one.item += i
-		p.model.measureReadings(2 + c.times + len(p.sleepers))
+		p.model.measureReadings(2 + c.times + len(p.parked))
 		p.do(one)
 		if !p.hurried || c.kind != callGetBeside {
 			p.settle()
@@ -170,11 +172,11 @@ func (p *playing[T]) play(c call) {
 	}
 	if !p.hurried {
 		p.check()
-		p.look(c)
+		p.inspect(c)
 	}
 }
 
-// event returns the one that is going on.
+// event returns the present one.
 func (p *playing[T]) event() *event[T] { return &p.events[len(p.events)-1] }
 
 // fatalf ends the test.
@@ -185,18 +187,18 @@ func (p *playing[T]) fatalf(format string, arguments ...any) {
 }
 
 func (p *playing[T]) story() string {
-	told := program{setup: p.setup}
+	reported := program{setup: p.setup}
 	lines := []string{"", "", p.setup.String()}
 	for _, e := range p.events {
-		told.calls = append(told.calls, e.call)
+		reported.calls = append(reported.calls, e.call)
 		line := e.call.describe(p.setup)
 		if len(e.got) > 0 {
 			line += fmt.Sprintf(" got %#v", e.got)
 		}
-		lines = append(lines, fmt.Sprintf("%-50s ready=%d waiting=%d processing=%d",
-			line, e.after.Ready, e.after.Waiting, e.after.Processing))
+		lines = append(lines, fmt.Sprintf("%-50s ready=%d delayed=%d processing=%d",
+			line, e.after.Ready, e.after.Delayed, e.after.Processing))
 	}
-	lines[0] = fmt.Sprintf("program: %q", told.text())
+	lines[0] = fmt.Sprintf("program: %q", reported.text())
 	return strings.Join(lines, "\n")
 }
 
@@ -239,10 +241,10 @@ func (p *playing[T]) do(c call) {
 		p.model.shutDown()
 	case callDrain:
 		p.drain()
-	case callCancelGuest:
-		p.model.room.line = cancelOne(p.model.room.line, c.number)
-	case callDrainWaiting:
-		p.drainWaiting(c.number)
+	case callCancelAddContext:
+		p.model.bounds.waiters = cancelOne(p.model.bounds.waiters, c.number)
+	case callDrainContext:
+		p.drainContext(c.number)
 	case callCancelDrain:
 		p.model.drain.pending = cancelOne(p.model.drain.pending, c.number)
 	default:
@@ -273,12 +275,12 @@ func (p *playing[T]) doBatch(c call) {
 	}
 }
 
-// batch returns the items of a batch. While somebody sleeps, none is there twice, for the
-// sleeper may be given it in between.
+// batch returns the items of a batch. While a consumer is parked, none is there
+// twice, because the consumer may get it in between.
 func (p *playing[T]) batch(c call) (items []T) {
 	for i := range c.times {
 		item := p.item(c.item + i)
-		if unhashable(item) || len(p.sleepers) > 0 && slices.Contains(items, item) {
+		if unhashable(item) || len(p.parked) > 0 && slices.Contains(items, item) {
 			continue
 		}
 		items = append(items, item)
@@ -331,8 +333,8 @@ func (p *playing[T]) doWith(item T, c call) {
 	}
 }
 
-// unlessUnhashable calls the queue and the model, but for an item that is not hashable
-// only the queue, which has to panic.
+// unlessUnhashable calls the queue and the model. For an item that is not
+// hashable it calls only the queue, which must panic.
 func (p *playing[T]) unlessUnhashable(item T, queue, model func()) {
 	if !unhashable(item) {
 		queue()
@@ -342,8 +344,8 @@ func (p *playing[T]) unlessUnhashable(item T, queue, model func()) {
 	}
 }
 
-// unlessUnhashableForLimiter is likewise, for limiters that keep something for each
-// item.
+// unlessUnhashableForLimiter is unlessUnhashable for limiters that keep
+// something for each item.
 func (p *playing[T]) unlessUnhashableForLimiter(item T, queue, model func()) {
 	if len(p.limiter.parts) > 0 || !unhashable(item) {
 		p.unlessUnhashable(item, queue, model)
@@ -365,7 +367,8 @@ func (p *playing[T]) addRateLimited(item T) {
 	p.model.addAfter(item, p.limiter.when(item, p.model.now, p.clock.Now()))
 }
 
-// addOptions returns what the number and the durations of a call stand for.
+// addOptions returns the options that the number and the durations of a call
+// stand for.
 func (p *playing[T]) addOptions(c call) shardq.AddOptions {
 	policies := []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld}
 	number := modulo(c.number, 2*len(policies))
@@ -429,14 +432,14 @@ func (p *playing[T]) drain() {
 	p.model.shutDownWithDrain()
 }
 
-// stepToNext lets time pass to the next deadline, and by some more.
+// stepToNext lets time pass to the next deadline, and by more.
 func (p *playing[T]) stepToNext(more time.Duration) {
 	if deadline, waits := p.model.earliest(); waits && deadline != endOfTime {
 		p.step(p.model.until(deadline) + more)
 	}
 }
 
-// step lets time pass, as far as clocks go.
+// step lets time pass, as far as the clock can go.
 func (p *playing[T]) step(d time.Duration) {
 	fake, isFake := p.clock.(*clock.Fake)
 	first, last := -100*years, time.Duration(endOfTime-1)
@@ -444,8 +447,8 @@ func (p *playing[T]) step(d time.Duration) {
 		last = 100 * years
 	}
 	if !isFake || p.limiter.expires() {
-		// Real time does not go back. Nor may it for a limiter that forgets: chance
-		// decides when it looks for what has expired.
+		// Real time does not go back. Nor may it with a limiter that forgets,
+		// because chance decides when the limiter checks for expired histories.
 		first = p.model.now
 	}
 	switch now := p.model.now; {

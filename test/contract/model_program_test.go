@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// A program is a queue's options and what is done with the queue. It is written as
-// text, so that the inputs of FuzzQueue can be read, and every text is a program: where
-// a letter is unknown, another stands for it. An example:
+// A program is a queue's options and a list of calls. It is written as text, so
+// that the inputs of FuzzQueue can be read. Every text is a program, because an
+// unknown letter has the meaning of another. An example:
 //
 //	1mkddif Aa G Aa d0 Wb1s
 //
-// The first seven letters are one each of the tables below, in their order; a plus and
-// one letter each of the last three tables may follow. Then come calls: each is a letter of the table callKinds, and as its shape says, the letter of
-// an item (a is the first), a number (a digit), or a duration (a digit and a unit).
-// With *n before it, a call is made for n items one after the other, and a batch is of
-// n items. Blanks may stand
-// between calls. So this is a queue of integers with one shard, and
+// The first seven letters are one each of the tables below, in their order. A
+// plus and one letter each of the last three tables may follow. Then follow
+// calls. Each is a letter of the table callKinds, and as its shape says, the
+// letter of an item (a is the first), a number (a digit), or a duration (a
+// digit and a unit). With *n before it, a call is made for n items one after
+// the other, and a batch has n items. Blanks may separate calls. So this is a
+// queue of integers with one shard, and
 //
 //	Add(0)
 //	Get()
@@ -29,7 +30,7 @@ type program struct {
 	calls []call
 }
 
-// A setup is what the options of a queue are made of.
+// A setup describes the options of a queue.
 type setup struct {
 	shards           int
 	tick             time.Duration
@@ -44,18 +45,18 @@ type setup struct {
 	ages     ages
 }
 
-// Marks are the low and the high watermark; without the latter there are none.
+// marks are the low and the high watermark. If the latter is 0, there are none.
 type marks struct{ low, high int }
 
-// Ages says whether a queue keeps ages, and after how many ticks an item is stuck, or 0; and
-// whether it keeps metrics.
+// ages says whether a queue keeps ages, after how many ticks an item is stuck
+// (or 0), and whether it keeps metrics.
 type ages struct {
 	kept    bool
 	stuck   int
 	metrics bool
 }
 
-// A choice is a letter of a program and what it stands for.
+// A choice is a letter of a program and its meaning.
 type choice[V any] struct {
 	letter byte
 	value  V
@@ -87,7 +88,7 @@ var (
 		{'m', ages{true, 0, true}}, {'M', ages{true, 9, true}}}
 )
 
-// more is a letter behind the setup: the letters of its last three tables follow.
+// more follows the setup if the letters of the last three tables do.
 const more = '+'
 
 func (s *script) skipBlanks() { *s = script(strings.TrimLeft(string(*s), " ")) }
@@ -124,13 +125,13 @@ func (s setup) text() string {
 	return text
 }
 
-// String returns the setup for people.
+// String returns the setup in readable form.
 func (s setup) String() string {
 	return fmt.Sprintf("shards=%d tick=%v cancelDelayOnAdd=%v routing=%s limiter=%s items=%s clock=%s capacity=%d marks=%v ages=%v",
 		s.shards, s.tick, s.cancelDelayOnAdd, s.routing, s.limiter, s.items.name(), s.clock, s.capacity, s.marks, s.ages)
 }
 
-// A script is what is left of a program's text.
+// A script is the unread rest of a program's text.
 type script string
 
 func (s *script) byte() byte {
@@ -142,8 +143,7 @@ func (s *script) byte() byte {
 	return b
 }
 
-// number reads a letter as a number: a digit stands for itself, and so do the letters
-// before and after the digits.
+// number reads a letter as a number, counted from the digit 0.
 func (s *script) number() int { return int(int8(s.byte() - '0')) }
 
 // item reads the place of an item: a is the first.
@@ -174,8 +174,8 @@ func (s *script) setup() setup {
 	return read
 }
 
-// choose returns what a letter stands for. An unknown letter stands for what some other
-// one does.
+// choose returns the meaning of a letter. An unknown letter has the meaning of
+// another.
 func choose[V any](choices []choice[V], letter byte) V {
 	for _, c := range choices {
 		if c.letter == letter {

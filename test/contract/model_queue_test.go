@@ -9,50 +9,52 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A modelQueue is what a queue has to do, put down from docs/reference/semantics.md with slices
-// and maps: no lock, no hash, no link, no wheel. It is meant to be checked by eye.
+// A modelQueue does what docs/reference/semantics.md says, with slices and
+// maps. It has no lock, hash, link or wheel, so that a reader can check it.
 //
-// It does not know the order between shards, and need not: items are in lines, those of
-// a line come in their order, and which line comes next is for the queue to choose. One
-// shard is one line; with Options.Hash the items of one hash are a line, and with Options.Group those of a group; otherwise each
-// item is a line of its own.
+// It does not know the order between shards. Items are in lines. The items of a
+// line are handed out in their order, and the queue chooses the next line. One
+// shard is one line. With Options.Hash the items of one hash are a line, and
+// with Options.Group those of a group. Otherwise each item is a line of its
+// own.
 type modelQueue[T comparable] struct {
 	lineOf           func(item T) int
 	grouped          bool // then a line is a group
 	tick             time.Duration
 	cancelDelayOnAdd bool
 
-	// now is how far the clock has come from where it stood when the queue was made.
+	// now is the time of the clock since the queue was made.
 	now time.Duration
-	// realTime says that the clock stands at each deadline when that comes.
+	// realTime says that the clock shows the deadline when a delay expires.
 	realTime bool
-	// phase is "ready", "processing" or "dirty", and "" for an item that is none of
-	// them. Whether an item waits is independent of it.
+	// phase is "ready", "processing" or "dirty", and "" for an item that is
+	// none of them. Whether an item is delayed is independent of it.
 	phase map[T]string
 	// turns counts the hand-outs of each item.
 	turns map[T]int
-	// lines has the ready items. Those of a tie became ready at the same tick, and
-	// their order among themselves is for the queue to choose.
+	// lines has the ready items. Those of a tie became ready at the same tick,
+	// and the queue chooses their order.
 	lines map[int][]tie[T]
-	// waiting has the deadlines of the items that wait, on the axis of now.
-	waiting map[T]time.Duration
-	// limits has by when the wait of an item has to end, if it has to.
+	// delayed has the deadlines of the delayed items, on the axis of now.
+	delayed map[T]time.Duration
+	// limits has the times by which delays must expire, of items with a
+	// MaxWait.
 	limits map[T]time.Duration
-	// refusing says that adds are dropped, and closed that nothing waits any more:
-	// between the two, a Drain awaits what waits.
+	// refusing says that adds are dropped, and closed that nothing is delayed
+	// any more. Between the two, a Drain awaits delayed items.
 	refusing, closed bool
-	// retries says, once refusing, whether adds of items in processing are taken in. The
-	// first end decides, and those that follow can only end that.
+	// retries says, while refusing, that adds of items in processing are
+	// accepted. The first end decides, and later ones can only stop that.
 	retries bool
-	// draining and drained count the drains that have not returned, and those that
-	// have.
+	// draining and drained count the calls of ShutDownWithDrain that have not
+	// returned, and those that have.
 	draining, drained int
 	stats             shardq.Stats // the counters of it
 	reports           []shardq.Misuse[T]
 
-	room  modelRoom[T]
-	drain modelDrains[T]
-	age   modelAges[T]
+	bounds modelBounds[T]
+	drain  modelDrains[T]
+	age    modelAges[T]
 
 	measured modelMetrics[T]
 }
@@ -67,7 +69,7 @@ func newModelQueue[T comparable](shards int, tick time.Duration, cancelDelayOnAd
 		phase:            map[T]string{},
 		turns:            map[T]int{},
 		lines:            map[int][]tie[T]{},
-		waiting:          map[T]time.Duration{},
+		delayed:          map[T]time.Duration{},
 		limits:           map[T]time.Duration{},
 		age:              modelAges[T]{since: map[T]time.Duration{}},
 		measured:         newModelMetrics[T](),
@@ -87,15 +89,15 @@ func (m *modelQueue[T]) add(item T) {
 	}
 }
 
-// drops reports whether an add of the item comes too late.
+// drops reports whether an add of the item is dropped.
 func (m *modelQueue[T]) drops(item T) bool {
 	return m.refusing && !(m.retries && m.inProcessing(item))
 }
 
-// admit adds an item that is taken in.
+// admit adds an item.
 func (m *modelQueue[T]) admit(item T) {
 	if m.cancelDelayOnAdd {
-		m.stopWaiting(item)
+		m.stopDelay(item)
 	}
 	if m.demand(item, m.now) {
 		m.queue(tie[T]{item})
@@ -103,9 +105,9 @@ func (m *modelQueue[T]) admit(item T) {
 	}
 }
 
-// stopWaiting forgets that an item waits, if it does.
-func (m *modelQueue[T]) stopWaiting(item T) {
-	delete(m.waiting, item)
+// stopDelay cancels the delay of an item, if there is one.
+func (m *modelQueue[T]) stopDelay(item T) {
+	delete(m.delayed, item)
 	delete(m.limits, item)
 }
 
@@ -114,8 +116,8 @@ func (m *modelQueue[T]) reject(item T) {
 	m.report(shardq.ItemNotEqualToItself, item)
 }
 
-// demand is what an add and the end of a delay have in common. It reports whether the
-// item becomes ready.
+// demand is the common part of an add and an expired delay. It reports whether
+// the item becomes ready.
 func (m *modelQueue[T]) demand(item T, at time.Duration) bool {
 	switch m.phase[item] {
 	case "":
@@ -128,12 +130,12 @@ func (m *modelQueue[T]) demand(item T, at time.Duration) bool {
 		m.phase[item] = "dirty"
 		m.measured.asked[item] = at
 	default:
-		m.stats.Merged++
+		m.stats.Deduplicated++
 	}
 	return false
 }
 
-// queue puts items of one line at its end.
+// queue appends items of one line to it.
 func (m *modelQueue[T]) queue(items tie[T]) {
 	line := m.lineOf(items[0])
 	m.lines[line] = append(m.lines[line], items)
@@ -156,7 +158,7 @@ func (m *modelQueue[T]) deadline(delay time.Duration) time.Duration {
 	return end
 }
 
-// plus returns a + b, for a b that is not negative. It stops at the end of time.
+// plus returns a + b, at most endOfTime. b must not be negative.
 func plus(a, b time.Duration) time.Duration {
 	if a > endOfTime-b {
 		return endOfTime
@@ -168,33 +170,34 @@ func plus(a, b time.Duration) time.Duration {
 func (m *modelQueue[T]) pass(d time.Duration) {
 	m.now += d
 	m.age.vague = m.age.vague || d < 0
-	m.fireUntil(m.now, func(deadline time.Duration) time.Duration {
+	m.expireUntil(m.now, func(deadline time.Duration) time.Duration {
 		if m.realTime {
 			return deadline
 		}
-		return m.now // a fake clock steps over the deadlines
+		return m.now // a fake clock skips the deadlines
 	})
 }
 
-// fireUntil ends the delays that are over by then, tick by tick. It is told when each comes.
-func (m *modelQueue[T]) fireUntil(end time.Duration, at func(deadline time.Duration) time.Duration) {
+// expireUntil lets the delays expire whose deadlines are not after end, tick by
+// tick. at returns the time at which one expires.
+func (m *modelQueue[T]) expireUntil(end time.Duration, at func(deadline time.Duration) time.Duration) {
 	due := map[time.Duration][]T{}
-	for item, deadline := range m.waiting {
+	for item, deadline := range m.delayed {
 		if deadline <= end {
 			due[deadline] = append(due[deadline], item)
 		}
 	}
 	for _, deadline := range slices.Sorted(maps.Keys(due)) {
-		m.fire(due[deadline], at(deadline))
+		m.expire(due[deadline], at(deadline))
 	}
 }
 
-// fire ends the delays of the items of one tick.
-func (m *modelQueue[T]) fire(items []T, at time.Duration) {
+// expire lets the delays of the items of one tick expire.
+func (m *modelQueue[T]) expire(items []T, at time.Duration) {
 	ties := map[int]tie[T]{}
 	for _, item := range items {
-		m.stopWaiting(item)
-		m.stats.Fired++
+		m.stopDelay(item)
+		m.stats.Expired++
 		if m.demand(item, at) {
 			m.stamp(item, at)
 			line := m.lineOf(item)
@@ -206,8 +209,8 @@ func (m *modelQueue[T]) fire(items []T, at time.Duration) {
 	}
 }
 
-// take takes the item if a Get may return it: if it is the first of its line. It
-// reports whether it is.
+// take takes the item if it is the first of its line, so that a Get may return
+// it. It reports whether it is.
 func (m *modelQueue[T]) take(item T) bool {
 	line := m.lineOf(item)
 	if len(m.lines[line]) == 0 {
@@ -232,7 +235,7 @@ func (m *modelQueue[T]) done(item T) {
 	case "processing":
 		delete(m.phase, item)
 		m.measureEnd(item)
-		m.stamp(item, m.now) // if it waits
+		m.stamp(item, m.now) // if it is delayed
 	case "dirty":
 		m.phase[item] = "ready"
 		m.measureEnd(item)
@@ -248,7 +251,7 @@ func (m *modelQueue[T]) report(kind shardq.MisuseKind, item T) {
 	m.reports = append(m.reports, shardq.Misuse[T]{Queue: modelName, Kind: kind, Item: item})
 }
 
-// modelName is the Options.Name of the queues that are compared with a model.
+// modelName is the Options.Name of queues that have a model.
 const modelName = "the queue"
 
 func (m *modelQueue[T]) shutDown() {
@@ -256,7 +259,7 @@ func (m *modelQueue[T]) shutDown() {
 	m.close()
 	m.drained += m.draining
 	m.draining = 0
-	m.endWaitingDrains()
+	m.endPendingDrains()
 }
 
 func (m *modelQueue[T]) shutDownWithDrain() {
@@ -265,30 +268,30 @@ func (m *modelQueue[T]) shutDownWithDrain() {
 	m.draining++
 }
 
-// abandon ends the drains that await what is about to be dropped.
+// abandon ends the drains that await items which are about to be dropped.
 func (m *modelQueue[T]) abandon() {
-	if len(m.waiting) > 0 {
-		m.drain.share(slices.Collect(maps.Keys(m.waiting)))
+	if len(m.delayed) > 0 {
+		m.drain.share(slices.Collect(maps.Keys(m.delayed)))
 		m.drain.end(shardq.ErrShutDown)
 	}
 }
 
-// close returns the items that it dropped.
+// close ends the queue, and returns the items that it dropped.
 func (m *modelQueue[T]) close() (dropped []T) {
 	m.refuse(false)
 	m.closed = true
-	return m.dropWaiting()
+	return m.dropDelayed()
 }
 
-func (m *modelQueue[T]) dropWaiting() (dropped []T) {
-	m.stats.Dropped += uint64(len(m.waiting))
-	dropped = slices.Collect(maps.Keys(m.waiting))
-	clear(m.waiting)
+func (m *modelQueue[T]) dropDelayed() (dropped []T) {
+	m.stats.Dropped += uint64(len(m.delayed))
+	dropped = slices.Collect(maps.Keys(m.delayed))
+	clear(m.delayed)
 	clear(m.limits)
 	return dropped
 }
 
-// endDrains lets the drains return if nothing is ready or in processing.
+// endDrains ends the drains if nothing is ready or in processing.
 func (m *modelQueue[T]) endDrains() {
 	if m.closed && len(m.phase) == 0 {
 		m.drained += m.draining
@@ -297,7 +300,7 @@ func (m *modelQueue[T]) endDrains() {
 	}
 }
 
-// ready returns what Len has to.
+// ready returns the depth.
 func (m *modelQueue[T]) ready() (n int) {
 	for _, line := range m.lines {
 		for _, tie := range line {
@@ -311,7 +314,7 @@ func (m *modelQueue[T]) statsNow() shardq.Stats {
 	stats := m.stats
 	stats.Ready = m.ready()
 	stats.Processing = len(m.phase) - stats.Ready // the dirty ones are, too
-	stats.Waiting = len(m.waiting)
+	stats.Delayed = len(m.delayed)
 	stats.Held = m.held()
 	if m.grouped {
 		stats.Groups = m.groups()
@@ -319,13 +322,13 @@ func (m *modelQueue[T]) statsNow() shardq.Stats {
 	return stats
 }
 
-// groups returns of how many groups there are items.
+// groups returns the number of groups that have items.
 func (m *modelQueue[T]) groups() int {
 	found := map[int]bool{}
 	for item := range m.phase {
 		found[m.lineOf(item)] = true
 	}
-	for item := range m.waiting {
+	for item := range m.delayed {
 		found[m.lineOf(item)] = true
 	}
 	return len(found)
@@ -334,13 +337,13 @@ func (m *modelQueue[T]) groups() int {
 // earliest returns the first deadline, and whether there is one.
 func (m *modelQueue[T]) earliest() (deadline time.Duration, waits bool) {
 	deadline = endOfTime
-	for _, d := range m.waiting {
+	for _, d := range m.delayed {
 		deadline = min(deadline, d)
 	}
-	return deadline, len(m.waiting) > 0
+	return deadline, len(m.delayed) > 0
 }
 
-// until returns how far a deadline is from now.
+// until returns the time from now to a deadline.
 func (m *modelQueue[T]) until(deadline time.Duration) time.Duration {
 	if m.now < 0 {
 		return plus(deadline, -m.now)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A span is a duration of so many units.
+// A span is a duration: a number of units.
 type span struct {
 	unit  byte // a letter of spanUnits
 	count int
 }
 
-// Two units are none: with them the count chooses a duration. Edges are those around the
-// powers of 64 ticks, where the levels of a timer wheel begin.
+// With two units, the count chooses a duration. Edges are the durations around
+// the powers of 64 ticks, where the levels of a timer wheel begin.
 const edges, extremes = -1, 0
 
 var spanUnits = []choice[func(tick time.Duration) time.Duration]{
@@ -32,7 +32,7 @@ func fixed(d time.Duration) func(time.Duration) time.Duration {
 	return func(time.Duration) time.Duration { return d }
 }
 
-// in returns the duration for a queue with such a tick.
+// in returns the duration for a queue with this tick.
 func (s span) in(tick time.Duration) time.Duration {
 	switch unit := choose(spanUnits, s.unit)(tick); unit {
 	case edges:
@@ -45,8 +45,8 @@ func (s span) in(tick time.Duration) time.Duration {
 	}
 }
 
-// edge returns a power of 64 ticks, or one tick less or more: 0 to 2 are for the power
-// 0, 3 to 5 for the power 1, and so on.
+// edge returns a power of 64 ticks, or one tick less or more. Numbers 0 to 2
+// are for the power 0, 3 to 5 for the power 1, and so on.
 func edge(number int, tick time.Duration) time.Duration {
 	number = modulo(number, 3*11)
 	d := tick
@@ -56,7 +56,7 @@ func edge(number int, tick time.Duration) time.Duration {
 	return max(d, tick) + time.Duration(number%3-1)*min(tick, endOfTime-d)
 }
 
-// times returns d·n, cut to what a Duration can hold, for a positive d.
+// times returns d·n, limited to the range of a Duration. d must be positive.
 func times(d time.Duration, n int) time.Duration {
 	switch most := int64(math.MaxInt64 / d); {
 	case int64(n) > most:

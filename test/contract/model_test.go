@@ -4,12 +4,16 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// The whole queue against the model, in random programs. More and longer ones:
+// TestQueueBehavesAsItsModel compares the queue with the model in random
+// programs. This runs more and longer ones:
 //
 //	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
 func TestQueueBehavesAsItsModel(t *testing.T) {
+	testscale.Rapid(100)
 	variants := []struct {
 		name   string
 		shards *rapid.Generator[int]
@@ -34,11 +38,11 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 	}
 }
 
-// rounds multiplies rapid's number of programs, which -short makes small, and stretches
-// its length of a program, which is meant for calls that take longer than ours.
+// rounds multiplies rapid's number of programs, and stretches its length of a
+// program, which is meant for slower calls.
 const rounds, stretches = 8, 3
 
-// playAtRandom draws calls, plays them, and lets everything run out.
+// playAtRandom draws calls, plays them, and finishes the program.
 func playAtRandom(rt *rapid.T, s setup) {
 	p := newPlayer(rt, s)
 	defer p.release()

@@ -2,5 +2,5 @@
 
 package contract
 
-// raceDetector tells that this binary was built with -race.
+// raceDetector says that this binary was built with -race.
 const raceDetector = false

@@ -19,7 +19,7 @@ func TestC5OneShardIsStrictlyFIFO(t *testing.T) {
 	require.Equal(t, numbers(5000), takeAll(t, q))
 }
 
-// The order is that of becoming ready, whatever comes and goes in between.
+// The order is that of becoming ready, whatever is added and done in between.
 func TestC5OneShardIsStrictlyFIFOWhileItIsUsed(t *testing.T) {
 	q := newQueue[int](1)
 	added, taken := 0, 0
@@ -47,9 +47,9 @@ func TestC5DirtyItemJoinsTheTailAtDone(t *testing.T) {
 	require.Equal(t, []string{"before", "dirty", "after"}, takeAll(t, q))
 }
 
-func TestC5DelayedItemJoinsTheTailWhenItsDelayEnds(t *testing.T) {
+func TestC5DelayedItemJoinsTheTailWhenItsDelayExpires(t *testing.T) {
 	fake := newFake()
-	q := shardq.Must(shardq.Options[string]{Shards: 1, Clock: fake})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake})
 	q.AddAfter("delayed", time.Second)
 	q.Add("before")
 	fake.Step(time.Second)
@@ -61,7 +61,7 @@ func TestC5DelayedItemJoinsTheTailWhenItsDelayEnds(t *testing.T) {
 func TestC5EachShardIsFIFO(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const groups = 10
-		q := shardq.Must(shardq.Options[int]{
+		q := shardq.MustNew(shardq.Options[int]{
 			Shards: shards,
 			Hash:   func(item int) uint64 { return uint64(item % groups) },
 		})
@@ -79,10 +79,10 @@ func TestC5EachShardIsFIFO(t *testing.T) {
 	})
 }
 
-// servedWithin bounds the number of Gets in which the item at place p of its shard is
-// handed out: shards have their turns of 8 items one after the other, and consumers
-// go round from 4 places. That an item comes at all, however full the other shards
-// are and stay, is what the bound is for.
+// servedWithin limits the number of Gets until the item at place p of its shard
+// is handed out. Shards have turns of 8 items one after the other, and
+// consumers visit them from 4 places. The limit shows that every item is handed
+// out, however full the other shards stay.
 func servedWithin(place, shards int) int { return 4 * shards * (place + 2*8) }
 
 func TestC5EveryItemIsServedWithinTheBound(t *testing.T) {
@@ -93,11 +93,11 @@ func TestC5EveryItemIsServedWithinTheBound(t *testing.T) {
 	})
 }
 
-// testBound adds items of one group, then plenty of all the others, which are added
-// again as soon as they are handed out.
+// testBound adds items of one group, then many of all the others, which are
+// added again as soon as they are handed out.
 func testBound(t *testing.T, shards, group int) {
 	const groups, places = 40, 20
-	q := shardq.Must(shardq.Options[int]{
+	q := shardq.MustNew(shardq.Options[int]{
 		Shards: shards,
 		Hash:   func(item int) uint64 { return uint64(item % groups) },
 	})
@@ -125,8 +125,8 @@ func testBound(t *testing.T, shards, group int) {
 	}
 }
 
-// With several consumers at once: each key's producer waits for it to be handed out
-// before it adds it again, while a few hot keys never leave the queue.
+// With several consumers, each producer adds its key again only after the key
+// was handed out, while a few hot keys never leave the queue.
 func TestC5NobodyStarvesBesideManyConsumers(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		const rare, hot, rounds = 8, 40, 50
@@ -146,6 +146,6 @@ func TestC5NobodyStarvesBesideManyConsumers(t *testing.T) {
 			})
 		}
 		addAll(q, numbers(rare+hot))
-		workers.Wait() // or never, if a rare key's turn does not come
+		workers.Wait() // blocks forever if a rare key is never handed out
 	})
 }

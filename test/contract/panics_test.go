@@ -18,16 +18,19 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-// Each function of the user's panics at each of its calls, one after the other: a program is
-// played once to count the calls of a function, and then once for each of them. Whoever called is
-// told by the panic, goes on, and counts at the end: nothing is lost, doubled, or left in
-// processing, and no lock is held.
+// Each function of the user panics at each of its calls, one after the other. A
+// program is played once to count the calls of a function, and then once for
+// each of them. The caller recovers the panic, goes on, and counts at the end:
+// nothing is lost, doubled, or left in processing, and no lock is held.
 
-// A tripwire panics at one call of one function.
-type tripwire struct {
+// A faultInjector panics at one call of one function.
+type faultInjector struct {
 	mu       sync.Mutex
 	function string
 	at       int // 0 is never
@@ -35,40 +38,41 @@ type tripwire struct {
 	off      bool
 }
 
-var errTripped = errors.New("tripped")
+var errInjected = errors.New("injected")
 
-func (w *tripwire) step(function string) {
+func (w *faultInjector) step(function string) {
 	w.mu.Lock()
-	trips := false
+	panics := false
 	if !w.off && function == w.function {
 		w.calls++
-		trips = w.calls == w.at
+		panics = w.calls == w.at
 	}
 	w.mu.Unlock()
-	if trips {
-		panic(errTripped)
+	if panics {
+		panic(errInjected)
 	}
 }
 
-// asleep runs do while no call counts.
-func (w *tripwire) asleep(do func()) {
+// disabled runs do without counting calls.
+func (w *faultInjector) disabled(do func()) {
 	w.turn(true)
 	defer w.turn(false)
 	do()
 }
 
-func (w *tripwire) turn(off bool) {
+func (w *faultInjector) turn(off bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off = off
 }
 
-// trips runs do, and reports whether the wire made it panic. Another panic passes.
-func (w *tripwire) trips(do func()) (tripped bool) {
+// panics runs do, and reports whether the injected panic occurred. Other panics
+// pass.
+func (w *faultInjector) panics(do func()) (panicked bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			fault, _ := r.(error)
-			if tripped = errors.Is(fault, errTripped); !tripped {
+			if panicked = errors.Is(fault, errInjected); !panicked {
 				panic(r)
 			}
 		}
@@ -77,69 +81,73 @@ func (w *tripwire) trips(do func()) (tripped bool) {
 	return false
 }
 
-// insist runs do until it does not trip, which is the second time at the latest.
-func (w *tripwire) insist(do func()) {
-	if w.trips(do) {
+// retry runs do until it does not panic, which is the second time at the
+// latest.
+func (w *faultInjector) retry(do func()) {
+	if w.panics(do) {
 		do()
 	}
 }
 
-type wiredClock struct {
+type injectedClock struct {
 	*clock.Fake
-	wire *tripwire
+	injector *faultInjector
 }
 
-func (c wiredClock) Now() time.Time { c.wire.step("Now"); return c.Fake.Now() }
-func (c wiredClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.wire.step("AfterFunc")
-	return wiredTimer{c.Fake.AfterFunc(d, f), c.wire}
+func (c injectedClock) Now() time.Time { c.injector.step("Now"); return c.Fake.Now() }
+func (c injectedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.injector.step("AfterFunc")
+	return injectedTimer{c.Fake.AfterFunc(d, f), c.injector}
 }
 
-type wiredTimer struct {
+type injectedTimer struct {
 	clock.Timer
-	wire *tripwire
+	injector *faultInjector
 }
 
-func (t wiredTimer) Reset(d time.Duration) bool { t.wire.step("Reset"); return t.Timer.Reset(d) }
-func (t wiredTimer) Stop() bool                 { t.wire.step("Stop"); return t.Timer.Stop() }
+func (t injectedTimer) Reset(d time.Duration) bool { t.injector.step("Reset"); return t.Timer.Reset(d) }
+func (t injectedTimer) Stop() bool                 { t.injector.step("Stop"); return t.Timer.Stop() }
 
-type wiredLimiter[T comparable] struct {
+type injectedLimiter[T comparable] struct {
 	limiter.Limiter[T]
-	wire *tripwire
+	injector *faultInjector
 }
 
-func (l wiredLimiter[T]) When(item T) time.Duration { l.wire.step("When"); return l.Limiter.When(item) }
-func (l wiredLimiter[T]) Forget(item T)             { l.wire.step("Forget"); l.Limiter.Forget(item) }
-func (l wiredLimiter[T]) NumRequeues(item T) int {
-	l.wire.step("NumRequeues")
+func (l injectedLimiter[T]) When(item T) time.Duration {
+	l.injector.step("When")
+	return l.Limiter.When(item)
+}
+func (l injectedLimiter[T]) Forget(item T) { l.injector.step("Forget"); l.Limiter.Forget(item) }
+func (l injectedLimiter[T]) NumRequeues(item T) int {
+	l.injector.step("NumRequeues")
 	return l.Limiter.NumRequeues(item)
 }
 
-type wiredHandler struct {
+type injectedHandler struct {
 	slog.Handler
-	wire *tripwire
+	injector *faultInjector
 }
 
-func (h wiredHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.wire.step("Logger")
+func (h injectedHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.injector.step("Logger")
 	return h.Handler.Handle(ctx, r)
 }
 
-// The functions of a queue's options.
+// functionsOfAQueue are the user's functions in a queue's options.
 var functionsOfAQueue = []string{
 	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
 	"Logger", "OnWatermark", "OnMisuse",
 }
 
-// wiredOptions have every function that there is, but for OnStuck, which is called in a goroutine
-// of its own.
-func wiredOptions[T comparable](w *tripwire, groups bool, fake *clock.Fake) shardq.Options[T] {
+// injectedOptions have every function except OnStuck, which the queue calls in
+// a goroutine of its own.
+func injectedOptions[T comparable](w *faultInjector, groups bool, fake *clock.Fake) shardq.Options[T] {
 	o := shardq.Options[T]{
-		Shards: 4, Clock: wiredClock{fake, w}, Metrics: true, LowerLevelEvery: 3,
-		RateLimiter:   wiredLimiter[T]{limiter.NewExponential[T](10*time.Millisecond, 20*time.Millisecond), w},
+		Shards: 4, Clock: injectedClock{fake, w}, Metrics: true, LowPriorityInterval: 3,
+		RateLimiter:   injectedLimiter[T]{limiter.NewExponential[T](10*time.Millisecond, 20*time.Millisecond), w},
 		HighWatermark: 3, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { w.step("OnWatermark") },
 		OnMisuse: func(shardq.Misuse[T]) { w.step("OnMisuse") },
-		Logger:   slog.New(wiredHandler{slog.NewTextHandler(io.Discard, nil), w}),
+		Logger:   slog.New(injectedHandler{slog.NewTextHandler(io.Discard, nil), w}),
 	}
 	if groups {
 		o.Group = func(item T) string { w.step("Group"); return fmt.Sprint(item)[:1] }
@@ -151,15 +159,15 @@ func wiredOptions[T comparable](w *tripwire, groups bool, fake *clock.Fake) shar
 	return o
 }
 
-// forEachCall plays a program for each call that it makes of each function.
-func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *tripwire, groups bool)) {
+// forEachCall plays a program once for each call of each function in it.
+func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *faultInjector, groups bool)) {
 	t.Helper()
 	never := map[string]bool{}
 	for _, function := range functions {
 		calls := 0
 		for _, groups := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s,groups=%v", function, groups), func(t *testing.T) {
-				count := &tripwire{function: function}
+				count := &faultInjector{function: function}
 				synctest.Test(t, func(t *testing.T) { play(t, count, groups) })
 				calls += count.calls
 				for k := 1; k <= count.calls && !t.Failed(); k++ {
@@ -169,7 +177,7 @@ func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *tr
 								t.Logf("call %d of %s", k, function)
 							}
 						}()
-						play(t, &tripwire{function: function, at: k}, groups)
+						play(t, &faultInjector{function: function, at: k}, groups)
 					})
 				}
 			})
@@ -180,22 +188,22 @@ func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *tr
 	require.Empty(t, never, "the program does not call these")
 }
 
-// A queuePlay is a program for a queue under way, and what its caller knows.
+// A queuePlay is a running program on a queue, and what its caller knows.
 type queuePlay struct {
-	*tripwire
+	*faultInjector
 	t     *testing.T
 	queue *shardq.Queue[float64]
 	fake  *clock.Fake
 	held  []float64
-	// asked counts the adds of an item, and taken its Gets. owed says that no Get came since
-	// the last add.
+	// asked counts the adds of an item, and taken its Gets. owed says that
+	// there was no Get since the last add.
 	asked, taken map[float64]int
 	owed         map[float64]bool
 }
 
-// add adds an item, and again if it was told by a panic that it is not in.
+// add adds an item, and once more if a panic says that it was not added.
 func (p *queuePlay) add(item float64, add func(item float64)) {
-	p.insist(func() {
+	p.retry(func() {
 		p.asked[item]++
 		p.owed[item] = true
 		add(item)
@@ -203,12 +211,12 @@ func (p *queuePlay) add(item float64, add func(item float64)) {
 	p.check()
 }
 
-// check looks whether the queue has in processing what the caller has.
+// check checks that the items in processing are those that the caller has.
 func (p *queuePlay) check() {
 	p.t.Helper()
-	p.asleep(func() {
+	p.disabled(func() {
 		var processing []float64
-		for info := range p.queue.All(shardq.Processing) {
+		for info := range p.queue.All(stats.Processing) {
 			processing = append(processing, info.Item)
 		}
 		require.ElementsMatch(p.t, p.held, processing)
@@ -218,7 +226,7 @@ func (p *queuePlay) check() {
 func (p *queuePlay) take(get func() []float64) {
 	for left := 2; left > 0 && p.ready() > 0; left-- {
 		var items []float64
-		p.trips(func() { items = get() })
+		p.panics(func() { items = get() })
 		for _, item := range items {
 			p.taken[item]++
 			delete(p.owed, item)
@@ -229,15 +237,16 @@ func (p *queuePlay) take(get func() []float64) {
 }
 
 func (p *queuePlay) ready() (n int) {
-	p.asleep(func() { n = p.queue.Len() })
+	p.disabled(func() { n = p.queue.Len() })
 	return n
 }
 
-// done ends what is held, by a call that may be made once more for what it has left.
+// done ends the held items, by a call that is repeated for those that it has
+// left.
 func (p *queuePlay) done(items []float64, done func([]float64)) {
 	left := slices.Clone(items)
-	p.insist(func() {
-		p.asleep(func() {
+	p.retry(func() {
+		p.disabled(func() {
 			left = slices.DeleteFunc(left, func(item float64) bool { return !p.isProcessing(item) })
 		})
 		done(left)
@@ -247,7 +256,7 @@ func (p *queuePlay) done(items []float64, done func([]float64)) {
 }
 
 func (p *queuePlay) isProcessing(item float64) bool {
-	for info := range p.queue.All(shardq.Processing) {
+	for info := range p.queue.All(stats.Processing) {
 		if info.Item == item {
 			return true
 		}
@@ -256,21 +265,21 @@ func (p *queuePlay) isProcessing(item float64) bool {
 }
 
 func (p *queuePlay) pass(d time.Duration) {
-	p.trips(func() { p.fake.Step(d) })
-	p.trips(func() { p.fake.Step(0) })
+	p.panics(func() { p.fake.Step(d) })
+	p.panics(func() { p.fake.Step(0) })
 	synctest.Wait()
 	p.check()
 }
 
-func playQueue(t *testing.T, w *tripwire, groups bool) {
+func playQueue(t *testing.T, w *faultInjector, groups bool) {
 	p := &queuePlay{
-		tripwire: w, t: t, fake: newFake(),
+		faultInjector: w, t: t, fake: newFake(),
 		asked: map[float64]int{}, taken: map[float64]int{}, owed: map[float64]bool{},
 	}
-	w.asleep(func() {
-		o := wiredOptions[float64](w, groups, p.fake)
+	w.disabled(func() {
+		o := injectedOptions[float64](w, groups, p.fake)
 		o.Capacity = 12
-		p.queue = shardq.Must(o)
+		p.queue = shardq.MustNew(o)
 	})
 	q, ctx := p.queue, t.Context()
 	get := func() []float64 { item, _ := q.Get(); return []float64{item} }
@@ -282,7 +291,7 @@ func playQueue(t *testing.T, w *tripwire, groups bool) {
 	p.add(21, func(item float64) { q.AddAfter(item, 5*time.Millisecond) })
 	p.add(30, q.AddRateLimited)
 	p.add(31, func(item float64) { q.AddWith(item, shardq.AddOptions{RateLimited: true, After: time.Millisecond}) })
-	p.trips(func() { q.Add(math.NaN()) })
+	p.panics(func() { q.Add(math.NaN()) })
 	p.take(get)
 	p.take(func() []float64 { item, err := q.GetContext(ctx); require.NoError(t, err); return []float64{item} })
 	p.take(func() []float64 { item, _, _ := q.GetWithPriority(); return []float64{item} })
@@ -293,10 +302,10 @@ func playQueue(t *testing.T, w *tripwire, groups bool) {
 			q.Done(item)
 		}
 	})
-	p.trips(func() { q.Done(99) })
+	p.panics(func() { q.Done(99) })
 	p.done(p.held, q.DoneBatch)
 	p.pass(30 * time.Millisecond)
-	p.insist(func() { q.AddBatch([]float64{40, 41, 50, 51}) })
+	p.retry(func() { q.AddBatch([]float64{40, 41, 50, 51}) })
 	for _, item := range []float64{40, 41, 50, 51} {
 		p.asked[item]++
 		p.owed[item] = true
@@ -304,13 +313,13 @@ func playQueue(t *testing.T, w *tripwire, groups bool) {
 	dst := make([]float64, 5)
 	batch := func() []float64 { n, err := q.GetBatch(ctx, dst); require.NoError(t, err); return dst[:n:n] }
 	p.take(batch)
-	p.insist(func() { q.Forget(1) })
-	p.insist(func() { q.NumRequeues(1) })
-	p.insist(func() { q.Stats() })
-	p.insist(func() { q.Snapshot(10) })
+	p.retry(func() { q.Forget(1) })
+	p.retry(func() { q.NumRequeues(1) })
+	p.retry(func() { q.Stats() })
+	p.retry(func() { q.Snapshot(10) })
 	p.done(p.held, q.DoneBatch)
 	p.add(60, q.Add)
-	p.insist(func() { q.Cancel(60) })
+	p.retry(func() { q.Cancel(60) })
 	delete(p.owed, 60)
 	p.loopOnce()
 	p.fill()
@@ -322,11 +331,11 @@ func playQueue(t *testing.T, w *tripwire, groups bool) {
 	p.end(batch)
 }
 
-// loopOnce takes a turn of the loop over Items, which owes no Done.
+// loopOnce takes a turn of the loop over Items, which calls Done itself.
 func (p *queuePlay) loopOnce() {
 	p.add(62, p.queue.Add)
 	for left := 2; left > 0 && p.ready() > 0; left-- {
-		p.trips(func() {
+		p.panics(func() {
 			for item := range p.queue.Items(p.t.Context()) {
 				p.taken[item]++
 				delete(p.owed, item)
@@ -340,11 +349,11 @@ func (p *queuePlay) loopOnce() {
 	}
 }
 
-// fill has somebody wait for room, and lets it in.
+// fill makes a caller wait for capacity, and admits it.
 func (p *queuePlay) fill() {
 	for item := 70.0; ; item++ {
 		var full bool
-		p.asleep(func() { full = errors.Is(p.queue.TryAdd(item), shardq.ErrFull) })
+		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item), shardq.ErrFull) })
 		if full {
 			break
 		}
@@ -352,7 +361,7 @@ func (p *queuePlay) fill() {
 		p.owed[item] = true
 	}
 	over := returned(func() {
-		p.insist(func() {
+		p.retry(func() {
 			p.asked[80]++
 			p.owed[80] = true
 			require.NoError(p.t, p.queue.AddContext(p.t.Context(), 80))
@@ -364,32 +373,32 @@ func (p *queuePlay) fill() {
 		p.done(p.held, p.queue.DoneBatch)
 		synctest.Wait()
 	}
-	require.True(p.t, over(), "there is room, and nobody is let in")
+	require.True(p.t, over(), "there is capacity, and no waiter is admitted")
 }
 
-// end drains the queue, and counts.
+// end drains the queue, and checks the counts.
 func (p *queuePlay) end(batch func() []float64) {
 	begun, cancel := context.WithCancel(p.t.Context())
 	cancel()
 	for left := 2; left > 0; left-- {
-		p.trips(func() { _, _ = p.queue.Drain(begun, shardq.DrainOptions{Waiting: shardq.RunWaiting}) })
+		p.panics(func() { _, _ = p.queue.Drain(begun, shardq.DrainOptions{Delayed: shardq.RunDelayed}) })
 	}
 	for p.ready() > 0 {
 		p.take(batch)
 		p.done(p.held, p.queue.DoneBatch)
 	}
-	p.insist(func() {
+	p.retry(func() {
 		_, err := p.queue.Drain(p.t.Context(), shardq.DrainOptions{})
 		require.NoError(p.t, err)
 	})
-	p.trips(p.queue.ShutDown)
-	p.asleep(func() {
+	p.panics(p.queue.ShutDown)
+	p.disabled(func() {
 		require.Zero(p.t, p.queue.Stats().Held)
 		requireGetSaysShutdown(p.t, p.queue)
 	})
 	require.Empty(p.t, p.owed, "these are lost")
 	for item, n := range p.taken {
-		require.LessOrEqual(p.t, n, p.asked[item], "%v came more often than it was asked for", item)
+		require.LessOrEqual(p.t, n, p.asked[item], "%v was handed out more often than it was added", item)
 	}
 }
 
@@ -397,33 +406,35 @@ func TestC17H17EveryCallMayPanic(t *testing.T) {
 	forEachCall(t, functionsOfAQueue, playQueue)
 }
 
-// A coalescerPlay is a program for a coalescer under way, and what its caller knows.
+// A coalescerPlay is a running program on a coalescer, and what its caller
+// knows.
 type coalescerPlay struct {
-	*tripwire
+	*faultInjector
 	t    *testing.T
 	c    *numberTexts
 	fake *clock.Fake
 	held []numbersOfText
 	last int
-	slow chan struct{} // gates the merge of a value that is in slowOne
-	// slowOne is the value whose Merge waits.
+	slow chan struct{} // blocks the merge of the value slowOne
+	// slowOne is the value whose Merge blocks.
 	slowOne int
-	// in are the values that were taken in, and came those that were dealt with.
+	// in are the accepted values, and came those that were handled.
 	in, came []int
 }
 
 type (
-	numberTexts   = shardq.Coalescer[string, []int]
-	numbersOfText = shardq.Pending[string, []int]
+	numberTexts   = coalesce.Coalescer[string, []int]
+	numbersOfText = coalesce.Entry[string, []int]
 )
 
-// inBefore are the functions that are called when the value of a Put is in.
+// inBefore are the functions that are called after the value of a Put is
+// accepted.
 var inBefore = []string{"Now", "AfterFunc", "Reset", "Stop", "OnWatermark", "Logger"}
 
 func (p *coalescerPlay) put(key string, put func(key string, value []int) error) {
 	p.last++
 	value, in := p.last, true
-	if p.trips(func() { require.NoError(p.t, put(key, []int{value})) }) {
+	if p.panics(func() { require.NoError(p.t, put(key, []int{value})) }) {
 		in = slices.Contains(inBefore, p.function)
 	}
 	if in {
@@ -432,15 +443,15 @@ func (p *coalescerPlay) put(key string, put func(key string, value []int) error)
 }
 
 func (p *coalescerPlay) processing() (keys []string) {
-	p.asleep(func() {
-		for info := range p.c.Queue().All(shardq.Processing) {
+	p.disabled(func() {
+		for info := range p.c.Queue().All(stats.Processing) {
 			keys = append(keys, info.Item)
 		}
 	})
 	return keys
 }
 
-// check looks whether the keys are in processing that the caller has.
+// check checks that the keys in processing are those that the caller has.
 func (p *coalescerPlay) check() {
 	p.t.Helper()
 	keys := []string{}
@@ -451,19 +462,19 @@ func (p *coalescerPlay) check() {
 }
 
 func (p *coalescerPlay) ready() (n int) {
-	p.asleep(func() { n = p.c.Queue().Len() })
+	p.disabled(func() { n = p.c.Queue().Len() })
 	return n
 }
 
-// take takes as many keys at once, or one by itself with 0.
+// take takes size keys at once, or a single one if size is 0.
 func (p *coalescerPlay) take(size int) {
 	for left := 2; left > 0 && p.ready() > 0; left-- {
-		// A Take that finds no value waits for the next.
+		// A Take that finds no value blocks until there is one.
 		ctx, cancel := context.WithCancel(p.t.Context())
 		taken := make([]numbersOfText, max(1, size))
 		n := 0
 		over := returned(func() {
-			p.trips(func() {
+			p.panics(func() {
 				var err error
 				if size > 0 {
 					n, err = p.c.TakeBatch(ctx, taken)
@@ -487,7 +498,7 @@ func (p *coalescerPlay) done(all []numbersOfText) {
 	all = slices.Clone(all)
 	left := all
 	for len(left) > 0 {
-		p.trips(func() {
+		p.panics(func() {
 			if len(left) == 1 {
 				p.c.Done(left[0].Key)
 			} else {
@@ -508,27 +519,27 @@ func (p *coalescerPlay) release(one numbersOfText) {
 	p.held = slices.DeleteFunc(p.held, func(other numbersOfText) bool { return other.Key == one.Key })
 }
 
-// giveBack gives a value back, and once more if a panic kept that from being done.
+// giveBack returns a value, and once more if a panic prevented that.
 func (p *coalescerPlay) giveBack(one numbersOfText, back func(key string, value []int) error) {
 	for slices.Contains(p.processing(), one.Key) {
-		p.trips(func() { require.NoError(p.t, back(one.Key, one.Value)) })
+		p.panics(func() { require.NoError(p.t, back(one.Key, one.Value)) })
 	}
 	p.release(one)
 	p.check()
 }
 
 func (p *coalescerPlay) pass(d time.Duration) {
-	p.trips(func() { p.fake.Step(d) })
-	p.trips(func() { p.fake.Step(0) })
+	p.panics(func() { p.fake.Step(d) })
+	p.panics(func() { p.fake.Step(0) })
 	synctest.Wait()
 	p.check()
 }
 
-func newCoalescerPlay(t *testing.T, w *tripwire, groups bool) *coalescerPlay {
-	p := &coalescerPlay{tripwire: w, t: t, fake: newFake(), slow: make(chan struct{})}
-	w.asleep(func() {
-		p.c = shardq.MustCoalescer(shardq.CoalescerOptions[string, []int]{
-			Queue:    wiredOptions[string](w, groups, p.fake),
+func newCoalescerPlay(t *testing.T, w *faultInjector, groups bool) *coalescerPlay {
+	p := &coalescerPlay{faultInjector: w, t: t, fake: newFake(), slow: make(chan struct{})}
+	w.disabled(func() {
+		p.c = coalesce.MustNew(coalesce.Options[string, []int]{
+			Queue:    injectedOptions[string](w, groups, p.fake),
 			Capacity: 12, PutEndsBackoff: groups,
 			Weight: func(v []int) int { w.step("Weight"); return len(v) },
 			Merge: func(pending, next []int) []int {
@@ -543,7 +554,7 @@ func newCoalescerPlay(t *testing.T, w *tripwire, groups bool) *coalescerPlay {
 	return p
 }
 
-func playCoalescerCalls(t *testing.T, w *tripwire, groups bool) {
+func playCoalescerCalls(t *testing.T, w *faultInjector, groups bool) {
 	p := newCoalescerPlay(t, w, groups)
 	c, ctx := p.c, t.Context()
 	wait := func(key string, value []int) error { return c.PutContext(ctx, key, value) }
@@ -563,7 +574,7 @@ func playCoalescerCalls(t *testing.T, w *tripwire, groups bool) {
 	}
 	for i, one := range slices.Clone(p.held) {
 		if i%2 == 0 {
-			p.giveBack(one, c.PutBack) // two parts, to be merged by a Take
+			p.giveBack(one, c.PutBack) // two segments, which a Take merges
 		} else {
 			p.giveBack(one, c.Retry)
 			p.put(one.Key, c.Put)
@@ -575,7 +586,7 @@ func playCoalescerCalls(t *testing.T, w *tripwire, groups bool) {
 	p.take(9)
 	p.done(p.held)
 
-	// A Take finds the value of a key being merged, and what came behind it.
+	// A Take finds a running merge of the key, and a later value.
 	p.put("a", c.Put)
 	p.slowOne = p.last + 1
 	merging := returned(func() { p.put("a", c.Put) })
@@ -590,10 +601,10 @@ func playCoalescerCalls(t *testing.T, w *tripwire, groups bool) {
 	requireBecomesTrue(t, merging)
 	p.take(0)
 
-	// Somebody waits for room, and is let in.
+	// A caller waits for capacity, and is admitted.
 	p.put("a", c.Put)
 	for full := false; !full; {
-		p.asleep(func() {
+		p.disabled(func() {
 			p.last++
 			if full = errors.Is(c.TryPut("b", []int{p.last}), shardq.ErrFull); !full {
 				p.in = append(p.in, p.last)
@@ -607,13 +618,14 @@ func playCoalescerCalls(t *testing.T, w *tripwire, groups bool) {
 		p.done(p.held)
 		synctest.Wait()
 	}
-	require.True(t, waits(), "there is room, and nobody is let in")
-	p.insist(func() { c.Stats() })
-	p.insist(func() { c.Queue().Snapshot(10) })
+	require.True(t, waits(), "there is capacity, and no waiter is admitted")
+	p.retry(func() { c.Stats() })
+	p.retry(func() { c.Queue().Snapshot(10) })
 	p.end(groups)
 }
 
-// end ends the coalescer, beside a value that waits for its retry, and counts.
+// end ends the coalescer, beside a value that is delayed for its retry, and
+// checks the counts.
 func (p *coalescerPlay) end(drain bool) {
 	c := p.c
 	p.put("f", c.Put)
@@ -630,27 +642,27 @@ func (p *coalescerPlay) end(drain bool) {
 		begun, cancel := context.WithCancel(p.t.Context())
 		cancel()
 		for range 2 {
-			p.trips(func() { _, _ = c.Drain(begun, shardq.DrainOptions{Waiting: shardq.RunWaiting}) })
+			p.panics(func() { _, _ = c.Drain(begun, shardq.DrainOptions{Delayed: shardq.RunDelayed}) })
 		}
 	} else {
-		p.trips(c.ShutDown)
+		p.panics(c.ShutDown)
 	}
 	for p.ready() > 0 {
 		p.take(9)
 		p.done(p.held)
 	}
 	if !drain {
-		p.asleep(func() {
+		p.disabled(func() {
 			_, _, err := c.Take(p.t.Context())
 			require.ErrorIs(p.t, err, shardq.ErrShutDown, "the ShutDown was not carried out")
 		})
 	}
-	p.insist(func() {
+	p.retry(func() {
 		dropped, err := c.Drain(p.t.Context(), shardq.DrainOptions{})
 		require.NoError(p.t, err)
-		require.Empty(p.t, dropped, "no Take came for these")
+		require.Empty(p.t, dropped, "no Take returned these")
 	})
-	p.asleep(func() {
+	p.disabled(func() {
 		require.Zero(p.t, c.Len())
 		require.Zero(p.t, c.Stats().Held)
 		require.Zero(p.t, c.Stats().Values.Weight)
@@ -666,7 +678,7 @@ func TestC17C54EveryCallMayPanic(t *testing.T) {
 	forEachCall(t, append(functions, "Merge", "Weight"), playCoalescerCalls)
 }
 
-// answers of a handler to a value or an item, by its number and how often it came.
+// replies count the handler's calls for a value or an item, by its number.
 type replies map[int]int
 
 func (r replies) to(number int) error {
@@ -674,21 +686,21 @@ func (r replies) to(number int) error {
 	case number%5 == 1 && r[number] < 3:
 		return errOnPurpose
 	case number%5 == 2 && r[number] < 2:
-		return shardq.RequeueAfter(5 * time.Millisecond)
+		return worker.RequeueAfter(5 * time.Millisecond)
 	case number%5 == 3:
-		return shardq.Permanent(errOnPurpose)
+		return worker.Permanent(errOnPurpose)
 	case number%5 == 4 && r[number] < 9:
 		return errOnPurpose // until the MaxAttempts
 	}
 	return nil
 }
 
-// wiredWorkers are the options of workers, in one form or the other.
-func wiredWorkers[T any](w *tripwire, batches bool, handle func(T) error, told func(T)) shardq.WorkerOptions[T] {
-	o := shardq.WorkerOptions[T]{
+// injectedWorkers are the options of workers, in one form or the other.
+func injectedWorkers[T any](w *faultInjector, batches bool, handle func(T) error, reported func(T)) worker.Options[T] {
+	o := worker.Options[T]{
 		Workers: 1, MaxAttempts: 4,
-		OnError:  func(shardq.Failure[T]) { w.step("OnError") },
-		OnGiveUp: func(f shardq.Failure[T]) { told(f.Item); w.step("OnGiveUp") },
+		OnError:   func(worker.Failure[T]) { w.step("OnError") },
+		OnDiscard: func(f worker.Failure[T]) { reported(f.Item); w.step("OnDiscard") },
 	}
 	if !batches {
 		o.Handle = func(_ context.Context, item T) error { return handle(item) }
@@ -703,16 +715,16 @@ func wiredWorkers[T any](w *tripwire, batches bool, handle func(T) error, told f
 	return o
 }
 
-// work has workers run, and others whenever they have panicked, until all that feed brings is
-// settled.
-func (w *tripwire) work(fake *clock.Fake, run func() error, feed func(i int)) (over func() bool) {
-	start := func() func() bool { return returned(func() { w.trips(func() { _ = run() }) }) }
+// work runs workers, and new ones when they have panicked, until all items that
+// feed adds are settled.
+func (w *faultInjector) work(fake *clock.Fake, run func() error, feed func(i int)) (over func() bool) {
+	start := func() func() bool { return returned(func() { w.panics(func() { _ = run() }) }) }
 	over = start()
 	for i := range 60 {
 		if i < 12 {
 			feed(i)
 		}
-		w.trips(func() { fake.Step(7 * time.Millisecond) })
+		w.panics(func() { fake.Step(7 * time.Millisecond) })
 		synctest.Wait()
 		if over() {
 			over = start()
@@ -724,12 +736,12 @@ func (w *tripwire) work(fake *clock.Fake, run func() error, feed func(i int)) (o
 
 var functionsBesideWorkers = []string{
 	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger",
-	"OnWatermark", "OnError", "OnGiveUp",
+	"OnWatermark", "OnError", "OnDiscard",
 }
 
-func playWorkersOfValues(t *testing.T, w *tripwire, batches bool) {
+func playWorkersOfValues(t *testing.T, w *faultInjector, batches bool) {
 	p := newCoalescerPlay(t, w, batches)
-	r, told := replies{}, []int{}
+	r, reported := replies{}, []int{}
 	handle := func(one numbersOfText) error {
 		err := r.to(one.Value[0])
 		if err == nil {
@@ -737,34 +749,34 @@ func playWorkersOfValues(t *testing.T, w *tripwire, batches bool) {
 		}
 		return err
 	}
-	o := wiredWorkers(w, batches, handle, func(one numbersOfText) { told = append(told, one.Value...) })
+	o := injectedWorkers(w, batches, handle, func(one numbersOfText) { reported = append(reported, one.Value...) })
 	run := func() error {
-		workers, err := shardq.NewCoalescerWorkers(p.c, o)
+		workers, err := worker.New(p.c, o)
 		require.NoError(t, err)
 		return workers.Run(t.Context())
 	}
 	over := w.work(p.fake, run, func(i int) { p.put(string("abcd"[i%4]), p.c.Put) })
 	p.check()
-	p.asleep(func() {
+	p.disabled(func() {
 		require.Zero(t, p.c.Stats().Held)
 		require.Zero(t, p.c.Stats().Misused)
 		p.c.ShutDown()
 	})
 	requireBecomesTrue(t, over)
-	all := slices.Concat(p.came, told)
+	all := slices.Concat(p.came, reported)
 	slices.Sort(all)
 	slices.Sort(p.in)
-	require.Equal(t, p.in, all, "told %v", told)
+	require.Equal(t, p.in, all, "reported %v", reported)
 }
 
 func TestC58EveryCallMayPanicInAWorker(t *testing.T) {
 	forEachCall(t, append(slices.Clone(functionsBesideWorkers), "Merge", "Weight"), playWorkersOfValues)
 }
 
-func playWorkersOfItems(t *testing.T, w *tripwire, batches bool) {
+func playWorkersOfItems(t *testing.T, w *faultInjector, batches bool) {
 	fake := newFake()
 	var q *shardq.Queue[int]
-	w.asleep(func() { q = shardq.Must(wiredOptions[int](w, batches, fake)) })
+	w.disabled(func() { q = shardq.MustNew(injectedOptions[int](w, batches, fake)) })
 	r, settled, want := replies{}, []int{}, []int{}
 	handle := func(item int) error {
 		err := r.to(item)
@@ -773,27 +785,27 @@ func playWorkersOfItems(t *testing.T, w *tripwire, batches bool) {
 		}
 		return err
 	}
-	o := wiredWorkers(w, batches, handle, func(item int) { settled = append(settled, item) })
+	o := injectedWorkers(w, batches, handle, func(item int) { settled = append(settled, item) })
 	run := func() error {
-		workers, err := shardq.NewWorkers(q, o)
+		workers, err := worker.New(q, o)
 		require.NoError(t, err)
 		return workers.Run(t.Context())
 	}
 	over := w.work(fake, run, func(item int) {
 		want = append(want, item)
-		// A hook that panics does so when the item is in.
-		if w.trips(func() { q.Add(item) }) && w.function != "OnWatermark" && w.function != "Logger" {
+		// A hook that panics does so after the item was added.
+		if w.panics(func() { q.Add(item) }) && w.function != "OnWatermark" && w.function != "Logger" {
 			q.Add(item)
 		}
 	})
-	w.asleep(func() {
+	w.disabled(func() {
 		require.Zero(t, q.Stats().Held)
 		require.Zero(t, q.Stats().Misused)
 		q.ShutDown()
 	})
 	requireBecomesTrue(t, over)
 	slices.Sort(settled)
-	require.Equal(t, want, settled, "handled with nil, or told to OnGiveUp")
+	require.Equal(t, want, settled, "handled with nil, or reported to OnDiscard")
 }
 
 func TestC51EveryCallMayPanicInAWorker(t *testing.T) {

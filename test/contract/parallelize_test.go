@@ -7,21 +7,23 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/shardq/shardq/worker"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/testscale"
 )
 
 func TestC53EachPieceIsDoneOnce(t *testing.T) {
+	testscale.Rapid(100)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	rapid.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 20).Draw(rt, "workers")
 		pieces := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 3000)).Draw(rt, "pieces")
 		times := make([]atomic.Int32, pieces)
 		var running, most atomic.Int32
-		require.NoError(rt, shardq.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
+		require.NoError(rt, worker.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
 			now := running.Add(1)
 			defer running.Add(-1)
 			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
@@ -36,13 +38,13 @@ func TestC53EachPieceIsDoneOnce(t *testing.T) {
 	})
 }
 
-// As many pieces as there are workers are under way at once.
+// As many pieces as there are workers run at the same time.
 func TestC53PiecesRunSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var running atomic.Int32
 		ended := returned(func() {
-			require.NoError(t, shardq.Parallelize(t.Context(), 5, 6, func(context.Context, int) error {
+			require.NoError(t, worker.Parallelize(t.Context(), 5, 6, func(context.Context, int) error {
 				running.Add(1)
 				<-gate
 				return nil
@@ -56,14 +58,14 @@ func TestC53PiecesRunSideBySide(t *testing.T) {
 	})
 }
 
-// Runs of pieces are long at first, and shorter towards the end. So while one piece is slow,
-// the others do all but the rest of its run.
+// A worker takes long runs of pieces at first, and shorter ones towards the
+// end. So while one piece is slow, the others do all but the rest of its run.
 func TestC53OneSlowPiece(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers, pieces, firstRun = 4, 1000, 125
 		gate, begun := make(chan struct{}), make([]atomic.Bool, pieces)
 		ended := returned(func() {
-			require.NoError(t, shardq.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
+			require.NoError(t, worker.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
 				begun[piece].Store(true)
 				if piece == 0 {
 					<-gate
@@ -83,13 +85,14 @@ func TestC53OneSlowPiece(t *testing.T) {
 	})
 }
 
-// Towards the end runs are of one piece: who comes last waits for nobody's run.
+// Towards the end runs are of one piece, so that no worker waits for the run of
+// another.
 func TestC53LastRunsAreOfOnePiece(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers, pieces = 4, 1000
 		gate, late := make(chan struct{}), atomic.Int32{}
 		ended := returned(func() {
-			require.NoError(t, shardq.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
+			require.NoError(t, worker.Parallelize(t.Context(), workers, pieces, func(_ context.Context, piece int) error {
 				if piece >= pieces-workers {
 					late.Add(1)
 					<-gate
@@ -107,14 +110,14 @@ func TestC53LastRunsAreOfOnePiece(t *testing.T) {
 func TestC53FirstErrorEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, begun := make(chan struct{}), atomic.Int32{}
-		err := shardq.Parallelize(t.Context(), 2, 1000, func(ctx context.Context, piece int) error {
+		err := worker.Parallelize(t.Context(), 2, 1000, func(ctx context.Context, piece int) error {
 			begun.Add(1)
 			if piece == 0 {
 				<-first
 				return errOnPurpose
 			}
 			close(first)
-			<-ctx.Done() // the context of the others ends
+			<-ctx.Done() // their context ends
 			return ctx.Err()
 		})
 		require.Equal(t, errOnPurpose, err)
@@ -131,36 +134,36 @@ func TestC53EndOfTheContext(t *testing.T) {
 			cancel()
 			return nil
 		}
-		require.Equal(t, context.Canceled, shardq.Parallelize(ctx, 1, 1000, stop))
+		require.Equal(t, context.Canceled, worker.Parallelize(ctx, 1, 1000, stop))
 		require.EqualValues(t, 1, begun.Load())
-		require.Equal(t, context.Canceled, shardq.Parallelize(ctx, 8, 10, stop))
+		require.Equal(t, context.Canceled, worker.Parallelize(ctx, 8, 10, stop))
 		require.EqualValues(t, 1, begun.Load())
-		require.NoError(t, shardq.Parallelize(ctx, 8, 0, stop))
+		require.NoError(t, worker.Parallelize(ctx, 8, 0, stop))
 
 	})
 }
 
-// An end that comes when all pieces have been begun changes nothing.
+// If the context ends after all pieces have begun, nothing changes.
 func TestC53EndOfTheContextAfterTheLastPiece(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, shardq.Parallelize(ctx, 1, 1, func(context.Context, int) error {
+	require.NoError(t, worker.Parallelize(ctx, 1, 1, func(context.Context, int) error {
 		cancel()
 		return nil
 	}))
 }
 
-// A panic comes out of Parallelize, after all goroutines have ended.
+// A panic reaches the caller of Parallelize, after all goroutines have ended.
 func TestC53PanicReachesTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, over := make(chan struct{}), atomic.Bool{}
 		defer func() {
-			fault, is := recover().(*shardq.PanicError)
+			fault, is := recover().(*worker.PanicError)
 			require.True(t, is)
 			require.Equal(t, "piece", fault.Value)
 			require.Contains(t, string(fault.Stack), "TestC53PanicReachesTheCaller")
 			require.True(t, over.Load(), "a goroutine goes on")
 		}()
-		err := shardq.Parallelize(t.Context(), 2, 2, func(ctx context.Context, piece int) error {
+		err := worker.Parallelize(t.Context(), 2, 2, func(ctx context.Context, piece int) error {
 			if piece == 0 {
 				<-other
 				panic("piece")
@@ -175,24 +178,24 @@ func TestC53PanicReachesTheCaller(t *testing.T) {
 }
 
 func TestC53GoexitIsAnError(t *testing.T) {
-	err := shardq.Parallelize(t.Context(), 3, 100, func(_ context.Context, piece int) error {
+	err := worker.Parallelize(t.Context(), 3, 100, func(_ context.Context, piece int) error {
 		if piece == 50 {
 			runtime.Goexit()
 		}
 		return nil
 	})
-	require.Equal(t, shardq.ErrGoexit, err)
+	require.Equal(t, worker.ErrGoexit, err)
 }
 
 func TestC53BadArguments(t *testing.T) {
 	do := func(context.Context, int) error { panic("called") }
-	require.EqualError(t, shardq.Parallelize(t.Context(), 0, 1, do),
-		"shardq: Parallelize was called with 0 workers: want 1 or more")
-	require.EqualError(t, shardq.Parallelize(t.Context(), 1, -1, do),
-		"shardq: Parallelize was called with -1 pieces: want 0 or more")
-	require.EqualError(t, shardq.Parallelize(t.Context(), 1, 1, nil),
-		"shardq: Parallelize was called without a function")
-	require.NoError(t, shardq.Parallelize(t.Context(), 1, 0, do))
+	require.EqualError(t, worker.Parallelize(t.Context(), 0, 1, do),
+		"worker: Parallelize was called with 0 workers: want 1 or more")
+	require.EqualError(t, worker.Parallelize(t.Context(), 1, -1, do),
+		"worker: Parallelize was called with -1 pieces: want 0 or more")
+	require.EqualError(t, worker.Parallelize(t.Context(), 1, 1, nil),
+		"worker: Parallelize was called without a function")
+	require.NoError(t, worker.Parallelize(t.Context(), 1, 0, do))
 	var none context.Context
-	require.Panics(t, func() { _ = shardq.Parallelize(none, 1, 1, do) })
+	require.Panics(t, func() { _ = worker.Parallelize(none, 1, 1, do) })
 }

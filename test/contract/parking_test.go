@@ -14,25 +14,25 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A crew is a number of consumers, each of which keeps the item that it got until it
-// is let go: so every ready item needs a consumer of its own to wake. It lives in a
-// bubble, where synctest.Wait returns once each of them sleeps for good.
-type crew struct {
+// A consumerGroup is a number of consumers, each of which keeps its item until
+// it is released. So a consumer must wake for every ready item. The group runs
+// in a bubble, where synctest.Wait returns when all of them are blocked.
+type consumerGroup struct {
 	q       *shardq.Queue[int]
 	holding atomic.Int32
 	letGo   chan struct{}
 	group   sync.WaitGroup
 }
 
-// hire starts consumers and waits until each of them sleeps.
-func (c *crew) hire(consumers int) {
+// start starts consumers and waits until all of them are parked.
+func (c *consumerGroup) start(consumers int) {
 	for range consumers {
 		c.group.Go(c.consume)
 	}
 	synctest.Wait()
 }
 
-func (c *crew) consume() {
+func (c *consumerGroup) consume() {
 	for {
 		item, shutdown := c.q.Get()
 		if shutdown {
@@ -45,43 +45,43 @@ func (c *crew) consume() {
 	}
 }
 
-// requireHolding waits for stillness, and checks that nobody sleeps beside a ready
-// item.
-func (c *crew) requireHolding(t *testing.T, items int) {
+// requireHolding waits until all goroutines are blocked, and checks that no
+// consumer is parked while an item is ready.
+func (c *consumerGroup) requireHolding(t *testing.T, items int) {
 	t.Helper()
 	synctest.Wait()
 	require.EqualValues(t, items, c.holding.Load())
-	require.Zero(t, c.q.Len(), "ready beside a sleeping consumer")
+	require.Zero(t, c.q.Len(), "ready beside a parked consumer")
 }
 
 // release lets n consumers end their items.
-func (c *crew) release(n int) {
+func (c *consumerGroup) release(n int) {
 	for range n {
 		c.letGo <- struct{}{}
 	}
 }
 
-func (c *crew) dismiss() {
+func (c *consumerGroup) stop() {
 	c.q.ShutDown()
 	c.group.Wait()
 }
 
-func forEachCrew(t *testing.T, test func(t *testing.T, c *crew, consumers int)) {
+func forEachConsumerGroup(t *testing.T, test func(t *testing.T, c *consumerGroup, consumers int)) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for _, consumers := range []int{1, 2, 3, 50} {
 			synctest.Test(t, func(t *testing.T) {
-				c := &crew{q: newQueue[int](shards), letGo: make(chan struct{})}
-				defer c.dismiss()
+				c := &consumerGroup{q: newQueue[int](shards), letGo: make(chan struct{})}
+				defer c.stop()
 				test(t, c, consumers)
 			})
 		}
 	})
 }
 
-// As many items as consumers, added by one goroutine or by as many.
-func TestC4BurstOfAsManyItemsAsSleepers(t *testing.T) {
-	forEachCrew(t, func(t *testing.T, c *crew, consumers int) {
-		c.hire(consumers)
+// There are as many items as consumers, added by one goroutine or by as many.
+func TestC4BurstOfAsManyItemsAsParkedConsumers(t *testing.T) {
+	forEachConsumerGroup(t, func(t *testing.T, c *consumerGroup, consumers int) {
+		c.start(consumers)
 		for round := range scaled(300, 40) {
 			if round%2 == 0 {
 				together(consumers, c.q.Add)
@@ -97,8 +97,8 @@ func TestC4BurstOfAsManyItemsAsSleepers(t *testing.T) {
 }
 
 func TestC4ItemsOneByOne(t *testing.T) {
-	forEachCrew(t, func(t *testing.T, c *crew, consumers int) {
-		c.hire(consumers)
+	forEachConsumerGroup(t, func(t *testing.T, c *consumerGroup, consumers int) {
+		c.start(consumers)
 		for i := range consumers {
 			c.q.Add(i)
 			c.requireHolding(t, i+1)
@@ -108,16 +108,16 @@ func TestC4ItemsOneByOne(t *testing.T) {
 	})
 }
 
-// Items that become ready by the Done of somebody who takes nothing himself.
+// Items become ready by the Done of a goroutine that takes nothing.
 func TestC4DirtyItemsAtDone(t *testing.T) {
-	forEachCrew(t, func(t *testing.T, c *crew, consumers int) {
+	forEachConsumerGroup(t, func(t *testing.T, c *consumerGroup, consumers int) {
 		items := numbers(consumers)
 		for _, item := range items {
 			c.q.Add(item)
 			takeItem(t, c.q, item)
 			c.q.Add(item)
 		}
-		c.hire(consumers)
+		c.start(consumers)
 		c.requireHolding(t, 0)
 		for _, item := range items {
 			c.q.Done(item)
@@ -127,10 +127,10 @@ func TestC4DirtyItemsAtDone(t *testing.T) {
 	})
 }
 
-// Items whose delays end at one tick, and at several.
-func TestC4DelaysThatEnd(t *testing.T) {
-	forEachCrew(t, func(t *testing.T, c *crew, consumers int) {
-		c.hire(consumers)
+// Delays expire at one tick, and at several.
+func TestC4DelaysThatExpire(t *testing.T) {
+	forEachConsumerGroup(t, func(t *testing.T, c *consumerGroup, consumers int) {
+		c.start(consumers)
 		for _, spread := range []time.Duration{0, 100 * time.Microsecond, 5 * time.Millisecond} {
 			for i := range consumers {
 				c.q.AddAfter(i, time.Second+time.Duration(i)*spread)
@@ -143,10 +143,10 @@ func TestC4DelaysThatEnd(t *testing.T) {
 	})
 }
 
-// An item comes just as the one consumer, who has found nothing, goes to sleep. No
-// other item follows that would make good for a lost wake-up. With as many shards as
-// there can be, the consumer is long in finding nothing.
-func TestC4ConsumerGoingToSleep(t *testing.T) {
+// An item is added just as the only consumer, which has found nothing, parks.
+// No other item follows, which could make up for a lost wake-up. With the
+// largest number of shards, the consumer takes long to find nothing.
+func TestC4ConsumerThatIsAboutToPark(t *testing.T) {
 	forEachShardCountInBubble(t, testGoingToSleep)
 	t.Run("shards=4096", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { testGoingToSleep(t, shardq.MaxShards) })
@@ -171,7 +171,7 @@ func testGoingToSleep(t *testing.T, shards int) {
 	for range scaled(40_000, 10_000) {
 		before := gets.Load()
 		q.Add(1)
-		for spins := 0; gets.Load() == before; spins++ { // until it is on its way
+		for spins := 0; gets.Load() == before; spins++ { // until the consumer takes the item
 			if spins%1000 == 999 {
 				runtime.Gosched()
 			}
@@ -181,33 +181,33 @@ func testGoingToSleep(t *testing.T, shards int) {
 		}
 		q.Add(2)
 		synctest.Wait()
-		require.Zero(t, q.Len(), "ready beside a sleeping consumer")
+		require.Zero(t, q.Len(), "ready beside a parked consumer")
 	}
 	q.ShutDown()
 	consumer.Wait()
 }
 
-// The parked of H25: more than 8,000 goroutines are more than the race detector has
-// room for.
+// manyParked returns the number of parked consumers of H25. The race detector
+// supports at most about 8,000 goroutines.
 func manyParked() int { return scaled(100_000, 4_000) }
 
 func TestH25ManyParkedGetsReleasedByShutDown(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		var told atomic.Int32
+		var reported atomic.Int32
 		var group sync.WaitGroup
 		for range manyParked() {
 			group.Go(func() {
 				if item, shutdown := q.Get(); shutdown && item == 0 {
-					told.Add(1)
+					reported.Add(1)
 				}
 			})
 		}
 		synctest.Wait()
-		require.Zero(t, told.Load())
+		require.Zero(t, reported.Load())
 		q.ShutDown()
 		group.Wait()
-		require.EqualValues(t, manyParked(), told.Load())
+		require.EqualValues(t, manyParked(), reported.Load())
 	})
 }
 

@@ -41,12 +41,13 @@ func TestC38PolicyChoosesTheDeadline(t *testing.T) {
 	}
 }
 
-// Without a delay: an item that does not wait is added; one that waits, by the policy.
+// Without a delay, an item that is not delayed is added. For a delayed one the
+// policy decides.
 func TestC38PolicyWithoutADelay(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		policy         shardq.DelayPolicy
-		ready, waiting int // of an item that waits
+		ready, waiting int // of a delayed item
 	}{
 		{"earliest", shardq.KeepEarliest, 1, 1},
 		{"latest", shardq.KeepLatest, 0, 1},
@@ -64,15 +65,15 @@ func TestC38PolicyWithoutADelay(t *testing.T) {
 					q.AddAfter("a", time.Hour)
 					q.AddWith("a", o)
 					requireCounts(t, q, test.ready, test.waiting, 0)
-					require.Zero(t, q.Stats().Fired, "no delay has ended")
+					require.Zero(t, q.Stats().Expired, "no delay has ended")
 				}
 			})
 		})
 	}
 }
 
-// An item that is asked for again and again comes when nobody has asked for a while, but
-// MaxWait after the first time at the latest.
+// An item that is added again and again is ready when there was no add for a
+// while, and MaxWait after the first add at the latest.
 func TestC38DebounceWithinALimit(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
@@ -98,14 +99,14 @@ func TestC38DebounceWithinALimit(t *testing.T) {
 		requireCounts(t, q, 1, 0, 0)
 		q.Cancel("a")
 
-		q.AddWith("a", bounded) // the next wait has a limit of its own
+		q.AddWith("a", bounded) // the next delay has a limit of its own
 		line.pass(time.Second - 1)
 		requireCounts(t, q, 0, 1, 0)
 		q.ShutDown()
 	})
 }
 
-// The limit holds for what comes later, whatever that is.
+// The limit holds for all later adds, whatever their policies.
 func TestC38LimitHoldsForOtherPolicies(t *testing.T) {
 	for _, policy := range []shardq.DelayPolicy{shardq.KeepLatest, shardq.KeepNew} {
 		line := fakeTimeline()
@@ -123,7 +124,7 @@ func TestC38RateLimitedAndAfter(t *testing.T) {
 	line := fakeTimeline()
 	q := newQueueOn[string](2, line)
 	o := shardq.AddOptions{RateLimited: true, After: 8 * time.Millisecond}
-	for _, want := range []time.Duration{8, 10, 20} { // the limiter says 5, 10, 20
+	for _, want := range []time.Duration{8, 10, 20} { // the limiter returns 5, 10, 20
 		q.AddWith("a", o)
 		line.pass(want*time.Millisecond - 1)
 		requireCounts(t, q, 0, 1, 0)

@@ -14,7 +14,7 @@ import (
 
 func withPriority(priority int) shardq.AddOptions { return shardq.AddOptions{Priority: priority} }
 
-// handedOut gets all that is ready, and ends it.
+// handedOut gets all ready items, and calls Done of each.
 func handedOut[T comparable](q *shardq.Queue[T]) (items []T) {
 	for q.Len() > 0 {
 		item, _ := q.Get()
@@ -25,7 +25,7 @@ func handedOut[T comparable](q *shardq.Queue[T]) (items []T) {
 }
 
 func TestC45HigherPrioritiesComeFirst(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
 	priorities := []int{0, 5, -3, 5, math.MaxInt, 0, math.MinInt, 1000, -3, 1}
 	for item, priority := range priorities {
 		q.AddWith(item, withPriority(priority))
@@ -35,7 +35,7 @@ func TestC45HigherPrioritiesComeFirst(t *testing.T) {
 	for i := range want {
 		want[i] = i
 	}
-	slices.SortStableFunc(want, func(a, b int) int { // by priority, then by the adds
+	slices.SortStableFunc(want, func(a, b int) int { // by priority, then in the order of the adds
 		switch {
 		case priorities[a] > priorities[b]:
 			return -1
@@ -50,7 +50,7 @@ func TestC45HigherPrioritiesComeFirst(t *testing.T) {
 func TestC45HighestPriorityCounts(t *testing.T) {
 	for _, shards := range []int{1, 8} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
-			q := shardq.Must(shardq.Options[string]{Shards: shards})
+			q := shardq.MustNew(shardq.Options[string]{Shards: shards})
 			q.AddWith("a", withPriority(3))
 			q.AddWith("a", withPriority(7))
 			q.AddWith("a", withPriority(5))
@@ -59,11 +59,11 @@ func TestC45HighestPriorityCounts(t *testing.T) {
 			require.Equal(t, "a", item)
 			require.Equal(t, 7, priority)
 			require.False(t, shutdown)
-			require.Equal(t, uint64(3), q.Stats().Merged)
+			require.Equal(t, uint64(3), q.Stats().Deduplicated)
 		})
 	}
 	t.Run("it joins the tail", func(t *testing.T) {
-		q := shardq.Must(shardq.Options[string]{Shards: 1})
+		q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 		q.Add("a")
 		q.AddWith("b", withPriority(2))
 		q.AddWith("a", withPriority(2))
@@ -72,7 +72,7 @@ func TestC45HighestPriorityCounts(t *testing.T) {
 		require.Equal(t, []string{"b", "a", "c"}, handedOut(q))
 	})
 	t.Run("a negative one is raised by Add", func(t *testing.T) {
-		q := shardq.Must(shardq.Options[string]{Shards: 1})
+		q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 		q.AddWith("a", withPriority(-2))
 		q.Add("b")
 		q.Add("a")
@@ -81,7 +81,7 @@ func TestC45HighestPriorityCounts(t *testing.T) {
 }
 
 func TestC45DirtyItem(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	q.AddWith("a", withPriority(9))
 	q.Get()
 	q.AddWith("a", withPriority(2))
@@ -94,8 +94,8 @@ func TestC45DirtyItem(t *testing.T) {
 	require.Equal(t, 4, priority)
 }
 
-func TestC45EachRunBeginsAnew(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Shards: 1})
+func TestC45EachRunHasItsOwnPriority(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	q.AddWith("a", withPriority(9))
 	handedOut(q)
 	q.AddWith("a", withPriority(-1))
@@ -107,7 +107,7 @@ func TestC45EachRunBeginsAnew(t *testing.T) {
 	require.Equal(t, -2, priority)
 }
 
-func TestC45WaitingItem(t *testing.T) {
+func TestC45DelayedItem(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
 		defer q.ShutDown()
@@ -119,7 +119,7 @@ func TestC45WaitingItem(t *testing.T) {
 		item, priority, _ := q.GetWithPriority()
 		require.Equal(t, "a", item)
 		require.Zero(t, priority)
-		q.AddWith("a", withPriority(-4)) // one more run; then the delay ends
+		q.AddWith("a", withPriority(-4)) // one more run; then the delay expires
 		line.pass(1e9)
 		q.Done("a")
 		_, priority, _ = q.GetWithPriority()
@@ -130,19 +130,19 @@ func TestC45WaitingItem(t *testing.T) {
 }
 
 func TestC45CanceledItemLosesItsPriority(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Shards: 1})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
 	q.AddWith("a", withPriority(9))
 	q.AddWith("a", shardq.AddOptions{After: 1e9, Priority: 9})
-	require.Equal(t, shardq.Canceled{Ready: true, Waiting: true}, q.Cancel("a"))
+	require.Equal(t, shardq.Canceled{Ready: true, Delayed: true}, q.Cancel("a"))
 	q.AddWith("b", withPriority(1))
 	q.Add("a")
 	require.Equal(t, []string{"b", "a"}, handedOut(q))
 }
 
-// TestC45AcrossShards: Gets that come one after the other prefer the highest class.
+// TestC45AcrossShards checks that successive Gets prefer the highest class.
 func TestC45AcrossShards(t *testing.T) {
 	for _, shards := range []int{2, 32, 100} {
-		q := shardq.Must(shardq.Options[int]{Shards: shards})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards})
 		for item := range 3000 {
 			q.AddWith(item, withPriority(item%31-15))
 		}
@@ -157,31 +157,31 @@ func TestC45AcrossShards(t *testing.T) {
 	}
 }
 
-func TestC45SleeperIsToldThePriority(t *testing.T) {
+func TestC45ParkedGetReturnsThePriority(t *testing.T) {
 	for _, shards := range []int{1, 8} {
-		q := shardq.Must(shardq.Options[string]{Shards: shards})
-		told := make(chan int)
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards})
+		reported := make(chan int)
 		go func() {
 			for {
 				item, priority, shutdown := q.GetWithPriority()
-				if told <- priority; shutdown {
+				if reported <- priority; shutdown {
 					return
 				}
 				q.Done(item)
 			}
 		}()
 		q.AddWith("a", withPriority(-7))
-		require.Equal(t, -7, <-told)
+		require.Equal(t, -7, <-reported)
 		q.AddWith("a", withPriority(8))
-		require.Equal(t, 8, <-told)
+		require.Equal(t, 8, <-reported)
 		q.ShutDown()
-		require.Zero(t, <-told)
+		require.Zero(t, <-reported)
 	}
 }
 
 func TestC45PrioritiesAllocateNothing(t *testing.T) {
 	for _, shards := range []int{1, 8} {
-		q := shardq.Must(shardq.Options[int]{Shards: shards})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards})
 		n := 0
 		cycle := func() {
 			for range 100 {
@@ -198,8 +198,8 @@ func TestC45PrioritiesAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestC46LowerPrioritiesGetOn(t *testing.T) {
-	q := shardq.Must(shardq.Options[int]{Shards: 1, LowerLevelEvery: 10})
+func TestC46LowerPrioritiesMakeProgress(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1, LowPriorityInterval: 10})
 	q.Add(-1)
 	gets := 0
 	for item := 0; item != -1; gets++ {
@@ -210,14 +210,15 @@ func TestC46LowerPrioritiesGetOn(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, gets, 10)
 
-	_, err := shardq.New(shardq.Options[int]{LowerLevelEvery: -1})
-	require.EqualError(t, err, "shardq: Options.LowerLevelEvery is -1: want 0 (never) to 2147483647")
+	_, err := shardq.New(shardq.Options[int]{LowPriorityInterval: -1})
+	require.EqualError(t, err, "shardq: Options.LowPriorityInterval is -1: want 0 (never) to 2147483647")
 }
 
-// An add that ends a delay serves the add that waited, too: the higher priority counts.
+// An add that cancels a delay serves the delayed add, too: the higher priority
+// counts.
 func TestC45AddThatCancelsADelay(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: newFake(), CancelDelayOnAdd: true})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: newFake(), CancelDelayOnAdd: true})
 		q.AddWith("a", shardq.AddOptions{After: time.Hour, Priority: 5})
 		q.AddWith("a", shardq.AddOptions{Priority: 1})
 		_, priority, _ := q.GetWithPriority()

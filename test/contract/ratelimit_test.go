@@ -11,8 +11,7 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// scriptedLimiter answers with the delays that it was given, by item, and records
-// what it was asked.
+// scriptedLimiter returns given delays, by item, and records its calls.
 type scriptedLimiter struct {
 	mu     sync.Mutex
 	delays map[string]time.Duration
@@ -42,7 +41,7 @@ func TestC28AddRateLimitedIsAddAfterWhen(t *testing.T) {
 		limiter := &scriptedLimiter{delays: map[string]time.Duration{
 			"now": 0, "past": -time.Hour, "soon": 10 * time.Millisecond, "later": time.Second, "never": math.MaxInt64,
 		}}
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: line.clock, RateLimiter: limiter})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, RateLimiter: limiter})
 		for item := range limiter.delays {
 			q.AddRateLimited(item)
 		}
@@ -59,11 +58,11 @@ func TestC28AddRateLimitedIsAddAfterWhen(t *testing.T) {
 	})
 }
 
-// Rules of AddAfter hold: the earliest delay wins.
+// The rule of AddAfter holds: the earliest deadline counts.
 func TestC28EarliestDelayWins(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		limiter := &scriptedLimiter{delays: map[string]time.Duration{"a": time.Second}}
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: line.clock, RateLimiter: limiter})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, RateLimiter: limiter})
 		q.AddRateLimited("a")
 		q.AddAfter("a", time.Minute)
 		limiter.delays["a"] = time.Hour
@@ -78,17 +77,17 @@ func TestC28EarliestDelayWins(t *testing.T) {
 
 func TestC28ForgetClearsTheLimiterAlone(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		limiter := &scriptedLimiter{delays: map[string]time.Duration{"waiting": time.Hour}}
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: newFake(), RateLimiter: limiter})
+		limiter := &scriptedLimiter{delays: map[string]time.Duration{"delayed": time.Hour}}
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: newFake(), RateLimiter: limiter})
 		q.Add("processing")
 		takeItem(t, q, "processing")
 		q.Add("ready")
-		q.AddRateLimited("waiting")
+		q.AddRateLimited("delayed")
 		limiter.calls = nil
-		for _, item := range []string{"processing", "ready", "waiting", "unknown"} {
+		for _, item := range []string{"processing", "ready", "delayed", "unknown"} {
 			q.Forget(item)
 		}
-		require.Equal(t, []string{"Forget processing", "Forget ready", "Forget waiting", "Forget unknown"}, limiter.calls)
+		require.Equal(t, []string{"Forget processing", "Forget ready", "Forget delayed", "Forget unknown"}, limiter.calls)
 		requireCounts(t, q, 1, 1, 1)
 		q.Done("processing")
 		require.Zero(t, q.Stats().Misused, "Done was still owed")
@@ -97,13 +96,13 @@ func TestC28ForgetClearsTheLimiterAlone(t *testing.T) {
 
 func TestC28NumRequeuesIsTheLimiters(t *testing.T) {
 	limiter := &scriptedLimiter{}
-	q := shardq.Must(shardq.Options[string]{RateLimiter: limiter})
+	q := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter})
 	require.Equal(t, 4, q.NumRequeues("four"))
 	require.Equal(t, []string{"NumRequeues four"}, limiter.calls)
 }
 
-// The limiter of a queue without options: 5 ms, doubling with each requeue of the
-// item, up to 1000 s, as client-go has it.
+// The limiter of a queue without options starts at 5 ms and doubles with each
+// requeue of the item, up to 1000 s, as in client-go.
 func TestC28DefaultLimiter(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[string](shards, line)
@@ -126,7 +125,7 @@ func TestC28DefaultLimiter(t *testing.T) {
 	})
 }
 
-// Histories of different items, and of different queues, are apart.
+// Different items, and different queues, have histories of their own.
 func TestC28DefaultLimiterIsPerItemAndQueue(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q, other := newQueue[string](shards), newQueue[string](shards)

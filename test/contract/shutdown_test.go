@@ -54,8 +54,8 @@ func TestC10ReadyItemsAreStillYielded(t *testing.T) {
 	})
 }
 
-// A shut-down Get says true, then false, then true: an item that was dirty at the
-// shutdown comes back at its Done.
+// After a shutdown, Gets return true, then false, then true: an item that was
+// dirty at the shutdown is ready again at its Done.
 func TestC10TrueFalseTrue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
@@ -73,40 +73,40 @@ func TestC10TrueFalseTrue(t *testing.T) {
 	})
 }
 
-// Everybody who sleeps in Get, and everybody who comes later, is told; nobody is
-// told so in the place of an item.
-func TestC10EveryCallerIsTold(t *testing.T) {
+// Every parked Get, and every later one, returns the shutdown. None returns it
+// together with an item.
+func TestC10EveryCallerGetsTheShutdown(t *testing.T) {
 	forEachShutdown(t, func(t *testing.T, shards int, shutDown func(*shardq.Queue[string])) {
 		q := newQueue[string](shards)
-		var told atomic.Int32
+		var reported atomic.Int32
 		for range 100 {
 			go func() {
 				if item, shutdown := q.Get(); shutdown && item == "" {
-					told.Add(1)
+					reported.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
-		require.Zero(t, told.Load())
+		require.Zero(t, reported.Load())
 		shutDown(q)
 		synctest.Wait()
-		require.EqualValues(t, 100, told.Load())
+		require.EqualValues(t, 100, reported.Load())
 		for range 100 {
 			requireGetSaysShutdown(t, q)
 		}
 	})
 }
 
-func TestC10NoItemIsLostBetweenSleepersAndShutdown(t *testing.T) {
+func TestC10NoItemIsLostBetweenParkedGetsAndShutdown(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		for range scaled(500, 100) {
 			q := newQueue[int](shards)
-			var items, told atomic.Int64
+			var items, reported atomic.Int64
 			var group sync.WaitGroup
 			for range 20 {
 				group.Go(func() {
 					if _, shutdown := q.Get(); shutdown {
-						told.Add(1)
+						reported.Add(1)
 					} else {
 						items.Add(1)
 					}
@@ -116,12 +116,12 @@ func TestC10NoItemIsLostBetweenSleepersAndShutdown(t *testing.T) {
 				if i == 2 {
 					q.ShutDown()
 				}
-				for n := range 6 { // 18 in all: fewer than sleepers
+				for n := range 6 { // 18 in all: fewer than parked consumers
 					q.Add(6*i + n)
 				}
 			})
 			group.Wait()
-			require.EqualValues(t, 20, items.Load()+told.Load())
+			require.EqualValues(t, 20, items.Load()+reported.Load())
 			require.EqualValues(t, q.Stats().Added, items.Load())
 			requireCounts(t, q, 0, 0, int(items.Load()))
 		}
@@ -135,12 +135,12 @@ func TestC11ShutDownWaitsForNobody(t *testing.T) {
 		takeItem(t, q, "processing")
 		q.Add("processing")
 		q.Add("ready")
-		q.AddAfter("waiting", time.Hour)
+		q.AddAfter("delayed", time.Hour)
 		requireBecomesTrue(t, returned(q.ShutDown))
 	})
 }
 
-// H19: a hundred shutdowns of both kinds, in any order, against everything else.
+// H19: a hundred shutdowns of both kinds, in any order, beside all other calls.
 func TestC11H19ShutdownStorm(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		for range scaled(30, 6) {
@@ -199,11 +199,11 @@ func TestC11BeforeAnythingElse(t *testing.T) {
 	})
 }
 
-func TestC13WaitingItemsAreDropped(t *testing.T) {
+func TestC13DelayedItemsAreDropped(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[int]{Shards: shards, Clock: fake})
-		const waiting = 1000 // more than one hold of a lock deals with
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
+		const waiting = 1000 // more than the queue handles in one hold of a lock
 		for item := range waiting {
 			q.AddAfter(item, time.Duration(item+1)*time.Minute)
 		}
@@ -217,18 +217,18 @@ func TestC13WaitingItemsAreDropped(t *testing.T) {
 		require.EqualValues(t, waiting, q.Stats().Dropped)
 		fake.Step(1e6 * time.Minute)
 		requireCounts(t, q, 0, 0, 1)
-		require.EqualValues(t, 1, q.Stats().Fired)
+		require.EqualValues(t, 1, q.Stats().Expired)
 		q.Done(0)
 		requireCounts(t, q, 0, 0, 0)
 		require.Zero(t, q.Stats().Misused)
 	})
 }
 
-// After either shutdown, with items waiting, no goroutine and no timer is left.
+// After either shutdown, with delayed items, no goroutine and no timer is left.
 func TestC14NothingRunsAfterShutdown(t *testing.T) {
 	forEachShutdown(t, func(t *testing.T, shards int, shutDown func(*shardq.Queue[string])) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake})
 		q.AddAfter("a", time.Second)
 		q.AddAfter("b", time.Hour)
 		fake.Step(time.Second)
@@ -273,8 +273,8 @@ func TestC14NoGoroutineAfterShutdown(t *testing.T) {
 	})
 }
 
-// A shutdown against the driver at work: with the timer's function in the middle of
-// a thousand due items, ShutDown returns, and nothing fires afterwards.
+// A shutdown beside the running driver: the timer's function is in the middle
+// of a thousand due items. ShutDown returns, and nothing expires afterwards.
 func TestC14ShutdownAgainstTheDriver(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		for round := range scaled(200, 40) {
@@ -282,14 +282,14 @@ func TestC14ShutdownAgainstTheDriver(t *testing.T) {
 			for item := range 1000 {
 				q.AddAfter(item, time.Millisecond)
 			}
-			time.Sleep(time.Millisecond) // ends at the instant of the timer
+			time.Sleep(time.Millisecond) // wakes at the instant of the timer
 			for range round {
 				q.Len()
 			}
 			q.ShutDown()
 			stats := q.Stats()
-			require.EqualValues(t, 1000, stats.Fired+stats.Dropped)
-			require.Zero(t, stats.Waiting)
+			require.EqualValues(t, 1000, stats.Expired+stats.Dropped)
+			require.Zero(t, stats.Delayed)
 			synctest.Wait()
 			require.Equal(t, stats, q.Stats())
 		}

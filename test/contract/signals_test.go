@@ -17,21 +17,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// signaledProgram is a program such as the documents show. Its handler waits for a
-// line, so that a test decides when the drain can end.
+// signaledProgram is a program like those in the documents. Its handler waits
+// for a line, so that a test decides when the drain can end.
 func signaledProgram() {
-	q := shardq.Must(shardq.Options[int]{})
+	q := shardq.MustNew(shardq.Options[int]{})
 	q.Add(1)
-	workers, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
+	workers, err := worker.New(q, worker.Options[int]{
 		Workers: 1,
 		Handle: func(context.Context, int) error {
 			fmt.Println("working")
 			_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 			return err
 		},
-		Drain:        &shardq.DrainOptions{},
+		Drain:        q.DrainWith(shardq.DrainOptions{}),
 		DrainTimeout: time.Hour,
 	})
 	if err != nil {
@@ -49,7 +50,7 @@ func signaledProgram() {
 
 const signaledVariable = "SHARDQ_TEST_SIGNALED_PROGRAM"
 
-// signaled is a process of signaledProgram.
+// signaled is a running signaledProgram.
 type signaled struct {
 	*exec.Cmd
 	stdin io.Writer

@@ -18,20 +18,21 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
-// A shelf is a Source as a user writes one, with nothing but what it needs: items that
-// come first-in, first-out, and again at once if they fail.
+// A shelf is a minimal Source, as a user writes one. Its items are first-in,
+// first-out, and ready again at once if they fail.
 type shelf struct {
 	mu       sync.Mutex
 	ready    []string
-	taken    map[uint64]string // by the claims' tokens
+	taken    map[uint64]string // by the tokens of the claims
 	failures map[string]int
-	hands    uint64 // how many claims there ever were
+	handouts uint64 // the number of all claims so far
 	closed   bool
 	changed  chan struct{}
-	// refusal is what a shelf that is closed returns for what is to come again. With
-	// silent, it does not call Refused.
+	// refusal is the error of a closed shelf for items that would run again.
+	// With silent, it does not call Refused.
 	refusal error
 	silent  bool
 }
@@ -43,7 +44,7 @@ func newShelf(items ...string) *shelf {
 	}
 }
 
-// change changes the shelf, and wakes all who wait.
+// change changes the shelf, and wakes all waiters.
 func (s *shelf) change(to func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *shelf) change(to func()) {
 
 func (s *shelf) close() { s.change(func() { s.closed = true }) }
 
-func (s *shelf) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+func (s *shelf) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 	for {
 		n, changed, err := s.claimNow(dst)
 		if n > 0 || err != nil {
@@ -68,15 +69,15 @@ func (s *shelf) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n i
 	}
 }
 
-func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, changed <-chan struct{}, err error) {
+func (s *shelf) claimNow(dst []worker.Claim[string]) (n int, changed <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n < len(dst) && len(s.ready) > 0 {
 		item := s.ready[0]
 		s.ready = s.ready[1:]
-		s.hands++
-		s.taken[s.hands] = item
-		dst[n] = shardq.NewClaim(item, 7, s, shardq.ClaimToken{ID: s.hands, Fence: 100 + s.hands})
+		s.handouts++
+		s.taken[s.handouts] = item
+		dst[n] = worker.NewClaim(item, 7, s, worker.Token{ID: s.handouts, Fence: 100 + s.handouts})
 		n++
 	}
 	if n == 0 && s.closed && len(s.taken) == 0 {
@@ -85,11 +86,11 @@ func (s *shelf) claimNow(dst []shardq.Claim[string]) (n int, changed <-chan stru
 	return n, s.changed, nil
 }
 
-// end ends a claim, and then does what is to come of the item.
-func (s *shelf) end(token shardq.ClaimToken, then func()) (err error) {
+// end ends a claim, and then calls then.
+func (s *shelf) end(token worker.Token, then func()) (err error) {
 	s.change(func() {
 		if _, valid := s.taken[token.ID]; !valid {
-			err = shardq.ErrClaimEnded
+			err = worker.ErrClaimEnded
 			return
 		}
 		delete(s.taken, token.ID)
@@ -98,11 +99,11 @@ func (s *shelf) end(token shardq.ClaimToken, then func()) (err error) {
 	return err
 }
 
-func (s *shelf) DoneClaim(item string, token shardq.ClaimToken) error {
+func (s *shelf) DoneClaim(item string, token worker.Token) error {
 	return s.end(token, func() { delete(s.failures, item) })
 }
 
-func (s *shelf) ReturnClaim(item string, token shardq.ClaimToken, how shardq.ClaimReturn) error {
+func (s *shelf) ReturnClaim(item string, token worker.Token, how worker.Return) error {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
@@ -114,16 +115,16 @@ func (s *shelf) ReturnClaim(item string, token shardq.ClaimToken, how shardq.Cla
 	}
 	return s.end(token, func() {
 		switch how.Reason {
-		case shardq.ReturnRetry:
+		case worker.ReturnRetry:
 			s.failures[item]++
-		case shardq.ReturnRequeue:
+		case worker.ReturnRequeue:
 			delete(s.failures, item)
 		}
 		s.ready = append(s.ready, item)
 	})
 }
 
-func (s *shelf) ClaimValid(token shardq.ClaimToken) bool {
+func (s *shelf) ClaimValid(token worker.Token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, valid := s.taken[token.ID]
@@ -146,14 +147,14 @@ func (s *shelf) requireEmpty(t *testing.T) {
 	require.Empty(t, s.failures)
 }
 
-func employSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOptions[string]) *staff[string] {
+func startSourcePool(t *testing.T, source worker.Source[string], o worker.Options[string]) *runningPool[string] {
 	t.Helper()
-	return employFor(t, o, func(o shardq.WorkerOptions[string]) (*shardq.Workers[string], error) {
-		return shardq.NewSourceWorkers(source, o)
+	return startPoolOf(t, o, func(o worker.Options[string]) (*worker.Pool[string], error) {
+		return worker.New(source, o)
 	})
 }
 
-// Workers do with the items of a source what they do with those of a queue.
+// Workers treat the items of a source like those of a queue.
 func TestC49SourceOfAUser(t *testing.T) {
 	var runs map[string]int
 	handle := func(_ context.Context, item string) error {
@@ -162,20 +163,20 @@ func TestC49SourceOfAUser(t *testing.T) {
 		case item == "fails once" && first, item == "always fails":
 			return errOnPurpose
 		case item == "is requeued" && first:
-			return shardq.RequeueAfter(time.Minute)
-		case item == "is given up":
-			return shardq.Permanent(errOnPurpose)
+			return worker.RequeueAfter(time.Minute)
+		case item == "is discarded":
+			return worker.Permanent(errOnPurpose)
 		}
 		return nil
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		runs = map[string]int{}
-		shelf := newShelf("succeeds", "fails once", "always fails", "is requeued", "is given up")
+		shelf := newShelf("succeeds", "fails once", "always fails", "is requeued", "is discarded")
 		o.MaxAttempts, o.Timeout, o.Labels = 3, time.Hour, true
-		s := employSource(t, shelf, o)
+		s := startSourcePool(t, shelf, o)
 		synctest.Wait()
-		require.Equal(t, map[string]int{"succeeds": 1, "fails once": 2, "always fails": 3, "is requeued": 2, "is given up": 1}, runs)
-		requireFailures(t, s.givenUp, "is given up 1: on purpose", "always fails 3: on purpose")
+		require.Equal(t, map[string]int{"succeeds": 1, "fails once": 2, "always fails": 3, "is requeued": 2, "is discarded": 1}, runs)
+		requireFailures(t, s.discarded, "is discarded 1: on purpose", "always fails 3: on purpose")
 		require.Len(t, s.failed, 5)
 		require.Empty(t, s.failed[0].Queue)
 		shelf.requireEmpty(t)
@@ -184,11 +185,11 @@ func TestC49SourceOfAUser(t *testing.T) {
 	})
 }
 
-// What a handler does not return is a failure, for the items of any source, and a hook that
-// panics ends the workers, but leaves no claim behind.
+// A handler that does not return has failed, for the items of any source. A
+// hook that panics ends the workers, and leaves no claim open.
 func TestC51SourceBesidePanics(t *testing.T) {
 	for _, fault := range []func(){func() { panic("on purpose") }, runtime.Goexit} {
-		forEachForm(t, func(context.Context, string) error { return nil }, func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, func(context.Context, string) error { return nil }, func(t *testing.T, o worker.Options[string]) {
 			shelf := newShelf("a", "b", "c")
 			o.MaxAttempts = 2
 			if o.Handle != nil {
@@ -196,48 +197,48 @@ func TestC51SourceBesidePanics(t *testing.T) {
 			} else {
 				o.HandleBatch = func(context.Context, []string) []error { fault(); return nil }
 			}
-			s := employSource(t, shelf, o)
+			s := startSourcePool(t, shelf, o)
 			synctest.Wait()
-			require.Len(t, s.givenUp, 3)
+			require.Len(t, s.discarded, 3)
 			shelf.requireEmpty(t)
-			s.dismiss(t)
+			s.stopPool(t)
 		})
 	}
 	for _, closed := range []bool{false, true} {
-		forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
 			shelf := newShelf("a", "b", "c")
 			o.Workers, o.MaxAttempts = 1, 2
-			told := 0
-			o.OnError = func(shardq.Failure[string]) {
+			reported := 0
+			o.OnError = func(worker.Failure[string]) {
 				if closed {
-					shelf.close() // so that OnGiveUp is called by ReturnClaim
+					shelf.close() // so that ReturnClaim calls OnDiscard
 				}
 			}
-			o.OnGiveUp = func(shardq.Failure[string]) { told++; panic(errOnPurpose) }
-			w, err := shardq.NewSourceWorkers(shelf, o)
+			o.OnDiscard = func(worker.Failure[string]) { reported++; panic(errOnPurpose) }
+			w, err := worker.New(shelf, o)
 			require.NoError(t, err)
 			require.ErrorIs(t, panicOf(func() { _ = w.Run(t.Context()) }), errOnPurpose)
 			require.Empty(t, shelf.taken)
-			require.GreaterOrEqual(t, told, 1)
+			require.GreaterOrEqual(t, reported, 1)
 		})
 	}
 }
 
-// What a source cannot take back is told of once, with its reason, whether or not the source
-// has called Refused.
+// An item that a source refuses is reported once, with the reason, whether or
+// not the source has called Refused.
 func TestC50SourceThatRefuses(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		for _, refusal := range []error{shardq.ErrShutDown, errors.New("no connection")} {
-			for _, err := range []error{errOnPurpose, shardq.RequeueAfter(time.Second)} {
+			for _, err := range []error{errOnPurpose, worker.RequeueAfter(time.Second)} {
 				shelf := newShelf("a")
 				handle := func(context.Context, string) error { shelf.close(); return err }
-				forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 					shelf = newShelf("a")
 					shelf.silent, shelf.refusal = silent, refusal
-					s := employSource(t, shelf, o)
+					s := startSourcePool(t, shelf, o)
 					s.requireEnds(t)
-					require.Len(t, s.givenUp, 1)
-					f := s.givenUp[0]
+					require.Len(t, s.discarded, 1)
+					f := s.discarded[0]
 					require.ErrorIs(t, f.Err, err)
 					if silent {
 						require.ErrorIs(t, f.Err, refusal)
@@ -254,17 +255,18 @@ func TestC50SourceThatRefuses(t *testing.T) {
 }
 
 // A sourceFunc is a source that is a function.
-type sourceFunc func(ctx context.Context, dst []shardq.Claim[string]) (int, error)
+type sourceFunc func(ctx context.Context, dst []worker.Claim[string]) (int, error)
 
-func (f sourceFunc) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (int, error) {
+func (f sourceFunc) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (int, error) {
 	return f(ctx, dst)
 }
 
-// An error of a source ends all workers, and Run returns it; a panic of one is that of Run.
+// An error of a source ends all workers, and Run returns it. Run panics if a
+// source does.
 func TestC49SourceThatFails(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		shelf, fails := newShelf("a"), make(chan error)
-		source := sourceFunc(func(ctx context.Context, dst []shardq.Claim[string]) (int, error) {
+		source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
 			select {
 			case err := <-fails:
 				if err == nil {
@@ -276,10 +278,10 @@ func TestC49SourceThatFails(t *testing.T) {
 			}
 		})
 		o.Workers = 3
-		var panicked *shardq.PanicError
+		var panicked *worker.PanicError
 		var err error
 		run := func() func() bool {
-			w, fault := shardq.NewSourceWorkers[string](source, o)
+			w, fault := worker.New[string](source, o)
 			require.NoError(t, fault)
 			return returned(func() { panicked = panicOf(func() { err = w.Run(t.Context()) }) })
 		}
@@ -292,7 +294,7 @@ func TestC49SourceThatFails(t *testing.T) {
 			synctest.Wait()
 			shelf.change(func() { shelf.ready = append(shelf.ready, "b") })
 			synctest.Wait()
-			if !ended() { // the worker that took b goes on
+			if !ended() { // the worker that took b continues
 				shelf.change(func() {})
 				synctest.Wait()
 			}
@@ -308,17 +310,17 @@ func TestC49SourceThatFails(t *testing.T) {
 	})
 }
 
-// A source may come back with nothing, however often: its workers ask again until they are to
-// leave, also if the source does not look at the context.
+// A source may return nothing, however often. Its workers call it again until
+// they must leave, also if the source ignores the context.
 func TestC49SourceThatHasNothing(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		var calls atomic.Int32
-		source := sourceFunc(func(_ context.Context, dst []shardq.Claim[string]) (int, error) {
+		source := sourceFunc(func(_ context.Context, dst []worker.Claim[string]) (int, error) {
 			calls.Add(1)
 			time.Sleep(time.Second)
 			return 0, nil
 		})
-		s := employSource(t, source, o)
+		s := startSourcePool(t, source, o)
 		time.Sleep(10*time.Second + time.Millisecond)
 		require.EqualValues(t, 11, calls.Load())
 		s.stop()
@@ -327,24 +329,21 @@ func TestC49SourceThatHasNothing(t *testing.T) {
 	})
 }
 
-// NewSourceWorkers lists what a source lacks.
+// New lists every fault.
 func TestC49FaultsOfASource(t *testing.T) {
-	o := shardq.WorkerOptions[string]{Workers: 1, Handle: succeed[string], Drain: &shardq.DrainOptions{}}
-	_, err := shardq.NewSourceWorkers[string](newShelf(), o)
-	require.EqualError(t, err, "shardq: WorkerOptions.Drain is set: want a Source that is a Drainer")
-	o.Workers = 0
-	_, err = shardq.NewSourceWorkers[string](nil, o)
-	require.ErrorContains(t, err, "shardq: NewSourceWorkers was called without a source")
+	_, err := worker.New[string](nil, worker.Options[string]{Handle: succeed[string]})
+	require.ErrorContains(t, err, "worker: New was called without a source")
 	require.ErrorContains(t, err, "Workers is 0")
 }
 
-// A merged source hands out the claims of several queues, and drains all.
-type merged []*shardq.Queue[string]
+// mergedQueues is a source that hands out the claims of several queues, and
+// drains all.
+type mergedQueues []*shardq.Queue[string]
 
-func (m merged) Name() string { return "merged" }
+func (m mergedQueues) Name() string { return "merged" }
 
-// ClaimBatch asks the queues in turn. For a test, it may look again after a moment.
-func (m merged) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+// ClaimBatch tries the queues in turn, and again after a moment.
+func (m mergedQueues) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 	for ctx.Err() == nil {
 		open := 0
 		for _, q := range m {
@@ -371,12 +370,12 @@ func (m merged) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n i
 	return 0, ctx.Err()
 }
 
-func (m merged) Drain(ctx context.Context, o shardq.DrainOptions) (dropped []string, err error) {
+func (m mergedQueues) drain(ctx context.Context) (dropped []string, err error) {
 	all := make([][]string, len(m))
 	errs := make([]error, len(m))
 	var wait sync.WaitGroup
 	for i, q := range m {
-		wait.Go(func() { all[i], errs[i] = q.Drain(ctx, o) })
+		wait.Go(func() { all[i], errs[i] = q.DrainWith(shardq.DrainOptions{})(ctx) })
 	}
 	wait.Wait()
 	return slices.Concat(all...), errors.Join(errs...)
@@ -390,29 +389,29 @@ func TestC49SourceOfTwoQueues(t *testing.T) {
 		}
 		return nil
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		log := &bytes.Buffer{}
-		one := shardq.Must(shardq.Options[string]{Name: "one", Logger: slog.New(slog.NewTextHandler(log, nil)), RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
-		two := shardq.Must(shardq.Options[string]{Name: "two"})
+		one := shardq.MustNew(shardq.Options[string]{Name: "one", Logger: slog.New(slog.NewTextHandler(log, nil)), RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
+		two := shardq.MustNew(shardq.Options[string]{Name: "two"})
 		one.AddBatch([]string{"bad", "good"})
 		two.AddBatch([]string{"good", "better"})
 		one.AddAfter("late", time.Hour)
 		two.AddAfter("late", time.Hour)
-		o.MaxAttempts, o.Drain = 2, &shardq.DrainOptions{Waiting: shardq.DropWaiting}
-		s := employSource(t, merged{one, two}, o)
+		o.MaxAttempts, o.Drain = 2, mergedQueues{one, two}.drain
+		s := startSourcePool(t, mergedQueues{one, two}, o)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		requireFailures(t, s.givenUp, "bad 2: on purpose")
-		require.Equal(t, "one", s.givenUp[0].Queue)
-		require.EqualValues(t, 1, one.Stats().GivenUp)
-		require.EqualValues(t, 0, two.Stats().GivenUp)
-		require.Contains(t, log.String(), "an item was given up")
+		requireFailures(t, s.discarded, "bad 2: on purpose")
+		require.Equal(t, "one", s.discarded[0].Queue)
+		require.EqualValues(t, 1, one.Stats().Discarded)
+		require.EqualValues(t, 0, two.Stats().Discarded)
+		require.Contains(t, log.String(), "an item was discarded")
 		require.Equal(t, 1, one.Stats().Held)
 		s.stop()
 		time.Sleep(time.Second)
 		s.requireEnds(t)
-		require.Len(t, s.givenUp, 3)
-		for _, f := range s.givenUp[1:] {
+		require.Len(t, s.discarded, 3)
+		for _, f := range s.discarded[1:] {
 			require.Equal(t, "late merged", f.Item+" "+f.Queue)
 			require.ErrorIs(t, f.Err, shardq.ErrShutDown)
 		}
@@ -420,13 +419,14 @@ func TestC49SourceOfTwoQueues(t *testing.T) {
 	})
 }
 
-// A queue and a coalescer are sources themselves, and so is a struct that embeds one.
+// A queue and a coalescer are sources themselves, and so is a struct that
+// embeds one.
 func TestC49QueueIsASource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](2)
 		source := struct{ *shardq.Queue[string] }{q}
-		s := employSource(t, source, shardq.WorkerOptions[string]{
-			Workers: 2, MaxAttempts: 2, Drain: &shardq.DrainOptions{}, DrainTimeout: time.Minute,
+		s := startSourcePool(t, source, worker.Options[string]{
+			Workers: 2, MaxAttempts: 2, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Minute,
 			Handle: func(_ context.Context, item string) error {
 				if item == "slow" {
 					time.Sleep(time.Hour)
@@ -444,15 +444,15 @@ func TestC49QueueIsASource(t *testing.T) {
 		require.ErrorAs(t, s.err, &left)
 		require.Empty(t, left.Left(), "it is what was left when the last worker had left")
 		require.Zero(t, left.Processing)
-		requireFailures(t, s.givenUp, "late 0: shardq: queue is shut down: dropped while it waited for its delay")
+		requireFailures(t, s.discarded, "late 0: shardq: queue is shut down: dropped while it was delayed")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c := newTexts()
 		require.NoError(t, c.Put("a", "1"))
 		require.NoError(t, c.Put("a", "2"))
 		var taken []text
-		w, err := shardq.NewSourceWorkers[text](c, shardq.WorkerOptions[text]{
-			Workers: 1, Drain: &shardq.DrainOptions{},
+		w, err := worker.New[text](c, worker.Options[text]{
+			Workers: 1, Drain: c.DrainWith(shardq.DrainOptions{}),
 			Handle: func(_ context.Context, item text) error { taken = append(taken, item); return nil },
 		})
 		require.NoError(t, err)
@@ -466,14 +466,14 @@ func TestC49QueueIsASource(t *testing.T) {
 	})
 }
 
-// A drainSource drops an item, and then has trouble, once.
+// A drainSource drops an item, and then fails once.
 type drainSource struct {
 	*shelf
 	trouble func()
 	calls   int
 }
 
-func (s *drainSource) Drain(context.Context, shardq.DrainOptions) ([]string, error) {
+func (s *drainSource) drain(context.Context) ([]string, error) {
 	s.close()
 	if s.calls++; s.calls == 1 {
 		s.trouble()
@@ -486,71 +486,73 @@ func TestC51DrainOfASourceThatPanics(t *testing.T) {
 	for name, trouble := range map[string]func(){"panic": func() { panic(errOnPurpose) }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			source := &drainSource{shelf: newShelf(), trouble: trouble}
-			var told []string
-			w, err := shardq.NewSourceWorkers[string](source, shardq.WorkerOptions[string]{
-				Workers: 1, Handle: succeed[string], Drain: &shardq.DrainOptions{},
-				OnGiveUp: func(f shardq.Failure[string]) { told = append(told, f.Item) },
+			var reported []string
+			w, err := worker.New[string](source, worker.Options[string]{
+				Workers: 1, Handle: succeed[string], Drain: source.drain,
+				OnDiscard: func(f worker.Failure[string]) { reported = append(reported, f.Item) },
 			})
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
 			panicked := panicOf(func() { _ = w.Run(ctx) })
 			require.Equal(t, name == "panic", panicked != nil)
-			require.Equal(t, []string{"dropped"}, told)
+			require.Equal(t, []string{"dropped"}, reported)
 			require.Equal(t, 2, source.calls)
 		})
 	}
 }
 
-// A workplace is told which worker has which items.
-type workplace struct {
+// A slotSource notes which worker has which items.
+type slotSource struct {
 	*shelf
-	mu    sync.Mutex
-	hired int
-	shown map[int][]string
+	mu     sync.Mutex
+	opened int
+	shown  map[int][]string
 }
 
-func (w *workplace) Hire() (number int, show func([]string), leave func()) {
+var _ worker.Slots[string] = (*slotSource)(nil)
+
+func (w *slotSource) OpenSlot() (number int, show func([]string), closeSlot func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hired++
-	number = 10 * w.hired
+	w.opened++
+	number = 10 * w.opened
 	w.shown[number] = nil
 	show = func(items []string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.shown[number] = slices.Clone(items)
 	}
-	leave = func() {
+	closeSlot = func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.shown, number)
 	}
-	return number, show, leave
+	return number, show, closeSlot
 }
 
-func TestC43WorkplaceOfASource(t *testing.T) {
+func TestC43SlotsOfASource(t *testing.T) {
 	finish := make(chan struct{})
-	forEachForm(t, func(context.Context, string) error { <-finish; return nil }, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, func(context.Context, string) error { <-finish; return nil }, func(t *testing.T, o worker.Options[string]) {
 		finish = make(chan struct{})
-		place := &workplace{shelf: newShelf("a"), shown: map[int][]string{}}
+		slots := &slotSource{shelf: newShelf("a"), shown: map[int][]string{}}
 		o.Labels = true
-		s := employSource(t, place, o)
+		s := startSourcePool(t, slots, o)
 		synctest.Wait()
-		require.Equal(t, map[int][]string{10: {"a"}}, place.shown)
+		require.Equal(t, map[int][]string{10: {"a"}}, slots.shown)
 		require.Contains(t, goroutinesWithLabels(t), `"worker":"10"`)
 		close(finish)
 		synctest.Wait()
-		require.Empty(t, place.shown[10])
-		s.dismiss(t)
-		require.Empty(t, place.shown)
+		require.Empty(t, slots.shown[10])
+		s.stopPool(t)
+		require.Empty(t, slots.shown)
 	})
 }
 
-// What a claim of a source is made of.
+// A claim of a source has the values that NewClaim got.
 func TestC60ClaimOfASource(t *testing.T) {
 	shelf := newShelf("a")
-	var claims [1]shardq.Claim[string]
+	var claims [1]worker.Claim[string]
 	n, err := shelf.ClaimBatch(t.Context(), claims[:])
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -558,13 +560,13 @@ func TestC60ClaimOfASource(t *testing.T) {
 	require.Equal(t, "a", claim.Item)
 	require.Equal(t, 7, claim.Priority)
 	require.EqualValues(t, 101, claim.Fence())
-	require.Equal(t, shardq.ClaimToken{ID: 1, Fence: 101}, claim.Token())
+	require.Equal(t, worker.Token{ID: 1, Fence: 101}, claim.Token())
 	require.Same(t, shelf, claim.Owner())
 	require.True(t, claim.Valid())
 	require.NoError(t, claim.Retry())
 	require.Equal(t, 1, claim.Failures())
 	require.False(t, claim.Valid())
-	require.ErrorIs(t, claim.Release(), shardq.ErrClaimEnded)
+	require.ErrorIs(t, claim.Release(), worker.ErrClaimEnded)
 	_, _ = shelf.ClaimBatch(t.Context(), claims[:])
 	require.NoError(t, claims[0].Release())
 	_, _ = shelf.ClaimBatch(t.Context(), claims[:])

@@ -11,41 +11,42 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// H17: each piece of user code panics. The panic comes out of the call that ran it,
-// and afterwards the queue works as if nothing had been.
+// H17: each piece of user code panics. The panic reaches the caller, and
+// afterwards the queue works as before.
 
 const fault = "the user's own fault"
 
-// A fuse makes user code panic while it is lit.
-type fuse struct{ lit bool }
+// A panicSwitch makes user code panic while it is on.
+type panicSwitch struct{ on bool }
 
-func (f *fuse) check() {
-	if f.lit {
+func (f *panicSwitch) check() {
+	if f.on {
 		panic(fault)
 	}
 }
 
-// requirePanics runs call with the fuse lit, and expects the panic to come through.
-func (f *fuse) requirePanics(t *testing.T, call func()) {
+// requirePanics runs call with the switch on, and checks that the panic reaches
+// the caller.
+func (f *panicSwitch) requirePanics(t *testing.T, call func()) {
 	t.Helper()
-	f.lit = true
+	f.on = true
 	require.PanicsWithValue(t, fault, call)
-	f.lit = false
+	f.on = false
 }
 
-type panickyLimiter struct{ fuse *fuse }
+type panickyLimiter struct{ panicSwitch *panicSwitch }
 
-func (l panickyLimiter) When(string) time.Duration { l.fuse.check(); return time.Second }
-func (l panickyLimiter) Forget(string)             { l.fuse.check() }
-func (l panickyLimiter) NumRequeues(string) int    { l.fuse.check(); return 7 }
+func (l panickyLimiter) When(string) time.Duration { l.panicSwitch.check(); return time.Second }
+func (l panickyLimiter) Forget(string)             { l.panicSwitch.check() }
+func (l panickyLimiter) NumRequeues(string) int    { l.panicSwitch.check(); return 7 }
 
 func TestC17H17PanickingLimiter(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		fuse, fake := &fuse{}, newFake()
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake, RateLimiter: panickyLimiter{fuse}})
-		fuse.requirePanics(t, func() { q.AddRateLimited("a") })
-		fuse.requirePanics(t, func() { q.Forget("a") })
-		fuse.requirePanics(t, func() { q.NumRequeues("a") })
+		panicSwitch, fake := &panicSwitch{}, newFake()
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, RateLimiter: panickyLimiter{panicSwitch}})
+		panicSwitch.requirePanics(t, func() { q.AddRateLimited("a") })
+		panicSwitch.requirePanics(t, func() { q.Forget("a") })
+		panicSwitch.requirePanics(t, func() { q.NumRequeues("a") })
 		requireCycle(t, q, "a")
 		q.AddRateLimited("a")
 		fake.Step(time.Second)
@@ -57,20 +58,20 @@ func TestC17H17PanickingLimiter(t *testing.T) {
 
 func TestC17H17PanickingHash(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		fuse, fake := &fuse{}, newFake()
-		q := shardq.Must(shardq.Options[string]{Shards: shards, Clock: fake, Hash: func(item string) uint64 {
-			fuse.check()
+		panicSwitch, fake := &panicSwitch{}, newFake()
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, Hash: func(item string) uint64 {
+			panicSwitch.check()
 			return uint64(len(item))
 		}})
-		fuse.requirePanics(t, func() { q.Add("a") })
-		fuse.requirePanics(t, func() { q.AddAfter("a", time.Second) })
-		fuse.requirePanics(t, func() { q.AddRateLimited("a") })
+		panicSwitch.requirePanics(t, func() { q.Add("a") })
+		panicSwitch.requirePanics(t, func() { q.AddAfter("a", time.Second) })
+		panicSwitch.requirePanics(t, func() { q.AddRateLimited("a") })
 		requireCounts(t, q, 0, 0, 0)
 
 		q.Add("a")
 		takeItem(t, q, "a")
-		fuse.requirePanics(t, func() { q.Done("a") })
-		requireCounts(t, q, 0, 0, 1) // the Done is still owed
+		panicSwitch.requirePanics(t, func() { q.Done("a") })
+		requireCounts(t, q, 0, 0, 1) // the item is still in processing
 		q.Done("a")
 		requireCycle(t, q, "a")
 		requireShutsDown(t, q)
@@ -79,14 +80,14 @@ func TestC17H17PanickingHash(t *testing.T) {
 
 func TestC17H17PanickingMisuseHook(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		fuse := &fuse{}
-		q := shardq.Must(shardq.Options[float64]{
-			Shards: shards, OnMisuse: func(shardq.Misuse[float64]) { fuse.check() },
+		panicSwitch := &panicSwitch{}
+		q := shardq.MustNew(shardq.Options[float64]{
+			Shards: shards, OnMisuse: func(shardq.Misuse[float64]) { panicSwitch.check() },
 		})
 		for _, add := range waysToAdd(q) {
-			fuse.requirePanics(t, func() { add(math.NaN()) })
+			panicSwitch.requirePanics(t, func() { add(math.NaN()) })
 		}
-		fuse.requirePanics(t, func() { q.Done(1) })
+		panicSwitch.requirePanics(t, func() { q.Done(1) })
 		require.EqualValues(t, 1, q.Stats().Misused, "it is counted all the same")
 		require.EqualValues(t, len(waysToAdd(q)), q.Stats().Rejected)
 		requireCycle(t, q, 1)
@@ -94,7 +95,7 @@ func TestC17H17PanickingMisuseHook(t *testing.T) {
 	})
 }
 
-// A panickyClock panics in whichever of its calls is named.
+// A panickyClock panics in the named call.
 type panickyClock struct {
 	*clock.Fake
 	faulty string
@@ -131,7 +132,7 @@ func (t panickyTimer) Stop() bool {
 	return t.Timer.Stop()
 }
 
-// requirePanics runs call with one of the clock's calls at fault.
+// requirePanics runs call with one of the clock's calls panicking.
 func (c *panickyClock) requirePanics(t *testing.T, faulty string, call func()) {
 	t.Helper()
 	c.faulty = faulty
@@ -142,11 +143,12 @@ func (c *panickyClock) requirePanics(t *testing.T, faulty string, call func()) {
 func forEachPanickyQueue(t *testing.T, test func(t *testing.T, q *shardq.Queue[string], c *panickyClock)) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		c := &panickyClock{Fake: newFake()}
-		test(t, shardq.Must(shardq.Options[string]{Shards: shards, Clock: c}), c)
+		test(t, shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: c}), c)
 	})
 }
 
-// requireDelayedCycle proves that delays work, and that nothing else waits.
+// requireDelayedCycle checks that delays work, and that nothing else is
+// delayed.
 func requireDelayedCycle(t *testing.T, q *shardq.Queue[string], c *panickyClock) {
 	t.Helper()
 	q.AddAfter("delayed", time.Second)
@@ -158,7 +160,7 @@ func requireDelayedCycle(t *testing.T, q *shardq.Queue[string], c *panickyClock)
 
 func TestC17H17ClockPanicsInNew(t *testing.T) {
 	c := &panickyClock{Fake: newFake()}
-	c.requirePanics(t, "Now", func() { shardq.Must(shardq.Options[string]{Clock: c}) })
+	c.requirePanics(t, "Now", func() { shardq.MustNew(shardq.Options[string]{Clock: c}) })
 }
 
 func TestC17H17ClockPanicsBeforeAnAddAfter(t *testing.T) {
@@ -171,7 +173,7 @@ func TestC17H17ClockPanicsBeforeAnAddAfter(t *testing.T) {
 	})
 }
 
-// The item is filed by the time that the timer cannot be set. It waits on, and the
+// The item is filed before setting the timer fails. It stays delayed, and the
 // next AddAfter sets the timer for both.
 func TestC17H17ClockPanicsWhenATimerIsSet(t *testing.T) {
 	forEachPanickyQueue(t, func(t *testing.T, q *shardq.Queue[string], c *panickyClock) {
@@ -190,7 +192,8 @@ func TestC17H17ClockPanicsWhenATimerIsSet(t *testing.T) {
 	})
 }
 
-// The clock panics in its own call of the queue's function: it gets its panic back.
+// The clock panics in a call that the queue's own timer function makes. The
+// panic returns to the clock.
 func TestC17H17ClockPanicsInTheDriver(t *testing.T) {
 	for _, faulty := range []string{"Now", "Reset"} {
 		t.Run(faulty, func(t *testing.T) {
@@ -221,22 +224,21 @@ func TestC17H17ClockPanicsInShutDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachPanickyQueue(t, func(t *testing.T, q *shardq.Queue[string], c *panickyClock) {
 				q.Add("ready")
-				q.AddAfter("waiting", time.Second)
+				q.AddAfter("delayed", time.Second)
 				c.requirePanics(t, "Stop", func() { shutDown(q) })
 				require.True(t, q.ShuttingDown())
 				requireCounts(t, q, 1, 0, 0)
 				takeItem(t, q, "ready")
 				q.Done("ready")
 				requireShutsDown(t, q)
-				c.Step(time.Hour) // the timer that could not be stopped finds nothing
+				c.Step(time.Hour) // the timer that was not stopped finds nothing
 				requireCounts(t, q, 0, 0, 0)
 			})
 		})
 	}
 }
 
-// requireShutsDown proves that nothing hangs on to a lock, or waits for what will
-// not come.
+// requireShutsDown checks that no lock is held and that no call blocks forever.
 func requireShutsDown[T comparable](t *testing.T, q *shardq.Queue[T]) {
 	t.Helper()
 	q.ShutDownWithDrain()
@@ -245,13 +247,13 @@ func requireShutsDown[T comparable](t *testing.T, q *shardq.Queue[T]) {
 	requireCounts(t, q, 0, 0, 0)
 }
 
-// User code may use the queue that calls it. Where a lock were held, it would wait
-// for itself.
+// User code may call the queue that calls it. If a lock were held, it would
+// deadlock.
 func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		var use func(item float64)
 		c := &reentrantClock{Fake: newFake()}
-		q := shardq.Must(shardq.Options[float64]{
+		q := shardq.MustNew(shardq.Options[float64]{
 			Shards: shards, Clock: c,
 			Hash:        func(item float64) uint64 { use(item); return uint64(item) },
 			RateLimiter: reentrantLimiter{func(item float64) { use(item) }},
@@ -259,7 +261,7 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 		})
 		depth := 0
 		use = func(float64) {
-			if depth++; depth == 1 { // not for ever
+			if depth++; depth == 1 { // not forever
 				useEverything(q)
 			}
 			depth--
@@ -278,7 +280,7 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 		q.AddAfter(4, time.Second)
 		c.Step(time.Hour)
 
-		use = func(float64) {} // what was added on the way can now come to an end
+		use = func(float64) {} // the items that were added meanwhile can now be done
 		finishAll(t, q)
 		c.Step(time.Hour)
 		finishAll(t, q)
@@ -287,7 +289,7 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 	})
 }
 
-// useEverything calls whatever does not end the queue.
+// useEverything calls every method that does not end the queue.
 func useEverything(q *shardq.Queue[float64]) {
 	q.Add(10)
 	q.AddAfter(11, time.Second)
@@ -311,7 +313,7 @@ func (l reentrantLimiter) When(item float64) time.Duration { l.use(item); return
 func (l reentrantLimiter) Forget(item float64)             { l.use(item) }
 func (l reentrantLimiter) NumRequeues(item float64) int    { l.use(item); return 0 }
 
-// A reentrantClock uses the queue in each of its calls.
+// A reentrantClock calls the queue in each of its calls.
 type reentrantClock struct {
 	*clock.Fake
 	use func()
@@ -367,7 +369,7 @@ func TestC17UserCodeMayShutDown(t *testing.T) {
 			case "when":
 				options.RateLimiter = reentrantLimiter{func(float64) { shutDown() }}
 			}
-			q = shardq.Must(options)
+			q = shardq.MustNew(options)
 			way()
 			require.True(t, q.ShuttingDown(), name)
 			requireCounts(t, q, 0, 0, 0)
@@ -375,22 +377,22 @@ func TestC17UserCodeMayShutDown(t *testing.T) {
 	})
 }
 
-// A shy item must not be looked into: its methods are the user's code.
-type shy struct{ number int }
+// An opaque item has methods that panic, because the queue must not call them.
+type opaque struct{ number int }
 
-func (shy) String() string               { panic("the queue called String") }
-func (shy) GoString() string             { panic("the queue called GoString") }
-func (shy) Error() string                { panic("the queue called Error") }
-func (shy) MarshalText() ([]byte, error) { panic("the queue called MarshalText") }
+func (opaque) String() string               { panic("the queue called String") }
+func (opaque) GoString() string             { panic("the queue called GoString") }
+func (opaque) Error() string                { panic("the queue called Error") }
+func (opaque) MarshalText() ([]byte, error) { panic("the queue called MarshalText") }
 
 func TestC17ItemsMethodsAreNotCalled(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.Must(shardq.Options[shy]{Shards: shards, Clock: fake, OnMisuse: func(shardq.Misuse[shy]) {}})
-		q.Add(shy{1})
-		q.AddAfter(shy{1}, time.Second)
-		q.AddRateLimited(shy{1})
-		q.Done(shy{1})
+		q := shardq.MustNew(shardq.Options[any]{Shards: shards, Clock: fake, OnMisuse: func(shardq.Misuse[any]) {}})
+		q.Add(opaque{1})
+		q.AddAfter(opaque{1}, time.Second)
+		q.AddRateLimited(opaque{1})
+		q.Done(opaque{1})
 		item, _ := q.Get()
 		q.Done(item)
 		q.Done(item)

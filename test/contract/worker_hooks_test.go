@@ -12,16 +12,17 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
-// runToPanic runs workers and returns what Run panicked with.
-func runToPanic[T comparable](t *testing.T, q *shardq.Queue[T], o shardq.WorkerOptions[T]) (fault *shardq.PanicError) {
+// runToPanic runs workers and returns the panic of Run.
+func runToPanic[T comparable](t *testing.T, q *shardq.Queue[T], o worker.Options[T]) (fault *worker.PanicError) {
 	t.Helper()
 	o.Workers = 1
-	w, err := shardq.NewWorkers(q, o)
+	w, err := worker.New(q, o)
 	require.NoError(t, err)
 	func() {
-		defer func() { fault, _ = recover().(*shardq.PanicError) }()
+		defer func() { fault, _ = recover().(*worker.PanicError) }()
 		err = w.Run(t.Context())
 	}()
 	require.NotNil(t, fault, "Run returned %v", err)
@@ -29,50 +30,51 @@ func runToPanic[T comparable](t *testing.T, q *shardq.Queue[T], o shardq.WorkerO
 	return fault
 }
 
-// Hooks are told before the item's Done, with no lock held, and may use everything.
+// Hooks are called before the item's Done, with no lock held, and may call
+// everything.
 func TestC51HooksMayDoAnything(t *testing.T) {
-	handle := func(context.Context, string) error { return shardq.Permanent(errOnPurpose) }
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	handle := func(context.Context, string) error { return worker.Permanent(errOnPurpose) }
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		q := newQueue[string](2)
-		var s *staff[string]
-		tell := func(f shardq.Failure[string]) {
+		var s *runningPool[string]
+		tell := func(f worker.Failure[string]) {
 			require.Equal(t, 1, q.Stats().Processing)
 			s.Resize(2)
 			require.Equal(t, 2, s.Len())
 			q.Snapshot(10)
 			s.note(&s.failed, f)
 		}
-		o.OnError, o.OnGiveUp = tell, func(f shardq.Failure[string]) {
+		o.OnError, o.OnDiscard = tell, func(f worker.Failure[string]) {
 			tell(f)
 			if len(s.failed) == 2 {
 				q.Add("a")
 			}
 		}
-		s = employ(t, q, o)
+		s = startPool(t, q, o)
 		q.Add("a")
 		synctest.Wait()
 		requireFailures(t, s.failed, "a 1: on purpose", "a 1: on purpose", "a 1: on purpose", "a 1: on purpose")
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// A hook that panics ends Run, which panics in its caller; all items of the batch, too, are
-// where they belong.
+// A hook that panics ends Run, which panics in its caller. All items of the
+// batch are in the right state.
 func TestC51HookThatPanics(t *testing.T) {
-	for _, hook := range []string{"OnError", "OnGiveUp"} {
+	for _, hook := range []string{"OnError", "OnDiscard"} {
 		t.Run(hook, func(t *testing.T) {
 			handle := func(_ context.Context, item string) error {
 				if item == "p" {
-					return shardq.Permanent(errOnPurpose)
+					return worker.Permanent(errOnPurpose)
 				}
 				return errOnPurpose
 			}
-			forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
-				lose := func(shardq.Failure[string]) { panic("hook") }
+			forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
+				lose := func(worker.Failure[string]) { panic("hook") }
 				if hook == "OnError" {
 					o.OnError = lose
 				} else {
-					o.OnGiveUp = lose
+					o.OnDiscard = lose
 				}
 				q := newQueue[string](1)
 				q.AddBatch([]string{"p", "q", "r"})
@@ -80,7 +82,7 @@ func TestC51HookThatPanics(t *testing.T) {
 				require.Equal(t, "hook", fault.Value)
 				require.Contains(t, string(fault.Stack), "TestC51HookThatPanics")
 				require.Zero(t, q.Stats().Processing, "an item was not Done")
-				require.Zero(t, q.NumRequeues("p"), "it is given up")
+				require.Zero(t, q.NumRequeues("p"), "it is discarded")
 				time.Sleep(time.Minute)
 				requireExactly(t, []string{"q", "r"}, takeAll(t, q))
 			})
@@ -88,27 +90,27 @@ func TestC51HookThatPanics(t *testing.T) {
 	}
 }
 
-// A hook that ends its goroutine is as good as one that returns.
+// A hook that ends its goroutine has the effect of one that returns.
 func TestC51HookThatEndsItsGoroutine(t *testing.T) {
-	forEachForm(t, failing[string](100, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
-		var told atomic.Int32
+	forEachForm(t, failing[string](100, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
+		var reported atomic.Int32
 		o.MaxAttempts = 2
-		o.OnError = func(shardq.Failure[string]) { told.Add(1); runtime.Goexit() }
-		o.OnGiveUp = func(shardq.Failure[string]) { told.Add(1); runtime.Goexit() }
+		o.OnError = func(worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
+		o.OnDiscard = func(worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
 		q := newQueue[string](1)
 		q.AddBatch([]string{"a", "b", "c"})
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.EqualValues(t, 9, told.Load())
+		require.EqualValues(t, 9, reported.Load())
 		require.Equal(t, 1, s.Len())
 		requireCounts(t, q, 0, 0, 0)
 		require.Zero(t, q.NumRequeues("a"))
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// A limiter that panics at this call, counted from 1.
+// A mortalLimiter panics at this call, counted from 1.
 type mortalLimiter struct {
 	limiter.Limiter[string]
 	calls, last int
@@ -127,14 +129,15 @@ func (l *mortalLimiter) NumRequeues(item string) (n int) {
 	return l.Limiter.NumRequeues(item)
 }
 
-// Whenever the limiter panics, the item is Done, and one that failed comes again.
+// Whenever the limiter panics, the item is Done, and one that failed runs
+// again.
 func TestC51LimiterThatPanics(t *testing.T) {
 	for last := 1; last <= 3; last++ { // NumRequeues, When, and Forget after the success
 		synctest.Test(t, func(t *testing.T) {
 			l := &mortalLimiter{limiter.NewExponential[string](time.Second, time.Hour), 0, last}
-			q := shardq.Must(shardq.Options[string]{RateLimiter: l})
+			q := shardq.MustNew(shardq.Options[string]{RateLimiter: l})
 			q.Add("a")
-			fault := runToPanic(t, q, shardq.WorkerOptions[string]{Handle: failing[string](1, errOnPurpose)})
+			fault := runToPanic(t, q, worker.Options[string]{Handle: failing[string](1, errOnPurpose)})
 			require.Equal(t, "limiter", fault.Value)
 			if last < 3 {
 				requireCounts(t, q, 1, 0, 0)
@@ -151,8 +154,8 @@ func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 		q := newQueue[int](2)
 		q.AddBatch(numbers(3))
 		ctx, cancel := context.WithCancel(t.Context())
-		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-			Workers: 1, Drain: &shardq.DrainOptions{Retries: shardq.RefuseRetries},
+		w, err := worker.New(q, worker.Options[int]{
+			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Retries: shardq.RefuseRetries}),
 			Handle: func(context.Context, int) error {
 				cancel()
 				for !q.ShuttingDown() {
@@ -160,11 +163,11 @@ func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 				}
 				return errOnPurpose
 			},
-			OnGiveUp: func(shardq.Failure[int]) { panic("hook") },
+			OnDiscard: func(worker.Failure[int]) { panic("hook") },
 		})
 		require.NoError(t, err)
 		defer func() {
-			fault, is := recover().(*shardq.PanicError)
+			fault, is := recover().(*worker.PanicError)
 			require.True(t, is)
 			require.Equal(t, "hook", fault.Value)
 			requireCounts(t, q, 2, 0, 0)
@@ -174,14 +177,14 @@ func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 	})
 }
 
-// Of what a drain dropped, each is told of, also if telling panics.
-func TestC51EachDroppedItemIsToldOf(t *testing.T) {
+// Each item that a drain dropped is reported, also if a hook panics.
+func TestC51EachDroppedItemIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		told := 0
-		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-			Workers: 1, Drain: &shardq.DrainOptions{}, Handle: succeed[int],
-			OnGiveUp: func(shardq.Failure[int]) { told++; panic("hook") },
+		reported := 0
+		w, err := worker.New(q, worker.Options[int]{
+			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
+			OnDiscard: func(worker.Failure[int]) { reported++; panic("hook") },
 		})
 		require.NoError(t, err)
 		for i := range 3 {
@@ -191,27 +194,27 @@ func TestC51EachDroppedItemIsToldOf(t *testing.T) {
 		cancel()
 		func() {
 			defer func() {
-				fault, is := recover().(*shardq.PanicError)
+				fault, is := recover().(*worker.PanicError)
 				require.True(t, is)
 				require.Equal(t, "hook", fault.Value)
 			}()
 			_ = w.Run(ctx)
 			require.Fail(t, "Run returned")
 		}()
-		require.Equal(t, 3, told)
+		require.Equal(t, 3, reported)
 		require.Zero(t, w.Len())
 	})
 }
 
-// A hook that ends its goroutine while it is told of what a drain dropped is as good as one that
-// returns: it is not Run's caller that ends.
-func TestC51GoexitWhileDroppedItemsAreToldOf(t *testing.T) {
+// A hook that ends its goroutine during the report of a dropped item has the
+// effect of one that returns. The caller of Run goes on.
+func TestC51GoexitWhileDroppedItemsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		told := 0
-		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-			Workers: 1, Drain: &shardq.DrainOptions{}, Handle: succeed[int],
-			OnGiveUp: func(shardq.Failure[int]) { told++; runtime.Goexit() },
+		reported := 0
+		w, err := worker.New(q, worker.Options[int]{
+			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
+			OnDiscard: func(worker.Failure[int]) { reported++; runtime.Goexit() },
 		})
 		require.NoError(t, err)
 		q.AddAfter(1, time.Hour)
@@ -219,26 +222,26 @@ func TestC51GoexitWhileDroppedItemsAreToldOf(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.NoError(t, w.Run(ctx))
-		require.Equal(t, 2, told)
+		require.Equal(t, 2, reported)
 	})
 }
 
-// Workers go on while a hook is slow, and with the other items of the queue.
-func TestC51SlowHookHoldsNobodyUp(t *testing.T) {
+// While a hook is slow, the workers go on with the other items.
+func TestC51SlowHookBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](2)
 		gate := make(chan struct{})
 		done := map[string]bool{}
-		s := employ(t, q, shardq.WorkerOptions[string]{
+		s := startPool(t, q, worker.Options[string]{
 			Workers: 2,
 			Handle: func(_ context.Context, item string) error {
 				done[item] = true
 				if item == "slow" {
-					return shardq.Permanent(errOnPurpose)
+					return worker.Permanent(errOnPurpose)
 				}
 				return nil
 			},
-			OnError: func(shardq.Failure[string]) { <-gate },
+			OnError: func(worker.Failure[string]) { <-gate },
 		})
 		q.Add("slow")
 		synctest.Wait()
@@ -249,18 +252,18 @@ func TestC51SlowHookHoldsNobodyUp(t *testing.T) {
 		requireCounts(t, q, 0, 0, 1)
 		close(gate)
 		synctest.Wait()
-		require.Len(t, s.givenUp, 2)
-		s.dismiss(t)
+		require.Len(t, s.discarded, 2)
+		s.stopPool(t)
 	})
 }
 
-// An answer of the wrong length is a failure of all.
+// If HandleBatch returns the wrong number of errors, all items have failed.
 func TestC50AnswerOfTheWrongLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](1)
 		answers := [][]error{make([]error, 1), {}, nil}
 		var sizes []int
-		s := employ(t, q, shardq.WorkerOptions[string]{
+		s := startPool(t, q, worker.Options[string]{
 			BatchSize: 2, MaxAttempts: 2,
 			HandleBatch: func(_ context.Context, items []string) []error {
 				sizes = append(sizes, len(items))
@@ -273,15 +276,15 @@ func TestC50AnswerOfTheWrongLength(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []int{2, 2}, sizes)
-		const text = "shardq: HandleBatch returned 1 errors for 2 items: want as many, or nil"
+		const text = "worker: HandleBatch returned 1 errors for 2 items: want as many, or nil"
 		requireFailures(t, s.failed[:2], "a 1: "+text, "b 1: "+text)
-		require.Len(t, s.givenUp, 2)
+		require.Len(t, s.discarded, 2)
 		answers = append(answers, nil)
 		q.AddBatch([]string{"a", "b", "c"})
 		synctest.Wait()
 		require.Equal(t, []int{2, 2, 2, 1}, sizes)
 		require.Len(t, s.failed, 4)
 		requireCounts(t, q, 0, 0, 0)
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }

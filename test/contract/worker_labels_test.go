@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// labelOf returns the label that a context has for profiles.
+// labelOf returns the profiling label of a context.
 func labelOf(ctx context.Context) string {
 	value, _ := pprof.Label(ctx, "queue")
 	return value
 }
 
-// goroutinesWithLabels returns the profile of all goroutines, with their labels.
+// goroutinesWithLabels returns the profile of all goroutines, with their
+// labels.
 func goroutinesWithLabels(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder

@@ -13,29 +13,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// A hook that panics for each of very many items takes no room on the stack for them,
-// and Run panics as for one: here with what a drain dropped.
+// A hook that panics for each of very many items does not make the stack grow,
+// and Run panics as for one. Here a drain dropped the items.
 func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	for name, end := range map[string]func(){
 		"panic": func() { panic("hook") }, "Goexit": runtime.Goexit,
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, told := scaled(1_000_000, 100_000), 0
+			n, reported := scaled(1_000_000, 100_000), 0
 			q := newQueue[int](2)
 			for item := range n {
 				q.AddAfter(item, time.Hour)
 			}
-			w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-				Workers: 1, Drain: &shardq.DrainOptions{}, Handle: succeed[int],
-				OnGiveUp: func(shardq.Failure[int]) { told++; end() },
+			w, err := worker.New(q, worker.Options[int]{
+				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
+				OnDiscard: func(worker.Failure[int]) { reported++; end() },
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			fault := panicOf(func() { err = w.Run(ctx) })
-			require.Equal(t, n, told)
+			require.Equal(t, n, reported)
 			if name == "panic" {
 				require.NotNil(t, fault)
 				require.Equal(t, "hook", fault.Value)
@@ -47,49 +48,49 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 	}
 }
 
-// Likewise with the items of the greatest batch.
+// The same holds for the items of the largest batch.
 func TestC51HookThatPanicsForEachItemOfABatch(t *testing.T) {
-	n, told := scaled(shardq.MaxBatchSize, 100_000), 0
+	n, reported := scaled(worker.MaxBatchSize, 100_000), 0
 	q := newQueue[int](2)
 	q.AddBatch(numbers(n))
-	w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-		Workers: 1, BatchSize: shardq.MaxBatchSize, MaxAttempts: 1,
+	w, err := worker.New(q, worker.Options[int]{
+		Workers: 1, BatchSize: worker.MaxBatchSize, MaxAttempts: 1,
 		HandleBatch: func(context.Context, []int) []error { panic("handler") },
-		OnError:     func(shardq.Failure[int]) { told++; panic("hook") },
+		OnError:     func(worker.Failure[int]) { reported++; panic("hook") },
 	})
 	require.NoError(t, err)
 	fault := panicOf(func() { _ = w.Run(t.Context()) })
 	require.NotNil(t, fault)
 	require.Equal(t, "hook", fault.Value)
-	require.Equal(t, n, told)
+	require.Equal(t, n, reported)
 	require.Zero(t, q.Stats().Held)
 }
 
-// What a handler's error says of the shutdown of another queue says nothing of this one:
-// its item is discarded, counted and logged.
+// A handler's error that wraps another queue's ErrShutDown does not concern
+// this queue. The item is discarded, counted and logged.
 func TestC50ErrorOfAnotherQueuesShutdown(t *testing.T) {
 	sink := newQueue[string](1)
 	sink.ShutDown()
 	handle := func(_ context.Context, item string) error {
 		return fmt.Errorf("forward: %w", sink.TryAdd(item))
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		var log strings.Builder
-		q := shardq.Must(shardq.Options[string]{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		q := shardq.MustNew(shardq.Options[string]{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		o.MaxAttempts = 2
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		q.Add("a")
 		time.Sleep(time.Minute)
-		s.dismiss(t)
-		require.Len(t, s.givenUp, 1)
-		require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
-		require.EqualValues(t, 1, q.Stats().GivenUp)
-		require.Equal(t, 1, strings.Count(log.String(), "an item was given up"))
+		s.stopPool(t)
+		require.Len(t, s.discarded, 1)
+		require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
+		require.EqualValues(t, 1, q.Stats().Discarded)
+		require.Equal(t, 1, strings.Count(log.String(), "an item was discarded"))
 	})
 }
 
-// The methods of the handler's error are called where a panic of theirs is the handler's
-// failure, and nowhere else: here they may be called so often.
+// The worker calls the methods of the handler's error only where their panic
+// counts as the handler's failure. Here the methods panic after some calls.
 func TestC50ErrorWhoseMethodsPanicLater(t *testing.T) {
 	for calls := range 4 {
 		var fault *fragileError
@@ -100,21 +101,21 @@ func TestC50ErrorWhoseMethodsPanicLater(t *testing.T) {
 			}
 			return nil
 		}
-		forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 			fault = nil
-			q := shardq.Must(shardq.Options[string]{Logger: slog.New(slog.DiscardHandler)})
-			s := employ(t, q, o)
+			q := shardq.MustNew(shardq.Options[string]{Logger: slog.New(slog.DiscardHandler)})
+			s := startPool(t, q, o)
 			q.Add("a")
 			time.Sleep(time.Minute)
-			s.dismiss(t)
+			s.stopPool(t)
 			require.Len(t, s.failed, 1)
-			require.Empty(t, s.givenUp)
+			require.Empty(t, s.discarded)
 			requireCounts(t, q, 0, 0, 0)
 		})
 	}
 }
 
-// A fragileError can be asked so often what it is.
+// A fragileError panics after some calls of its methods.
 type fragileError struct{ left int }
 
 func (e *fragileError) Error() string { return "fragile" }

@@ -12,43 +12,47 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/worker"
 )
 
-// Workers against a model of them: what comes of an item follows from its answers alone,
-// whatever the number of workers, the sizes of batches, and resizes.
+// TestWorkersBehaveAsTheirModel compares workers with a model. The outcome of
+// an item depends only on its answers, not on the number of workers, the sizes
+// of batches, or resizes.
 func TestWorkersBehaveAsTheirModel(t *testing.T) {
+	testscale.Rapid(100)
 	rapid.Check(t, func(rt *rapid.T) {
 		rapid.SyncTest(rt, func(rt *rapid.T) { playWorkers(rt) })
 	})
 }
 
-// answers are what a handler returns for an item, one letter for each run: s succeeds, f
-// fails, p panics, x exits, a requeues, and g gives up.
+// answers are the results of a handler for an item, one letter for each run: s
+// succeeds, f fails, p panics, x exits, a requeues, and g is permanent.
 type answers struct {
 	letters string
 	runs    int
 }
 
-// expected is what is to come of them: how many runs, failures, and give-ups.
-func (s answers) expected(most int) (runs, failures, givenUp int) {
+// expected returns the numbers of runs, failures, and discards.
+func (s answers) expected(most int) (runs, failures, discarded int) {
 	attempt := 0
 	for _, letter := range s.letters {
 		runs++
 		switch letter {
 		case 's':
-			return runs, failures, givenUp
+			return runs, failures, discarded
 		case 'a':
 			attempt = 0
 			continue
 		case 'g':
-			return runs, failures + 1, givenUp + 1
+			return runs, failures + 1, discarded + 1
 		}
 		failures++
 		if attempt++; most > 0 && attempt == most {
-			return runs, failures, givenUp + 1
+			return runs, failures, discarded + 1
 		}
 	}
-	return runs + 1, failures, givenUp // it succeeds in the end
+	return runs + 1, failures, discarded // finally it succeeds
 }
 
 func (s *answers) answer() error {
@@ -63,15 +67,15 @@ func (s *answers) answer() error {
 	case 'x':
 		runtime.Goexit()
 	case 'a':
-		return shardq.RequeueAfter(time.Second)
+		return worker.RequeueAfter(time.Second)
 	case 'g':
-		return shardq.Permanent(errOnPurpose)
+		return worker.Permanent(errOnPurpose)
 	}
 	return nil
 }
 
-// perItem makes of a letter what is to come of one item of a batch, where a panic would be
-// the failure of all.
+// perItem turns a letter into the error of one item of a batch, where a panic
+// would fail all items.
 func (s *answers) perItem() (err error) {
 	returned := false
 	defer func() {
@@ -86,7 +90,7 @@ func (s *answers) perItem() (err error) {
 
 func playWorkers(rt *rapid.T) {
 	letters := "sfpag"
-	o := shardq.WorkerOptions[int]{
+	o := worker.Options[int]{
 		Workers:     rapid.IntRange(1, 4).Draw(rt, "workers"),
 		MaxAttempts: rapid.IntRange(0, 3).Draw(rt, "MaxAttempts"),
 	}
@@ -97,10 +101,10 @@ func playWorkers(rt *rapid.T) {
 	scripts := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) *answers {
 		return &answers{letters: rapid.StringOfN(rapid.RuneFrom([]rune(letters)), 0, 6, -1).Draw(rt, "answers")}
 	}), 1, 8).Draw(rt, "scripts")
-	q := shardq.Must(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards")})
-	var failures, givenUp = make([]atomic.Int32, len(scripts)), make([]atomic.Int32, len(scripts))
-	o.OnError = func(f shardq.Failure[int]) { failures[f.Item].Add(1) }
-	o.OnGiveUp = func(f shardq.Failure[int]) { givenUp[f.Item].Add(1) }
+	q := shardq.MustNew(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards")})
+	var failures, discarded = make([]atomic.Int32, len(scripts)), make([]atomic.Int32, len(scripts))
+	o.OnError = func(f worker.Failure[int]) { failures[f.Item].Add(1) }
+	o.OnDiscard = func(f worker.Failure[int]) { discarded[f.Item].Add(1) }
 	if batches {
 		o.BatchSize = rapid.IntRange(1, 5).Draw(rt, "BatchSize")
 		o.HandleBatch = func(_ context.Context, items []int) (errs []error) {
@@ -112,7 +116,7 @@ func playWorkers(rt *rapid.T) {
 	} else {
 		o.Handle = func(_ context.Context, item int) error { return scripts[item].answer() }
 	}
-	w, err := shardq.NewWorkers(q, o)
+	w, err := worker.New(q, o)
 	require.NoError(rt, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := returned(func() { require.NoError(rt, w.Run(ctx)) })
@@ -135,6 +139,6 @@ func playWorkers(rt *rapid.T) {
 		runs, failed, gaveUp := s.expected(o.MaxAttempts)
 		require.Equal(rt, runs, s.runs, "runs of %q", s.letters)
 		require.EqualValues(rt, failed, failures[item].Load(), "failures of %q", s.letters)
-		require.EqualValues(rt, gaveUp, givenUp[item].Load(), "give-ups of %q", s.letters)
+		require.EqualValues(rt, gaveUp, discarded[item].Load(), "give-ups of %q", s.letters)
 	}
 }

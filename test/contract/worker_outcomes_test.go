@@ -15,20 +15,23 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-// forEachForm runs a test with a handler in both forms: of items, and of batches.
-func forEachForm(t *testing.T, handle func(context.Context, string) error, test func(t *testing.T, o shardq.WorkerOptions[string])) {
+// forEachForm runs a test with a handler in both forms: for items, and for
+// batches.
+func forEachForm(t *testing.T, handle func(context.Context, string) error, test func(t *testing.T, o worker.Options[string])) {
 	t.Helper()
 	inBatches := func(ctx context.Context, items []string) []error {
 		errs := make([]error, len(items))
 		for i, item := range items {
 			errs[i] = handle(ctx, item)
-			items[i] = "spoilt" // the slice is the handler's
+			items[i] = "spoilt" // the handler owns the slice
 		}
 		return errs
 	}
-	for name, o := range map[string]shardq.WorkerOptions[string]{
+	for name, o := range map[string]worker.Options[string]{
 		"single": {Handle: handle},
 		"batch":  {HandleBatch: inBatches, BatchSize: 3},
 	} {
@@ -38,18 +41,19 @@ func forEachForm(t *testing.T, handle func(context.Context, string) error, test 
 	}
 }
 
-// requireFailures checks what hooks were told, in order, as "item attempt: error".
-func requireFailures(t *testing.T, told []shardq.Failure[string], want ...string) {
+// requireFailures checks the calls of hooks, in order, as "item attempt:
+// error".
+func requireFailures(t *testing.T, reported []worker.Failure[string], want ...string) {
 	t.Helper()
 	var got []string
-	for _, f := range told {
+	for _, f := range reported {
 		require.Error(t, f.Err)
 		got = append(got, fmt.Sprintf("%s %d: %v", f.Item, f.Attempt, f.Err))
 	}
 	require.Equal(t, want, got)
 }
 
-// An item that fails comes again after the limiter's delay, until it succeeds.
+// An item that fails runs again after the limiter's delay, until it succeeds.
 func TestC50FailuresAreRetried(t *testing.T) {
 	var times []time.Duration
 	var begin time.Time
@@ -61,17 +65,17 @@ func TestC50FailuresAreRetried(t *testing.T) {
 		}
 		return nil
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		begin, times, left = time.Now(), nil, 3
-		q := shardq.Must(shardq.Options[string]{Name: "mail", RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
-		s := employ(t, q, o)
+		q := shardq.MustNew(shardq.Options[string]{Name: "mail", RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
+		s := startPool(t, q, o)
 		q.Add("a")
 		time.Sleep(time.Minute)
-		s.dismiss(t)
+		s.stopPool(t)
 		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, times)
 		requireFailures(t, s.failed, "a 1: on purpose", "a 2: on purpose", "a 3: on purpose")
 		require.Equal(t, "mail", s.failed[0].Queue)
-		require.Empty(t, s.givenUp)
+		require.Empty(t, s.discarded)
 		require.Zero(t, q.NumRequeues("a"))
 		requireCounts(t, q, 0, 0, 0)
 	})
@@ -84,35 +88,35 @@ func TestC50RequeueAfterIsNoFailure(t *testing.T) {
 		case 1:
 			return errOnPurpose
 		case 2:
-			return fmt.Errorf("not there yet: %w", shardq.RequeueAfter(time.Hour))
+			return fmt.Errorf("not there yet: %w", worker.RequeueAfter(time.Hour))
 		case 3:
-			return shardq.RequeueAfter(0)
+			return worker.RequeueAfter(0)
 		}
 		return nil
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		runs = 0
 		q := newQueue[string](2)
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		q.Add("a")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, 2, runs)
-		require.Zero(t, q.NumRequeues("a"), "its history is forgotten")
+		require.Zero(t, q.NumRequeues("a"), "its history is gone")
 		requireCounts(t, q, 0, 1, 0)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Equal(t, 4, runs)
 		requireFailures(t, s.failed, "a 1: on purpose")
-		require.Empty(t, s.givenUp)
+		require.Empty(t, s.discarded)
 		requireCounts(t, q, 0, 0, 0)
-		s.dismiss(t)
+		s.stopPool(t)
 	})
-	require.EqualError(t, shardq.RequeueAfter(time.Second), "shardq: requeue after 1s")
+	require.EqualError(t, worker.RequeueAfter(time.Second), "worker: requeue after 1s")
 }
 
-// TestC50PriorityIsKept: what fails or is requeued comes again with its priority, behind those
-// of a higher one.
+// TestC50PriorityIsKept checks that an item that fails or is requeued keeps its
+// priority, and runs after items of a higher one.
 func TestC50PriorityIsKept(t *testing.T) {
 	var order []string
 	handle := func(_ context.Context, item string) error {
@@ -121,22 +125,22 @@ func TestC50PriorityIsKept(t *testing.T) {
 		case 2:
 			return errOnPurpose
 		case 4:
-			return shardq.RequeueAfter(time.Hour)
+			return worker.RequeueAfter(time.Hour)
 		}
 		return nil
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		order = nil
 		q := newQueue[string](1)
 		low := shardq.AddOptions{Priority: -5}
 		q.AddWith("low", low)
 		q.Add("first")
 		o.BatchSize = min(o.BatchSize, 1)
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		for round := range 2 {
 			synctest.Wait()
 			requireCounts(t, q, 0, 1, 0)
-			for row := range q.All(shardq.Waiting) {
+			for row := range q.All(stats.Delayed) {
 				require.Equal(t, -5, row.Priority, "round %d", round)
 			}
 			q.Add("between")
@@ -146,81 +150,81 @@ func TestC50PriorityIsKept(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Equal(t, []string{"first", "low", "between", "low", "between", "low"}, order)
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-func TestC50PermanentIsGivenUp(t *testing.T) {
+func TestC50PermanentIsDiscarded(t *testing.T) {
 	handle := func(context.Context, string) error {
-		return fmt.Errorf("row 7: %w", shardq.Permanent(fmt.Errorf("%w: %w", shardq.RequeueAfter(1), errOnPurpose)))
+		return fmt.Errorf("row 7: %w", worker.Permanent(fmt.Errorf("%w: %w", worker.RequeueAfter(1), errOnPurpose)))
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		q := newQueue[string](2)
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		q.AddRateLimited("a") // a failure that counts
 		time.Sleep(time.Hour)
-		s.dismiss(t)
-		requireFailures(t, s.failed, "a 2: row 7: shardq: requeue after 1ns: on purpose")
-		require.Equal(t, s.failed, s.givenUp)
-		require.ErrorIs(t, s.givenUp[0].Err, errOnPurpose)
+		s.stopPool(t)
+		requireFailures(t, s.failed, "a 2: row 7: worker: requeue after 1ns: on purpose")
+		require.Equal(t, s.failed, s.discarded)
+		require.ErrorIs(t, s.discarded[0].Err, errOnPurpose)
 		require.Zero(t, q.NumRequeues("a"))
 		requireCounts(t, q, 0, 0, 0)
 	})
-	require.NoError(t, shardq.Permanent(nil))
+	require.NoError(t, worker.Permanent(nil))
 }
 
 func TestC50MaxAttempts(t *testing.T) {
-	forEachForm(t, failing[string](100, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, failing[string](100, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
 		o.MaxAttempts = 3
 		q := newQueue[string](2)
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		q.Add("a")
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		requireFailures(t, s.failed, "a 1: on purpose", "a 2: on purpose", "a 3: on purpose")
-		require.Equal(t, s.failed[2:], s.givenUp)
+		require.Equal(t, s.failed[2:], s.discarded)
 		require.Equal(t, []bool{false, false, true}, []bool{s.failed[0].Final, s.failed[1].Final, s.failed[2].Final})
-		q.Add("a") // a new life
+		q.Add("a") // after its end
 		synctest.Wait()
 		require.Equal(t, 1, s.failed[3].Attempt)
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// A limiter that counts nobody's failures knows of first attempts only.
+// With a limiter that counts no failures, every attempt is the first.
 func TestC50AttemptsAreTheLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[string]{RateLimiter: limiter.NewBucket[string](rate.NewLimiter(1000, 1))})
-		s := employ(t, q, shardq.WorkerOptions[string]{Handle: failing[string](4, errOnPurpose), MaxAttempts: 2})
+		q := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter.NewBucket[string](rate.NewLimiter(1000, 1))})
+		s := startPool(t, q, worker.Options[string]{Handle: failing[string](4, errOnPurpose), MaxAttempts: 2})
 		q.Add("a")
 		time.Sleep(time.Hour)
-		s.dismiss(t)
+		s.stopPool(t)
 		requireFailures(t, s.failed, "a 1: on purpose", "a 1: on purpose", "a 1: on purpose", "a 1: on purpose")
-		require.Empty(t, s.givenUp)
+		require.Empty(t, s.discarded)
 	})
 }
 
-// What is added while it fails for good runs anew.
-func TestC50AddedWhileItIsGivenUp(t *testing.T) {
+// An item that is added while it is discarded runs again.
+func TestC50AddedWhileItIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](2)
 		runs := 0
-		s := employ(t, q, shardq.WorkerOptions[string]{Handle: func(context.Context, string) error {
+		s := startPool(t, q, worker.Options[string]{Handle: func(context.Context, string) error {
 			if runs++; runs == 1 {
 				q.Add("a")
-				return shardq.Permanent(errOnPurpose)
+				return worker.Permanent(errOnPurpose)
 			}
 			return nil
 		}})
 		q.Add("a")
 		synctest.Wait()
 		require.Equal(t, 2, runs)
-		require.Len(t, s.givenUp, 1)
-		s.dismiss(t)
+		require.Len(t, s.discarded, 1)
+		s.stopPool(t)
 	})
 }
 
-// A nilError panics when it is asked what it wraps.
+// A nilError panics in Unwrap.
 type nilError struct{ inner error }
 
 func (e *nilError) Error() string { return "nil" }
@@ -233,7 +237,7 @@ func TestC50HandlersThatDoNotReturn(t *testing.T) {
 		check func(t *testing.T, err error)
 	}{
 		"panic": {func() error { panic("lost") }, func(t *testing.T, err error) {
-			panicked, is := errors.AsType[*shardq.PanicError](err)
+			panicked, is := errors.AsType[*worker.PanicError](err)
 			require.True(t, is)
 			require.Equal(t, "lost", panicked.Value)
 			require.Contains(t, string(panicked.Stack), "TestC50HandlersThatDoNotReturn")
@@ -244,10 +248,10 @@ func TestC50HandlersThatDoNotReturn(t *testing.T) {
 			require.ErrorIs(t, err, errOnPurpose)
 		}},
 		"Goexit": {func() error { runtime.Goexit(); return nil }, func(t *testing.T, err error) {
-			require.Equal(t, shardq.ErrGoexit, err)
+			require.Equal(t, worker.ErrGoexit, err)
 		}},
 		"an error that panics": {func() error { return (*nilError)(nil) }, func(t *testing.T, err error) {
-			_, is := errors.AsType[*shardq.PanicError](err)
+			_, is := errors.AsType[*worker.PanicError](err)
 			require.True(t, is)
 		}},
 	} {
@@ -259,10 +263,10 @@ func TestC50HandlersThatDoNotReturn(t *testing.T) {
 				}
 				return nil
 			}
-			forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+			forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 				ends = 0
 				q := newQueue[string](2)
-				s := employ(t, q, o)
+				s := startPool(t, q, o)
 				q.Add("a")
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -274,7 +278,7 @@ func TestC50HandlersThatDoNotReturn(t *testing.T) {
 				require.Equal(t, 1, s.Len())
 				require.Equal(t, 6, ends)
 				requireCounts(t, q, 0, 0, 0)
-				s.dismiss(t)
+				s.stopPool(t)
 			})
 		})
 	}
@@ -291,48 +295,48 @@ func TestC50Timeout(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		begin = time.Time{}
 		o.Timeout = time.Minute
 		var failedAt time.Time
 		var err error
-		o.OnError = func(f shardq.Failure[string]) { failedAt, err = time.Now(), f.Err }
+		o.OnError = func(f worker.Failure[string]) { failedAt, err = time.Now(), f.Err }
 		q := newQueue[string](2)
-		s := employ(t, q, o)
+		s := startPool(t, q, o)
 		q.Add("a")
 		time.Sleep(time.Hour)
-		s.dismiss(t)
+		s.stopPool(t)
 		require.Equal(t, time.Minute, failedAt.Sub(begin))
 		require.Equal(t, context.DeadlineExceeded, err)
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-// Once a shutdown has begun nothing can come again, and each is told of.
+// After a shutdown has begun nothing runs again, and each item is reported.
 func TestC50FailureDuringAShutdown(t *testing.T) {
-	for _, err := range []error{errOnPurpose, shardq.RequeueAfter(time.Second)} {
+	for _, err := range []error{errOnPurpose, worker.RequeueAfter(time.Second)} {
 		gate := make(chan struct{})
 		handle := func(context.Context, string) error {
 			<-gate
 			return err
 		}
-		forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 			gate = make(chan struct{})
 			q := newQueue[string](2)
-			s := employ(t, q, o)
+			s := startPool(t, q, o)
 			q.Add("a")
 			synctest.Wait()
-			q.AddRateLimited("b") // waits
+			q.AddRateLimited("b") // delayed
 			q.ShutDown()
 			close(gate)
 			s.requireEnds(t)
-			requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: "+err.Error())
-			require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
-			require.ErrorIs(t, s.givenUp[0].Err, err)
-			require.True(t, s.givenUp[0].Final)
-			require.Equal(t, err != errOnPurpose, s.givenUp[0].Requeued)
+			requireFailures(t, s.discarded, "a 1: shardq: queue is shut down: "+err.Error())
+			require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
+			require.ErrorIs(t, s.discarded[0].Err, err)
+			require.True(t, s.discarded[0].Final)
+			require.Equal(t, err != errOnPurpose, s.discarded[0].Requeued)
 			for _, f := range s.failed {
-				require.False(t, f.Final || f.Requeued, "nobody could know")
+				require.False(t, f.Final || f.Requeued, "it was not known")
 			}
 			require.Zero(t, q.NumRequeues("a"))
 			require.EqualValues(t, 1, q.Stats().Dropped, "b alone: nothing was added in vain")
@@ -340,32 +344,32 @@ func TestC50FailureDuringAShutdown(t *testing.T) {
 	}
 }
 
-// A shutdown that begins while an item is requeued cannot drop it unseen: here the limiter
-// is asked, and before it answers the queue is shut down.
+// A shutdown that begins while an item is requeued cannot drop it without a
+// report. Here the queue is shut down during the call of the limiter.
 func TestC50ShutdownBesideARequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiterWithHook{Limiter: limiter.NewExponential[string](time.Second, time.Hour)}
-		q := shardq.Must(shardq.Options[string]{RateLimiter: l})
+		q := shardq.MustNew(shardq.Options[string]{RateLimiter: l})
 		l.hook = q.ShutDown
-		s := employ(t, q, shardq.WorkerOptions[string]{Handle: failing[string](1, errOnPurpose)})
+		s := startPool(t, q, worker.Options[string]{Handle: failing[string](1, errOnPurpose)})
 		q.Add("a")
 		s.requireEnds(t)
-		requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: on purpose")
+		requireFailures(t, s.discarded, "a 1: shardq: queue is shut down: on purpose")
 		require.EqualValues(t, 1, q.Stats().Dropped)
 	})
 }
 
-// An item that a drain drops while it is requeued is told of once: it was taken in, and
-// waited already.
-func TestC50DropBesideARequeueIsToldOnce(t *testing.T) {
+// An item that a drain drops while it is requeued is reported once: it was
+// added, and delayed already.
+func TestC50DropBesideARequeueIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clockWithHook{Fake: newFake()}
-		q := shardq.Must(shardq.Options[string]{Clock: c, RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
-		var s *staff[string]
-		s = employ(t, q, shardq.WorkerOptions[string]{
-			Drain: &shardq.DrainOptions{},
+		q := shardq.MustNew(shardq.Options[string]{Clock: c, RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
+		var s *runningPool[string]
+		s = startPool(t, q, worker.Options[string]{
+			Drain: q.DrainWith(shardq.DrainOptions{}),
 			Handle: func(context.Context, string) error {
-				c.onTimer = func() { // the item waits already
+				c.onTimer = func() { // the item is delayed already
 					s.stop()
 					for !q.ShuttingDown() {
 						runtime.Gosched()
@@ -377,24 +381,24 @@ func TestC50DropBesideARequeueIsToldOnce(t *testing.T) {
 		q.Add("a")
 		s.requireEnds(t)
 		require.EqualValues(t, 1, q.Stats().Dropped)
-		requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: dropped while it waited for its delay")
+		requireFailures(t, s.discarded, "a 1: shardq: queue is shut down: dropped while it was delayed")
 	})
 }
 
-// What waits when a drain begins is told of with the attempts that it had.
+// An item that is delayed when a drain begins is reported with its attempts.
 func TestC50DroppedItemsHaveTheirAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.Must(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Hour, time.Hour)})
-		s := employ(t, q, shardq.WorkerOptions[string]{Drain: &shardq.DrainOptions{}, Handle: failing[string](1, errOnPurpose)})
+		q := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Hour, time.Hour)})
+		s := startPool(t, q, worker.Options[string]{Drain: q.DrainWith(shardq.DrainOptions{}), Handle: failing[string](1, errOnPurpose)})
 		q.Add("a")
 		synctest.Wait()
-		s.dismiss(t)
-		requireFailures(t, s.givenUp, "a 1: shardq: queue is shut down: dropped while it waited for its delay")
+		s.stopPool(t)
+		requireFailures(t, s.discarded, "a 1: shardq: queue is shut down: dropped while it was delayed")
 		require.Zero(t, q.NumRequeues("a"))
 	})
 }
 
-// A limiterWithHook calls a function before it answers.
+// A limiterWithHook calls a function before it returns a delay.
 type limiterWithHook struct {
 	limiter.Limiter[string]
 	hook func()
@@ -405,7 +409,8 @@ func (l *limiterWithHook) When(item string) time.Duration {
 	return l.Limiter.When(item)
 }
 
-// A clockWithHook calls a function when a timer is set, by when the item waits already.
+// A clockWithHook calls a function when a timer is set. By then the item is
+// delayed.
 type clockWithHook struct {
 	*clock.Fake
 	onTimer func()

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-func TestC52ResizeWhileWorkersSleep(t *testing.T) {
+func TestC52ResizeWhileWorkersAreParked(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		s := employ(t, q, shardq.WorkerOptions[int]{Workers: 2, Handle: succeed[int]})
+		s := startPool(t, q, worker.Options[int]{Workers: 2, Handle: succeed[int]})
 		for _, n := range []int{2, 5, 1, 0, 3, 3} {
 			s.Resize(n)
 			synctest.Wait()
@@ -30,18 +31,18 @@ func TestC52ResizeWhileWorkersSleep(t *testing.T) {
 		q.AddBatch(numbers(10))
 		requireStillFalse(t, s.ended, "it goes on without workers")
 		requireCounts(t, q, 10, 0, 0)
-		s.dismiss(t)
-		require.PanicsWithValue(t, "shardq: Workers.Resize was called with -1: want 0 or more", func() { s.Resize(-1) })
+		s.stopPool(t)
+		require.PanicsWithValue(t, "worker: Pool.Resize was called with -1: want 0 or more", func() { s.Resize(-1) })
 	})
 }
 
-// Who has an item finishes it, and takes no other.
+// A worker that has an item finishes it, and takes no other.
 func TestC52ResizeWhileWorkersWork(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		gate := make(chan struct{})
 		var canceled atomic.Int32
-		s := employ(t, q, shardq.WorkerOptions[int]{Workers: 4, Handle: func(ctx context.Context, _ int) error {
+		s := startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(ctx context.Context, _ int) error {
 			<-gate
 			if ctx.Err() != nil {
 				canceled.Add(1)
@@ -67,13 +68,13 @@ func TestC52ResizeWhileWorkersWork(t *testing.T) {
 		synctest.Wait()
 		requireCounts(t, q, 0, 0, 0)
 		require.Zero(t, canceled.Load(), "the context of the handlers is not the workers'")
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
 func TestC52ResizeBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := shardq.NewWorkers(newQueue[int](2), shardq.WorkerOptions[int]{Workers: 7, Handle: succeed[int]})
+		w, err := worker.New(newQueue[int](2), worker.Options[int]{Workers: 7, Handle: succeed[int]})
 		require.NoError(t, err)
 		w.Resize(3)
 		require.Zero(t, w.Len())
@@ -86,33 +87,33 @@ func TestC52ResizeBeforeRun(t *testing.T) {
 	})
 }
 
-// Without workers a shutdown is not seen until one comes.
+// Without workers no one notices a shutdown, until there is a worker.
 func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		s := employ(t, q, shardq.WorkerOptions[int]{Handle: succeed[int]})
+		s := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
 		synctest.Wait()
 		s.Resize(0)
 		synctest.Wait()
 		q.Add(1)
 		q.ShutDown()
-		requireStillFalse(t, s.ended, "nobody is there to see it")
+		requireStillFalse(t, s.ended, "there is no worker")
 		s.Resize(1)
 		s.requireEnds(t)
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
 
-// Two workers have dirty items, and one of them is asked to leave; then the queue is shut
-// down. Whichever is through first, the last one stays for its item, for which nobody else
-// is there any more.
+// Two workers have dirty items, and one of them must leave. Then the queue is
+// shut down. Whichever finishes first, the last one stays for its item, because
+// no other worker is left.
 func TestC52LastWorkerStaysForItsItem(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		for first := range 2 {
 			q := newQueue[int](shards)
 			gates := []chan struct{}{make(chan struct{}), make(chan struct{})}
 			var runs atomic.Int32
-			s := employ(t, q, shardq.WorkerOptions[int]{Workers: 2, Handle: func(_ context.Context, item int) error {
+			s := startPool(t, q, worker.Options[int]{Workers: 2, Handle: func(_ context.Context, item int) error {
 				<-gates[item]
 				runs.Add(1)
 				return nil
@@ -134,11 +135,12 @@ func TestC52LastWorkerStaysForItsItem(t *testing.T) {
 	})
 }
 
-// A worker that its handler replaces all the time can be asked to leave, too.
+// A worker whose handler ends its goroutine again and again can be removed,
+// too.
 func TestC52ResizeOfReplacedWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		s := employ(t, q, shardq.WorkerOptions[int]{Workers: 3, Handle: func(context.Context, int) error {
+		s := startPool(t, q, worker.Options[int]{Workers: 3, Handle: func(context.Context, int) error {
 			runtime.Goexit()
 			return nil
 		}})
@@ -152,18 +154,18 @@ func TestC52ResizeOfReplacedWorkers(t *testing.T) {
 		s.Resize(0)
 		synctest.Wait()
 		require.Zero(t, s.Len())
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// Items and resizes come from many sides; all is processed.
+// Many goroutines add items and resize. All items are processed.
 func TestC52ResizeLosesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		total := scaled(20_000, 2000)
 		var processed atomic.Int64
-		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-			Workers: 4, Drain: &shardq.DrainOptions{Waiting: shardq.RunWaiting},
+		w, err := worker.New(q, worker.Options[int]{
+			Workers: 4, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.RunDelayed}),
 			Handle: func(context.Context, int) error { processed.Add(1); return nil },
 		})
 		require.NoError(t, err)

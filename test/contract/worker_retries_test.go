@@ -10,24 +10,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
-// What fails while Workers drain is tried again by the limiter, unless they are told not
-// to, and MaxAttempts still bounds that.
+// An item that fails while the workers drain is retried after the limiter's
+// delay, unless the options refuse that. MaxAttempts still limits the attempts.
 func TestC49DrainRetries(t *testing.T) {
 	for name, test := range map[string]struct {
-		retries                shardq.RetryPolicy
-		failures               int
-		runs, givenUp, dropped int
+		retries                  shardq.RetryPolicy
+		failures                 int
+		runs, discarded, dropped int
 	}{
 		"one failure":          {shardq.DefaultRetries, 1, 2, 0, 0},
-		"asked for":            {shardq.TakeRetries, 1, 2, 0, 0},
+		"asked for":            {shardq.AcceptRetries, 1, 2, 0, 0},
 		"four failures":        {shardq.DefaultRetries, 4, 5, 0, 0},
 		"it fails to the last": {shardq.DefaultRetries, 5, 5, 1, 0},
 		"refused":              {shardq.RefuseRetries, 1, 1, 1, 0},
 	} {
-		for _, waiting := range []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting} {
+		for _, waiting := range []shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed} {
 			runs := 0
 			var gate chan struct{}
 			handle := func(ctx context.Context, item string) error {
@@ -38,12 +40,12 @@ func TestC49DrainRetries(t *testing.T) {
 				return ctx.Err()
 			}
 			t.Run(name, func(t *testing.T) {
-				forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+				forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 					gate, runs = make(chan struct{}), 0
-					q := shardq.Must(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](50*time.Millisecond, time.Second)})
+					q := shardq.MustNew(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](50*time.Millisecond, time.Second)})
 					o.MaxAttempts, o.DrainTimeout = 5, 10*time.Second
-					o.Drain = &shardq.DrainOptions{Waiting: waiting, Retries: test.retries}
-					s := employ(t, q, o)
+					o.Drain = q.DrainWith(shardq.DrainOptions{Delayed: waiting, Retries: test.retries})
+					s := startPool(t, q, o)
 					q.Add("a")
 					synctest.Wait()
 					s.stop()
@@ -52,7 +54,7 @@ func TestC49DrainRetries(t *testing.T) {
 					time.Sleep(9 * time.Second)
 					s.requireEnds(t)
 					require.Equal(t, test.runs, runs)
-					require.Len(t, s.givenUp, test.givenUp)
+					require.Len(t, s.discarded, test.discarded)
 					requireCounts(t, q, 0, 0, 0)
 					require.Zero(t, q.NumRequeues("a"))
 					requireGetSaysShutdown(t, q)
@@ -62,12 +64,13 @@ func TestC49DrainRetries(t *testing.T) {
 	}
 }
 
-// A sink that is away for a while around the end of the context costs nothing, with a
-// Queue and with a Coalescer: what fails and what is put until then is written.
+// Nothing is lost if a sink is down for a while around the end of the context,
+// with a Queue and with a Coalescer: items that fail and values that are put
+// until then are written.
 func TestC49DrainOutlastsASinkThatIsAway(t *testing.T) {
 	for _, batch := range []int{0, 16} {
 		synctest.Test(t, func(t *testing.T) {
-			c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+			c := coalesce.MustNew(coalesce.Options[int, int]{
 				Queue: shardq.Options[int]{RateLimiter: limiter.NewExponential[int](5*time.Millisecond, time.Second)},
 				Merge: func(a, b int) int { return a + b },
 			})
@@ -76,30 +79,30 @@ func TestC49DrainOutlastsASinkThatIsAway(t *testing.T) {
 				d := time.Since(begin)
 				return d >= 700*time.Millisecond && d < 1300*time.Millisecond
 			}
-			write := func(_ context.Context, one shardq.Pending[int, int]) error {
+			write := func(_ context.Context, one coalesce.Entry[int, int]) error {
 				if away() {
 					return errOnPurpose
 				}
 				written += one.Value
 				return nil
 			}
-			o := shardq.WorkerOptions[shardq.Pending[int, int]]{
+			o := worker.Options[coalesce.Entry[int, int]]{
 				Workers: 1, DrainTimeout: 5 * time.Second,
-				Drain:    &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
-				OnGiveUp: func(shardq.Failure[shardq.Pending[int, int]]) { t.Error("a value is given up") },
+				Drain:     c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
+				OnDiscard: func(worker.Failure[coalesce.Entry[int, int]]) { t.Error("a value is discarded") },
 			}
 			if batch == 0 {
 				o.Handle = write
 			} else {
 				o.BatchSize = batch
-				o.HandleBatch = func(ctx context.Context, all []shardq.Pending[int, int]) (errs []error) {
+				o.HandleBatch = func(ctx context.Context, all []coalesce.Entry[int, int]) (errs []error) {
 					for _, one := range all {
 						errs = append(errs, write(ctx, one))
 					}
 					return errs
 				}
 			}
-			w, err := shardq.NewCoalescerWorkers(c, o)
+			w, err := worker.New(c, o)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := returned(func() { err = w.Run(ctx) })
@@ -118,10 +121,10 @@ func TestC49DrainOutlastsASinkThatIsAway(t *testing.T) {
 	}
 }
 
-// Adds of items in processing are taken in, by every method, and no others are; what
-// waits when the drain begins is dealt with as asked for, and the retries wait for
-// their delays after that.
-func TestC42RetriesAreTakenIn(t *testing.T) {
+// Adds of items in processing are accepted, by every method, and no others are.
+// The policy decides about items that are delayed when the drain begins.
+// Retries are delayed after that.
+func TestC42RetriesAreAccepted(t *testing.T) {
 	for name, retry := range map[string]func(q *shardq.Queue[string], item string){
 		"Add":            func(q *shardq.Queue[string], item string) { q.Add(item) },
 		"AddBatch":       func(q *shardq.Queue[string], item string) { q.AddBatch([]string{item}) },
@@ -134,34 +137,34 @@ func TestC42RetriesAreTakenIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-				for _, waiting := range []shardq.WaitingPolicy{shardq.DropWaiting, shardq.RunWaiting, shardq.AwaitWaiting} {
+				for _, waiting := range []shardq.DelayedPolicy{shardq.DropDelayed, shardq.RunDelayed, shardq.AwaitDelayed} {
 					q := newQueue[string](shards)
 					q.Add("held")
 					takeItem(t, q, "held")
-					q.AddAfter("waits", time.Minute)
-					d := drain(t.Context(), q, shardq.DrainOptions{Waiting: waiting, Retries: shardq.TakeRetries})
+					q.AddAfter("delayed", time.Minute)
+					d := drain(t.Context(), q, shardq.DrainOptions{Delayed: waiting, Retries: shardq.AcceptRetries})
 					synctest.Wait()
 					retry(q, "new")
-					retry(q, "waits")
+					retry(q, "delayed")
 					retry(q, "held")
 					q.Done("held")
-					retry(q, "held") // without a Get it is an add like any other
-					requireStillFalse(t, d.returned, "an item is to come again")
+					retry(q, "held") // not in processing: an ordinary add
+					requireStillFalse(t, d.returned, "an item is to run again")
 					time.Sleep(2 * time.Second)
 					got := finishAll(t, q)
-					if waiting == shardq.AwaitWaiting {
-						requireStillFalse(t, d.returned, "an item waits")
+					if waiting == shardq.AwaitDelayed {
+						requireStillFalse(t, d.returned, "an item is delayed")
 						time.Sleep(time.Minute)
 						synctest.Wait()
 						got = append(got, finishAll(t, q)...)
 					}
 					requireBecomesTrue(t, d.returned)
 					require.NoError(t, d.err)
-					if waiting == shardq.DropWaiting {
+					if waiting == shardq.DropDelayed {
 						require.Equal(t, []string{"held"}, got)
-						require.Equal(t, []string{"waits"}, d.dropped)
+						require.Equal(t, []string{"delayed"}, d.dropped)
 					} else {
-						require.ElementsMatch(t, []string{"held", "waits"}, got)
+						require.ElementsMatch(t, []string{"held", "delayed"}, got)
 						require.Empty(t, d.dropped)
 					}
 					requireGetSaysShutdown(t, q)
@@ -171,11 +174,11 @@ func TestC42RetriesAreTakenIn(t *testing.T) {
 	}
 }
 
-// A drain that takes retries in ends with whatever is the last: a Done, a Cancel, or a
-// delay that another drain drops; and a worker that sleeps stays until then.
+// A drain that accepts retries ends with the last event: a Done, a Cancel, or a
+// delay that another drain drops. A parked worker stays until then.
 func TestC42LastEventOfADrainWithRetries(t *testing.T) {
 	for name, last := range map[string]func(t *testing.T, q *shardq.Queue[string]){
-		"Cancel": func(t *testing.T, q *shardq.Queue[string]) { require.True(t, q.Cancel("a").Waiting) },
+		"Cancel": func(t *testing.T, q *shardq.Queue[string]) { require.True(t, q.Cancel("a").Delayed) },
 		"a drain that drops it": func(t *testing.T, q *shardq.Queue[string]) {
 			dropped, err := q.Drain(t.Context(), shardq.DrainOptions{})
 			require.NoError(t, err)
@@ -197,12 +200,12 @@ func TestC42LastEventOfADrainWithRetries(t *testing.T) {
 						q.Done(item)
 					}
 				})
-				one := drain(t.Context(), q, shardq.DrainOptions{Retries: shardq.TakeRetries})
-				two := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting, Retries: shardq.TakeRetries})
+				one := drain(t.Context(), q, shardq.DrainOptions{Retries: shardq.AcceptRetries})
+				two := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed, Retries: shardq.AcceptRetries})
 				synctest.Wait()
 				q.AddAfter("a", time.Hour)
 				q.Done("a")
-				requireStillFalse(t, worker, "an item is to come again")
+				requireStillFalse(t, worker, "an item is to run again")
 				require.False(t, one.returned() || two.returned())
 				last(t, q)
 				requireBecomesTrue(t, one.returned)
@@ -215,18 +218,18 @@ func TestC42LastEventOfADrainWithRetries(t *testing.T) {
 	}
 }
 
-// A ShutDown ends such a drain, which returns what the shutdown dropped; and another
-// drain, without retries, ends the taking in.
+// A ShutDown ends such a drain, which returns what the shutdown dropped.
+// Another drain, without retries, makes the queue refuse them.
 func TestC42OtherEndsBesideRetries(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
 		q.AddBatch([]string{"a", "b"})
 		takeAll(t, q)
-		d := drain(t.Context(), q, shardq.DrainOptions{Retries: shardq.TakeRetries})
+		d := drain(t.Context(), q, shardq.DrainOptions{Retries: shardq.AcceptRetries})
 		synctest.Wait()
 		q.AddAfter("a", time.Hour)
 		q.Done("a")
-		await := drain(t.Context(), q, shardq.DrainOptions{Waiting: shardq.AwaitWaiting})
+		await := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		synctest.Wait()
 		q.AddAfter("b", time.Hour) // refused
 		require.EqualValues(t, 1, q.Stats().Dropped)
@@ -240,8 +243,8 @@ func TestC42OtherEndsBesideRetries(t *testing.T) {
 	})
 }
 
-// With retries a Coalescer takes values back until the drain is over, which merge as
-// ever, and not without.
+// With retries a Coalescer accepts returned values until the drain is over, and
+// merges them as before. Without, it does not.
 func TestC57DrainTakesValuesBack(t *testing.T) {
 	for _, back := range []func(c *textCoalescer) error{
 		func(c *textCoalescer) error { return c.Retry("a", "1") },
@@ -255,7 +258,7 @@ func TestC57DrainTakesValuesBack(t *testing.T) {
 			var dropped []text
 			err := errors.New("it has not returned")
 			drained := returned(func() {
-				dropped, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: shardq.TakeRetries})
+				dropped, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: shardq.AcceptRetries})
 			})
 			synctest.Wait()
 			require.ErrorIs(t, c.Put("a", "3"), shardq.ErrShutDown)
@@ -273,8 +276,8 @@ func TestC57DrainTakesValuesBack(t *testing.T) {
 	}
 }
 
-// A ShutDown beside a drain with retries has what waits come at once, and takes nothing
-// back any more.
+// A ShutDown beside a drain with retries makes delayed values ready at once,
+// and accepts no returned values any more.
 func TestC57ShutDownBesideRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTexts()
@@ -283,7 +286,7 @@ func TestC57ShutDownBesideRetries(t *testing.T) {
 			takeValue(t, c, key, "1")
 		}
 		var err error
-		drained := returned(func() { _, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: shardq.TakeRetries}) })
+		drained := returned(func() { _, err = c.Drain(t.Context(), shardq.DrainOptions{Retries: shardq.AcceptRetries}) })
 		synctest.Wait()
 		require.NoError(t, c.Retry("a", "1"))
 		c.ShutDown()

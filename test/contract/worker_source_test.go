@@ -10,29 +10,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
-// A desk is a Workplace whose functions are a test's.
-type desk struct {
-	shardq.Source[string]
-	hire  func() int
-	show  func(items []string)
-	leave func()
+// testSlots are Slots whose functions are those of a test.
+type testSlots struct {
+	worker.Source[string]
+	open      func() int
+	show      func(items []string)
+	closeSlot func()
 }
 
-func (d *desk) Hire() (number int, show func([]string), leave func()) {
-	if d.hire != nil {
-		number = d.hire()
+var _ worker.Slots[string] = (*testSlots)(nil)
+
+func (s *testSlots) OpenSlot() (number int, show func([]string), closeSlot func()) {
+	if s.open != nil {
+		number = s.open()
 	}
-	return number, d.show, d.leave
+	return number, s.show, s.closeSlot
 }
 
-// runSource runs workers until all is at rest, and then ends their context. It returns how
-// Run has ended.
-func runSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOptions[string]) (panicked *shardq.PanicError, err error) {
+// runSource runs workers until all goroutines are blocked, and then ends their
+// context. It returns the panic or the error of Run.
+func runSource(t *testing.T, source worker.Source[string], o worker.Options[string]) (panicked *worker.PanicError, err error) {
 	t.Helper()
 	o.Workers = max(o.Workers, 1)
-	w, fault := shardq.NewSourceWorkers(source, o)
+	w, fault := worker.New(source, o)
 	require.NoError(t, fault)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -45,10 +49,11 @@ func runSource(t *testing.T, source shardq.Source[string], o shardq.WorkerOption
 	return panicked, err
 }
 
-// forEachEnd runs a test with a panic and with the end of the goroutine, in both forms.
-func forEachEnd(t *testing.T, test func(t *testing.T, o shardq.WorkerOptions[string], isPanic bool, fault func())) {
+// forEachEnd runs a test with a panic and with the end of the goroutine, in
+// both forms.
+func forEachEnd(t *testing.T, test func(t *testing.T, o worker.Options[string], isPanic bool, fault func())) {
 	for _, isPanic := range []bool{true, false} {
-		forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+		forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 			test(t, o, isPanic, func() {
 				if isPanic {
 					panic(errOnPurpose)
@@ -59,15 +64,16 @@ func forEachEnd(t *testing.T, test func(t *testing.T, o shardq.WorkerOptions[str
 	}
 }
 
-// To show what is about to be processed is part of the attempt, and fails like the handler.
+// The call of show before the handler is part of the attempt, and fails like
+// the handler.
 func TestC51ShowThatDoesNotReturn(t *testing.T) {
-	forEachEnd(t, func(t *testing.T, o shardq.WorkerOptions[string], isPanic bool, fault func()) {
+	forEachEnd(t, func(t *testing.T, o worker.Options[string], isPanic bool, fault func()) {
 		shelf := newShelf("a", "b", "c")
 		o.MaxAttempts = 2
-		var failed, givenUp []shardq.Failure[string]
-		o.OnError = func(f shardq.Failure[string]) { failed = append(failed, f) }
-		o.OnGiveUp = func(f shardq.Failure[string]) { givenUp = append(givenUp, f) }
-		panicked, err := runSource(t, &desk{Source: shelf, show: func(items []string) {
+		var failed, discarded []worker.Failure[string]
+		o.OnError = func(f worker.Failure[string]) { failed = append(failed, f) }
+		o.OnDiscard = func(f worker.Failure[string]) { discarded = append(discarded, f) }
+		panicked, err := runSource(t, &testSlots{Source: shelf, show: func(items []string) {
 			if len(items) > 0 {
 				fault()
 			}
@@ -75,23 +81,23 @@ func TestC51ShowThatDoesNotReturn(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, panicked)
 		require.Len(t, failed, 6)
-		require.Len(t, givenUp, 3)
-		for _, f := range givenUp {
+		require.Len(t, discarded, 3)
+		for _, f := range discarded {
 			if isPanic {
 				require.ErrorIs(t, f.Err, errOnPurpose)
 			} else {
-				require.ErrorIs(t, f.Err, shardq.ErrGoexit)
+				require.ErrorIs(t, f.Err, worker.ErrGoexit)
 			}
 		}
 		shelf.requireEmpty(t)
 	})
 }
 
-// Whatever the show of nothing does, the claims of what was handled end.
+// Whatever the last call of show does, the claims of the handled items end.
 func TestC51ShowOfNothingThatDoesNotReturn(t *testing.T) {
-	forEachEnd(t, func(t *testing.T, o shardq.WorkerOptions[string], isPanic bool, fault func()) {
+	forEachEnd(t, func(t *testing.T, o worker.Options[string], isPanic bool, fault func()) {
 		shelf := newShelf("a")
-		panicked, err := runSource(t, &desk{Source: shelf, show: func(items []string) {
+		panicked, err := runSource(t, &testSlots{Source: shelf, show: func(items []string) {
 			if len(items) == 0 {
 				fault()
 			}
@@ -102,46 +108,47 @@ func TestC51ShowOfNothingThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// A leave or Hire that panics is Run's panic; one that ends its goroutine is none.
-func TestC51WorkplaceThatDoesNotReturn(t *testing.T) {
-	for _, at := range []string{"leave", "Hire", "second Hire"} {
-		forEachEnd(t, func(t *testing.T, o shardq.WorkerOptions[string], isPanic bool, fault func()) {
+// Run panics if OpenSlot or closeSlot does. If one of them ends its goroutine,
+// Run does not panic.
+func TestC51SlotThatDoesNotReturn(t *testing.T) {
+	for _, at := range []string{"closeSlot", "OpenSlot", "second OpenSlot"} {
+		forEachEnd(t, func(t *testing.T, o worker.Options[string], isPanic bool, fault func()) {
 			shelf := newShelf("a")
 			o.Workers = 2
-			place, hires := &desk{Source: shelf}, make(chan int, 3)
-			hires <- 1
-			place.hire = func() int {
-				n := <-hires
-				hires <- n + 1
-				if at == "Hire" || at == "second Hire" && n == 2 {
+			slots, opens := &testSlots{Source: shelf}, make(chan int, 3)
+			opens <- 1
+			slots.open = func() int {
+				n := <-opens
+				opens <- n + 1
+				if at == "OpenSlot" || at == "second OpenSlot" && n == 2 {
 					fault()
 				}
 				return n
 			}
-			if at == "leave" {
-				place.leave = fault
+			if at == "closeSlot" {
+				slots.closeSlot = fault
 			}
-			panicked, err := runSource(t, place, o)
+			panicked, err := runSource(t, slots, o)
 			require.NoError(t, err)
 			require.Equal(t, isPanic, panicked != nil)
 			if isPanic {
 				require.ErrorIs(t, panicked, errOnPurpose)
 			}
 			require.Empty(t, shelf.taken)
-			require.Equal(t, 3, <-hires, "a Hire that does not return is not called again")
+			require.Equal(t, 3, <-opens, "an OpenSlot that does not return is not called again")
 		})
 	}
 }
 
-// A Hire may use the workers, and return no functions.
-func TestC43HireUsesTheWorkers(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+// An OpenSlot may call the pool, and return no functions.
+func TestC43OpenSlotUsesThePool(t *testing.T) {
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		shelf := newShelf("a")
-		place := &desk{Source: shelf}
+		slots := &testSlots{Source: shelf}
 		o.Workers = 1
-		w, err := shardq.NewSourceWorkers[string](place, o)
+		w, err := worker.New[string](slots, o)
 		require.NoError(t, err)
-		place.hire = func() int {
+		slots.open = func() int {
 			w.Resize(2)
 			return w.Len()
 		}
@@ -155,13 +162,13 @@ func TestC43HireUsesTheWorkers(t *testing.T) {
 	})
 }
 
-// A borrower embeds a queue, and hands out what a second one has as well.
+// A borrower embeds a queue, and hands out the items of a second one as well.
 type borrower struct {
 	*shardq.Queue[string]
 	second *shardq.Queue[string]
 }
 
-func (b borrower) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+func (b borrower) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 	for n < len(dst) {
 		claim, ok := b.second.TryClaim()
 		if !ok {
@@ -184,9 +191,9 @@ func (b borrower) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n
 	return b.Queue.ClaimBatch(ctx, dst)
 }
 
-// The claims of a batch end, whoever owns them.
+// The claims of a batch end, whatever their owners.
 func TestC49ClaimsThatDoneClaimsLeavesOpen(t *testing.T) {
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		one, two := newQueue[string](1), newQueue[string](1)
 		one.AddBatch([]string{"a", "b"})
 		two.AddBatch([]string{"c", "d"})
@@ -203,14 +210,14 @@ type strict struct {
 	fails func() error
 }
 
-func (s strict) DoneClaim(item string, token shardq.ClaimToken) error {
+func (s strict) DoneClaim(item string, token worker.Token) error {
 	return errors.Join(s.shelf.DoneClaim(item, token), s.fails())
 }
 
-func (s strict) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+func (s strict) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 	n, err = s.shelf.ClaimBatch(ctx, dst)
 	for i, c := range dst[:n] {
-		dst[i] = shardq.NewClaim[string](c.Item, c.Priority, s, c.Token())
+		dst[i] = worker.NewClaim[string](c.Item, c.Priority, s, c.Token())
 	}
 	return n, err
 }
@@ -218,12 +225,12 @@ func (s strict) ClaimBatch(ctx context.Context, dst []shardq.Claim[string]) (n i
 // A batcher is a strict shelf that ends claims together, or does not.
 type batcher struct{ strict }
 
-func (s batcher) DoneClaims([]shardq.Claim[string]) error { return s.fails() }
+func (s batcher) DoneClaims([]worker.Claim[string]) error { return s.fails() }
 
-// Run returns why a claim could not be ended.
+// Run returns the error of ending a claim.
 func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
-	for _, outcome := range []error{nil, shardq.Permanent(errOnPurpose)} {
-		forEachForm(t, failing[string](1000, outcome), func(t *testing.T, o shardq.WorkerOptions[string]) {
+	for _, outcome := range []error{nil, worker.Permanent(errOnPurpose)} {
+		forEachForm(t, failing[string](1000, outcome), func(t *testing.T, o worker.Options[string]) {
 			lost := errors.New("no connection")
 			shelf := newShelf("a")
 			panicked, err := runSource(t, strict{shelf, func() error { return lost }}, o)
@@ -232,13 +239,13 @@ func TestC49ErrorAtTheEndOfAClaim(t *testing.T) {
 			shelf.requireEmpty(t)
 		})
 	}
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
-		_, err := runSource(t, strict{newShelf("a"), func() error { return shardq.ErrClaimEnded }}, o)
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
+		_, err := runSource(t, strict{newShelf("a"), func() error { return worker.ErrClaimEnded }}, o)
 		require.NoError(t, err)
 	})
 }
 
-// DoneClaims may do anything: the claims end one by one then.
+// If DoneClaims fails in any way, the claims end one by one.
 func TestC51DoneClaimsThatFails(t *testing.T) {
 	lost := errors.New("no connection")
 	for name, fault := range map[string]func() error{
@@ -254,7 +261,7 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 					}
 					return nil
 				}}}
-				panicked, err := runSource(t, source, shardq.WorkerOptions[string]{
+				panicked, err := runSource(t, source, worker.Options[string]{
 					BatchSize: 3, HandleBatch: func(context.Context, []string) []error { return nil },
 				})
 				require.Equal(t, name == "error", errors.Is(err, lost))
@@ -265,13 +272,13 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 	}
 }
 
-// An error of a source is not lost beside the end of a context.
+// An error of a source is not lost if the context ends as well.
 func TestC49SourceThatFailsAtTheEnd(t *testing.T) {
 	fire := errors.New("disk on fire")
 	wrapped := func(ctx context.Context) error { return errors.Join(errOnPurpose, ctx.Err()) }
-	forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		for _, failure := range []func(context.Context) error{func(context.Context) error { return fire }, wrapped, context.Cause} {
-			source := sourceFunc(func(ctx context.Context, _ []shardq.Claim[string]) (int, error) {
+			source := sourceFunc(func(ctx context.Context, _ []worker.Claim[string]) (int, error) {
 				<-ctx.Done()
 				return 0, failure(ctx)
 			})
@@ -284,7 +291,7 @@ func TestC49SourceThatFailsAtTheEnd(t *testing.T) {
 			require.ErrorIs(t, err, want)
 
 			o.Workers = 1
-			w, err := shardq.NewSourceWorkers[string](source, o)
+			w, err := worker.New[string](source, o)
 			require.NoError(t, err)
 			because := errors.New("because")
 			ctx, stop := context.WithCancelCause(t.Context())
@@ -300,35 +307,35 @@ func TestC49SourceThatFailsAtTheEnd(t *testing.T) {
 	})
 }
 
-// Run says what is wrong with the claims that a source returns. None of them stays open, and
-// none is handled.
+// Run returns an error that describes the fault of a source's claims. None of
+// them stays open, and none is handled.
 func TestC49SourceThatMiscounts(t *testing.T) {
-	for name, miscount := range map[string]func(n int, dst []shardq.Claim[string]) int{
-		"-1":   func(int, []shardq.Claim[string]) int { return -1 },
-		"more": func(_ int, dst []shardq.Claim[string]) int { return len(dst) + 1 },
-		"zero": func(n int, dst []shardq.Claim[string]) int { clear(dst[n:]); return len(dst) },
-		"none": func(_ int, dst []shardq.Claim[string]) int {
+	for name, miscount := range map[string]func(n int, dst []worker.Claim[string]) int{
+		"-1":   func(int, []worker.Claim[string]) int { return -1 },
+		"more": func(_ int, dst []worker.Claim[string]) int { return len(dst) + 1 },
+		"zero": func(n int, dst []worker.Claim[string]) int { clear(dst[n:]); return len(dst) },
+		"none": func(_ int, dst []worker.Claim[string]) int {
 			_ = dst[0].Release()
-			dst[0] = shardq.Claim[string]{Item: "a"}
+			dst[0] = worker.Claim[string]{Item: "a"}
 			return 1
 		},
 	} {
 		for _, ending := range []error{nil, shardq.ErrShutDown} {
 			t.Run(name, func(t *testing.T) {
-				forEachForm(t, succeed[string], func(t *testing.T, o shardq.WorkerOptions[string]) {
+				forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 					if name == "zero" && o.Handle != nil {
-						return // there is no room for two
+						return // two do not fit
 					}
 					shelf := newShelf("a")
 					o.Handle, o.HandleBatch = orNothing(t, o)
-					source := sourceFunc(func(ctx context.Context, dst []shardq.Claim[string]) (int, error) {
+					source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (int, error) {
 						n, err := shelf.ClaimBatch(ctx, dst)
 						require.NoError(t, err)
 						return miscount(n, dst), ending
 					})
 					panicked, err := runSource(t, source, o)
 					require.Nil(t, panicked)
-					require.ErrorContains(t, err, "shardq: Source.ClaimBatch returned")
+					require.ErrorContains(t, err, "worker: Source.ClaimBatch returned")
 					require.Empty(t, shelf.taken)
 					require.Equal(t, []string{"a"}, shelf.ready)
 				})
@@ -337,20 +344,20 @@ func TestC49SourceThatMiscounts(t *testing.T) {
 	}
 }
 
-// orNothing returns handlers of the same form that are not to be called.
-func orNothing(t *testing.T, o shardq.WorkerOptions[string]) (func(context.Context, string) error, func(context.Context, []string) []error) {
+// orNothing returns handlers of the same form that must not be called.
+func orNothing(t *testing.T, o worker.Options[string]) (func(context.Context, string) error, func(context.Context, []string) []error) {
 	if o.Handle != nil {
 		return func(context.Context, string) error { t.Error("handled"); return nil }, nil
 	}
 	return nil, func(context.Context, []string) []error { t.Error("handled"); return nil }
 }
 
-// Claims that come with an error are processed, as an io.Reader's bytes are, and then the
-// error counts.
+// Claims that are returned with an error are processed, like the bytes of an
+// io.Reader. Then the error counts.
 func TestC49ClaimsBesideAnError(t *testing.T) {
 	lost := errors.New("no connection")
 	for _, beside := range []error{lost, shardq.ErrShutDown} {
-		for _, ends := range []bool{false, true} { // the handler's goroutine
+		for _, ends := range []bool{false, true} { // whether the handler ends its goroutine
 			handled := 0
 			handle := func(context.Context, string) error {
 				if handled++; ends && handled == 1 {
@@ -358,10 +365,10 @@ func TestC49ClaimsBesideAnError(t *testing.T) {
 				}
 				return nil
 			}
-			forEachForm(t, handle, func(t *testing.T, o shardq.WorkerOptions[string]) {
+			forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 				handled = 0
 				shelf, calls := newShelf("a"), 0
-				source := sourceFunc(func(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+				source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 					n, err = shelf.ClaimBatch(ctx, dst)
 					if calls++; calls == 1 {
 						return n, beside
@@ -377,25 +384,25 @@ func TestC49ClaimsBesideAnError(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
-				shelf.requireEmpty(t) // also of what failed, and came again
+				shelf.requireEmpty(t) // also of items that failed and ran again
 			})
 		}
 	}
 }
 
-// A named owner of claims cannot say its name.
+// A nameless owner of claims panics in Name.
 type nameless struct{ *shelf }
 
 func (s nameless) Name() string { panic(errOnPurpose) }
 
-// No item is lost beside a panic of its owner's Name.
+// No item is lost if Name of its owner panics.
 func TestC51NameThatPanics(t *testing.T) {
-	forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o shardq.WorkerOptions[string]) {
+	forEachForm(t, failing[string](1000, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
 		shelf := newShelf("a")
-		source := sourceFunc(func(ctx context.Context, dst []shardq.Claim[string]) (n int, err error) {
+		source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
 			n, err = shelf.ClaimBatch(ctx, dst)
 			for i, c := range dst[:n] {
-				dst[i] = shardq.NewClaim[string](c.Item, c.Priority, nameless{shelf}, c.Token())
+				dst[i] = worker.NewClaim[string](c.Item, c.Priority, nameless{shelf}, c.Token())
 			}
 			return n, err
 		})
@@ -408,12 +415,12 @@ func TestC51NameThatPanics(t *testing.T) {
 
 // A nil queue or coalescer is no source.
 func TestC49NilSources(t *testing.T) {
-	o := shardq.WorkerOptions[string]{Workers: 1, Handle: succeed[string], Drain: &shardq.DrainOptions{}}
-	for _, source := range []shardq.Source[string]{nil, (*shardq.Queue[string])(nil), struct{ *shardq.Queue[string] }{}} {
-		_, err := shardq.NewSourceWorkers(source, o)
-		require.EqualError(t, err, "shardq: NewSourceWorkers was called without a source")
+	o := worker.Options[string]{Workers: 1, Handle: succeed[string]}
+	for _, source := range []worker.Source[string]{nil, (*shardq.Queue[string])(nil), struct{ *shardq.Queue[string] }{}} {
+		_, err := worker.New(source, o)
+		require.ErrorContains(t, err, "worker: New was called with")
 	}
-	_, err := shardq.NewSourceWorkers[text]((*shardq.Coalescer[string, string])(nil),
-		shardq.WorkerOptions[text]{Workers: 1, Handle: func(context.Context, text) error { return nil }})
-	require.EqualError(t, err, "shardq: NewSourceWorkers was called without a source")
+	_, err := worker.New[text]((*coalesce.Coalescer[string, string])(nil),
+		worker.Options[text]{Workers: 1, Handle: func(context.Context, text) error { return nil }})
+	require.ErrorContains(t, err, "worker: New was called with")
 }

@@ -14,43 +14,45 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// A staff is Workers whose Run is under way, and what their hooks were told.
-type staff[T comparable] struct {
-	*shardq.Workers[T]
+// A runningPool is a Pool whose Run has not returned, with the calls of its
+// hooks.
+type runningPool[T comparable] struct {
+	*worker.Pool[T]
 	queue *shardq.Queue[T]
 	stop  context.CancelFunc
 	ended func() bool
 	err   error // of Run, once it has ended
 
-	mu              sync.Mutex
-	failed, givenUp []shardq.Failure[T]
+	mu                sync.Mutex
+	failed, discarded []worker.Failure[T]
 }
 
-// employ runs workers, of which the options say what is not the same for all tests.
-func employ[T comparable](t *testing.T, q *shardq.Queue[T], o shardq.WorkerOptions[T]) *staff[T] {
+// startPool runs workers with these options, and those that all tests share.
+func startPool[T comparable](t *testing.T, q *shardq.Queue[T], o worker.Options[T]) *runningPool[T] {
 	t.Helper()
-	s := employFor(t, o, func(o shardq.WorkerOptions[T]) (*shardq.Workers[T], error) { return shardq.NewWorkers(q, o) })
+	s := startPoolOf(t, o, func(o worker.Options[T]) (*worker.Pool[T], error) { return worker.New(q, o) })
 	s.queue = q
 	return s
 }
 
-// employFor is employ for the workers that make returns.
-func employFor[T comparable](t *testing.T, o shardq.WorkerOptions[T],
-	make func(shardq.WorkerOptions[T]) (*shardq.Workers[T], error)) *staff[T] {
+// startPoolOf is startPool for the pool that make returns.
+func startPoolOf[T comparable](t *testing.T, o worker.Options[T],
+	make func(worker.Options[T]) (*worker.Pool[T], error)) *runningPool[T] {
 	t.Helper()
-	s := &staff[T]{}
+	s := &runningPool[T]{}
 	o.Workers = max(1, o.Workers)
 	if o.OnError == nil {
-		o.OnError = func(f shardq.Failure[T]) { s.note(&s.failed, f) }
+		o.OnError = func(f worker.Failure[T]) { s.note(&s.failed, f) }
 	}
-	if o.OnGiveUp == nil {
-		o.OnGiveUp = func(f shardq.Failure[T]) { s.note(&s.givenUp, f) }
+	if o.OnDiscard == nil {
+		o.OnDiscard = func(f worker.Failure[T]) { s.note(&s.discarded, f) }
 	}
 	w, err := make(o)
 	require.NoError(t, err)
-	s.Workers = w
+	s.Pool = w
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	t.Cleanup(cancel)
@@ -58,33 +60,35 @@ func employFor[T comparable](t *testing.T, o shardq.WorkerOptions[T],
 	return s
 }
 
-func (s *staff[T]) note(where *[]shardq.Failure[T], f shardq.Failure[T]) {
+func (s *runningPool[T]) note(where *[]worker.Failure[T], f worker.Failure[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*where = append(*where, f)
 }
 
-// requireEnds checks that Run has returned without an error when all others are at rest.
-func (s *staff[T]) requireEnds(t *testing.T) {
+// requireEnds checks that Run has returned without an error when all other
+// goroutines are blocked.
+func (s *runningPool[T]) requireEnds(t *testing.T) {
 	t.Helper()
 	requireBecomesTrue(t, s.ended)
 	require.NoError(t, s.err)
 	require.Zero(t, s.Len())
 }
 
-// dismiss ends Run, and checks that it returns without an error.
-func (s *staff[T]) dismiss(t *testing.T) {
+// stop ends Run, and checks that it returns without an error.
+func (s *runningPool[T]) stopPool(t *testing.T) {
 	t.Helper()
 	s.stop()
 	s.requireEnds(t)
 }
 
-// succeed is a handler.
+// succeed is a handler that always succeeds.
 func succeed[T comparable](context.Context, T) error { return nil }
 
 var errOnPurpose = errors.New("on purpose")
 
-// failing returns a handler that fails so often with an error, and then succeeds.
+// failing returns a handler that fails some times with an error, and then
+// succeeds.
 func failing[T comparable](times int, err error) func(context.Context, T) error {
 	return func(context.Context, T) error {
 		if times--; times >= 0 {
@@ -101,7 +105,7 @@ func TestC49EveryItemIsProcessed(t *testing.T) {
 		q.AddBatch(numbers(100))
 		var mu sync.Mutex
 		var seen []int
-		s := employ(t, q, shardq.WorkerOptions[int]{Workers: 4, Handle: func(ctx context.Context, item int) error {
+		s := startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(ctx context.Context, item int) error {
 			mu.Lock()
 			defer mu.Unlock()
 			seen = append(seen, item)
@@ -111,16 +115,16 @@ func TestC49EveryItemIsProcessed(t *testing.T) {
 		require.Equal(t, 4, s.Len())
 		requireExactly(t, numbers(100), seen)
 		require.Zero(t, q.NumRequeues(7), "a success is the end of the history")
-		requireCounts(t, q, 0, 1, 0) // 7 waits still
+		requireCounts(t, q, 0, 1, 0) // 7 is still delayed
 		q.Add(200)
 		synctest.Wait()
 		require.Equal(t, 200, seen[100])
 		require.Empty(t, s.failed)
-		s.dismiss(t)
+		s.stopPool(t)
 	})
 }
 
-// The simple form.
+// Run is the simple form.
 func TestC49RunOfAQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
@@ -138,19 +142,19 @@ func TestC49RunOfAQueue(t *testing.T) {
 		cancel()
 		requireBecomesTrue(t, ended)
 		require.False(t, q.ShuttingDown())
-		require.ErrorContains(t, q.Run(t.Context(), 0, succeed[int]), "WorkerOptions.Workers is 0")
+		require.ErrorContains(t, q.Run(t.Context(), 0, succeed[int]), "Options.Workers is 0")
 		require.ErrorContains(t, q.Run(t.Context(), 1, nil), "Handle and HandleBatch are both nil")
 	})
 }
 
-// At the end of the context workers finish what they have in hand, and leave the rest.
+// When the context ends, workers finish their items, and leave the rest.
 func TestC49EndOfTheContext(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		q.AddBatch(numbers(10))
 		finish := make(chan struct{})
 		var ends []error
-		s := employ(t, q, shardq.WorkerOptions[int]{Workers: 1, Handle: func(ctx context.Context, _ int) error {
+		s := startPool(t, q, worker.Options[int]{Workers: 1, Handle: func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			ends = append(ends, ctx.Err())
 			<-finish
@@ -167,13 +171,21 @@ func TestC49EndOfTheContext(t *testing.T) {
 	})
 }
 
-// A queue that somebody else shuts down is worked off.
+// drainOf returns a drain of the queue, or nil.
+func drainOf[T comparable](q *shardq.Queue[T], drains bool) func(context.Context) ([]T, error) {
+	if !drains {
+		return nil
+	}
+	return q.DrainWith(shardq.DrainOptions{})
+}
+
+// If another call shuts the queue down, the workers process what is left.
 func TestC49ShutDownOfTheQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		for _, drain := range []*shardq.DrainOptions{nil, {}} {
+		for _, drains := range []bool{false, true} {
 			q := newQueue[int](shards)
 			gate, processed := make(chan struct{}), 0
-			s := employ(t, q, shardq.WorkerOptions[int]{Drain: drain, Handle: func(_ context.Context, item int) error {
+			s := startPool(t, q, worker.Options[int]{Drain: drainOf(q, drains), Handle: func(_ context.Context, item int) error {
 				<-gate
 				processed++
 				return nil
@@ -191,11 +203,11 @@ func TestC49ShutDownOfTheQueue(t *testing.T) {
 
 func TestC49RunIsCalledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := employ(t, newQueue[int](2), shardq.WorkerOptions[int]{Handle: succeed[int]})
+		s := startPool(t, newQueue[int](2), worker.Options[int]{Handle: succeed[int]})
 		synctest.Wait()
 		require.ErrorContains(t, s.Run(t.Context()), "was called while it runs")
 		require.Equal(t, 1, s.Len())
-		s.dismiss(t)
+		s.stopPool(t)
 		require.ErrorContains(t, s.Run(t.Context()), "has ended")
 		s.Resize(3)
 		require.Zero(t, s.Len())
@@ -209,64 +221,59 @@ func TestC49NilContextPanicsInTheCaller(t *testing.T) {
 }
 
 func TestC49FaultsOfTheOptions(t *testing.T) {
-	_, err := shardq.NewWorkers(nil, shardq.WorkerOptions[int]{
+	_, err := worker.New[int](nil, worker.Options[int]{
 		BatchSize: 3, Timeout: -1, MaxAttempts: -1, DrainTimeout: time.Second,
 	})
 	for _, text := range []string{
-		"without a queue", "Workers is 0", "both nil", "BatchSize is 3", "Timeout is -1ns", "MaxAttempts is -1",
+		"without a source", "Workers is 0", "both nil", "BatchSize is 3", "Timeout is -1ns", "MaxAttempts is -1",
 		"DrainTimeout is 1s: want 0 without Drain",
 	} {
 		require.ErrorContains(t, err, text)
 	}
 	all := func(context.Context, []int) []error { return nil }
-	_, err = shardq.NewWorkers(newQueue[int](1), shardq.WorkerOptions[int]{
-		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1, Drain: &shardq.DrainOptions{Waiting: 9, Retries: 9},
+	_, err = worker.New(newQueue[int](1), worker.Options[int]{
+		Workers: 1, Handle: succeed[int], HandleBatch: all, DrainTimeout: -1,
 	})
 	for _, text := range []string{
-		"both set", "BatchSize is 0", "Drain: DrainOptions.Waiting is 9", "Drain: DrainOptions.Retries is 9", "DrainTimeout is -1ns",
+		"both set", "BatchSize is 0", "DrainTimeout is -1ns",
 	} {
 		require.ErrorContains(t, err, text)
 	}
-	_, err = shardq.NewWorkers(newQueue[string](1), shardq.WorkerOptions[string]{
+	_, err = worker.New(newQueue[string](1), worker.Options[string]{
 		Workers: 1, HandleBatch: func(context.Context, []string) []error { return nil }, BatchSize: 1<<20 + 1,
 	})
 	require.ErrorContains(t, err, "BatchSize is 1048577: want 1 to 1048576")
 }
 
-// The options are read once.
-func TestC49DrainOptionsAreCopied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue[int](2)
-		drain := &shardq.DrainOptions{Waiting: shardq.RunWaiting}
-		s := employ(t, q, shardq.WorkerOptions[int]{Handle: succeed[int], Drain: drain})
-		drain.Waiting = shardq.DropWaiting
-		q.AddAfter(1, time.Hour)
-		s.dismiss(t)
-		require.Empty(t, s.givenUp)
-		require.EqualValues(t, 1, q.Stats().Added)
-	})
+// DrainWith panics for the options for which Drain does, before there is
+// anything to drain.
+func TestC49DrainWithAnUnknownPolicy(t *testing.T) {
+	q := newQueue[int](2)
+	require.PanicsWithValue(t, "shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed",
+		func() { q.DrainWith(shardq.DrainOptions{Delayed: 9}) })
 }
 
 func TestC49ManyWorkersOfOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		first := employ(t, q, shardq.WorkerOptions[int]{Handle: succeed[int]})
-		second := employ(t, q, shardq.WorkerOptions[int]{Handle: succeed[int]})
-		first.dismiss(t)
+		first := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
+		second := startPool(t, q, worker.Options[int]{Handle: succeed[int]})
+		first.stopPool(t)
 		q.Add(1)
 		synctest.Wait()
 		requireCounts(t, q, 0, 0, 0)
-		second.dismiss(t)
+		second.stopPool(t)
 	})
 }
 
-// With a drain, handlers go on when the context ends, and what is ready is done.
+// With a drain, handlers go on when the context ends, and ready items are
+// processed.
 func TestC49DrainAtTheEnd(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		gate := make(chan struct{})
 		var seen []int
-		s := employ(t, q, shardq.WorkerOptions[int]{Drain: &shardq.DrainOptions{}, Handle: func(ctx context.Context, item int) error {
+		s := startPool(t, q, worker.Options[int]{Drain: q.DrainWith(shardq.DrainOptions{}), Handle: func(ctx context.Context, item int) error {
 			<-gate
 			seen = append(seen, item)
 			return ctx.Err()
@@ -284,16 +291,16 @@ func TestC49DrainAtTheEnd(t *testing.T) {
 		requireCounts(t, q, 0, 0, 0)
 		require.True(t, q.ShuttingDown())
 
-		require.Len(t, s.givenUp, 1, "what waited is told of")
-		require.Equal(t, 100, s.givenUp[0].Item)
-		require.Zero(t, s.givenUp[0].Attempt)
-		require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
-		require.ErrorContains(t, s.givenUp[0].Err, "dropped while it waited")
+		require.Len(t, s.discarded, 1, "the delayed item is reported")
+		require.Equal(t, 100, s.discarded[0].Item)
+		require.Zero(t, s.discarded[0].Attempt)
+		require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
+		require.ErrorContains(t, s.discarded[0].Err, "dropped while it was delayed")
 	})
 }
 
-// A drain that takes too long is given up: the handlers' contexts end, and the error has
-// what is left when the last worker has left.
+// A drain that takes too long ends early: the handlers' contexts end, and the
+// error lists what is left when the last worker has left.
 func TestC49DrainTimeout(t *testing.T) {
 	for _, retries := range []shardq.RetryPolicy{shardq.DefaultRetries, shardq.RefuseRetries} {
 		testDrainTimeout(t, retries)
@@ -303,8 +310,8 @@ func TestC49DrainTimeout(t *testing.T) {
 func testDrainTimeout(t *testing.T, retries shardq.RetryPolicy) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		s := employ(t, q, shardq.WorkerOptions[int]{
-			Drain: &shardq.DrainOptions{Retries: retries}, DrainTimeout: time.Minute,
+		s := startPool(t, q, worker.Options[int]{
+			Drain: q.DrainWith(shardq.DrainOptions{Retries: retries}), DrainTimeout: time.Minute,
 			Handle: func(ctx context.Context, _ int) error {
 				<-ctx.Done()
 				return ctx.Err()
@@ -321,31 +328,31 @@ func testDrainTimeout(t *testing.T, retries shardq.RetryPolicy) {
 		left, is := errors.AsType[*shardq.DrainError[int]](s.err)
 		require.True(t, is, "%v", s.err)
 		require.ErrorIs(t, s.err, context.DeadlineExceeded)
-		requireCounts(t, q, left.Ready, left.Waiting, left.Processing) // still there
+		requireCounts(t, q, left.Ready, left.Delayed, left.Processing) // still there
 		if retries == shardq.RefuseRetries {
-			require.Equal(t, [3]int{0, 2, 0}, [3]int{left.Processing, left.Ready, left.Waiting})
-			require.Len(t, s.givenUp, 1, "the one in processing cannot be tried again")
-			require.ErrorIs(t, s.givenUp[0].Err, shardq.ErrShutDown)
-			require.ErrorIs(t, s.givenUp[0].Err, context.Canceled)
+			require.Equal(t, [3]int{0, 2, 0}, [3]int{left.Processing, left.Ready, left.Delayed})
+			require.Len(t, s.discarded, 1, "the one in processing cannot be tried again")
+			require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
+			require.ErrorIs(t, s.discarded[0].Err, context.Canceled)
 		} else {
-			require.Equal(t, [3]int{0, 2, 1}, [3]int{left.Processing, left.Ready, left.Waiting})
-			require.Empty(t, s.givenUp, "it is left")
+			require.Equal(t, [3]int{0, 2, 1}, [3]int{left.Processing, left.Ready, left.Delayed})
+			require.Empty(t, s.discarded, "it is left")
 		}
 		all := itemsOf(left.Left())
-		for _, f := range s.givenUp {
+		for _, f := range s.discarded {
 			all = append(all, f.Item)
 		}
-		require.ElementsMatch(t, numbers(3), all, "each is told of once")
+		require.ElementsMatch(t, numbers(3), all, "each is reported once")
 	})
 }
 
-// Items that are awaited are processed in their time.
+// Awaited items are processed at their deadlines.
 func TestC49DrainAwaits(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		var seen []int
-		s := employ(t, q, shardq.WorkerOptions[int]{
-			Workers: 2, Drain: &shardq.DrainOptions{Waiting: shardq.AwaitWaiting},
+		s := startPool(t, q, worker.Options[int]{
+			Workers: 2, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
 			Handle: func(_ context.Context, item int) error {
 				seen = append(seen, item)
 				return nil
@@ -354,19 +361,19 @@ func TestC49DrainAwaits(t *testing.T) {
 		q.AddAfter(1, time.Minute)
 		synctest.Wait()
 		s.stop()
-		requireStillFalse(t, s.ended, "an item waits")
+		requireStillFalse(t, s.ended, "an item is delayed")
 		time.Sleep(time.Minute)
 		s.requireEnds(t)
 		require.Equal(t, []int{1}, seen)
 	})
 }
 
-// A context that has ended already is no hindrance to a drain.
+// A drain works with a context that has ended already.
 func TestC49DrainAfterAnEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
 		q.AddBatch(numbers(10))
-		w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{Workers: 2, Handle: succeed[int], Drain: &shardq.DrainOptions{}})
+		w, err := worker.New(q, worker.Options[int]{Workers: 2, Handle: succeed[int], Drain: q.DrainWith(shardq.DrainOptions{})})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -387,8 +394,8 @@ func TestC49NothingIsLeftRunning(t *testing.T) {
 	q.AddBatch(numbers(100))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-		Workers: 8, MaxAttempts: 2, Drain: &shardq.DrainOptions{}, DrainTimeout: time.Hour, Timeout: time.Hour,
+	w, err := worker.New(q, worker.Options[int]{
+		Workers: 8, MaxAttempts: 2, Drain: q.DrainWith(shardq.DrainOptions{}), DrainTimeout: time.Hour, Timeout: time.Hour,
 		Handle: func(_ context.Context, item int) error {
 			switch item {
 			case 10:
@@ -403,7 +410,8 @@ func TestC49NothingIsLeftRunning(t *testing.T) {
 	require.NoError(t, w.Run(ctx))
 }
 
-// The simple form allocates nothing per item that is ready; a worker that goes to sleep may.
+// The simple form allocates nothing per ready item. A worker that parks may
+// allocate.
 func TestC49NoAllocationPerItem(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -435,13 +443,13 @@ func TestC49NoAllocationPerItem(t *testing.T) {
 // Handlers have the values of Run's context, and Labels adds the queue's name.
 func TestC49ContextOfTheHandler(t *testing.T) {
 	type key struct{}
-	for _, drain := range []*shardq.DrainOptions{nil, {}} {
+	for _, drains := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			q := shardq.Must(shardq.Options[int]{Name: "mail"})
+			q := shardq.MustNew(shardq.Options[int]{Name: "mail"})
 			q.Add(1)
 			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-			w, err := shardq.NewWorkers(q, shardq.WorkerOptions[int]{
-				Workers: 1, Labels: true, Drain: drain,
+			w, err := worker.New(q, worker.Options[int]{
+				Workers: 1, Labels: true, Drain: drainOf(q, drains),
 				Handle: func(ctx context.Context, _ int) error {
 					defer cancel()
 					require.Equal(t, "value", ctx.Value(key{}))
@@ -456,16 +464,16 @@ func TestC49ContextOfTheHandler(t *testing.T) {
 	}
 }
 
-// Nothing of the workers' refers to an item after its Done.
+// The workers do not refer to an item after its Done.
 func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
-	batch := func(context.Context, []*[64]int) []error { return nil }
-	for name, o := range map[string]shardq.WorkerOptions[*[64]int]{
-		"single": {Workers: 1, Handle: succeed[*[64]int]},
+	batch := func(context.Context, []pointer) []error { return nil }
+	for name, o := range map[string]worker.Options[pointer]{
+		"single": {Workers: 1, Handle: succeed[pointer]},
 		"batch":  {Workers: 1, HandleBatch: batch, BatchSize: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueue[*[64]int](1)
-			w, err := shardq.NewWorkers(q, o)
+			q := newQueue[pointer](1)
+			w, err := worker.New(q, o)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
@@ -473,8 +481,8 @@ func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
 			collectedItems := make(chan int, 3)
 			func() {
 				for i := range 3 {
-					item := new([64]int)
-					runtime.AddCleanup(item, func(i int) { collectedItems <- i }, i)
+					item := pointer{to: &payload{number: i}}
+					runtime.AddCleanup(item.to, func(i int) { collectedItems <- i }, i)
 					q.Add(item)
 				}
 			}()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// arguments returns those of the go command that runs the check. With -trimpath what
-// was compiled in one copy serves in the others.
+// arguments returns the arguments of the go command that runs the check. With
+// -trimpath, the copies share what one of them has compiled.
 func (c check) arguments(limit time.Duration) []string {
 	arguments := []string{"test", "-json", "-trimpath", "-vet=off", "-count=1", "-timeout=" + limit.String()}
 	if c.race {
@@ -27,7 +27,7 @@ func (c check) arguments(limit time.Duration) []string {
 	return append(arguments, "-short", c.pkg)
 }
 
-// String returns the check as one would type it.
+// String returns the check as a command line.
 func (c check) String() string {
 	var b strings.Builder
 	b.WriteString("go test ")
@@ -40,37 +40,39 @@ func (c check) String() string {
 	return b.String() + "-short " + c.pkg
 }
 
-// grace is what a check may take beyond its time limit: to compile, and to end.
+// grace is the time that a check may take in addition to its limit, to compile
+// and to end.
 const grace = 5 * time.Minute
 
-// errTimeOver says that the time of a check was over.
+// errTimeOver is the error of a command that exceeded its time limit.
 var errTimeOver = errors.New("did not end")
 
-// errCompile says that what was to be tested does not compile.
+// errCompile is the error of a check whose package does not compile.
 var errCompile = errors.New("does not compile")
 
-// run runs the check in a tree. The report says how it went; the error, that it did not
-// run at all.
+// run runs the check in a tree, and reports its results. It returns an error if
+// the check did not run.
 func (c check) run(t tree, limit time.Duration) (report, error) {
 	out, failed := runGo(t, limit+grace, c.arguments(limit)...)
 	return readEvents(out).judge(failed)
 }
 
-// judge says whether the check ran, and if it died in no test's hands, that this is a failure, too.
+// judge returns an error if the check did not run. If the command failed and no
+// test did, judge adds a failure of TestMain.
 func (r report) judge(failed error) (report, error) {
 	switch {
 	case r.uncompiled:
 		return r, fmt.Errorf("%w: %s", errCompile, r.output)
-	case errors.Is(failed, errTimeOver) && len(r.verdicts) == 0: // it may have been compiling all the time
+	case errors.Is(failed, errTimeOver) && len(r.verdicts) == 0: // it may still have been compiling
 		return r, fmt.Errorf("no test began: %w", failed)
-	case failed != nil && len(r.failed()) == 0: // it died in no test's hands
+	case failed != nil && len(r.failed()) == 0: // it ended while no test ran
 		r.verdicts = append(r.verdicts, &verdict{test: "TestMain", failed: true, took: r.took, output: r.output + failed.Error()})
 	}
 	return r, nil
 }
 
-// runGo runs the go command in a tree, and kills it with all that it started when its
-// time is over.
+// runGo runs the go command in a tree. When the limit is over, it kills the
+// command and everything that the command started.
 func runGo(t tree, limit time.Duration, arguments ...string) (out []byte, failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -87,26 +89,28 @@ func runGo(t tree, limit time.Duration, arguments ...string) (out []byte, failed
 	return both.Bytes(), failed
 }
 
-// report is what go test -json told.
+// A report is the result of one go test -json.
 type report struct {
-	verdicts   []*verdict // on the tests at the top, in the order of their start
-	output     string     // of no test
+	verdicts   []*verdict // of the top-level tests, in the order of their start
+	output     string     // outside of tests
 	began      time.Time
-	took       time.Duration // by all tests
+	took       time.Duration // by all tests together
 	uncompiled bool
 }
 
+// A verdict is the result of one top-level test.
 type verdict struct {
 	test          string
 	failed, ended bool
 	output        string
 	began         time.Time
-	// took is how long it was at work, until it ended or was heard of last. go test
-	// says it of those alone that ended, and in hundredths of a second.
+	// took is the time from the start of the test to its last event. go test
+	// reports the time only of tests that ended, and only in hundredths of a
+	// second.
 	took time.Duration
 }
 
-// event is what one line of go test -json says: see go doc test2json.
+// An event is one line of go test -json: see go doc test2json.
 type event struct {
 	Time                 time.Time
 	Action, Test, Output string
@@ -122,7 +126,7 @@ func readEvents(out []byte) (r report) {
 		r.add(e)
 	}
 	for _, v := range r.verdicts {
-		v.failed = v.failed || !v.ended // it was at work when all ended
+		v.failed = v.failed || !v.ended // it was running when the command ended
 	}
 	return r
 }
@@ -153,11 +157,11 @@ func (v *verdict) add(e event, isSubtest bool) {
 	}
 }
 
-// progress marks what go test says of each subtest.
+// progress matches the lines that go test prints about each subtest.
 var progress = regexp.MustCompile(`^\s*(=== |--- PASS)`)
 
-// keep appends to an output what may matter of it: its start, without progress. A
-// deadlock prints every goroutine, which may be thousands.
+// keep appends more to output, except for progress and what exceeds a limit. A
+// deadlock prints every goroutine, and there may be thousands.
 func keep(output, more string) string {
 	if len(output) > 1<<14 || progress.MatchString(more) {
 		return output
@@ -165,7 +169,7 @@ func keep(output, more string) string {
 	return output + more
 }
 
-// verdictOn returns the verdict on a test, which begins now if there is none yet.
+// verdictOn returns the verdict of a test. If it has none, the test begins now.
 func (r *report) verdictOn(test string, now time.Time) *verdict {
 	i := slices.IndexFunc(r.verdicts, func(v *verdict) bool { return v.test == test })
 	if i < 0 {
@@ -185,16 +189,16 @@ func (r *report) failed() (failed []*verdict) {
 }
 
 var (
-	// tell marks the lines of a test's output that tell why it failed.
-	tell = regexp.MustCompile(`^(\w+\.go:\d+:( .*)?|panic: .*|fatal error: .*|WARNING: DATA RACE|Error:\s.*)$`)
-	// noise is cut off them.
+	// cause matches the lines of a test's output that say why it failed.
+	cause = regexp.MustCompile(`^(\w+\.go:\d+:( .*)?|panic: .*|fatal error: .*|WARNING: DATA RACE|Error:\s.*)$`)
+	// noise matches the parts of these lines that reason removes.
 	noise = regexp.MustCompile(`^\w+\.go:\d+:\s*|^panic: |^fatal error: |^Error:\s+|\[rapid\] | \[recovered.*\]$`)
 )
 
-// reason returns the first line of a test's output that tells why it failed.
+// reason returns the first line of a test's output that says why it failed.
 func (v *verdict) reason() string {
 	for line := range strings.Lines(v.output) {
-		if line = strings.TrimSpace(line); !tell.MatchString(line) {
+		if line = strings.TrimSpace(line); !cause.MatchString(line) {
 			continue
 		}
 		if text := strings.TrimSpace(noise.ReplaceAllString(line, "")); text != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCompilingIsNoVerdict: a check whose time is over before a test begins says nothing of the
-// mutant; one that dies while none is at work does.
+// TestCompilingIsNoVerdict: a check whose time is over before a test begins is
+// no verdict. A check that ends while no test runs is one.
 func TestCompilingIsNoVerdict(t *testing.T) {
 	over := fmt.Errorf("%w within a minute", errTimeOver)
 	_, err := report{}.judge(over)

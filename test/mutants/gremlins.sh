@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Runs gremlins (github.com/go-gremlins/gremlins) over the engine's packages, in a copy,
-# and counts what became of its mutants. Run it from anywhere:
+# Runs gremlins (github.com/go-gremlins/gremlins) over the engine's packages, in
+# a copy, and counts the outcomes of its mutants. Run it from any directory:
 #
 #     bash test/mutants/gremlins.sh [package...]      (default: timerwheel limiter shard)
 #
 # EXCLUDE, if set, is a regular expression of files to leave out.
 #
-# Gremlins v0.6.0 counts as killed what does not compile, and derives its time limit
-# from how long the coverage took. So it gets a go command that says "not viable" of the
-# former, and has a limit of its own. What hangs is killed by that, and counted apart.
-# Rapid does not shrink what it finds, which would take half a minute each time, and the
-# litmus tests, which take most of the time, come last.
+# Gremlins v0.6.0 counts a mutant that does not compile as killed, and derives its
+# time limit from the time of the coverage run. The script therefore gives it a go
+# command that reports such a mutant as "not viable", and that has a time limit of
+# its own. The script counts the mutants that this limit kills. Rapid does not
+# shrink failures, because that takes half a minute each time. The litmus tests
+# take most of the time, so they run last.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 packages=("${@:-}")
@@ -20,13 +21,13 @@ command -v gremlins >/dev/null || { echo "gremlins is not installed" >&2; exit 1
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 mkdir "$copy/module" "$copy/bin"
-for part in go.mod go.sum clock internal limiter shard timerwheel; do cp -r "$root/$part" "$copy/module/"; done
+for part in go.mod go.sum clock internal limiter shard stats timerwheel; do cp -r "$root/$part" "$copy/module/"; done
 printf 'unleash:\n  workers: 1\n  timeout-coefficient: 1000\n' >"$copy/module/.gremlins.yaml"
 
 cat >"$copy/bin/go" <<'EOF'
 #!/usr/bin/env bash
 arguments=("$@")
-try() { # the longest time, arguments that come before the others
+try() { # TIMEOUT, and arguments that precede the others
 	for i in "${!arguments[@]}"; do
 		if [ "${arguments[$i]}" = -timeout ]; then arguments[$((i + 1))]=$1; fi
 	done

@@ -1,26 +1,29 @@
-// Mutants puts plausible mistakes into copies of the module, one at a time, and shows
-// which check finds each. A mistake that no check finds is a hole in the tests.
+// Mutants puts plausible mistakes into copies of the module, one at a time, and
+// shows which check finds each. A mistake that no check finds is a hole in the
+// tests.
 //
-//	go run ./test/mutants                    all of them, some minutes
-//	go run ./test/mutants -run turn -v       those whose names match, with their commands
-//	go run ./test/mutants -part 3/30         every thirtieth of them, from the third on
-//	go run ./test/mutants -list              what there is, without a run
-//	go run ./test/mutants -update FILE       all of them, and the table in FILE renewed; with
-//	                                    -run, the rows of those that it chooses
+//	go run ./test/mutants                all mutants, some hours
+//	go run ./test/mutants -run turn -v   those that match, with their commands
+//	go run ./test/mutants -part 3/30     every thirtieth, from the third on
+//	go run ./test/mutants -list          print the mutants and run nothing
+//	go run ./test/mutants -update FILE   all mutants, and update the table in FILE
 //
-// A mutant is a file in test/mutants/patches: a patch, and above it what the mistake is,
-// which clauses of docs/reference/semantics.md it breaks, and which test should find it. That
-// test runs first; a mutant that survives it meets all tests of its package, then
-// those of the queue, then both under the race detector, and last the stress program.
-// Before any of this, the tests run on an unchanged copy: one that always fails would
-// kill every mutant.
+// With -run, -update changes the rows of the mutants that match.
 //
-// For each mutant two times are told: how long the first of the tests took to fail, and
-// how long it was from the patch to the verdict, most of which goes into compiling.
+// A mutant is a file in test/mutants/patches: a patch with a header. The header
+// has the mistake, the clauses of docs/reference/semantics.md that it breaks,
+// and the tests that should find it. Those tests run first. A mutant that
+// survives them meets all tests of its package, then those of the queue, then
+// both under the race detector, and last the stress program. Before that, the
+// tests run on an unchanged copy, because a test that always fails would kill
+// every mutant.
 //
-// A mutant that hangs is killed by the time limit of its check. One that cannot be
-// applied or compiled any more is not killed, but at fault. The exit status is 0 only
-// if all were killed.
+// The command prints two times for each mutant: how long the first of the tests
+// took to fail, and how long the verdict took. Most of the latter is compiling.
+//
+// The time limit of its check kills a mutant that hangs. A mutant that does not
+// apply or does not compile is at fault, not killed. The exit status is 0 only
+// if all mutants were killed.
 package main
 
 import (
@@ -32,7 +35,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	run      *regexp.Regexp
 	part     part
@@ -58,9 +61,9 @@ func parseOptions() (options, error) {
 	flag.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print each mistake and each command")
 	flag.BoolVar(&o.markdown, "markdown", false, "print the results as a table for the documents")
-	flag.StringVar(&o.update, "update", "", "renew the rows of these mutants in the table between the marks in this `file`")
-	flag.DurationVar(&o.limit, "timeout", 30*time.Second, "how long a check may take, beside five times what it takes without a mutant")
-	flag.IntVar(&o.workers, "workers", 2, "how many mutants are tried at once")
+	flag.StringVar(&o.update, "update", "", "update the table between the marks in this `file` with the results")
+	flag.DurationVar(&o.limit, "timeout", 30*time.Second, "how long a check may take, in addition to five times its time without a mutant")
+	flag.IntVar(&o.workers, "workers", 2, "the number of mutants tried at once")
 	flag.Parse()
 	var err error
 	o.run, err = regexp.Compile(*pattern)
@@ -79,6 +82,9 @@ func parseOptions() (options, error) {
 	return o, nil
 }
 
+// patches is the directory of the mutants, below the root of the module.
+const patches = "test/mutants/patches"
+
 func run() error {
 	o, err := parseOptions()
 	if err != nil {
@@ -88,7 +94,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	mutants, err := readMutants(filepath.Join(root, "mutants", "patches"), o.run)
+	mutants, err := readMutants(filepath.Join(root, patches), o.run)
 	if err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func run() error {
 func try(o options, root string, mutants []mutant) error {
 	if o.update != "" {
 		if err := checkMarks(o.update); err != nil {
-			return err // before minutes have gone by
+			return err // before the run, which takes long
 		}
 	}
 	start := time.Now()
@@ -118,14 +124,15 @@ func try(o options, root string, mutants []mutant) error {
 		return err
 	}
 	results := tryAll(o, trees, mutants, took)
-	all, err := readMutants(filepath.Join(root, "mutants", "patches"), regexp.MustCompile(""))
+	all, err := readMutants(filepath.Join(root, patches), regexp.MustCompile(""))
 	if err != nil {
 		return err
 	}
 	return conclude(o, all, results, time.Since(start))
 }
 
-// conclude prints what is left to print, and returns an error unless all were killed.
+// conclude prints the rest of the results, and returns an error unless all
+// mutants were killed.
 func conclude(o options, all []mutant, results []result, took time.Duration) error {
 	killed := 0
 	for _, r := range results {

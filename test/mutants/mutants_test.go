@@ -18,7 +18,7 @@ const root = "../.."
 
 func allMutants(t *testing.T) []mutant {
 	t.Helper()
-	mutants, err := readMutants("patches", regexp.MustCompile(""))
+	mutants, err := readMutants(filepath.Join(root, patches), regexp.MustCompile(""))
 	require.NoError(t, err)
 	require.Greater(t, len(mutants), 30)
 	return mutants
@@ -27,11 +27,11 @@ func allMutants(t *testing.T) []mutant {
 func needGit(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed: whether the mutants apply is not known")
+		t.Skip("git is not installed")
 	}
 }
 
-// TestMutantsApply: whoever changes the code renews the mutants that lie there.
+// TestMutantsApply: a change of code that a mutant lies in renews the mutant.
 func TestMutantsApply(t *testing.T) {
 	needGit(t)
 	directory, err := filepath.Abs(root)
@@ -43,8 +43,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutantsNameTestsThatExist: the test that is to kill a mutant stands in the package
-// that its header names.
+// TestMutantsNameTestsThatExist: the package that a header names has the tests
+// that it names.
 func TestMutantsNameTestsThatExist(t *testing.T) {
 	source := map[string]string{}
 	for _, m := range allMutants(t) {
@@ -71,7 +71,8 @@ func testsOf(t *testing.T, pkg string) string {
 	return all.String()
 }
 
-// TestMutantsBreakKnownClauses: docs/reference/semantics.md has a row for each clause.
+// TestMutantsBreakKnownClauses: docs/reference/semantics.md has a row for each
+// clause.
 func TestMutantsBreakKnownClauses(t *testing.T) {
 	semantics, err := os.ReadFile(filepath.Join(root, "docs", "reference", "semantics.md"))
 	require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestMutantsLeaveTestsAlone(t *testing.T) {
 	}
 }
 
-// TestHeaders: what is missing in a header, or wrong, is named.
+// TestHeaders: readMutant reports each fault of a header.
 func TestHeaders(t *testing.T) {
 	const patch = "\ndiff --git a/shard/get.go b/shard/get.go\n--- a/shard/get.go\n+++ b/shard/get.go\n"
 	for text, want := range map[string]string{
@@ -130,7 +131,8 @@ func TestTitlesDiffer(t *testing.T) {
 	}
 }
 
-// TestOrder: mutants come in the order of their numbers, however long these are.
+// TestOrder: readMutants returns mutants in the order of their numbers, which
+// may have any length.
 func TestOrder(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"02-b", "10-c", "100-d", "11-a"} {
@@ -146,8 +148,8 @@ func TestOrder(t *testing.T) {
 	assert.Equal(t, []string{"b", "c", "a", "d"}, titles)
 }
 
-// TestTimes: how long a test took is known of one that hung, too, and does not contain
-// what was compiled before.
+// TestTimes: the time of a test excludes compiling, and is known of a test that
+// hangs.
 func TestTimes(t *testing.T) {
 	var events strings.Builder
 	for _, e := range []struct{ second, action, test string }{
@@ -166,7 +168,8 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, 3*time.Second, killed.own)
 }
 
-// TestReasons: of the output of a test the line is found that says why it failed.
+// TestReasons: reason returns the line of a test's output that says why the
+// test failed.
 func TestReasons(t *testing.T) {
 	for output, want := range map[string]string{
 		"=== RUN   TestA\n    a_test.go:12: 3 items are lost\n--- FAIL: TestA\n":                         "3 items are lost",
@@ -180,7 +183,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestParts: the parts of all mutants are all of them, each once.
+// TestParts: each mutant is in exactly one part.
 func TestParts(t *testing.T) {
 	all := make([]mutant, 10)
 	for i := range all {

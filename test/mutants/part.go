@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// A part is every so manieth mutant, from one of them on; the zero part is all.
+// A part is every n-th mutant, from the k-th on. The zero part is all mutants.
 type part struct{ first, every int }
 
 // Set reads a part such as 3/30.

@@ -13,28 +13,29 @@ import (
 	"strings"
 )
 
-// mutant is a mistake, as its file tells it:
+// A mutant is a planted mistake, as its file describes it:
 //
-//	Mistake: Done forgets that the item was added meanwhile: that add is lost.
+//	Mistake: Done forgets that the item was added during its processing.
+//	  That add is lost.
 //	Breaks: C2 C3
 //	Killed by: ./test/contract TestH3ThousandAddsWhileProcessing
 //
 //	diff --git …
 type mutant struct {
-	name    string // the file's, without its ending: a number and a title
+	name    string // the file's name without its extension: a number and a title
 	file    string
 	mistake string
 	clauses []string
 	check   check
-	// packages are those that the patch changes, as "./shard".
+	// packages are the packages that the patch changes, such as "./shard".
 	packages []string
 }
 
-// check is a number of tests of one package: [-race] PACKAGE TEST...
+// A check is some tests of one package: [-race] PACKAGE TEST...
 type check struct {
 	race  bool
 	pkg   string
-	tests []string // none: all, with -short
+	tests []string // if empty, all tests, with -short
 }
 
 var (
@@ -44,7 +45,8 @@ var (
 	fileChanged = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)$`)
 )
 
-// title returns the name without its number: documents name a mutant by that.
+// title returns the name without its number. Documents name a mutant by its
+// title.
 func (m mutant) title() string {
 	_, title, _ := strings.Cut(m.name, "-")
 	return title
@@ -56,8 +58,8 @@ func (m mutant) number() int {
 	return n
 }
 
-// readMutants returns the mutants of a directory whose names match, in the order of
-// their numbers.
+// readMutants returns the mutants of a directory whose names match, in the
+// order of their numbers.
 func readMutants(directory string, match *regexp.Regexp) (mutants []mutant, err error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.patch"))
 	if err != nil {
@@ -98,7 +100,7 @@ func readMutant(file string) (mutant, error) {
 	return m, m.parseHeader(header)
 }
 
-// packageOf returns the package of a file as the go command takes it.
+// packageOf returns the package of a file as an argument of the go command.
 func packageOf(file string) string {
 	if directory := path.Dir(file); directory != "." {
 		return "./" + directory
@@ -106,8 +108,8 @@ func packageOf(file string) string {
 	return "."
 }
 
-// parseHeader reads the fields, which begin at the margin; indented lines continue
-// them.
+// parseHeader reads the fields, which begin at the margin. Indented lines
+// continue a field.
 func (m *mutant) parseHeader(header string) (err error) {
 	fields := map[string]string{}
 	last := ""
@@ -129,10 +131,10 @@ func (m *mutant) parseHeader(header string) (err error) {
 func (m *mutant) validate(fields map[string]string) error {
 	var faults []error
 	if m.mistake == "" {
-		faults = append(faults, errors.New(`the header says no "Mistake:"`))
+		faults = append(faults, errors.New(`the header has no "Mistake:"`))
 	}
 	if len(m.clauses) == 0 {
-		faults = append(faults, errors.New(`the header says no "Breaks:"`))
+		faults = append(faults, errors.New(`the header has no "Breaks:"`))
 	}
 	for _, clause := range m.clauses {
 		if !clauseName.MatchString(clause) {

@@ -16,8 +16,8 @@ func printList(mutants []mutant) {
 	}
 }
 
-// longest is how much of a reason is printed.
-const longest = 160
+// longestReason is the number of bytes of a reason that are printed.
+const longestReason = 160
 
 func (r result) print(verbose bool) {
 	fmt.Printf("%-8s %7s of %5.1fs  %s (%s)\n",
@@ -48,35 +48,61 @@ func (r result) within() string {
 }
 
 func (r result) shortReason() string {
-	if r.outcome == atFault || len(r.reason) <= longest {
+	if r.outcome == atFault || len(r.reason) <= longestReason {
 		return r.reason
 	}
-	return r.reason[:longest] + "…"
+	return r.reason[:longestReason] + "…"
 }
 
-// A row is what the table of the documents has of a mutant.
-type row struct{ mutant, text string }
+// A row is the row of a mutant in the table of the documents.
+type row struct {
+	mutant
+	// killedBy, within and verdict are the last three cells.
+	killedBy, within, verdict string
+}
 
 func (r result) row() row {
 	by := r.outcome.String()
 	if r.outcome == killedByCheck {
 		by = "`" + strings.Join(r.tests, "` `") + "`"
 	}
-	return row{r.title(), fmt.Sprintf("| %s | %s | %s | %s | %s | %.1fs |\n",
-		strings.Join(r.clauses, " "), r.title(), r.mistake, by, r.within(), r.verdict.Seconds())}
+	return row{r.mutant, by, r.within(), fmt.Sprintf("%.1fs", r.verdict.Seconds())}
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n",
+		strings.Join(r.clauses, " "), r.title(), r.mistake, r.killedBy, r.within, r.verdict)
 }
 
 // clause returns the number of the first clause that the mutant breaks.
 func (r row) clause() (n int) {
-	fmt.Sscanf(r.text, "| C%d", &n)
+	fmt.Sscanf(r.clauses[0], "C%d", &n)
 	return n
 }
 
-func (r row) killed() bool { return strings.HasPrefix(strings.Split(r.text, " | ")[3], "`") }
+func (r row) killed() bool { return strings.HasPrefix(r.killedBy, "`") }
 
 func rowsOf(results []result) (rows []row) {
 	for _, r := range results {
 		rows = append(rows, r.row())
+	}
+	return rows
+}
+
+// readRows returns the rows of a table, by the titles of their mutants. The
+// rows have only the last three cells. Their mutants may be gone.
+func readRows(table string) map[string]row {
+	rows := map[string]row{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) < 6 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		last := cells[len(cells)-3:]
+		rows[cells[1]] = row{killedBy: last[0], within: last[1], verdict: last[2]}
 	}
 	return rows
 }
@@ -86,8 +112,8 @@ func markdown(results []result, took time.Duration) string {
 	return tableOf(rowsOf(results), len(results), took)
 }
 
-// tableOf returns the table, a row for each mutant, in the order of the clauses that they break,
-// and says how many of the rows are of the last run.
+// tableOf returns the table. Its rows are in the order of the clauses. Last is
+// the number of rows of the last run.
 func tableOf(rows []row, last int, took time.Duration) string {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.clause(), b.clause()) })
 	var b strings.Builder
@@ -97,18 +123,19 @@ func tableOf(rows []row, last int, took time.Duration) string {
 			killed++
 		}
 	}
-	fmt.Fprintf(&b, "%d of %d killed, each when it was last tried. The last run renewed %d rows in %v: `go run ./test/mutants`, %s, %d processors, %s.\n\n",
+	fmt.Fprintf(&b, "%d of %d killed, each when it was last tried. The last run tried %d in %v:\n"+
+		"`go run ./test/mutants`, %s, %d processors, %s.\n\n",
 		killed, len(rows), last, took.Round(time.Second), runtime.Version(), runtime.NumCPU(), time.Now().Format(time.DateOnly))
-	b.WriteString("*In* is how long the first of the tests took to fail, *verdict* how long it was from the patch to the verdict, " +
-		"with compiling.\n\n")
+	b.WriteString("*In* is the time that the first of the tests took to fail. *Verdict* is the\n" +
+		"time from the patch to the verdict, including compiling.\n\n")
 	b.WriteString("| breaks | mutant | mistake | killed by | in | verdict |\n|---|---|---|---|---:|---:|\n")
 	for _, r := range rows {
-		b.WriteString(r.text)
+		b.WriteString(r.String())
 	}
 	return b.String()
 }
 
-// The table stands between these marks.
+// The marks of the table in a document.
 const (
 	beginMark = "<!-- mutants -->\n"
 	endMark   = "<!-- /mutants -->"
@@ -132,26 +159,21 @@ func cutAtMarks(file string) (before, table, after string, err error) {
 	return before, table, after, nil
 }
 
-// renew puts the results into the table between the marks of a file. Rows of mutants that are
-// not among them stay as they are, and those of mutants that are no more go.
+// renew updates the table between the marks of a file. A mutant without a
+// result keeps the outcome of its row. Rows of deleted mutants go.
 func renew(file string, all []mutant, results []result, took time.Duration) error {
 	before, table, after, err := cutAtMarks(file)
 	if err != nil {
 		return err
 	}
-	known := map[string]row{}
-	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, "|"); len(cells) > 2 {
-			name := strings.TrimSpace(cells[2])
-			known[name] = row{name, line}
-		}
-	}
+	known := readRows(table)
 	for _, r := range rowsOf(results) {
-		known[r.mutant] = r
+		known[r.title()] = r
 	}
 	var rows []row
 	for _, m := range all {
 		if r, ok := known[m.title()]; ok {
+			r.mutant = m
 			rows = append(rows, r)
 		}
 	}

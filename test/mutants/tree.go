@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// tree is a copy of the module, to put mutants into.
+// A tree is a copy of the module into which mutants are patched.
 type tree struct{ directory string }
 
-// moduleRoot returns the directory of the go.mod of the working directory's module.
+// moduleRoot returns the root directory of the module of the working directory.
 func moduleRoot() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -47,8 +47,8 @@ func removeTrees(trees []tree) {
 	}
 }
 
-// copyModule copies the files of the module as they are in the working tree: not what
-// begins with a dot, nor the modules nested in it.
+// copyModule copies the files of the module as they are in the working tree. It
+// leaves out names that begin with a dot, and nested modules.
 func copyModule(root, to string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == root {
@@ -83,15 +83,16 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o644)
 }
 
-// apply puts a mutant into the tree, restore takes it out again.
+// apply applies a mutant's patch to the tree.
 func (t tree) apply(m mutant) error { return t.git("apply", "--whitespace=nowarn", m.file) }
 
+// restore reverses apply.
 func (t tree) restore(m mutant) error {
 	return errors.Join(t.forgetFailures(), t.git("apply", "--whitespace=nowarn", "--reverse", m.file))
 }
 
-// forgetFailures removes what rapid wrote down, in any package, to try first the next
-// time: that would be on all other mutants.
+// forgetFailures removes the failures that rapid has recorded in any package.
+// Rapid would try them first on every other mutant.
 func (t tree) forgetFailures() error {
 	return filepath.WalkDir(t.directory, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "rapid" || filepath.Base(filepath.Dir(path)) != "testdata" {
@@ -104,7 +105,7 @@ func (t tree) forgetFailures() error {
 	})
 }
 
-// git runs git in the tree, as if there were no repository around it.
+// git runs git in the tree, as if no repository contained it.
 func (t tree) git(arguments ...string) error {
 	command := exec.Command("git", arguments...)
 	command.Dir = t.directory

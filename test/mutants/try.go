@@ -9,33 +9,34 @@ import (
 	"time"
 )
 
-// result is what became of a mutant.
+// A result is the outcome of trying a mutant.
 type result struct {
 	mutant
 	outcome outcome
-	// by is the check that killed it, expected or wider; tests are those that failed.
-	by     string
-	wider  bool
-	tests  []string
-	reason string
-	// own is how long the first of the tests took to fail. verdict is how long it was
-	// from the patch to the verdict, most of which goes into compiling.
-	own, verdict time.Duration
+	by      string   // the check that killed it
+	wider   bool     // by is not its own check
+	tests   []string // the tests that failed
+	reason  string
+	// own is the time that the first of the tests took to fail.
+	own time.Duration
+	// verdict is the time from the patch to the verdict. Most of it is
+	// compiling.
+	verdict time.Duration
 }
 
+// An outcome says what became of a mutant.
 type outcome int
 
 const (
 	survived outcome = iota
 	killedByCheck
-	// atFault: the mutant cannot be applied, or does not compile.
-	atFault
+	atFault // it does not apply or does not compile
 )
 
 func (o outcome) String() string { return [...]string{"SURVIVED", "killed", "AT FAULT"}[o] }
 
-// tryUnchanged runs the checks of all mutants without the mutants. All must pass, and
-// must have the tests that they name. It returns how long each test took.
+// tryUnchanged runs the checks of all mutants without the mutants, and returns
+// how long each test took. It returns an error unless all tests exist and pass.
 func tryUnchanged(o options, trees []tree, mutants []mutant) (times, error) {
 	start := time.Now()
 	checks := join(mutants)
@@ -52,7 +53,7 @@ func tryUnchanged(o options, trees []tree, mutants []mutant) (times, error) {
 	return timesOf(reports), nil
 }
 
-// times says how long each test takes without a mutant.
+// times has the time that each test takes without a mutant.
 type times map[string]time.Duration
 
 func timesOf(reports []report) times {
@@ -65,8 +66,8 @@ func timesOf(reports []report) times {
 	return took
 }
 
-// limit is how long a check may take before it counts as hanging: the usual limit, and
-// several times what it takes without a mutant.
+// limit returns the time after which a check counts as hanging: the usual limit
+// plus five times what the check takes without a mutant.
 func (t times) limit(c check, usual time.Duration) time.Duration {
 	limit := usual
 	for _, test := range c.tests {
@@ -75,8 +76,8 @@ func (t times) limit(c check, usual time.Duration) time.Duration {
 	return limit
 }
 
-// join returns the checks of all mutants: one for each package, and one for each with
-// the race detector.
+// join joins the checks of all mutants into one for each package, and one for
+// each package with the race detector.
 func join(mutants []mutant) (joined []check) {
 	for _, m := range mutants {
 		i := slices.IndexFunc(joined, func(c check) bool { return c.pkg == m.check.pkg && c.race == m.check.race })
@@ -93,7 +94,7 @@ func join(mutants []mutant) (joined []check) {
 	return joined
 }
 
-// passed returns an error unless each test of the check ran and passed.
+// passed returns an error unless all tests of the check ran and passed.
 func (c check) passed(r report) error {
 	var faults []error
 	for _, v := range r.failed() {
@@ -107,7 +108,7 @@ func (c check) passed(r report) error {
 	return errors.Join(faults...)
 }
 
-// each calls do for 0 to n-1, in as many goroutines as there are trees.
+// each calls do for 0 to n-1, in one goroutine for each tree.
 func each(trees []tree, n int, do func(t tree, i int)) {
 	next := make(chan int)
 	var all sync.WaitGroup
@@ -125,7 +126,7 @@ func each(trees []tree, n int, do func(t tree, i int)) {
 	all.Wait()
 }
 
-// tryAll tries the mutants, and prints what becomes of each as soon as it is known.
+// tryAll tries the mutants, and prints each result as soon as it is known.
 func tryAll(o options, trees []tree, mutants []mutant, took times) []result {
 	results := make([]result, len(mutants))
 	var printing sync.Mutex
@@ -151,8 +152,9 @@ func tryOne(o options, t tree, m mutant, took times) result {
 	return r
 }
 
-// meet confronts a mutant that is in the tree with one check after the other, until
-// one kills it. The time limits are for its own check, and for all tests of a package.
+// meet runs one check after the other on a mutant in the tree, until one kills
+// it. Own is the time limit of the mutant's own check, and all that of the
+// checks of a whole package.
 func (m mutant) meet(t tree, own, all time.Duration) result {
 	limit := own
 	for i, c := range append([]check{m.check}, m.widerChecks()...) {
@@ -176,7 +178,8 @@ func (m mutant) killed(by string, wider bool, failed []*verdict) result {
 	return r
 }
 
-// widerChecks are for a mutant that survived its own check, in the order of their cost.
+// widerChecks returns the checks for a mutant that survived its own, in the
+// order of their cost.
 func (m mutant) widerChecks() (checks []check) {
 	for _, race := range []bool{false, true} {
 		for _, pkg := range append(slices.Clone(m.packages), "./test/contract") {
@@ -189,7 +192,7 @@ func (m mutant) widerChecks() (checks []check) {
 	return checks
 }
 
-// meetStress is the last chance.
+// meetStress runs the stress program, which is the last check.
 func (m mutant) meetStress(t tree) result {
 	arguments := []string{"run", "-race", "./stress", "-duration", "20s", "-seed", "1"}
 	start := time.Now()
@@ -197,6 +200,6 @@ func (m mutant) meetStress(t tree) result {
 	if failed == nil {
 		return result{mutant: m, outcome: survived}
 	}
-	v := &verdict{test: "stress", output: string(out) + failed.Error(), took: time.Since(start)} // and compiled
+	v := &verdict{test: "stress", output: string(out) + failed.Error(), took: time.Since(start)} // including compiling
 	return m.killed("go "+strings.Join(arguments, " "), true, []*verdict{v})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small is a module with one promise: that sum is a + b.
+// small is a module whose only promise is that sum is a + b.
 var small = map[string]string{
 	"go.mod": "module small\n\ngo 1.26\n",
 	"sum.go": "package small\n\nfunc sum(a, b int) int {\n\treturn a + b\n}\n",
@@ -21,11 +21,11 @@ var small = map[string]string{
 		"func TestOne(t *testing.T) {\n\tif got := sum(1, 0); got != 1 {\n\t\tt.Errorf(\"sum is %d\", got)\n\t}\n}\n\n" +
 		"func TestTwo(t *testing.T) {\n\tif got := sum(1, 1); got != 2 {\n\t\tt.Errorf(\"sum is %d\", got)\n\t}\n}\n",
 	"stress/main.go": "package main\n\nfunc main() {}\n",
-	// The whole queue's tests, which a mutant meets that its own check does not kill.
+	// The tests that a mutant meets if its own check does not kill it.
 	"test/contract/contract_test.go": "package contract\n\nimport \"testing\"\n\nfunc TestPasses(t *testing.T) {}\n",
 }
 
-// smallTree writes the module down.
+// smallTree returns a tree with the small module.
 func smallTree(t *testing.T) tree {
 	t.Helper()
 	directory := t.TempDir()
@@ -37,7 +37,8 @@ func smallTree(t *testing.T) tree {
 	return tree{directory}
 }
 
-// smallMutant has sum's body replaced, and TestOne for its check.
+// smallMutant returns a mutant that replaces the body of sum. Its check is
+// TestOne.
 func smallMutant(t *testing.T, name, old, body string) mutant {
 	t.Helper()
 	text := fmt.Sprintf("Mistake: %s.\nBreaks: C1\nKilled by: . TestOne\n\ndiff --git a/sum.go b/sum.go\n"+
@@ -49,14 +50,14 @@ func smallMutant(t *testing.T, name, old, body string) mutant {
 	return m
 }
 
-// TestFates: each fate that a mutant can have.
+// TestFates: tryOne returns each outcome that a mutant can have, and restores
+// the tree.
 func TestFates(t *testing.T) {
 	needGit(t)
 	if testing.Short() {
 		t.Skip("runs the go command a dozen times")
 	}
 	const original = "return a + b"
-	small := smallTree(t)
 	for _, test := range []struct {
 		name, old, body string
 		outcome         outcome
@@ -65,28 +66,33 @@ func TestFates(t *testing.T) {
 	}{
 		{"killed by its check", original, "return a - b + 2", killedByCheck, false, "TestOne", "sum is 3"},
 		{"killed by another", original, "return a - b", killedByCheck, true, "TestTwo", "sum is 0"},
-		{"hangs", original, "select {}", killedByCheck, false, "TestOne", "test timed out after 5s"},
+		{"hangs", original, "select {}", killedByCheck, false, "TestOne", "test timed out after 1s"},
 		{"survives", original, "return b + a", survived, false, "", ""},
 		{"does not compile", original, "return a + c", atFault, false, "", "undefined: c"},
 		{"does not apply", "return a * b", original, atFault, false, "", "patch does not apply"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			small, limit := smallTree(t), 5*time.Second
+			if test.name == "hangs" {
+				limit = time.Second
+			}
 			m := smallMutant(t, test.name, test.old, test.body)
-			r := tryOne(options{limit: 5 * time.Second}, small, m, times{})
+			r := tryOne(options{limit: limit}, small, m, times{})
 			assert.Equal(t, test.outcome, r.outcome)
 			assert.Equal(t, test.wider, r.wider)
 			assert.Equal(t, test.tests, strings.Join(r.tests, " "))
 			assert.Contains(t, r.reason, test.reason)
 			assert.Equal(t, test.outcome == killedByCheck, r.own > 0, "the test's own time is %v", r.own)
+			source, err := os.ReadFile(filepath.Join(small.directory, "sum.go"))
+			require.NoError(t, err)
+			assert.Contains(t, string(source), original, "the tree is as it was")
 		})
 	}
-	source, err := os.ReadFile(filepath.Join(small.directory, "sum.go"))
-	require.NoError(t, err)
-	assert.Contains(t, string(source), original, "the tree is as it was")
 }
 
-// TestFailuresAreForgotten: what rapid would try first the next time is left to no other
-// mutant, in whatever package; the corpora of fuzz targets are.
+// TestFailuresAreForgotten: restore removes the failures that rapid has
+// recorded in any package, and keeps the corpora of fuzz targets.
 func TestFailuresAreForgotten(t *testing.T) {
 	needGit(t)
 	small := smallTree(t)
@@ -106,7 +112,8 @@ func TestFailuresAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnchangedFirst: a check that fails without a mutant, or is not there, kills none.
+// TestUnchangedFirst: tryUnchanged reports a test that fails without a mutant
+// or does not exist.
 func TestUnchangedFirst(t *testing.T) {
 	needGit(t)
 	trees := []tree{smallTree(t)}
@@ -124,14 +131,16 @@ func TestUnchangedFirst(t *testing.T) {
 	require.ErrorContains(t, err, "TestTwo fails: sum is 1")
 }
 
-// TestLimitsFollowTheMachine: where a test takes long, it takes longer to hang.
+// TestLimitsFollowTheMachine: the time limit of a check grows with the time
+// that it takes without a mutant.
 func TestLimitsFollowTheMachine(t *testing.T) {
 	took := times{"TestA": 2 * time.Second, "TestB": time.Second}
 	c := check{tests: []string{"TestA", "TestB"}}
 	assert.Equal(t, 45*time.Second, took.limit(c, 30*time.Second))
 }
 
-// TestCopiesAreOfTheModule: without what is hidden, and without nested modules.
+// TestCopiesAreOfTheModule: copies have neither hidden files nor nested
+// modules.
 func TestCopiesAreOfTheModule(t *testing.T) {
 	from := smallTree(t)
 	for _, name := range []string{"nested/go.mod", "nested/a.go", ".git/config", ".hidden", "package/.hidden", "package/b.go"} {
@@ -153,16 +162,18 @@ func TestCopiesAreOfTheModule(t *testing.T) {
 	}
 }
 
-// TestRenew: the rows of the results are replaced in the table of a document, and nothing else.
+// TestRenew: renew replaces the table of a document and nothing else. It keeps
+// the outcomes of mutants that were not tried, and takes the rest from the
+// patches.
 func TestRenew(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.md")
-	const other, old, gone = "| C10 | c | C. | `TestC` | 9ms | 1.0s |\n", "| C9 | a | Old. | `TestOld` | 9ms | 1.0s |\n", "| C1 | gone | D. | `TestD` | 9ms | 1.0s |\n"
+	const other, old, gone = "| C9 | c | Old. | `TestC` | 9ms | 1.0s |\n", "| C9 | a | Old. | `TestOld` | 9ms | 1.0s |\n", "| C1 | gone | D. | `TestD` | 9ms | 1.0s |\n"
 	require.NoError(t, os.WriteFile(file, []byte("before\n"+beginMark+gone+old+other+endMark+"\nafter\n"), 0o600))
 	all := []mutant{
 		{name: "01-a", clauses: []string{"C9", "C11"}, mistake: "A."},
 		{name: "02-b", clauses: []string{"C10"}, mistake: "B."},
 		{name: "03-c", clauses: []string{"C10"}, mistake: "C."},
-		{name: "04-d", clauses: []string{"C10"}, mistake: "D."}, // was never tried
+		{name: "04-d", clauses: []string{"C10"}, mistake: "D."}, // never tried
 	}
 	results := []result{
 		{mutant: all[1], outcome: survived},
@@ -172,9 +183,9 @@ func TestRenew(t *testing.T) {
 	require.NoError(t, renew(file, all, results, time.Minute))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n2 of 3 killed, .* renewed 2 rows in 1m0s.*\n`+
+	assert.Regexp(t, `(?s)^before\n<!-- mutants -->\n\n2 of 3 killed, .* tried 2 in 1m0s.*\n`+
 		`\| C9 C11 \| a \| A\. \| .TestA. .TestB. \| 20ms \| 1\.5s \|\n\| C10 \| b \| B\. \| SURVIVED \| – \| 0\.0s \|\n`+
-		regexp.QuoteMeta(other)+`\n<!-- /mutants -->\nafter\n$`, string(text))
+		regexp.QuoteMeta("| C10 | c | C. | `TestC` | 9ms | 1.0s |\n")+`\n<!-- /mutants -->\nafter\n$`, string(text))
 
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o600))
 	require.ErrorContains(t, renew(file, all, results, time.Minute), "does not have the marks")

@@ -18,7 +18,7 @@ func (p *player) add(c *command) string {
 		p.queue.addBatchAfter(c.items, c.options.After)
 		return ""
 	case "with context", "with ended context":
-		return p.addWaiting(c)
+		return p.addContext(c)
 	}
 	for _, item := range c.items {
 		switch c.manner {
@@ -63,20 +63,21 @@ func (p *player) get(c *command) string {
 	}
 	start := p.startGet
 	if c.manner == "batch" {
-		start = func(w *worker) { p.startBatch(w, c.count) }
+		start = func(w *consumer) { p.startBatch(w, c.count) }
 	}
-	return p.seek(c.count, newWorker(c.worker, c.manner), start)
+	return p.seek(c.count, newConsumer(c.worker, c.manner), start)
 }
 
-// refuseIfOpen refuses a call for n items if the contract leaves it open which they are.
+// refuseIfOpen refuses a call for n items if the contract does not say which
+// items they are.
 func (p *player) refuseIfOpen(n int) {
 	if ready := p.queue.len(); ready > max(n, 1) && !p.scenario.ordered() {
 		p.fault = fmt.Errorf("which item Get returns is open: say get all, or which items are together")
 	}
 }
 
-// seek lets a worker make a call for n items, and says what comes of it.
-func (p *player) seek(n int, w *worker, start func(w *worker)) string {
+// seek lets a worker make a call for n items, and returns the result.
+func (p *player) seek(n int, w *consumer, start func(w *consumer)) string {
 	if p.refuseIfOpen(n); p.fault != nil {
 		return ""
 	}
@@ -85,14 +86,14 @@ func (p *player) seek(n int, w *worker, start func(w *worker)) string {
 		return a.String()
 	}
 	p.hide()
-	return "sleeps"
+	return parks
 }
 
-// takeAll gets as many items as Len says there are, and has its doubts if there are less.
+// takeAll gets as many items as Len returns. It sets doubt if there are fewer.
 func (p *player) takeAll() []string {
 	var items []string
 	for range p.queue.len() {
-		w := &worker{}
+		w := &consumer{}
 		p.startGet(w)
 		a, ok := p.returned(w)
 		if !ok || a.reason != "" {
@@ -104,7 +105,7 @@ func (p *player) takeAll() []string {
 	return items
 }
 
-// await gets items, all in one goroutine, until it has the one that is awaited.
+// await gets items in one goroutine, until it has the awaited one.
 func (p *player) await(c *command) string {
 	result := make(chan string, 1)
 	go func() {
@@ -134,13 +135,13 @@ func (p *player) cancel(c *command) string {
 	return ""
 }
 
-// describeCanceled says what a Cancel took back.
+// describeCanceled names the adds that a Cancel took back.
 func describeCanceled(was shardq.Canceled) string {
 	var words []string
 	for _, part := range []struct {
 		was  bool
 		word string
-	}{{was.Ready, "ready"}, {was.Dirty, "dirty"}, {was.Waiting, "waiting"}} {
+	}{{was.Ready, "ready"}, {was.Dirty, "dirty"}, {was.Delayed, "delayed"}} {
 		if part.was {
 			words = append(words, part.word)
 		}
@@ -169,7 +170,7 @@ func (p *player) shutDown(*command) string {
 	return ""
 }
 
-// timers says what the queue has arranged with the clock.
+// timers describes the timers that the queue has set.
 func (p *player) timers(*command) string {
 	fake := p.time.(fakeTimeline)
 	next, ok := fake.Next()
@@ -195,7 +196,7 @@ func (p *player) mendPiece(c *command) string {
 	return ""
 }
 
-// without returns the names that are not among others.
+// without returns names without those in others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

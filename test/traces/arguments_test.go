@@ -53,7 +53,7 @@ func parseAdd(c *command, s *settings, words []string) error {
 		return parseAddContext(c, s, words)
 	}
 	end := slices.IndexFunc(words, func(word string) bool { return addWords[word] != nil })
-	if end <= 0 { // the first word is an item, whatever it is
+	if end <= 0 { // the first word is an item, even if it is one of addWords
 		return parseItems(c, s, words)
 	}
 	if err := parseAddOptions(c, words[end:]); err != nil {
@@ -62,8 +62,8 @@ func parseAdd(c *command, s *settings, words []string) error {
 	return parseItems(c, s, words[:end])
 }
 
-// addWords are the words that can follow the items to be added. Some have a duration
-// behind them.
+// addWords are the words that can follow the items of an add. A duration
+// follows some of them.
 var addWords = map[string]func(o *shardq.AddOptions, d time.Duration){
 	"priority":     func(*shardq.AddOptions, time.Duration) {}, // with a number: see parsePriority
 	"after":        func(o *shardq.AddOptions, d time.Duration) { o.After = d },
@@ -75,8 +75,8 @@ var addWords = map[string]func(o *shardq.AddOptions, d time.Duration){
 	"old":          func(o *shardq.AddOptions, _ time.Duration) { o.Policy = shardq.KeepOld },
 }
 
-// parseAddOptions reads the words behind the items. One of "after" and "rate-limited"
-// alone is a call of its own, and everything else is AddWith.
+// parseAddOptions reads the words after the items. A single "after" or
+// "rate-limited" is a call of its own. Everything else is AddWith.
 func parseAddOptions(c *command, words []string) error {
 	c.manner = "with options"
 	if words[0] == "rate-limited" && len(words) == 1 || words[0] == "after" && len(words) == 2 {
@@ -126,14 +126,14 @@ func parseAddContext(c *command, s *settings, words []string) error {
 	return parseItem(c, s, words[:1])
 }
 
-// parseBatch reads "batch" and items. In a batch one item may stand twice.
+// parseBatch reads "batch" and items. A batch may have an item twice.
 func parseBatch(c *command, s *settings, words []string) (err error) {
 	c.manner = "batch"
 	c.items, err = s.anyNames(words[1:])
 	return err
 }
 
-// parseAddBatch reads the same, perhaps with a delay behind the items.
+// parseAddBatch reads a batch, and a delay after it if there is one.
 func parseAddBatch(c *command, s *settings, words []string) error {
 	n := len(words)
 	if n < 4 || words[n-2] != "after" {
@@ -172,7 +172,7 @@ func parseGet(c *command, _ *settings, words []string) (err error) {
 	return nil
 }
 
-// parseLoop reads nothing, or in which way a worker leaves its loop.
+// parseLoop reads nothing, or the way in which a worker leaves its loop.
 func parseLoop(c *command, s *settings, words []string) error {
 	if c.worker == "" {
 		return fmt.Errorf("which worker?")

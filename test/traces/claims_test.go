@@ -9,27 +9,28 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
-// A claim is a shardq.Claim of a queue's items, whatever their type is.
+// A claim is a worker.Claim of a queue's items, whatever their type is.
 type claim struct {
 	item  string
 	value any
 }
 
-// claimOf returns a claim as the queue gave it.
-func (q typed[T]) claimOf(c claim) shardq.Claim[T] { return c.value.(shardq.Claim[T]) }
+// claimOf returns the claim of the queue.
+func (q typed[T]) claimOf(c claim) worker.Claim[T] { return c.value.(worker.Claim[T]) }
 
 // listedClaims is claimOf of several.
-func (q typed[T]) listedClaims(claims []claim) []shardq.Claim[T] {
-	values := make([]shardq.Claim[T], len(claims))
+func (q typed[T]) listedClaims(claims []claim) []worker.Claim[T] {
+	values := make([]worker.Claim[T], len(claims))
 	for i, c := range claims {
 		values[i] = q.claimOf(c)
 	}
 	return values
 }
 
-func (q typed[T]) named(value shardq.Claim[T]) claim { return claim{q.kind.name(value.Item), value} }
+func (q typed[T]) named(value worker.Claim[T]) claim { return claim{q.kind.name(value.Item), value} }
 
 func (q typed[T]) claim(ctx context.Context) (c claim, reason string) {
 	value, err := q.queue.Claim(ctx)
@@ -49,7 +50,7 @@ func (q typed[T]) tryClaim() (c claim, ok bool) {
 }
 
 func (q typed[T]) claimBatch(ctx context.Context, n int) (claims []claim, reason string) {
-	dst := make([]shardq.Claim[T], n)
+	dst := make([]worker.Claim[T], n)
 	n, err := q.queue.ClaimBatch(ctx, dst)
 	if err != nil {
 		_, reason = q.reasonOf(*new(T), err)
@@ -90,18 +91,18 @@ func (q typed[T]) valid(c claim) bool   { return q.claimOf(c).Valid() }
 func (q typed[T]) fence(c claim) uint64 { return q.claimOf(c).Fence() }
 func (q typed[T]) priority(c claim) int { return q.claimOf(c).Priority }
 
-// hasEnded is what comes of the end of a claim that has ended.
+// hasEnded is the outcome of ending a claim that has ended before.
 const hasEnded = "has ended"
 
-// whyNotEnded says what the end of a claim returned.
+// whyNotEnded describes the error of ending a claim.
 func whyNotEnded(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, shardq.ErrClaimEnded):
+	case errors.Is(err, worker.ErrClaimEnded):
 		return hasEnded
 	case errors.Is(err, shardq.ErrShutDown):
-		return toldOfShutdown
+		return shutDown
 	}
 	return err.Error()
 }
@@ -184,13 +185,13 @@ func (p *player) claim(c *command) string {
 	if manner != "with ended context" {
 		manner = "with context"
 	}
-	return p.seek(c.count, newWorker(c.worker, manner), func(w *worker) {
+	return p.seek(c.count, newConsumer(c.worker, manner), func(w *consumer) {
 		p.start(w, func() arrival { return p.keep(c, w) })
 	})
 }
 
 // keep makes the call of a worker that claims.
-func (p *player) keep(c *command, w *worker) arrival {
+func (p *player) keep(c *command, w *consumer) arrival {
 	if c.manner == "batch" {
 		claims, reason := p.queue.claimBatch(w.context, c.count)
 		return arrival{w, p.nameClaims(c, claims...), reason}
@@ -213,7 +214,7 @@ func (p *player) tryClaim(c *command) string {
 	return list(p.nameClaims(c, one))
 }
 
-// nameClaims keeps claims by the names that the command has for them, and returns the items.
+// nameClaims keeps claims by the names of the command, and returns their items.
 func (p *player) nameClaims(c *command, claims ...claim) (items []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +225,7 @@ func (p *player) nameClaims(c *command, claims ...claim) (items []string) {
 	return items
 }
 
-// claimsOf returns the claims that a command names.
+// claimsOf returns the claims of these names.
 func (p *player) claimsOf(names ...string) (claims []claim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +240,7 @@ func (p *player) claimsOf(names ...string) (claims []claim) {
 	return claims
 }
 
-// withClaims does something with the claims of a command.
+// withClaims calls do with the claims of a command.
 func (p *player) withClaims(c *command, do func(claims []claim) string) string {
 	claims := p.claimsOf(c.claims...)
 	if p.fault != nil {
@@ -279,8 +280,8 @@ func (p *player) priority(c *command) string {
 	return p.withClaims(c, func(claims []claim) string { return strconv.Itoa(p.queue.priority(claims[0])) })
 }
 
-// fences says whether each fence is greater than the one before: the numbers differ from
-// run to run.
+// fences reports whether each fence is greater than the one before. The numbers
+// themselves differ from run to run.
 func (p *player) fences(c *command) string {
 	return p.withClaims(c, func(claims []claim) string {
 		for i := range claims[1:] {

@@ -11,12 +11,12 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A command is a line that does something to the queue, or asks it something.
+// A command is a line that calls the queue.
 type command struct {
 	verb     string
 	manner   string // a word that changes what the verb does: all, after, rate-limited, with context
 	items    []string
-	claims   []string // by their names
+	claims   []string // their names
 	options  shardq.AddOptions
 	duration time.Duration
 	count    int
@@ -32,11 +32,11 @@ type verb struct {
 	usage string
 	// parse reads the words after the verb.
 	parse func(c *command, s *settings, words []string) error
-	// run does it, and returns what came of it at once.
+	// run calls the queue, and returns the immediate result.
 	run func(p *player, c *command) string
 }
 
-// verbs returns every kind of command by its first word.
+// verbs returns all verbs by the first words of their commands.
 func verbs() map[string]verb {
 	return map[string]verb{
 		"add":           {addUsage, parseAdd, (*player).add},
@@ -59,11 +59,11 @@ func verbs() map[string]verb {
 		"when":          {"when ITEM", parseWhen, (*player).when},
 		"len":           {"len", parseNothing, (*player).len},
 		"name":          {"name", parseNothing, (*player).name},
-		"state":         {"state", parseNothing, nil}, // looked at from outside: see replay
+		"state":         {"state", parseNothing, nil}, // inspected from outside: see replay
 		"groups":        {"groups", parseNothing, (*player).groups},
 		"metrics":       {"metrics", parseNothing, (*player).metrics},
 		"snapshot":      {"snapshot LIMIT", parseSnapshot, (*player).snapshot},
-		"all":           {"all processing|ready|waiting", parseAll, (*player).all},
+		"all":           {"all processing|ready|delayed", parseAll, (*player).all},
 		"timers":        {"timers", parseNothing, (*player).timers},
 		"step":          {"step DURATION", parseStep, (*player).step},
 		"shutdown":      {"shutdown", parseNothing, (*player).shutDown},
@@ -82,7 +82,7 @@ const addUsage = `add ITEM... [after DURATION | rate-limited]
 const endUsage = `end NAME by Done | Retry | Release | RequeueAfter DURATION
 	end batch NAME...`
 
-// workersVerbs are what a worker can do: everything that may wait.
+// workersVerbs are the verbs of workers: those that may block.
 var workersVerbs = []string{"get", "claim", "add", "loop", "next", "leave", "drain"}
 
 var (
@@ -90,7 +90,7 @@ var (
 	workerPrefix = regexp.MustCompile(`^worker (\w+): `)
 )
 
-// parseCommand reads a line without what is expected of it.
+// parseCommand reads a line without its expectation.
 func parseCommand(text string, s *settings) (*command, error) {
 	c := &command{times: 1}
 	if match := timesPrefix.FindStringSubmatch(text); match != nil {
@@ -113,18 +113,18 @@ func (c *command) parse(s *settings, words []string) error {
 	case !ok:
 		return fmt.Errorf("unknown command %q: want one of %s", c.verb, strings.Join(verbNames(), ", "))
 	case c.worker != "" && !slices.Contains(workersVerbs, c.verb):
-		return fmt.Errorf("a worker does nothing that cannot wait: who calls %s makes no difference", c.verb)
+		return fmt.Errorf("a worker makes only calls that may block: it makes no difference which goroutine calls %s", c.verb)
 	case c.times < 1:
 		return fmt.Errorf("%d times is never", c.times)
 	case c.times > 1 && c.verb == "state":
-		return fmt.Errorf("a state is the same however often one looks")
+		return fmt.Errorf("a state is the same however often it is inspected")
 	}
 	c.run = verb.run
 	if err := verb.parse(c, s, words); err != nil {
 		return fmt.Errorf("%w (usage: %s)", err, verb.usage)
 	}
 	if c.worker != "" && c.verb == "add" && !strings.HasSuffix(c.manner, "context") {
-		return fmt.Errorf("an add without a context does not wait: who calls it makes no difference")
+		return fmt.Errorf("an add without a context does not block: it makes no difference which goroutine calls it")
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func verbNames() []string {
 	return names
 }
 
-// needsFakeClock reports whether the command can be carried out only with a clock that
-// is in the replayer's hands.
+// needsFakeClock reports whether the command works only with a clock that the
+// replayer steps.
 func (c *command) needsFakeClock() bool {
 	return c.verb == "timers" || c.verb == "step" && c.duration < 0 || c.verb == "break" && c.part == "clock"
 }

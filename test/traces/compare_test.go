@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A mismatch is a command of which something else came than was expected.
+// A mismatch is a command whose outcome was not the expected one.
 type mismatch struct {
 	place         string // file:line
 	command       string
 	expected, got outcome
 }
 
-// check compares what came of a replay with what was expected.
+// check compares the outcomes of a replay with the expected ones.
 func (s *scenario) check(outcomes []outcome, l layout) []mismatch {
 	var found []mismatch
 	for i, line := range s.commands {
@@ -26,8 +26,9 @@ func (s *scenario) check(outcomes []outcome, l layout) []mismatch {
 	return found
 }
 
-// same compares two outcomes of a command. With more than one shard, lists of items in
-// order are compared shard by shard: between shards the order is open.
+// same compares two outcomes of a command. With more than one shard, it
+// compares lists of items shard by shard, because the order between shards is
+// open.
 func (s *scenario) same(l layout, c *command, a, b outcome) bool {
 	if l.shards > 1 {
 		a, b = s.byShard(c, a), s.byShard(c, b)
@@ -35,8 +36,8 @@ func (s *scenario) same(l layout, c *command, a, b outcome) bool {
 	return inline(a) == inline(b) && slices.Equal(below(a), below(b))
 }
 
-// byShard sorts the lists of an outcome that are in the order of their handing out, so
-// that items of one shard stay in order, and nothing else matters.
+// byShard sorts the ordered lists of an outcome by shard. Items of one shard
+// stay in order.
 func (s *scenario) byShard(c *command, result outcome) outcome {
 	result = slices.Clone(result)
 	for i, text := range result {
@@ -68,7 +69,7 @@ func (s *scenario) sortByShard(text string) string {
 	return list(names)
 }
 
-// String shows what was expected beside what came, line by line.
+// String shows the expected outcome beside the other, line by line.
 func (m mismatch) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", m.place, m.command)
@@ -90,7 +91,7 @@ func (m mismatch) String() string {
 	return b.String()
 }
 
-// inline returns what stands behind the arrow.
+// inline returns the text after the arrow.
 func inline(o outcome) string {
 	if len(o) == 0 || o[0] == "" {
 		return "nothing"

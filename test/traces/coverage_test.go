@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryPromiseIsShown: whatever docs/reference/semantics.md promises is shown by a scenario
-// that is tagged with it, or stands in README.md with the reason why none can show it.
+// TestEveryPromiseIsShown checks that each promise of
+// docs/reference/semantics.md is the tag of a scenario, or is in README.md with
+// the reason why no scenario can show it.
 func TestEveryPromiseIsShown(t *testing.T) {
 	shown, excused := shownPromises(t), excuses(t)
 	for _, promise := range promises(t) {
@@ -22,8 +23,8 @@ func TestEveryPromiseIsShown(t *testing.T) {
 	}
 }
 
-// TestTagsAreOfPromises: no scenario, and no excuse, is for what docs/reference/semantics.md does
-// not have.
+// TestTagsAreOfPromises checks that each tag and each excuse names a promise of
+// docs/reference/semantics.md.
 func TestTagsAreOfPromises(t *testing.T) {
 	known := promises(t)
 	for tag := range shownPromises(t) {
@@ -34,8 +35,8 @@ func TestTagsAreOfPromises(t *testing.T) {
 	}
 }
 
-// TestExcusesNameTests: what no scenario shows is tested elsewhere, unless it is not
-// there at all.
+// TestExcusesNameTests checks that each excuse names the tests that take the
+// place of a scenario, unless the promise is that something does not exist.
 func TestExcusesNameTests(t *testing.T) {
 	exists := testNames(t)
 	for promise, row := range excuses(t) {
@@ -68,7 +69,7 @@ func shownPromises(t *testing.T) map[string]bool {
 
 var excuseRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+ \| [^|]+) \|$`)
 
-// excuses returns the rows of the table in README.md by what they are about.
+// excuses returns the rows of the table in README.md by their promises.
 func excuses(t *testing.T) map[string]string {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -85,7 +86,8 @@ func excuses(t *testing.T) map[string]string {
 	return rows
 }
 
-// Where the promises stand in docs/reference/semantics.md, section by section.
+// These patterns match the promises in the sections of
+// docs/reference/semantics.md.
 var (
 	row        = regexp.MustCompile(`^\| (.*?) \|`)
 	clause     = regexp.MustCompile(`^[CH]\d+`)
@@ -94,9 +96,9 @@ var (
 	remark     = regexp.MustCompile(`^\*\*(.+?)\.?\*\*`)
 )
 
-// promises returns a name for each promise: the number of a clause, a case, or a
-// difference; a method; a field of Stats; the title of a remark; and of the section about
-// order.
+// promises returns a name for each promise. It is the number of a clause, a
+// case, or a difference, a method, a field of Stats, or the title of a remark
+// or of the section about order.
 func promises(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "semantics.md"))

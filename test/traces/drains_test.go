@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// drain says whether ShutDownWithDrain returns at once. If it does not, its return is an
-// event of the command that brings it about.
+// drain reports whether ShutDownWithDrain returns at once. If it does not, its
+// return is an event of a later command.
 func (p *player) drain(c *command) string {
 	if c.manner != "" {
-		return p.drainWaiting(c)
+		return p.drainContext(c)
 	}
 	p.draining++
 	go func() {
@@ -28,20 +29,20 @@ func (p *player) drain(c *command) string {
 	return drainReturns
 }
 
-// drainReturns is what comes of a drain that has nothing to say.
+// drainReturns is the outcome of a drain that returns no error.
 const drainReturns = "returns"
 
-// drainManners are the options of a Drain.
+// drainManners has the options of a Drain by its manner.
 var drainManners = map[string]shardq.DrainOptions{
-	"dropping": {Waiting: shardq.DropWaiting},
-	"running":  {Waiting: shardq.RunWaiting},
-	"awaiting": {Waiting: shardq.AwaitWaiting},
-	"retrying": {Retries: shardq.TakeRetries},
+	"dropping": {Delayed: shardq.DropDelayed},
+	"running":  {Delayed: shardq.RunDelayed},
+	"awaiting": {Delayed: shardq.AwaitDelayed},
+	"retrying": {Retries: shardq.AcceptRetries},
 }
 
-// drainWaiting is drain with Drain, and a policy.
-func (p *player) drainWaiting(c *command) string {
-	w := newWorker(c.worker, "with context")
+// drainContext is drain with Queue.Drain, which has a context and a policy.
+func (p *player) drainContext(c *command) string {
+	w := newConsumer(c.worker, "with context")
 	w.role = ending
 	options := drainManners[c.manner]
 	p.start(w, func() arrival {
@@ -54,7 +55,7 @@ func (p *player) drainWaiting(c *command) string {
 	return "waits"
 }
 
-// describeDrain says what a Drain returned.
+// describeDrain describes the results of a Drain.
 func describeDrain(dropped []string, err error) string {
 	text := drainReturns
 	var left *leftOver
@@ -72,23 +73,23 @@ func describeDrain(dropped []string, err error) string {
 
 func describeCause(left *leftOver) string {
 	if errors.Is(left, shardq.ErrShutDown) {
-		return "is told of a shutdown" + inQueue(left.queue)
+		return "is ended by a shutdown" + inQueue(left.queue)
 	}
-	return givesUp + inQueue(left.queue)
+	return isCanceled + inQueue(left.queue)
 }
 
-// describeLeft names the items that were left, state by state, and their number where it
-// is not that of the items.
+// describeLeft names the items that a drain left, state by state. Where their
+// number is not that of the DrainError, it says so.
 func describeLeft(left *leftOver) string {
-	names := map[shardq.ItemState][]string{}
+	names := map[stats.State][]string{}
 	for _, i := range left.items {
 		names[i.State] = append(names[i.State], i.Item)
 	}
 	var words []string
 	for _, part := range []struct {
-		state shardq.ItemState
+		state stats.State
 		n     int
-	}{{shardq.Processing, left.processing}, {shardq.Ready, left.ready}, {shardq.Waiting, left.waiting}} {
+	}{{stats.Processing, left.processing}, {stats.Ready, left.ready}, {stats.Delayed, left.delayed}} {
 		items := names[part.state]
 		if len(items) != part.n {
 			words = append(words, fmt.Sprintf("%d %v, of which it knows", part.n, part.state))
@@ -103,12 +104,12 @@ func describeLeft(left *leftOver) string {
 	return strings.Join(words, ", ")
 }
 
-// leftOver is a DrainError in terms of names.
+// leftOver is a DrainError with the names of a trace.
 type leftOver struct {
 	error
 	queue                      string
-	items                      []shardq.ItemInfo[string]
-	ready, processing, waiting int
+	items                      []stats.Item[string]
+	ready, processing, delayed int
 }
 
 func (l *leftOver) Unwrap() error { return l.error }

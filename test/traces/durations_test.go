@@ -24,7 +24,7 @@ func parseDuration(word string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatDuration writes a duration as one would by hand: 1h, not 1h0m0s.
+// formatDuration writes a duration in its short form: 1h, not 1h0m0s.
 func formatDuration(d time.Duration) string {
 	for name, extreme := range extremes {
 		if d == extreme {

@@ -12,18 +12,18 @@ type file struct {
 // A line of a file.
 type line struct {
 	number int
-	// text is the line without what is expected.
+	// text is the line without the expectation.
 	text string
-	// command is nil in lines that are none.
+	// command is nil in lines without a command.
 	command  *command
 	expected outcome
 }
 
-// An outcome is what comes of a command: what stands behind the arrow, and then the
+// An outcome is the result of a command: the text after the arrow, and then the
 // indented lines below.
 type outcome []string
 
-// text writes the file as it is to be.
+// text writes the file in its canonical form.
 func (f *file) text() string {
 	var b strings.Builder
 	for _, l := range f.lines {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRanges: ranges are written and read back, and stand for nothing else.
+// TestRanges checks that list and expand are inverse to each other.
 func TestRanges(t *testing.T) {
 	for names, short := range map[string]string{
 		"a1 a2 a3":       "a1..a3",
@@ -29,7 +29,8 @@ func TestRanges(t *testing.T) {
 	require.Equal(t, []string{"a2", "a10", "b", "b1"}, sorted([]string{"b1", "a10", "b", "a2"}))
 }
 
-// TestDurations: durations are written as one would by hand, and read back.
+// TestDurations checks that formatDuration and parseDuration are inverse to
+// each other.
 func TestDurations(t *testing.T) {
 	for d, text := range map[time.Duration]string{
 		time.Hour:                       "1h",

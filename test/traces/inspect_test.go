@@ -11,20 +11,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// itemStates are the states that an item can be asked for by.
-var itemStates = map[string]shardq.ItemState{
-	"processing": shardq.Processing,
-	"ready":      shardq.Ready,
-	"waiting":    shardq.Waiting,
+// itemStates are the states by their names in a trace.
+var itemStates = map[string]stats.State{
+	"processing": stats.Processing,
+	"ready":      stats.Ready,
+	"delayed":    stats.Delayed,
 }
 
-// snapshot shows a Snapshot, a line for items of which the same is known.
+// snapshot shows a Snapshot. Items with the same details share a line.
 func (p *player) snapshot(c *command) string {
 	s := p.queue.snapshot(c.count)
-	for _, rows := range [][]shardq.ItemInfo[string]{s.Processing, s.Ready, s.Waiting} {
+	for _, rows := range [][]stats.Item[string]{s.Processing, s.Ready, s.Delayed} {
 		p.below = append(p.below, p.describe(rows)...)
 	}
 	if !s.Time.Equal(p.time.now()) || !reflect.DeepEqual(s.Stats, p.queue.stats()) {
@@ -48,27 +48,27 @@ func (p *player) metrics(*command) string {
 	return ""
 }
 
-// all shows All items in a state, likewise.
+// all shows All items in a state, in the same form.
 func (p *player) all(c *command) string {
 	p.below = append(p.below, p.describe(slices.Collect(p.queue.all(itemStates[c.manner])))...)
 	return ""
 }
 
-// groups shows Groups, by their names.
+// groups shows Groups, in the order of their names.
 func (p *player) groups(*command) string {
-	infos := slices.SortedFunc(p.queue.groups(), func(a, b shardq.GroupInfo) int { return cmp.Compare(a.Group, b.Group) })
+	infos := slices.SortedFunc(p.queue.groups(), func(a, b stats.Group) int { return cmp.Compare(a.Group, b.Group) })
 	for _, g := range infos {
 		line := fmt.Sprintf("%s: held %d, ready %d, processing %d, weight %d", g.Group, g.Held, g.Ready, g.Processing, g.Weight)
-		if g.HeldBack {
-			line += ", held back"
+		if g.Throttled {
+			line += ", throttled"
 		}
 		p.below = append(p.below, line)
 	}
 	return ""
 }
 
-// describe writes rows, those in a row together of which the same is known.
-func (p *player) describe(rows []shardq.ItemInfo[string]) (lines []string) {
+// describe writes rows. Successive rows with the same details share a line.
+func (p *player) describe(rows []stats.Item[string]) (lines []string) {
 	var names []string
 	for i, row := range rows {
 		names = append(names, row.Item)
@@ -85,11 +85,11 @@ func (p *player) describe(rows []shardq.ItemInfo[string]) (lines []string) {
 	return lines
 }
 
-// rowDetails stands between the items of a row and what is known of them.
+// rowDetails separates the items of a row from their details.
 const rowDetails = " ("
 
-// known writes what is known of an item beside its state.
-func (p *player) known(row shardq.ItemInfo[string]) string {
+// known writes the details of an item beside its state.
+func (p *player) known(row stats.Item[string]) string {
 	var words []string
 	if !row.Since.IsZero() {
 		words = append(words, "for "+formatDuration(p.time.now().Sub(row.Since)))
@@ -98,7 +98,7 @@ func (p *player) known(row shardq.ItemInfo[string]) string {
 		words = append(words, "dirty")
 	}
 	if !row.Deadline.IsZero() {
-		words = append(words, "waits "+formatDuration(row.Deadline.Sub(p.time.now())))
+		words = append(words, "expires in "+formatDuration(row.Deadline.Sub(p.time.now())))
 	}
 	if row.Attempts > 0 {
 		words = append(words, strconv.Itoa(row.Attempts)+verbFor(row.Attempts, " requeue", " requeues"))
@@ -106,16 +106,16 @@ func (p *player) known(row shardq.ItemInfo[string]) string {
 	return strings.Join(words, ", ")
 }
 
-// stuck is the hook that is told of stuck items.
-func (p *player) stuck(row shardq.ItemInfo[string]) {
+// stuck is the hook OnStuck.
+func (p *player) stuck(row stats.Item[string]) {
 	p.userCode.use()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stuckItems = append(p.stuckItems, row)
 }
 
-// stuckReports says which items were found stuck, in an order that does not depend on
-// their shards.
+// stuckReports returns the reports of stuck items, in an order that does not
+// depend on their shards.
 func (p *player) stuckReports() (reports []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,14 +130,14 @@ func (p *player) stuckReports() (reports []string) {
 	return reports
 }
 
-// seen is what All says of a queue that is about to be taken apart.
+// seen is the result of All before the replayer takes the queue apart.
 type seen struct {
 	ready, processing, dirty []string
-	waiting                  []deadline
+	delayed                  []deadline
 	doubt                    string
 }
 
-// observe looks at all items with All.
+// observe lists all items with All.
 func (p *player) observe() (s seen) {
 	shards := map[int]int{}
 	for _, state := range itemStates {
@@ -153,49 +153,50 @@ func (p *player) observe() (s seen) {
 	return s
 }
 
-func (s *seen) take(row shardq.ItemInfo[string], now time.Time) {
+func (s *seen) take(row stats.Item[string], now time.Time) {
 	switch row.State {
-	case shardq.Ready:
+	case stats.Ready:
 		s.ready = append(s.ready, row.Item)
-	case shardq.Processing:
+	case stats.Processing:
 		s.processing = append(s.processing, row.Item)
 	}
 	if row.Dirty {
 		s.dirty = append(s.dirty, row.Item)
 	}
 	if !row.Deadline.IsZero() {
-		s.waiting = append(s.waiting, deadline{row.Item, row.Deadline.Sub(now)})
+		s.delayed = append(s.delayed, deadline{row.Item, row.Deadline.Sub(now)})
 	}
 }
 
-// differs says where All told something else of a queue than was found in it. The order
-// of ready items is compared shard by shard. What waits for ever was not found, and with
-// a clock that was broken, an item may come later than at its deadline.
+// differs describes where All differs from the items that were found. It
+// compares the order of ready items shard by shard. Items that are delayed
+// forever are not found, and after a broken clock an item may become ready
+// later than at its deadline.
 func (s seen) differs(found state, of *scenario) string {
 	groups, punctual := of.groups, found.forever == 0 && !of.breaks("clock")
 	byGroup := func(items []string) []string {
 		return slices.SortedStableFunc(slices.Values(items), func(a, b string) int { return cmp.Compare(groups[a], groups[b]) })
 	}
 	text := s.doubt
-	compare := func(what string, told, seen []string) {
-		if !slices.Equal(told, seen) {
-			text += fmt.Sprintf("All has %s %v, but there are %v, ", what, told, seen)
+	compare := func(what string, listed, found []string) {
+		if !slices.Equal(listed, found) {
+			text += fmt.Sprintf("All has %s %v, but there are %v, ", what, listed, found)
 		}
 	}
 	compare("ready", byGroup(s.ready), byGroup(found.ready))
 	compare("processing", sorted(s.processing), sorted(found.processing))
 	compare("dirty", sorted(s.dirty), sorted(found.dirty))
 	if punctual {
-		compare("waiting", []string{listDeadlines(s.waiting)}, []string{listDeadlines(found.waiting)})
-	} else if len(s.waiting) != len(found.waiting)+found.forever {
-		text += "All has others waiting, "
+		compare("delayed", []string{listDeadlines(s.delayed)}, []string{listDeadlines(found.delayed)})
+	} else if len(s.delayed) != len(found.delayed)+found.forever {
+		text += "All has others delayed, "
 	}
 	return text
 }
 
-// renamed gives the names of a trace to rows of a queue.
-func renamed[T comparable](k kind[T], rows iter.Seq[shardq.ItemInfo[T]]) iter.Seq[shardq.ItemInfo[string]] {
-	return func(yield func(shardq.ItemInfo[string]) bool) {
+// renamed returns rows of a queue with the names of a trace.
+func renamed[T comparable](k kind[T], rows iter.Seq[stats.Item[T]]) iter.Seq[stats.Item[string]] {
+	return func(yield func(stats.Item[string]) bool) {
 		for row := range rows {
 			if !yield(rename(k, row)) {
 				return
@@ -204,12 +205,12 @@ func renamed[T comparable](k kind[T], rows iter.Seq[shardq.ItemInfo[T]]) iter.Se
 	}
 }
 
-func renameAll[T comparable](k kind[T], rows []shardq.ItemInfo[T]) []shardq.ItemInfo[string] {
+func renameAll[T comparable](k kind[T], rows []stats.Item[T]) []stats.Item[string] {
 	return slices.Collect(renamed(k, slices.Values(rows)))
 }
 
-func rename[T comparable](k kind[T], row shardq.ItemInfo[T]) shardq.ItemInfo[string] {
-	return shardq.ItemInfo[string]{
+func rename[T comparable](k kind[T], row stats.Item[T]) stats.Item[string] {
+	return stats.Item[string]{
 		Item: k.name(row.Item), State: row.State, Dirty: row.Dirty, Since: row.Since,
 		Deadline: row.Deadline, Attempts: row.Attempts, Shard: row.Shard,
 	}

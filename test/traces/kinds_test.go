@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A kind is a type of items: how a trace names them.
+// A kind is a type of items, and how a trace names them.
 type kind[T comparable] struct {
 	parse func(name string) (T, error)
 	name  func(item T) string
@@ -16,13 +16,13 @@ type kind[T comparable] struct {
 
 // An anyKind is a kind of any type.
 type anyKind interface {
-	// canonical returns the name that the queue's items go by: -0 is 0.
+	// canonical returns the name that the queue's item has: -0 is 0.
 	canonical(name string) (string, error)
 	// open makes a queue of such items.
 	open(s *settings, m *machinery) (namedQueue, error)
 }
 
-// kinds are the types that a trace can ask for with "with items".
+// kinds are the types that "with items" can name.
 var kinds = map[string]anyKind{
 	"string":  kind[string]{parseText, nameText},
 	"int":     kind[int]{strconv.Atoi, strconv.Itoa},
@@ -83,8 +83,8 @@ func parsePoint(name string) (p point, err error) {
 
 func nameOfPoint(p point) string { return "{" + nameFloat(p.X) + "," + nameFloat(p.Y) + "}" }
 
-// pointers has the pointer of each name: other pointers are other items, whatever they
-// point to.
+// pointers has the pointer of each name. Different pointers are different
+// items, even if they point to equal values.
 var pointers = map[string]*string{}
 
 func parsePointer(name string) (*string, error) {
@@ -104,8 +104,8 @@ func namePointer(item *string) string {
 	return *item
 }
 
-// An item of a queue of any is nil, a string, a slice, as in []int{1}, or a number, as
-// in int64(1).
+// An item of a queue of any is nil, a string, a slice, as in []int{1}, or a
+// number, as in int64(1).
 
 var conversion = regexp.MustCompile(`^(int|int64|float64)\((.*)\)$`)
 

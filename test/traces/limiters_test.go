@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// limiterUsage is what can follow "with limiter".
+// limiterUsage lists what can follow "with limiter".
 const limiterUsage = `want one of
 	exponential BASE MAX
 	fast-slow FAST SLOW ATTEMPTS
@@ -23,7 +23,8 @@ const limiterUsage = `want one of
 several with "and" between them, for the longest of their delays; and then "forgotten
 after DURATION", "at most DURATION"`
 
-// newLimiter returns the limiter that a text describes, or nil for the queue's default.
+// newLimiter returns the limiter that a text describes, or nil for the queue's
+// default.
 func newLimiter[T comparable](text string, options limiter.Options) (limiter.Limiter[T], error) {
 	if text == "" {
 		return nil, nil

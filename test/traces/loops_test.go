@@ -6,18 +6,19 @@ import (
 	"slices"
 )
 
-// leaves is what comes of a loop that ends.
+// leaves is the outcome of a loop that ends.
 const leaves = "leaves its loop"
 
-// The ways to end a turn of a loop: after next the loop goes on, and it ends after the
-// others.
+// These are the ways to end a turn of a loop. After next the loop goes on.
+// After the others it ends.
 const next = "next"
 
 var lastTurns = []string{"break", "return", "panic", "Goexit"}
 
-// loop lets a worker range over Items: at each item it waits to be told how the turn ends.
+// loop lets a worker range over Items. At each item, the worker waits for the
+// way in which its turn ends.
 func (p *player) loop(c *command) string {
-	w := newWorker(c.worker, "with context")
+	w := newConsumer(c.worker, "with context")
 	w.turns = make(chan string)
 	p.loops = append(p.loops, w)
 	p.start(w, func() (end arrival) {
@@ -35,7 +36,7 @@ func (p *player) loop(c *command) string {
 	return p.whereLoopIs(w)
 }
 
-func (p *player) rangeOver(w *worker) {
+func (p *player) rangeOver(w *consumer) {
 	for item := range p.queue.items(w.context) {
 		p.arrivals <- arrival{worker: w, items: []string{item}}
 		switch <-w.turns {
@@ -54,7 +55,7 @@ func (p *player) rangeOver(w *worker) {
 
 // turn ends the turn of a worker's loop.
 func (p *player) turn(c *command) string {
-	i := slices.IndexFunc(p.loops, func(w *worker) bool { return w.name == c.worker })
+	i := slices.IndexFunc(p.loops, func(w *consumer) bool { return w.name == c.worker })
 	if i < 0 || slices.Contains(p.away[getting], p.loops[i]) {
 		p.fault = fmt.Errorf("worker %s is at no item of a loop", c.worker)
 		return ""
@@ -65,20 +66,20 @@ func (p *player) turn(c *command) string {
 	return p.whereLoopIs(w)
 }
 
-// whereLoopIs says what a loop has come to.
-func (p *player) whereLoopIs(w *worker) string {
+// whereLoopIs returns the item of the loop, or that it has parked or ended.
+func (p *player) whereLoopIs(w *consumer) string {
 	a, ok := p.returned(w)
 	if !ok {
 		p.hide()
-		return "sleeps"
+		return parks
 	}
 	if a.reason == leaves {
-		p.loops = slices.DeleteFunc(p.loops, func(other *worker) bool { return other == w })
+		p.loops = slices.DeleteFunc(p.loops, func(other *consumer) bool { return other == w })
 	}
 	return a.String()
 }
 
-// endLoops ends the turns that nobody has ended.
+// endLoops ends all loops.
 func (p *player) endLoops() {
 	for _, w := range p.loops {
 		w.cancel()

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Items that count up may be written as a range: a1..a300. A name that ends in a
-// number is taken apart into what stands before it, and the number.
+// Items that count up may be written as a range: a1..a300. A name that ends in
+// a number has two parts, the stem and the number.
 
-// numbered takes a name apart. It reports false for one that has no number, or one that
-// is not written as usual.
+// numbered returns the two parts of a name. It reports false if the name has no
+// number, or one with leading zeros.
 func numbered(name string) (stem string, number int, ok bool) {
 	stem = strings.TrimRight(name, "0123456789")
 	digits := name[len(stem):]
@@ -44,7 +44,8 @@ func expand(words []string) ([]string, error) {
 	return names, nil
 }
 
-// compress is expand the other way: three names or more that count up become a range.
+// compress is the inverse of expand. Three names or more that count up become a
+// range.
 func compress(names []string) []string {
 	var words []string
 	for len(names) > 0 {
@@ -74,7 +75,7 @@ func run(names []string) int {
 // list writes names one after the other.
 func list(names []string) string { return strings.Join(compress(names), " ") }
 
-// sorted returns the names in their natural order, in which a2 stands before a10.
+// sorted returns the names in their natural order: a2 before a10.
 func sorted(names []string) []string {
 	return slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		aStem, aNumber, _ := numbered(a)

@@ -82,8 +82,8 @@ func (f *file) parseHeading(number int, text string) error {
 	return nil
 }
 
-// arrow stands between a command and what comes of it. In a file that is to be
-// updated it may be written ->.
+// arrow stands between a command and its outcome. A file that -update rewrites
+// may write it as ->.
 const arrow = " → "
 
 func cutExpectation(text string) (command string, expected outcome) {

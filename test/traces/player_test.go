@@ -8,11 +8,12 @@ import (
 	"testing/synctest"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
-// A player carries out the commands of a scenario on a queue of its own. It lives in
-// a testing/synctest bubble: whether a call sleeps is decided by everybody's being at
-// rest, and no wait is for a time.
+// A player carries out the commands of a scenario on a queue of its own. It
+// runs in a testing/synctest bubble. A call is blocked if all goroutines of the
+// bubble are at rest and it has not returned. No test waits for a duration.
 type player struct {
 	scenario *scenario
 	queue    namedQueue
@@ -21,27 +22,28 @@ type player struct {
 
 	arrivals   chan arrival  // from workers
 	drained    chan struct{} // from drains
-	away       [roles][]*worker
-	loops      []*worker
+	away       [roles][]*consumer
+	loops      []*consumer
 	woken      []arrival
 	draining   int
-	ended      int              // drains that have returned, but for those that had more to say
+	ended      int              // drains that have returned without an error
 	reports    []string         // of the hooks
-	claims     map[string]claim // under mu: workers name those that they were given
-	below      []string         // what is to stand below the command
-	doubt      string           // is put where the queue contradicts itself
+	claims     map[string]claim // under mu, because workers name their own
+	below      []string         // the lines below the command
+	doubt      string           // not empty if the queue contradicts itself
 	mu         sync.Mutex
-	stuckItems []shardq.ItemInfo[string] // under mu: the hook is called by a timer
-	// fault is what is wrong with the scenario itself.
+	stuckItems []stats.Item[string] // under mu: the hook is called by a timer
+	// fault is a fault of the scenario itself.
 	fault error
 }
 
-// newPlayer makes a queue as the scenario asks for it.
+// newPlayer returns a player with a new queue that has the settings of the
+// scenario.
 func newPlayer(s *scenario, l layout) *player {
 	p := &player{
 		scenario: s,
-		arrivals: make(chan arrival, roomForArrivals),
-		drained:  make(chan struct{}, roomForArrivals),
+		arrivals: make(chan arrival, maxArrivals),
+		drained:  make(chan struct{}, maxArrivals),
 		time:     l.timeline(),
 		claims:   map[string]claim{},
 	}
@@ -53,14 +55,14 @@ func newPlayer(s *scenario, l layout) *player {
 	return p
 }
 
-// use is what user code does with the queue.
+// use calls the queue from user code.
 func (p *player) use() {
-	if p.queue != nil { // it is told the time while it is made
+	if p.queue != nil { // New calls the clock before there is a queue
 		p.queue.stats()
 	}
 }
 
-// machinery returns what the replayer gives to the queue.
+// machinery returns the hooks and the clock for the queue.
 func (p *player) machinery(l layout) *machinery {
 	m := &machinery{
 		shards:   l.shards,
@@ -79,7 +81,7 @@ func (p *player) machinery(l layout) *machinery {
 	return m
 }
 
-// route is the hash function, where the scenario needs one of its own.
+// route is the hash function of scenarios that need one.
 func (p *player) route(name string) uint64 {
 	p.userCode.called("hash")
 	return uint64(p.scenario.groups[name])
@@ -91,8 +93,7 @@ func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
 	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(queue), kind, name))
 }
 
-// carryOut does a command as often as it says, and returns what came of the last
-// time.
+// carryOut runs a command as often as it says, and returns the last outcome.
 func (p *player) carryOut(c *command) outcome {
 	var result string
 	for range c.times {
@@ -102,7 +103,7 @@ func (p *player) carryOut(c *command) outcome {
 	return append(outcome{result}, p.below...)
 }
 
-// try does a command once, and returns what came of it at once, a panic included.
+// try runs a command once, and returns the immediate result, or the panic.
 func (p *player) try(run func(*player, *command) string, c *command) (result string) {
 	defer func() {
 		switch value := recover().(type) {
@@ -134,8 +135,8 @@ func (p *player) events() []string {
 	return events
 }
 
-// checkOrder sees to it that a scenario does not depend on what the contract leaves
-// open: which of several ready items a worker was given, if their order is not strict.
+// checkOrder refuses a scenario that depends on what the contract leaves open:
+// which of several ready items a worker gets, if their order is not strict.
 func (p *player) checkOrder() {
 	given := slices.ContainsFunc(p.woken, func(a arrival) bool { return len(a.items) > 0 })
 	if given && p.queue.len() > 0 && !p.scenario.ordered() {
@@ -143,11 +144,11 @@ func (p *player) checkOrder() {
 	}
 }
 
-// finish ends everything, so that nothing is left in the bubble.
+// finish ends all goroutines of the bubble.
 func (p *player) finish() {
 	clear(p.userCode.broken)
 	p.queue.end()
-	if p.scenario.settings.groups { // or somebody may wait for what is held back
+	if p.scenario.settings.groups { // or a consumer may wait for throttled items
 		for _, item := range p.scenario.items {
 			p.queue.cancel(item)
 		}

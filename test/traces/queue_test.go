@@ -9,10 +9,11 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
-// A namedQueue is a queue whose items go by the names that they have in a trace,
-// whatever their type is.
+// A namedQueue is a queue whose methods take the names that items have in a
+// trace. It hides the items' type.
 type namedQueue interface {
 	add(name string)
 	addAfter(name string, d time.Duration)
@@ -20,11 +21,11 @@ type namedQueue interface {
 	addWith(name string, options shardq.AddOptions)
 	addBatch(names []string)
 	addBatchAfter(names []string, d time.Duration)
-	// tryAdd and addContext return what came of it.
+	// tryAdd and addContext return the outcome.
 	tryAdd(name string) string
 	addContext(ctx context.Context, name string) string
 	cancel(name string) shardq.Canceled
-	// get returns an item, or a reason for there being none.
+	// get returns an item, or the reason why there is none.
 	get() (name string, reason string)
 	getContext(ctx context.Context) (name string, reason string)
 	getBatch(ctx context.Context, n int) (names []string, reason string)
@@ -32,7 +33,7 @@ type namedQueue interface {
 	claim(ctx context.Context) (c claim, reason string)
 	tryClaim() (c claim, ok bool)
 	claimBatch(ctx context.Context, n int) (claims []claim, reason string)
-	// endClaim and doneClaims return why not, if they end nothing.
+	// endClaim and doneClaims return why a claim could not be ended.
 	endClaim(c claim, way string, d time.Duration) string
 	doneClaims(claims []claim) string
 	valid(c claim) bool
@@ -42,30 +43,31 @@ type namedQueue interface {
 	doneBatch(names []string)
 	forget(name string)
 	requeues(name string) int
-	// when asks the limiter, past the queue.
+	// when calls the limiter directly.
 	when(name string) time.Duration
 	shutDown()
 	shutDownWithDrain()
 	drain(ctx context.Context, options shardq.DrainOptions) (dropped []string, err error)
 	snapshot(limit int) shardq.Snapshot[string]
-	groups() iter.Seq[shardq.GroupInfo]
-	all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]]
+	groups() iter.Seq[stats.Group]
+	all(state stats.State) iter.Seq[stats.Item[string]]
 	shuttingDown() bool
 	len() int
 	stats() shardq.Stats
 	name() string
-	// end is a ShutDown, also of a queue that is spoiled.
+	// end is a ShutDown that no spoiled queue changes.
 	end()
 }
 
-// Machinery is what the replayer gives to a queue beside the settings of its scenario.
+// machinery is what the replayer gives to a queue beside the settings of its
+// scenario.
 type machinery struct {
 	shards   int
 	clock    clock.Clock
 	route    func(name string) uint64 // nil for the queue's own
 	misused  func(queue string, kind shardq.MisuseKind, name string)
 	marked   func(shardq.Watermark)
-	stuck    func(shardq.ItemInfo[string])
+	stuck    func(stats.Item[string])
 	userCode *userCode
 }
 
@@ -99,14 +101,14 @@ func (q typed[T]) name() string                       { return q.queue.Name() }
 
 // The reasons why a Get returns no item.
 const (
-	toldOfShutdown = "shutdown"
-	givesUp        = "gives up"
+	shutDown   = "shutdown"
+	isCanceled = "is canceled"
 )
 
 func (q typed[T]) get() (name string, reason string) {
 	item, shutdown := q.queue.Get()
 	if shutdown {
-		return "", toldOfShutdown + q.unlessZero(item)
+		return "", shutDown + q.unlessZero(item)
 	}
 	return q.kind.name(item), ""
 }
@@ -116,21 +118,21 @@ func (q typed[T]) getContext(ctx context.Context) (name string, reason string) {
 	return q.reasonOf(item, err)
 }
 
-// reasonOf returns the name of an item, or the reason for there being none.
+// reasonOf returns the name of an item, or the reason why there is none.
 func (q typed[T]) reasonOf(item T, err error) (name string, reason string) {
 	switch {
 	case err == nil:
 		return q.kind.name(item), ""
 	case errors.Is(err, shardq.ErrShutDown):
-		return "", toldOfShutdown + q.unlessZero(item)
+		return "", shutDown + q.unlessZero(item)
 	case errors.Is(err, context.Canceled):
-		return "", givesUp + q.unlessZero(item)
+		return "", isCanceled + q.unlessZero(item)
 	default:
 		return "", err.Error()
 	}
 }
 
-// unlessZero names an item that should not be there.
+// unlessZero names an item that was returned with an error.
 func (q typed[T]) unlessZero(item T) string {
 	var zero T
 	if item == zero {
@@ -167,16 +169,16 @@ func (q typed[T]) addContext(ctx context.Context, name string) string {
 	return admission(q.queue.AddContext(ctx, q.kind.must(name)))
 }
 
-// admission says what came of an add that asked for room.
+// admission describes the result of an add that honors the capacity.
 func admission(err error) string {
 	refusal, known := refusals[err]
 	switch {
 	case err == nil:
-		return takenIn
+		return admitted
 	case known:
 		return refusal
 	case errors.Is(err, context.Canceled):
-		return givesUp
+		return isCanceled
 	}
 	return err.Error()
 }
@@ -206,7 +208,7 @@ func (q typed[T]) drain(ctx context.Context, options shardq.DrainOptions) (dropp
 	if errors.As(err, &left) {
 		err = &leftOver{
 			error: err, queue: left.Queue, items: renameAll(q.kind, left.Left()),
-			ready: left.Ready, processing: left.Processing, waiting: left.Waiting,
+			ready: left.Ready, processing: left.Processing, delayed: left.Delayed,
 		}
 	}
 	return q.namesOf(items), err
@@ -218,36 +220,36 @@ func (q typed[T]) snapshot(limit int) shardq.Snapshot[string] {
 		Time: s.Time, Stats: s.Stats,
 		Processing: renameAll(q.kind, s.Processing),
 		Ready:      renameAll(q.kind, s.Ready),
-		Waiting:    renameAll(q.kind, s.Waiting),
+		Delayed:    renameAll(q.kind, s.Delayed),
 	}
 }
 
-func (q typed[T]) groups() iter.Seq[shardq.GroupInfo] { return q.queue.Groups() }
+func (q typed[T]) groups() iter.Seq[stats.Group] { return q.queue.Groups() }
 
-func (q typed[T]) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+func (q typed[T]) all(state stats.State) iter.Seq[stats.Item[string]] {
 	return renamed(q.kind, q.queue.All(state))
 }
 
-// open makes the queue that a trace asks for.
+// open returns a queue with the settings of a scenario.
 func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 	options := shardq.Options[T]{
-		Name:             s.name,
-		Shards:           m.shards,
-		Clock:            m.clock,
-		Tick:             s.tick,
-		CancelDelayOnAdd: s.cancelDelayOnAdd,
-		Capacity:         s.capacity,
-		LowerLevelEvery:  s.lowerLevelEvery,
-		Ages:             s.ages,
-		Metrics:          s.metrics,
-		StuckAfter:       s.stuckAfter,
-		OnMisuse:         func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },
+		Name:                s.name,
+		Shards:              m.shards,
+		Clock:               m.clock,
+		Tick:                s.tick,
+		CancelDelayOnAdd:    s.cancelDelayOnAdd,
+		Capacity:            s.capacity,
+		LowPriorityInterval: s.lowPriority,
+		Ages:                s.ages,
+		Metrics:             s.metrics,
+		StuckAfter:          s.stuckAfter,
+		OnMisuse:            func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },
 	}
 	if s.hasWatermarks {
 		options.LowWatermark, options.HighWatermark, options.OnWatermark = s.low, s.high, m.marked
 	}
 	if s.stuckAfter > 0 {
-		options.OnStuck = func(row shardq.ItemInfo[T]) { m.stuck(rename(k, row)) }
+		options.OnStuck = func(row stats.Item[T]) { m.stuck(rename(k, row)) }
 	}
 	if s.groups {
 		options.Group = func(item T) string { return groupOf(k.name(item)) }

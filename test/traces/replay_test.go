@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 )
 
-// A layout is what a scenario is replayed with.
+// A layout is a number of shards and a clock with which a scenario is replayed.
 type layout struct {
 	shards int
 	real   bool // the real clock, in a bubble
-	// spoil, if there is one, puts a fault into the queue: see spoiled_test.go.
+	// spoil puts a fault into the queue, unless it is nil: see spoiled_test.go.
 	spoil func(namedQueue) namedQueue
 }
 
@@ -29,7 +29,7 @@ func (l layout) timeline() timeline {
 	return newFakeTimeline()
 }
 
-// layouts returns what a scenario is to be replayed with.
+// layouts returns the layouts of a scenario.
 func (s *scenario) layouts() []layout {
 	var layouts []layout
 	for _, shards := range s.settings.shards {
@@ -41,8 +41,8 @@ func (s *scenario) layouts() []layout {
 	return layouts
 }
 
-// replay carries out the whole scenario, and returns what came of each command. The
-// error is about the scenario, not about the queue.
+// replay carries out the whole scenario, and returns the outcome of each
+// command. The error is about the scenario, not about the queue.
 func (s *scenario) replay(t *testing.T, l layout) ([]outcome, error) {
 	outcomes, err := s.play(t, l, len(s.commands), nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *scenario) replay(t *testing.T, l layout) ([]outcome, error) {
 		if line.command.verb != "state" {
 			continue
 		}
-		before, err := s.play(t, l, i, func(p *player) { outcomes[i] = p.look().outcome() })
+		before, err := s.play(t, l, i, func(p *player) { outcomes[i] = p.inspect().outcome() })
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func (s *scenario) replay(t *testing.T, l layout) ([]outcome, error) {
 	return outcomes, nil
 }
 
-// play carries out the first n commands but for states, in a bubble of its own. If
-// look is given, it is called in the end.
-func (s *scenario) play(t *testing.T, l layout, n int, look func(p *player)) (outcomes []outcome, err error) {
+// play carries out the first n commands in a bubble of its own, without states.
+// If inspect is not nil, play calls it at the end.
+func (s *scenario) play(t *testing.T, l layout, n int, inspect func(p *player)) (outcomes []outcome, err error) {
 	synctest.Test(t, func(*testing.T) {
 		p := newPlayer(s, l)
 		if p.fault != nil {
@@ -74,8 +74,8 @@ func (s *scenario) play(t *testing.T, l layout, n int, look func(p *player)) (ou
 		}
 		defer p.finish()
 		outcomes, err = s.playOn(p, n)
-		if err == nil && look != nil {
-			look(p)
+		if err == nil && inspect != nil {
+			inspect(p)
 		}
 	})
 	return outcomes, err
@@ -96,8 +96,8 @@ func (s *scenario) playOn(p *player, n int) ([]outcome, error) {
 	return outcomes, nil
 }
 
-// compareRuns sees to it that the same commands always have the same outcome: a trace
-// that depends on chance would be worth nothing.
+// compareRuns returns an error if the same commands had different outcomes in
+// two runs, because a trace must not depend on chance.
 func (s *scenario) compareRuns(l layout, outcomes, again []outcome) error {
 	for i := range again {
 		line := s.commands[i]

@@ -11,15 +11,14 @@ type scenario struct {
 	settings settings
 	commands []*line
 
-	// items are the items of the commands, each once, by the names that the queue's
-	// items go by.
+	// items are the items of the commands, each once, by their canonical names.
 	items []string
-	// groups has a number for each item: those that are together have the same, and
-	// all others have others.
+	// groups has a number for each item. Only items that are together share a
+	// number.
 	groups map[string]int
 }
 
-// complete fills in what follows from the rest.
+// complete sets items and groups.
 func (s *scenario) complete() {
 	s.groups = map[string]int{}
 	for group, names := range s.settings.together {
@@ -43,7 +42,8 @@ func (s *scenario) complete() {
 	}
 }
 
-// ordered reports whether the order of the items is strict, because all are in one shard.
+// ordered reports whether all items are in one shard, so that their order is
+// strict.
 func (s *scenario) ordered() bool {
 	if slices.Equal(s.settings.shards, []int{1}) {
 		return true
@@ -59,12 +59,12 @@ func (s *scenario) ordered() bool {
 	return true
 }
 
-// has reports whether a command of the scenario is as wanted.
+// has reports whether wanted is true of a command of the scenario.
 func (s *scenario) has(wanted func(c *command) bool) bool {
 	return slices.ContainsFunc(s.commands, func(l *line) bool { return wanted(l.command) })
 }
 
-// breaks reports whether the scenario breaks a piece of the user's code.
+// breaks reports whether the scenario breaks a piece of user code.
 func (s *scenario) breaks(piece string) bool {
 	return s.has(func(c *command) bool { return c.verb == "break" && c.part == piece })
 }

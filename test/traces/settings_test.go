@@ -10,7 +10,7 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// Settings are what the lines with "with" and "together" of a scenario ask for.
+// settings are the lines with "with" and "together" of a scenario.
 type settings struct {
 	shards           []int
 	tick             time.Duration
@@ -19,7 +19,7 @@ type settings struct {
 	cancelDelayOnAdd bool
 	limiter          string
 	capacity         int
-	lowerLevelEvery  int
+	lowPriority      int
 	groups           bool
 	groupLimit       int
 	groupWeights     map[string]int
@@ -28,13 +28,13 @@ type settings struct {
 	ages             bool
 	metrics          bool
 	stuckAfter       time.Duration
-	// together has the items of each line with "together": they share a shard.
+	// together has the items of each line with "together". They share a shard.
 	together [][]string
 }
 
-// usualShards are the numbers of shards with which a scenario is replayed unless it
-// says otherwise: the one that is client-go's order, the least that are more than one,
-// a number that is no power of two, and a usual one.
+// usualShards are the numbers of shards with which a scenario is replayed
+// unless it says otherwise: one, which has client-go's order, the least number
+// above one, a number that is no power of two, and a usual one.
 var usualShards = []int{1, 2, 7, 32}
 
 func newSettings() settings {
@@ -49,7 +49,7 @@ const withUsage = `want one of
 	with limiter ...
 	with CancelDelayOnAdd
 	with capacity NUMBER
-	with lower-level-every NUMBER
+	with low-priority-interval NUMBER
 	with groups
 	with group-limit NUMBER
 	with group-weight GROUP NUMBER
@@ -58,7 +58,7 @@ const withUsage = `want one of
 	with metrics
 	with stuck-after DURATION`
 
-// with takes in what follows the word "with".
+// with reads what follows the word "with".
 func (s *settings) with(text string) error {
 	what, value, _ := strings.Cut(text, " ")
 	switch what {
@@ -73,8 +73,8 @@ func (s *settings) with(text string) error {
 		return s.withItems(value)
 	case "capacity":
 		return s.withNumbers(value, &s.capacity)
-	case "lower-level-every":
-		return s.withNumbers(value, &s.lowerLevelEvery)
+	case "low-priority-interval":
+		return s.withNumbers(value, &s.lowPriority)
 	case "groups":
 		s.groups = true
 		return nil
@@ -118,7 +118,7 @@ func (s *settings) withGroupWeight(text string) error {
 	return nil
 }
 
-// groupOf returns the group of an item, by its name: the letters with which that begins.
+// groupOf returns the group of an item: the letters with which its name begins.
 func groupOf(name string) string { return strings.TrimRight(name, "0123456789") }
 
 func (s *settings) withShards(words []string) error {
@@ -141,7 +141,7 @@ func withDuration(word string, setting *time.Duration) (err error) {
 	return err
 }
 
-// withNumbers reads as many numbers as there are settings.
+// withNumbers reads one number for each setting.
 func (s *settings) withNumbers(text string, settings ...*int) (err error) {
 	words := strings.Fields(text)
 	if len(words) != len(settings) {
@@ -178,7 +178,7 @@ func (s *settings) anyNames(words []string) ([]string, error) {
 	return names, nil
 }
 
-// names is likewise, of items that differ.
+// names is anyNames of items that must differ.
 func (s *settings) names(words []string) ([]string, error) {
 	names, err := s.anyNames(words)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *settings) names(words []string) ([]string, error) {
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("%s is named twice: write two lines, for what happens in between differs", name)
+			return nil, fmt.Errorf("%s is named twice: write two lines, because their outcomes may differ", name)
 		}
 	}
 	return names, nil

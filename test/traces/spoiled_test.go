@@ -16,18 +16,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-// TestSpoiledQueuesAreFound: traces that any queue would pass prove nothing. Here the
-// queue is given one fault after the other, most of them ones that other queues have, and
-// for each of them some scenario has to fail.
+// TestSpoiledQueuesAreFound checks the traces themselves: traces that any queue
+// passes prove nothing. It gives the queue one fault after the other, and some
+// scenario must fail for each of them. Most of the faults are those of other
+// queues.
 func TestSpoiledQueuesAreFound(t *testing.T) {
 	files := readAll(t)
 	for _, name := range slices.Sorted(maps.Keys(spoils)) {
 		t.Run(name, func(t *testing.T) {
-			failing := failing(t, files, spoils[name])
-			assert.NotEmpty(t, failing, "no scenario finds the fault")
-			t.Log(failing)
+			place := failing(t, files, spoils[name])
+			assert.NotEmpty(t, place, "no scenario finds the fault")
+			t.Log(place)
 		})
 	}
 }
@@ -44,52 +47,51 @@ func readAll(t *testing.T) []*file {
 	return files
 }
 
-// failing returns the places of the commands that a spoiled queue gets wrong.
-func failing(t *testing.T, files []*file, spoil func(namedQueue) namedQueue) (places []string) {
+// failing returns the place of the first command whose outcome a fault changes.
+func failing(t *testing.T, files []*file, spoil func(namedQueue) namedQueue) (place string) {
 	for _, f := range files {
 		for _, s := range f.scenarios {
 			l := s.layouts()[0]
 			l.spoil = spoil
 			outcomes, err := s.replay(t, l)
 			if err != nil {
-				places = append(places, err.Error())
-				continue
+				return err.Error()
 			}
-			for _, m := range s.check(outcomes, l) {
-				places = append(places, m.place)
+			if found := s.check(outcomes, l); len(found) > 0 {
+				return found[0].place
 			}
 		}
 	}
-	return places
+	return ""
 }
 
-// spoils are the faults. Each wraps a queue, and gets one thing wrong.
+// spoils are the faults. Each wraps a queue, and changes one thing.
 var spoils = map[string]func(namedQueue) namedQueue{
 	"an add of an item in processing is lost": func(q namedQueue) namedQueue { return &losesDirty{namedQueue: q} },
 	"an item is handed out twice":             func(q namedQueue) namedQueue { return &repeatsItem{namedQueue: q} },
 	"every Done is called twice":              func(q namedQueue) namedQueue { return doneTwice{q} },
-	"delays end a tick early":                 func(q namedQueue) namedQueue { return shiftsDelay{q, -time.Millisecond} },
-	"delays end a tick late":                  func(q namedQueue) namedQueue { return shiftsDelay{q, time.Millisecond} },
+	"delays expire a tick early":              func(q namedQueue) namedQueue { return shiftsDelay{q, -time.Millisecond} },
+	"delays expire a tick late":               func(q namedQueue) namedQueue { return shiftsDelay{q, time.Millisecond} },
 	"a negative delay is dropped":             func(q namedQueue) namedQueue { return dropsNegative{q} },
-	"Len counts waiting items":                func(q namedQueue) namedQueue { return countsWaiting{q} },
+	"Len counts delayed items":                func(q namedQueue) namedQueue { return countsDelayed{q} },
 	"a drain does not drain":                  func(q namedQueue) namedQueue { return drainsNothing{q} },
 	"a second ShutDown panics":                func(q namedQueue) namedQueue { return &panicsTwice{namedQueue: q} },
 	"ready items are lost in a shutdown":      func(q namedQueue) namedQueue { return losesReady{q} },
 	"Forget is a Done":                        func(q namedQueue) namedQueue { return forgetsAll{q} },
 	"the limiter is not asked":                func(q namedQueue) namedQueue { return unlimited{q} },
-	"a context is not looked at":              func(q namedQueue) namedQueue { return ignoresContext{q} },
+	"a context is ignored":                    func(q namedQueue) namedQueue { return ignoresContext{q} },
 	"a loop's item is not Done":               func(q namedQueue) namedQueue { return neverDone{q} },
 	"a batch is added in reverse":             func(q namedQueue) namedQueue { return reversesBatch{q} },
 	"a batch with a delay is added at once":   func(q namedQueue) namedQueue { return hastensBatch{q} },
 	"a batch is one item":                     func(q namedQueue) namedQueue { return getsOne{q} },
 	"of a batch the first is Done":            func(q namedQueue) namedQueue { return endsFirst{q} },
 	"the earliest deadline always counts":     func(q namedQueue) namedQueue { return ignoresPolicy{q} },
-	"a wait is not bounded":                   func(q namedQueue) namedQueue { return ignoresMaxWait{q} },
+	"MaxWait is ignored":                      func(q namedQueue) namedQueue { return ignoresMaxWait{q} },
 	"Cancel ends the delay alone":             func(q namedQueue) namedQueue { return cancelsLittle{q} },
 	"Cancel does more than it says":           func(q namedQueue) namedQueue { return cancelsSilently{q} },
 	"TryAdd knows no bound":                   func(q namedQueue) namedQueue { return takesAll{q} },
 	"AddContext does not wait":                func(q namedQueue) namedQueue { return neverWaits{q} },
-	"a drain drops what waits":                func(q namedQueue) namedQueue { return dropsAlways{q} },
+	"a drain drops delayed items":             func(q namedQueue) namedQueue { return dropsAlways{q} },
 	"a drain does not say what it dropped":    func(q namedQueue) namedQueue { return dropsSilently{q} },
 	"a drain names nothing that is left":      func(q namedQueue) namedQueue { return drainsQuietly{q} },
 	"All leaves one out":                      func(q namedQueue) namedQueue { return hidesOne{q} },
@@ -97,9 +99,9 @@ var spoils = map[string]func(namedQueue) namedQueue{
 	"a snapshot knows no limit":               func(q namedQueue) namedQueue { return showsAll{q} },
 	"a snapshot is of no time":                func(q namedQueue) namedQueue { return timeless{q} },
 	"Held counts nothing":                     func(q namedQueue) namedQueue { return holdsNothing{q} },
-	"merged adds are not counted":             func(q namedQueue) namedQueue { return mergesSilently{q} },
+	"deduplicated adds are not counted":       func(q namedQueue) namedQueue { return deduplicatesSilently{q} },
 	"a stale end ends another's turn":         func(q namedQueue) namedQueue { return endsByName{q} },
-	"a second end of a claim is not told":     func(q namedQueue) namedQueue { return endsQuietly{q} },
+	"a second end of a claim has no error":    func(q namedQueue) namedQueue { return endsQuietly{q} },
 	"an ended claim is valid":                 func(q namedQueue) namedQueue { return alwaysValid{q} },
 	"a retry loses the priority":              func(q namedQueue) namedQueue { return levels{q} },
 	"Release is a Done":                       func(q namedQueue) namedQueue { return endsAs{q, byRelease, byDone} },
@@ -108,7 +110,7 @@ var spoils = map[string]func(namedQueue) namedQueue{
 	"Done leaves the failures":                func(q namedQueue) namedQueue { return remembersFailures{q} },
 	"DoneClaims ends the first":               func(q namedQueue) namedQueue { return endsFirstClaim{q} },
 	"a batch is one claim":                    func(q namedQueue) namedQueue { return claimsOne{q} },
-	"a claim's context is not looked at":      func(q namedQueue) namedQueue { return claimsForEver{q} },
+	"a claim's context is ignored":            func(q namedQueue) namedQueue { return claimsForever{q} },
 	"fences do not rise":                      func(q namedQueue) namedQueue { return sameFence{q} },
 }
 
@@ -172,9 +174,9 @@ func (q dropsNegative) addAfter(name string, d time.Duration) {
 	}
 }
 
-type countsWaiting struct{ namedQueue }
+type countsDelayed struct{ namedQueue }
 
-func (q countsWaiting) len() int { return q.namedQueue.len() + q.stats().Waiting }
+func (q countsDelayed) len() int { return q.namedQueue.len() + q.stats().Delayed }
 
 type drainsNothing struct{ namedQueue }
 
@@ -197,7 +199,7 @@ type losesReady struct{ namedQueue }
 
 func (q losesReady) get() (string, string) {
 	if q.shuttingDown() {
-		return "", toldOfShutdown
+		return "", shutDown
 	}
 	return q.namedQueue.get()
 }
@@ -217,11 +219,11 @@ type ignoresContext struct{ namedQueue }
 
 func (q ignoresContext) getContext(context.Context) (string, string) { return q.get() }
 
-type mergesSilently struct{ namedQueue }
+type deduplicatesSilently struct{ namedQueue }
 
-func (q mergesSilently) stats() shardq.Stats {
+func (q deduplicatesSilently) stats() shardq.Stats {
 	stats := q.namedQueue.stats()
-	stats.Merged = 0
+	stats.Deduplicated = 0
 	return stats
 }
 
@@ -295,7 +297,7 @@ type takesAll struct{ namedQueue }
 
 func (q takesAll) tryAdd(name string) string {
 	q.add(name)
-	return takenIn
+	return admitted
 }
 
 type neverWaits struct{ namedQueue }
@@ -327,14 +329,14 @@ func (q drainsQuietly) drain(ctx context.Context, options shardq.DrainOptions) (
 
 type hidesOne struct{ namedQueue }
 
-func (q hidesOne) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+func (q hidesOne) all(state stats.State) iter.Seq[stats.Item[string]] {
 	rows := slices.Collect(q.namedQueue.all(state))
 	return slices.Values(rows[min(1, len(rows)):])
 }
 
 type washes struct{ namedQueue }
 
-func (q washes) all(state shardq.ItemState) iter.Seq[shardq.ItemInfo[string]] {
+func (q washes) all(state stats.State) iter.Seq[stats.Item[string]] {
 	rows := slices.Collect(q.namedQueue.all(state))
 	for i := range rows {
 		rows[i].Dirty = false
@@ -385,7 +387,7 @@ func (q alwaysValid) valid(claim) bool { return true }
 type levels struct{ namedQueue }
 
 func (q levels) endClaim(c claim, way string, d time.Duration) string {
-	if value, ok := c.value.(shardq.Claim[string]); ok {
+	if value, ok := c.value.(worker.Claim[string]); ok {
 		value.Priority = 0
 		c.value = value
 	}
@@ -426,9 +428,9 @@ func (q claimsOne) claimBatch(ctx context.Context, n int) ([]claim, string) {
 	return q.namedQueue.claimBatch(ctx, min(n, 1))
 }
 
-type claimsForEver struct{ namedQueue }
+type claimsForever struct{ namedQueue }
 
-func (q claimsForEver) claim(ctx context.Context) (claim, string) {
+func (q claimsForever) claim(ctx context.Context) (claim, string) {
 	return q.namedQueue.claim(context.WithoutCancel(ctx))
 }
 

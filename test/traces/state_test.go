@@ -11,46 +11,47 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A state is all that can be seen of a queue, with nothing but its exported methods.
-// Most of it can be seen only by changing it: who is ready, by getting them. So a state
-// is looked at in a queue to which everything up to there was done once more, and that
-// is thrown away afterwards.
+// A state is all that the exported methods show of a queue. Most of it shows
+// only by changing the queue: a Get finds out which item is ready. So the
+// replayer repeats all commands up to there on another queue, takes that apart,
+// and throws it away.
 type state struct {
 	stats      shardq.Stats
 	ready      []string
-	waiting    []deadline
+	delayed    []deadline
 	processing []string
 	dirty      []string
-	asleep     int
+	parked     int
 	line       int
 	draining   int
-	// held is shown where the scenario has a bound, or watermarks.
+	// held says to show Stats.Held, because the scenario has a capacity or
+	// watermarks.
 	held bool
-	// forever counts items that wait for a time that does not come.
+	// forever counts items whose delays do not expire before the clock ends.
 	forever int
-	// doubt is not empty where Len contradicts Get.
+	// doubt is not empty if Len contradicts Get.
 	doubt string
 }
 
-// A deadline is an item that waits, and how long it still does.
+// A deadline is a delayed item, and the time until its delay expires.
 type deadline struct {
 	item      string
 	remaining time.Duration
 }
 
-// look takes the queue apart.
-func (p *player) look() state {
+// inspect takes the queue apart.
+func (p *player) inspect() state {
 	clear(p.userCode.broken)
 	settings := &p.scenario.settings
 	s := state{
 		stats:    p.queue.stats(),
-		asleep:   len(p.away[getting]),
+		parked:   len(p.away[getting]),
 		line:     len(p.away[adding]),
 		draining: p.draining + len(p.away[ending]),
 		held:     settings.capacity > 0 || settings.hasWatermarks,
 	}
 	before := p.observe()
-	p.emptyLine()
+	p.cancelWaiters()
 	s.ready = p.takeAll()
 	for _, item := range without(p.scenario.items, s.ready) {
 		processing, dirty := p.probe(item)
@@ -62,13 +63,13 @@ func (p *player) look() state {
 		}
 	}
 	p.end(s.ready...)
-	s.waiting, s.forever = p.watch()
+	s.delayed, s.forever = p.watch()
 	s.doubt = p.doubt + before.differs(s, p.scenario)
 	return s
 }
 
-// probe ends the processing of an item that may be in processing: if it was not, that
-// is a misuse, and if it was dirty, it is ready then.
+// probe calls Done of an item. If the item was not in processing, that is a
+// misuse. If it was dirty, it is ready afterwards.
 func (p *player) probe(item string) (processing, dirty bool) {
 	before := p.queue.stats()
 	if p.end(item) != "" || p.queue.stats().Misused > before.Misused {
@@ -79,29 +80,30 @@ func (p *player) probe(item string) (processing, dirty bool) {
 	return true, slices.Contains(again, item)
 }
 
-// patience is how often time may go on without an item becoming ready: a queue's timer
-// may fire to sort far deadlines, but not for ever.
+// patience limits how often time passes without an item becoming ready. A
+// queue's timer may fire a few times only to sort far deadlines.
 const patience = 1000
 
-// watch lets all delays end, and notes when they do. Some may not: the longest delays
-// end later than a clock can say.
-func (p *player) watch() (waiting []deadline, forever int) {
+// watch lets all delays expire, and notes when they do. The longest delays do
+// not: they are longer than a clock can go.
+func (p *player) watch() (delayed []deadline, forever int) {
 	start := p.time.now()
-	for idle := 0; p.queue.stats().Waiting > 0; idle++ {
+	for idle := 0; p.queue.stats().Delayed > 0; idle++ {
 		if idle > patience || !p.time.advance(p) {
-			return waiting, p.queue.stats().Waiting
+			return delayed, p.queue.stats().Delayed
 		}
 		items := p.collect()
 		for _, item := range items {
-			waiting = append(waiting, deadline{item, p.time.now().Sub(start)})
+			delayed = append(delayed, deadline{item, p.time.now().Sub(start)})
 			idle = 0
 		}
 		p.end(items...)
 	}
-	return waiting, 0
+	return delayed, 0
 }
 
-// collect returns all items that have become ready, whoever has them now.
+// collect takes all items that have become ready, including those that parked
+// workers got.
 func (p *player) collect() []string {
 	p.settle()
 	var items []string
@@ -114,7 +116,7 @@ func (p *player) collect() []string {
 	return append(items, p.takeAll()...)
 }
 
-// end calls Done of items. It may panic, for some are no items; then it says so.
+// end calls Done of items. It returns the panic if a name is of no item.
 func (p *player) end(items ...string) string {
 	return p.try((*player).done, &command{items: items})
 }
@@ -128,13 +130,13 @@ func (s state) outcome() outcome {
 		}
 	}
 	add("ready", list(s.ready))
-	add("waiting", listDeadlines(s.waiting))
+	add("delayed", listDeadlines(s.delayed))
 	if s.forever > 0 {
-		add("waiting for ever", strconv.Itoa(s.forever))
+		add("delayed forever", strconv.Itoa(s.forever))
 	}
 	add("processing", list(sorted(s.processing)))
 	add("dirty", list(sorted(s.dirty)))
-	add("asleep", countOf(s.asleep, "worker"))
+	add("parked", countOf(s.parked, "worker"))
 	add("in line", countOf(s.line, "worker"))
 	add("draining", countOf(s.draining, "caller"))
 	if len(lines) == 1 {
@@ -155,11 +157,12 @@ func countOf(n int, thing string) string {
 	return number(n, thing)
 }
 
-// listDeadlines writes who waits, with those together that wait equally long.
-func listDeadlines(waiting []deadline) string {
+// listDeadlines writes the delayed items. Items with the same deadline stand
+// together.
+func listDeadlines(delayed []deadline) string {
 	byTime := map[time.Duration][]string{}
 	var times []time.Duration
-	for _, d := range waiting {
+	for _, d := range delayed {
 		if byTime[d.remaining] == nil {
 			times = append(times, d.remaining)
 		}
@@ -180,9 +183,10 @@ func counts(stats shardq.Stats) string {
 		name  string
 		value uint64
 	}{
-		{"added", stats.Added}, {"merged", stats.Merged}, {"fired", stats.Fired},
+		{"added", stats.Added}, {"deduplicated", stats.Deduplicated}, {"expired", stats.Expired},
 		{"dropped", stats.Dropped}, {"rejected", stats.Rejected}, {"misused", stats.Misused},
-		{"canceled", stats.Canceled}, {"exceeded", stats.Exceeded}, {"groups", uint64(stats.Groups)}, {"held back", uint64(stats.HeldBack)},
+		{"canceled", stats.Canceled}, {"over capacity", stats.OverCapacity}, {"groups", uint64(stats.Groups)},
+		{"throttled", uint64(stats.Throttled)},
 	} {
 		if counter.value > 0 {
 			words = append(words, fmt.Sprintf("%s %d", counter.name, counter.value))
@@ -191,21 +195,21 @@ func counts(stats shardq.Stats) string {
 	return strings.Join(words, ", ")
 }
 
-// contradiction says where Stats counted something else than there is.
+// contradiction describes where Stats differs from the items that were found.
 func (s state) contradiction() string {
-	counted := [3]int{s.stats.Ready, s.stats.Waiting, s.stats.Processing}
-	seen := [3]int{len(s.ready), len(s.waiting) + s.forever, len(s.processing)}
+	counted := [3]int{s.stats.Ready, s.stats.Delayed, s.stats.Processing}
+	seen := [3]int{len(s.ready), len(s.delayed) + s.forever, len(s.processing)}
 	held := s.distinct()
 	if counted == seen && (held == s.stats.Held || s.forever > 0) {
 		return ""
 	}
-	return fmt.Sprintf("Stats has Ready, Waiting, Processing %v, Held %d, but there are %v, %d", counted, s.stats.Held, seen, held)
+	return fmt.Sprintf("Stats has Ready, Delayed, Processing %v, Held %d, but there are %v, %d", counted, s.stats.Held, seen, held)
 }
 
-// distinct returns how many different items were seen.
+// distinct returns the number of different items that were found.
 func (s state) distinct() int {
 	items := slices.Concat(s.ready, s.processing)
-	for _, d := range s.waiting {
+	for _, d := range s.delayed {
 		items = append(items, d.item)
 	}
 	return len(slices.Compact(sorted(items)))

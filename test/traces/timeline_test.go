@@ -8,15 +8,15 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// A timeline is a queue's source of time, in the hands of the replayer.
+// A timeline is a queue's clock, which the replayer can step.
 type timeline interface {
 	clock() clock.Clock
 	now() time.Time
-	// step lets time pass. When it returns, what the queue had to do about that
-	// is done.
+	// step lets time pass. When it returns, all delays that are due have
+	// expired.
 	step(d time.Duration)
-	// advance lets time pass until something of the queue's comes to pass. It
-	// reports false if nothing does.
+	// advance lets time pass until a timer of the queue fires. It reports false
+	// if there is none.
 	advance(p *player) bool
 }
 
@@ -39,7 +39,8 @@ func (l fakeTimeline) advance(*player) bool {
 	return ok
 }
 
-// realTimeline is the real clock, which in a bubble goes on when everybody sleeps.
+// realTimeline is the real clock. In a bubble it advances when all goroutines
+// are blocked.
 type realTimeline struct{}
 
 func (realTimeline) clock() clock.Clock { return clock.Real() }
@@ -50,10 +51,10 @@ func (realTimeline) step(d time.Duration) {
 	synctest.Wait()
 }
 
-// advance sleeps until a worker wakes, which it adds if there is none.
+// advance sleeps until a parked worker wakes. It parks one if there is none.
 func (realTimeline) advance(p *player) bool {
 	if len(p.away[getting]) == 0 {
-		p.startGet(&worker{})
+		p.startGet(&consumer{})
 	}
 	select {
 	case a := <-p.arrivals:

@@ -1,5 +1,6 @@
-// Package traces replays the golden traces of this directory: text files of operations
-// on a queue, and of what comes of them. README.md describes their language.
+// Package traces replays the golden traces of this directory. They are text
+// files of operations on a queue and their outcomes. README.md describes their
+// language.
 package traces
 
 import (
@@ -13,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the traces expect from what the queue does")
 
-// TestTraces replays every scenario of every file, with several numbers of shards, and
-// with the fake clock and the real one.
+// TestTraces replays every scenario of every file, with several numbers of
+// shards, and with the fake and the real clock.
 func TestTraces(t *testing.T) {
 	for _, path := range paths(t) {
 		f, err := readFile(path)
@@ -54,8 +55,8 @@ func replayScenario(t *testing.T, s *scenario, l layout) {
 	}
 }
 
-// update takes what the queue does, in the first layout of each scenario, for what is
-// expected.
+// update replaces the expectations by what the queue does in the first layout
+// of each scenario.
 func (f *file) update(t *testing.T) error {
 	for _, s := range f.scenarios {
 		outcomes, err := s.replay(t, s.layouts()[0])

@@ -7,9 +7,9 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// userCode is what the user gives to the queue: a limiter, a hash function, a misuse
-// hook, a clock. Each of its calls uses the queue, which would hang if the queue held a
-// lock meanwhile; and each panics while its piece is broken.
+// userCode is the user's part of a queue: a limiter, a hash function, a misuse
+// hook, a clock. Each call of it calls the queue, which would hang if the queue
+// held a lock. Each call panics while its piece is broken.
 type userCode struct {
 	use    func()
 	broken map[string]bool
@@ -18,7 +18,7 @@ type userCode struct {
 // pieces are the pieces of user code that can break.
 var pieces = []string{"limiter", "hash", "hook", "clock"}
 
-// called is to be called by each call of a piece.
+// called must be called by each call of a piece.
 func (u *userCode) called(piece string) {
 	if u.broken[piece] {
 		panic("the " + piece + " is broken")
@@ -46,8 +46,8 @@ func (l userLimiter[T]) NumRequeues(item T) int {
 	return l.Limiter.NumRequeues(item)
 }
 
-// A userClock goes on telling the time while it is broken, and panics where a timer is
-// to be set, or stopped.
+// A userClock still returns the time while it is broken. It panics when a timer
+// is set or stopped.
 type userClock struct {
 	clock.Clock
 	code *userCode

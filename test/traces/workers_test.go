@@ -8,53 +8,57 @@ import (
 	"testing/synctest"
 )
 
-// A worker is a goroutine that makes a call which may wait: a Get of some kind, an
-// AddContext, or a Drain.
-type worker struct {
+// A consumer is a goroutine that makes a call which may block: a Get of some
+// kind, an AddContext, or a Drain.
+type consumer struct {
 	name string // perhaps ""
-	// anonymous says that the contract leaves it open which worker wakes: this one
-	// sleeps beside others.
+	// anonymous says that other workers are parked as well, so that the
+	// contract leaves it open which one wakes.
 	anonymous bool
 	role      role
 	context   context.Context // nil if its call has none
 	cancel    context.CancelFunc
-	// turns tells a worker that loops how its turn ends.
+	// turns has the ways in which the turns of a looping worker end.
 	turns chan string
 }
 
-// A role is what a worker is there for.
+// A role is the kind of call that a worker makes.
 type role int
 
 const (
-	getting role = iota // it sleeps in Get, GetContext, GetBatch, or the loop over Items
-	adding              // it waits for room in AddContext
+	getting role = iota // it is parked in Get, GetContext, GetBatch, or the loop over Items
+	adding              // it waits for capacity in AddContext
 	ending              // it waits in Drain
 	roles
 )
 
 // An arrival is the return of a worker from its call.
 type arrival struct {
-	worker *worker
+	worker *consumer
 	items  []string
-	reason string // why there is no item, or what else the call said
+	reason string // why there is no item, or what else the call returned
 }
 
 func (a arrival) String() string { return list(a.items) + a.reason }
 
-// got is the arrival of a worker that was given an item, or none for a reason.
-func got(w *worker, item, reason string) arrival {
+// got is the arrival of a worker with an item, or with the reason why it has
+// none.
+func got(w *consumer, item, reason string) arrival {
 	if reason != "" {
 		return arrival{worker: w, reason: reason}
 	}
 	return arrival{worker: w, items: []string{item}}
 }
 
-// roomForArrivals is more than the workers of any scenario.
-const roomForArrivals = 1 << 12
+// parks is the outcome of a Get that blocks.
+const parks = "parks"
 
-// newWorker returns a worker that calls in some manner: see the usage of get.
-func newWorker(name, manner string) *worker {
-	w := &worker{name: name}
+// maxArrivals is more than the workers of any scenario.
+const maxArrivals = 1 << 12
+
+// newConsumer returns a worker that calls in some manner: see the usage of get.
+func newConsumer(name, manner string) *consumer {
+	w := &consumer{name: name}
 	if manner != "" {
 		w.context, w.cancel = context.WithCancel(context.Background())
 	}
@@ -65,13 +69,13 @@ func newWorker(name, manner string) *worker {
 }
 
 // start lets a worker make its call.
-func (p *player) start(w *worker, call func() arrival) {
+func (p *player) start(w *consumer, call func() arrival) {
 	p.away[w.role] = append(p.away[w.role], w)
 	go func() { p.arrivals <- call() }()
 }
 
-// startGet lets a worker call Get, or GetContext.
-func (p *player) startGet(w *worker) {
+// startGet lets a worker call Get or GetContext.
+func (p *player) startGet(w *consumer) {
 	p.start(w, func() arrival {
 		if w.context != nil {
 			item, reason := p.queue.getContext(w.context)
@@ -82,15 +86,16 @@ func (p *player) startGet(w *worker) {
 	})
 }
 
-// startBatch lets a worker call GetBatch for so many items.
-func (p *player) startBatch(w *worker, n int) {
+// startBatch lets a worker call GetBatch for n items.
+func (p *player) startBatch(w *consumer, n int) {
 	p.start(w, func() arrival {
 		items, reason := p.queue.getBatch(w.context, n)
 		return arrival{w, items, reason}
 	})
 }
 
-// settle waits until everybody in the bubble is at rest, and notes who woke.
+// settle waits until all goroutines of the bubble are at rest, and notes which
+// workers returned.
 func (p *player) settle() {
 	synctest.Wait()
 	for len(p.arrivals) > 0 {
@@ -101,11 +106,11 @@ func (p *player) settle() {
 func (p *player) note(a arrival) {
 	p.woken = append(p.woken, a)
 	of := &p.away[a.worker.role]
-	*of = slices.DeleteFunc(*of, func(w *worker) bool { return w == a.worker })
+	*of = slices.DeleteFunc(*of, func(w *consumer) bool { return w == a.worker })
 }
 
-// returned takes the return of a worker out of what was noted, if it is there.
-func (p *player) returned(w *worker) (a arrival, ok bool) {
+// returned removes the arrival of a worker from the noted ones, if it is there.
+func (p *player) returned(w *consumer) (a arrival, ok bool) {
 	p.settle()
 	i := slices.IndexFunc(p.woken, func(a arrival) bool { return a.worker == w })
 	if i < 0 {
@@ -116,7 +121,7 @@ func (p *player) returned(w *worker) (a arrival, ok bool) {
 	return a, true
 }
 
-// hide makes all sleepers anonymous if there are several.
+// hide makes all parked workers anonymous if there are several.
 func (p *player) hide() {
 	if len(p.away[getting]) > 1 {
 		for _, w := range p.away[getting] {
@@ -125,22 +130,23 @@ func (p *player) hide() {
 	}
 }
 
-// wakeUps says who woke, in an order that does not depend on chance.
+// wakeUps describes which workers woke, in an order that does not depend on
+// chance.
 func (p *player) wakeUps() []string {
 	var named, items []string
-	told, gotten := 0, 0
+	shutdowns, gotten := 0, 0
 	for _, a := range p.woken {
 		switch {
 		case a.worker.title() == aDrain && a.reason == drainReturns:
 			p.ended++
-		case a.worker.role == adding && a.reason == toldOfShutdown:
+		case a.worker.role == adding && a.reason == shutDown:
 			named = append(named, a.worker.title()+" gets "+a.reason)
-		case a.worker.role != getting || a.reason == givesUp || a.reason == leaves:
+		case a.worker.role != getting || a.reason == isCanceled || a.reason == leaves:
 			named = append(named, a.worker.title()+" "+a.reason)
 		case a.worker.name != "" && !a.worker.anonymous:
 			named = append(named, a.worker.title()+" gets "+p.unlessOpen(a.items)+a.reason)
-		case a.reason == toldOfShutdown:
-			told++
+		case a.reason == shutDown:
+			shutdowns++
 		default:
 			gotten++
 			items = append(items, a.items...)
@@ -148,13 +154,13 @@ func (p *player) wakeUps() []string {
 	}
 	p.woken = nil
 	slices.Sort(named)
-	return append(named, gets(gotten, list(sorted(items))), gets(told, toldOfShutdown))
+	return append(named, gets(gotten, list(sorted(items))), gets(shutdowns, shutDown))
 }
 
 const aDrain = "a drain"
 
-// title is what a worker goes by.
-func (w *worker) title() string {
+// title returns the name of a worker in an outcome.
+func (w *consumer) title() string {
 	switch {
 	case w.name == "" && w.role == ending:
 		return aDrain
@@ -164,7 +170,8 @@ func (w *worker) title() string {
 	return "worker " + w.name
 }
 
-// unlessOpen writes the items of one worker in their order, if the contract has one.
+// unlessOpen writes the items of one worker, in their order if the contract has
+// one.
 func (p *player) unlessOpen(items []string) string {
 	if p.scenario.ordered() {
 		return list(items)
@@ -172,7 +179,7 @@ func (p *player) unlessOpen(items []string) string {
 	return list(sorted(items))
 }
 
-// gets says that so many workers get something.
+// gets writes that so many workers get something.
 func gets(workers int, what string) string {
 	if workers == 0 {
 		return ""
@@ -180,7 +187,7 @@ func gets(workers int, what string) string {
 	return number(workers, "worker") + verbFor(workers, " gets ", " get ") + what
 }
 
-// number counts things in words: a worker, 2 workers.
+// number writes a number of things: a worker, 2 workers.
 func number(n int, thing string) string {
 	if n == 1 {
 		return "a " + thing
@@ -195,7 +202,7 @@ func verbFor(n int, one, many string) string {
 	return many
 }
 
-// join writes what happened one after the other.
+// join writes events one after the other.
 func join(events []string) string {
 	return strings.Join(slices.DeleteFunc(events, func(e string) bool { return e == "" }), "; ")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of the replayer itself: what is wrong with a trace is found, and said so
-// that it can be mended.
+// These tests are of the replayer itself: it finds the faults of a trace, and
+// names their places.
 
 func parse(t *testing.T, text string) *file {
 	t.Helper()
@@ -18,7 +18,8 @@ func parse(t *testing.T, text string) *file {
 	return f
 }
 
-// TestFaultyTracesAreRefused: a fault in the text is an error, with its line.
+// TestFaultyTracesAreRefused checks that a fault in the text is an error with
+// its line.
 func TestFaultyTracesAreRefused(t *testing.T) {
 	for _, test := range []struct{ text, fault string }{
 		{"# nothing", "some.txt:1: no scenario"},
@@ -32,7 +33,7 @@ func TestFaultyTracesAreRefused(t *testing.T) {
 		{"--- C1: x\nadd a3..a1", "some.txt:2: a3..a1 is no range"},
 		{"--- C1: x\nadd a1..b3", "some.txt:2: a1..b3 is no range"},
 		{"--- C1: x\nget two", `some.txt:2: cannot get "two"`},
-		{"--- C1: x\nworker 1: add a", "some.txt:2: an add without a context does not wait"},
+		{"--- C1: x\nworker 1: add a", "some.txt:2: an add without a context does not block"},
 		{"--- C1: x\n0 times: add a", "some.txt:2: 0 times is never"},
 		{"--- C1: x\n2 times: state", "some.txt:2: a state is the same"},
 		{"--- C1: x\nworker 1: get all", "some.txt:2: one worker gets one item"},
@@ -45,7 +46,7 @@ func TestFaultyTracesAreRefused(t *testing.T) {
 		{"--- C1: x\nawait a within 2 gets\nget", "some.txt:3: nothing can follow await"},
 		{"--- C1: x\nstep", "some.txt:2: how far?"},
 		{"--- C1: x\ncancel", "some.txt:2: which item? (usage: cancel worker NAME, or cancel ITEM)"},
-		{"--- C1: x\nworker 1: done a", "some.txt:2: a worker does nothing that cannot wait"},
+		{"--- C1: x\nworker 1: done a", "some.txt:2: a worker makes only calls that may block"},
 		{"--- C1: x\nadd a latest within", "some.txt:2: how long?"},
 		{"--- C1: x\nadd a latest b", `some.txt:2: cannot add "b"`},
 		{"--- C1: x\nadd a b with context", "some.txt:2: one item is added with a context"},
@@ -65,7 +66,7 @@ func TestFaultyTracesAreRefused(t *testing.T) {
 		{"--- C1: x\nvalid", "some.txt:2: which claim?"},
 		{"--- C1: x\nfences x", "some.txt:2: want two claims or more"},
 		{"--- C1: x\nsnapshot", "some.txt:2: how many of each state?"},
-		{"--- C1: x\nall", "some.txt:2: want one of processing, ready, waiting"},
+		{"--- C1: x\nall", "some.txt:2: want one of delayed, processing, ready"},
 		{"--- C1: x\nwith capacity", `some.txt:2: want a number, got ""`},
 		{"--- C1: x\nwith watermarks 1", `some.txt:2: want 2 numbers, got "1"`},
 		{"--- C1: x\nwith watermarks low high", "some.txt:2: low is no number"},
@@ -88,8 +89,9 @@ func TestFaultyTracesAreRefused(t *testing.T) {
 	}
 }
 
-// TestImpossibleScenariosAreRefused: a scenario that could not be replayed, or whose
-// outcome the contract leaves open, is an error as well, with its line.
+// TestImpossibleScenariosAreRefused checks that a scenario is an error, with
+// its line, if it cannot be replayed or if the contract leaves its outcome
+// open.
 func TestImpossibleScenariosAreRefused(t *testing.T) {
 	for _, test := range []struct{ text, fault string }{
 		{"--- C1: x\nwith shards 5000", "some.txt:1: shardq: Options.Shards is 5000"},
@@ -110,8 +112,8 @@ func TestImpossibleScenariosAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrongExpectationsAreFound: each of these differs from what the queue does, and the
-// failure shows by how much.
+// TestWrongExpectationsAreFound checks that a wrong expectation fails, and that
+// the failure shows the difference.
 func TestWrongExpectationsAreFound(t *testing.T) {
 	for _, test := range []struct{ text, failure string }{
 		{
@@ -120,7 +122,7 @@ func TestWrongExpectationsAreFound(t *testing.T) {
 		},
 		{
 			"--- C1: x\nget → a",
-			"some.txt:2: get\n\texpected → a\n\tgot      → sleeps\n",
+			"some.txt:2: get\n\texpected → a\n\tgot      → parks\n",
 		},
 		{
 			"--- C1: x\nadd a → worker 1 gets a",
@@ -131,13 +133,13 @@ func TestWrongExpectationsAreFound(t *testing.T) {
 			"some.txt:2: done a\n\texpected → nothing\n\tgot      → misuse: Done without Get: a\n",
 		},
 		{
-			"--- C1: x\nadd a after 5s\nstate\n  ready: a\n  waiting: a in 4s",
-			"some.txt:3: state\n\t- ready: a\n\t- waiting: a in 4s\n\t+ waiting: a in 5s\n",
+			"--- C1: x\nadd a after 5s\nstate\n  ready: a\n  delayed: a in 4s",
+			"some.txt:3: state\n\t- ready: a\n\t- delayed: a in 4s\n\t+ delayed: a in 5s\n",
 		},
 		{
-			"--- C1: x\nadd a\nadd b after 5s\nstate → idle\n  waiting: b in 5s\n  counts: added 2",
+			"--- C1: x\nadd a\nadd b after 5s\nstate → idle\n  delayed: b in 5s\n  counts: added 2",
 			"some.txt:4: state\n\texpected → idle\n\tgot      → nothing\n" +
-				"\t  waiting: b in 5s\n\t- counts: added 2\n\t+ ready: a\n\t+ counts: added 1\n",
+				"\t  delayed: b in 5s\n\t- counts: added 2\n\t+ ready: a\n\t+ counts: added 1\n",
 		},
 		{
 			"--- C1: x\ntogether a b\nadd a b\nget all → b a",
@@ -155,7 +157,7 @@ func TestWrongExpectationsAreFound(t *testing.T) {
 	}
 }
 
-// TestEveryExpectationCanFail: change any expectation of any trace, and it is found.
+// TestEveryExpectationCanFail checks that any change of any expectation fails.
 func TestEveryExpectationCanFail(t *testing.T) {
 	for _, f := range readAll(t) {
 		for _, s := range f.scenarios {
@@ -181,8 +183,8 @@ func requireEachCanFail(t *testing.T, s *scenario, l layout) {
 	}
 }
 
-// wrongs returns expectations that differ from the right one: a line more, and, for each
-// line, that line missing, and that line with a word more.
+// wrongs returns expectations that differ from the right one: with another
+// line, and, for each line, without it and with another word in it.
 func wrongs(right outcome) []outcome {
 	if len(right) == 0 {
 		right = outcome{""}
@@ -199,7 +201,8 @@ func wrongs(right outcome) []outcome {
 	return wrongs
 }
 
-// TestUpdateMendsExpectations, and leaves all else as it is.
+// TestUpdateMendsExpectations checks that an update changes the expectations
+// and nothing else.
 func TestUpdateMendsExpectations(t *testing.T) {
 	const wrong = `# A file.
 
@@ -236,7 +239,8 @@ state
 	require.Equal(t, right, parse(t, right).text())
 }
 
-// TestFilesAreInTheirForm: the files are as an update would write them.
+// TestFilesAreInTheirForm checks that the files are in the form that an update
+// writes.
 func TestFilesAreInTheirForm(t *testing.T) {
 	for _, f := range readAll(t) {
 		text := f.text()

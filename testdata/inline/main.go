@@ -1,4 +1,4 @@
-// The program is a user's who imports nothing but the queue.
+// This program is that of a user who imports only the queue.
 package main
 
 import "github.com/shardq/shardq"

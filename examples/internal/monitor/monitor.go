@@ -41,7 +41,7 @@ type Monitor struct {
 // Start listens on an address, such as 127.0.0.1:6060. Port 0 selects a free
 // port. It serves the queues until Close, to clients on this machine: see
 // [debugpage.Local]. The queues must have metrics.
-func Start(address, title string, queues ...shardq.Observable) (*Monitor, error) {
+func Start(address, title string, queues ...shardq.Inspector) (*Monitor, error) {
 	handler, err := handler(title, queues)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (m *Monitor) Close() {
 	<-m.ended
 }
 
-func handler(title string, queues []shardq.Observable) (http.Handler, error) {
+func handler(title string, queues []shardq.Inspector) (http.Handler, error) {
 	page, err := debugpage.New(debugpage.Options{Title: title, Queues: queues, PollEvery: time.Second})
 	if err != nil {
 		return nil, err

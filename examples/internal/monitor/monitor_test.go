@@ -15,7 +15,7 @@ import (
 var paths = []string{"/", "/metrics", "/debug/vars", "/debug/pprof/"}
 
 func TestOnlyLocalClients(t *testing.T) {
-	h, err := handler("queues", []shardq.Observable{shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})})
+	h, err := handler("queues", []shardq.Inspector{shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})})
 	require.NoError(t, err)
 	for _, path := range paths {
 		for remote, code := range map[string]int{"127.0.0.1:40000": http.StatusOK, "192.0.2.1:40000": http.StatusForbidden} {
@@ -31,7 +31,7 @@ func TestOnlyLocalClients(t *testing.T) {
 // TestURLCanBeOpened also covers a server that listens on all addresses.
 func TestURLCanBeOpened(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0", ":0"} {
-		m, err := Start(address, "queues", shardq.Must(shardq.Options[string]{Name: "q", Metrics: true}))
+		m, err := Start(address, "queues", shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true}))
 		require.NoError(t, err)
 		answer, err := http.Get(m.URL())
 		require.NoError(t, err, address)

@@ -4,38 +4,39 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // Invent returns a queue whose numbers all differ, so that a test notices an
 // exporter that confuses two of them. It has the numbers of a queue and of a
 // Coalescer. Its groups and histograms are those of [Play].
-func Invent(name string) shardq.Observable { return inventive{Play(name)} }
+func Invent(name string) shardq.Inspector { return inventive{Play(name)} }
 
 // An inventive queue reports invented numbers.
-type inventive struct{ shardq.Observable }
+type inventive struct{ shardq.Inspector }
 
 func (i inventive) Stats() shardq.Stats {
-	played := i.Observable.Stats().Metrics
+	played := i.Inspector.Stats().Metrics
 	return shardq.Stats{
-		Shards: 2, Ready: 11, Waiting: 12, Processing: 13, Held: 14, Groups: 15, HeldBack: 16,
-		Added: 32, Merged: 33, Fired: 34, Dropped: 35, Canceled: 36, Exceeded: 37, Rejected: 38, Misused: 39, GivenUp: 40,
+		Shards: 2, Ready: 11, Delayed: 12, Processing: 13, Held: 14, Groups: 15, Throttled: 16,
+		Added: 32, Deduplicated: 33, Expired: 34, Dropped: 35, Canceled: 36, OverCapacity: 37, Rejected: 38, Misused: 39, Discarded: 40,
 		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
-		PerShard: []shardq.ShardInfo{
+		PerShard: []stats.Shard{
 			{
-				Ready: 61, Processing: 62, Waiting: 63, Held: 64, Added: 24,
+				Ready: 61, Processing: 62, Delayed: 63, Held: 64, Added: 24,
 				OldestReady: 65 * time.Second, OldestProcessing: 67 * time.Second,
 			},
 			{
-				Ready: 71, Processing: 72, Waiting: 73, Held: 74, Added: 8,
+				Ready: 71, Processing: 72, Delayed: 73, Held: 74, Added: 8,
 				OldestReady: 66 * time.Second, OldestProcessing: 9 * time.Second,
 			},
 		},
-		Metrics: &shardq.Metrics{
+		Metrics: &stats.Metrics{
 			Depth: 81, Dirty: 82, Retries: 83, BackedOff: 84,
 			QueueDuration: played.QueueDuration, WorkDuration: played.WorkDuration, Delay: played.Delay,
 			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
 		},
-		Values: &shardq.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, Exceeded: 96},
+		Values: &stats.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, OverCapacity: 96},
 	}
 }
 
@@ -66,7 +67,7 @@ var Invented = map[string]float64{
 	"shardq.dropped.adds":                 35,
 	"shardq.rejected.adds":                38,
 	"shardq.canceled.adds":                36,
-	"shardq.exceeding.adds":               37,
+	"shardq.over_capacity.adds":           37,
 	"shardq.misused.dones":                39,
 	"shardq.expired.delays":               34,
 	"shardq.backoffs":                     84,
@@ -76,5 +77,5 @@ var Invented = map[string]float64{
 	"shardq.pending.capacity":             93,
 	"shardq.puts":                         94,
 	"shardq.merged.puts":                  95,
-	"shardq.pending.excesses":             96,
+	"shardq.pending.over_capacity":        96,
 }

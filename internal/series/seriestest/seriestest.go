@@ -9,19 +9,20 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 )
 
 // NewQueue returns a queue with metrics, on a clock that stands still.
 func NewQueue(name string) (*shardq.Queue[string], *clock.Fake) {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
+	return shardq.MustNew(shardq.Options[string]{Name: name, Shards: 2, Metrics: true, Clock: fake}), fake
 }
 
 // Everything returns a queue that has all metrics except those of a Coalescer.
 // The first byte of an item is its group.
 func Everything(name string) (*shardq.Queue[string], *clock.Fake) {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	return shardq.Must(shardq.Options[string]{
+	return shardq.MustNew(shardq.Options[string]{
 		Name: name, Shards: 2, Metrics: true, Clock: fake, Capacity: 4,
 		Group: func(item string) string { return item[:1] }, GroupLimit: 1,
 	}), fake
@@ -76,7 +77,7 @@ var Played = map[string]float64{
 	"shardq.dropped.adds":                 0,
 	"shardq.rejected.adds":                0,
 	"shardq.canceled.adds":                1,
-	"shardq.exceeding.adds":               1,
+	"shardq.over_capacity.adds":           1,
 	"shardq.misused.dones":                1,
 	"shardq.expired.delays":               2,
 	"shardq.backoffs":                     2,
@@ -85,8 +86,8 @@ var Played = map[string]float64{
 
 // NewCoalescer returns a Coalescer with metrics, on a clock that stands still.
 // Its values are strings, weighed by their lengths.
-func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
-	return shardq.MustCoalescer(shardq.CoalescerOptions[string, string]{
+func NewCoalescer(name string, capacity int) *coalesce.Coalescer[string, string] {
+	return coalesce.MustNew(coalesce.Options[string, string]{
 		Queue:    shardq.Options[string]{Name: name, Metrics: true, Clock: clock.NewFake(time.Unix(1_700_000_000, 0))},
 		Merge:    func(pending, next string) string { return pending + next },
 		Weight:   func(value string) int { return len(value) },
@@ -96,9 +97,9 @@ func NewCoalescer(name string, capacity int) *shardq.Coalescer[string, string] {
 
 // PlayValues returns the Coalescer of [NewCoalescer] after some Puts, such that
 // no two numbers in [PlayedValues] are equal.
-func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
+func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 	c := NewCoalescer(name, 5)
-	for _, p := range []shardq.Pending[string, string]{
+	for _, p := range []coalesce.Entry[string, string]{
 		{Key: "a", Value: "12"}, {Key: "a", Value: "34"}, {Key: "a", Value: "5"},
 		{Key: "b", Value: "6"},  // beyond the capacity
 		{Key: "b", Value: "78"}, // and again
@@ -114,12 +115,12 @@ func PlayValues(name string) (*shardq.Coalescer[string, string], error) {
 // PlayedValues has the numbers of PlayValues' Coalescer, without those of the
 // queue of its keys.
 var PlayedValues = map[string]float64{
-	"shardq.pending.keys":     2,
-	"shardq.pending.weight":   9,
-	"shardq.pending.capacity": 5,
-	"shardq.puts":             6,
-	"shardq.merged.puts":      4,
-	"shardq.pending.excesses": 3,
+	"shardq.pending.keys":          2,
+	"shardq.pending.weight":        9,
+	"shardq.pending.capacity":      5,
+	"shardq.puts":                  6,
+	"shardq.merged.puts":           4,
+	"shardq.pending.over_capacity": 3,
 }
 
 // Collected reports whether the target of a weak pointer has been collected as

@@ -1,4 +1,5 @@
-// Package controllerruntime_test compares with what a manager of controller-runtime shows.
+// Package controllerruntime_test compares the series of a queue with those of a
+// manager of controller-runtime.
 package controllerruntime_test
 
 import (
@@ -18,12 +19,13 @@ func TestSameAsControllerRuntime(t *testing.T) {
 	pair.Compare(t, metrics.Registry, shardqprom.ControllerRuntime)
 }
 
-// TestBesideControllerRuntime: in its own registry, beside a queue of client-go.
+// TestBesideControllerRuntime exports a queue in controller-runtime's own
+// registry, beside a queue of client-go.
 func TestBesideControllerRuntime(t *testing.T) {
 	theirs := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "theirs"})
 	defer theirs.ShutDown()
-	q := shardq.Must(shardq.Options[string]{Name: "beside", Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "beside", Metrics: true})
 
 	checked, err := shardqprom.NewCollector(shardqprom.Options{Style: shardqprom.ControllerRuntime}, q)
 	require.NoError(t, err)

@@ -1,4 +1,5 @@
-// Package kubernetes_test compares with what a binary of Kubernetes shows.
+// Package kubernetes_test compares the series of a queue with those of a binary
+// of Kubernetes.
 package kubernetes_test
 
 import (
@@ -17,9 +18,10 @@ func TestSameAsKubernetes(t *testing.T) {
 	pair.Compare(t, legacyregistry.DefaultGatherer, shardqprom.Kubernetes)
 }
 
-// TestBesideKubernetes: in the registry that has the seven names already.
+// TestBesideKubernetes exports a queue in the registry that has the seven names
+// already.
 func TestBesideKubernetes(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "beside", Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "beside", Metrics: true})
 	c, err := shardqprom.NewCollector(shardqprom.Options{Unchecked: true}, q)
 	require.NoError(t, err)
 	legacyregistry.RawMustRegister(c)

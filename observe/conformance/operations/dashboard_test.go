@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A dashboard is what is looked at of Grafana's classic model.
+// A dashboard has the checked part of Grafana's classic model.
 type dashboard struct {
 	ID                      *int
 	Inputs                  []any `json:"__inputs"`
@@ -77,7 +77,8 @@ func readDashboard(t *testing.T) (d dashboard) {
 
 var mention = regexp.MustCompile(`\$\{?(\w+)\}?`)
 
-// TestVariablesAreDefined: those that are used, and no others.
+// TestVariablesAreDefined checks that all variables that are used are defined,
+// and no others.
 func TestVariablesAreDefined(t *testing.T) {
 	d := readDashboard(t)
 	defined := map[string]bool{}
@@ -109,8 +110,9 @@ func TestVariablesAreDefined(t *testing.T) {
 	require.Contains(t, defined, "queue")
 }
 
-// TestDashboardShowsWhatIsExported: each expression is one of PromQL, names only series that there
-// are, of the queues that are chosen; and none of the series is forgotten.
+// TestDashboardShowsWhatIsExported checks that each expression is valid PromQL
+// and names only series that exist, of the selected queues, and that every
+// series is shown.
 func TestDashboardShowsWhatIsExported(t *testing.T) {
 	var names []string
 	for _, p := range readDashboard(t).Panels {
@@ -123,7 +125,8 @@ func TestDashboardShowsWhatIsExported(t *testing.T) {
 	requireNames(t, names)
 }
 
-// TestShareOfFailedRuns: it counts shardq's queues only, though others export adds as well.
+// TestShareOfFailedRuns checks that the panel counts only shardq's queues,
+// although others export adds as well.
 func TestShareOfFailedRuns(t *testing.T) {
 	stored := promqltest.LoadedStorage(t, `load 1m
   shardq_shards{name="q", job="program", instance="one"} 32x20
@@ -135,7 +138,8 @@ func TestShareOfFailedRuns(t *testing.T) {
 	requireShown(t, stored, "Share of runs that failed", 0.5)
 }
 
-// TestShareOfCapacity: of the instances with a bound only, though another has the same queue without one.
+// TestShareOfCapacity checks that the panel counts only the instances with a
+// capacity, although another has the same queue without one.
 func TestShareOfCapacity(t *testing.T) {
 	stored := promqltest.LoadedStorage(t, `load 1m
   shardq_held_items{name="q", job="program", instance="bounded"} 50x20
@@ -150,7 +154,8 @@ func TestShareOfCapacity(t *testing.T) {
 	}
 }
 
-// requireShown checks what the first expression of a panel comes to after twenty minutes: one number.
+// requireShown compares the value of a panel's first expression after twenty
+// minutes, which must be one number.
 func requireShown(t *testing.T, stored storage.Queryable, title string, want float64) {
 	t.Helper()
 	panels := readDashboard(t).Panels

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDashboardLoads: what Grafana refuses when it loads a dashboard, or shows amiss without a word, is
-// not in it.
+// TestDashboardLoads checks that the dashboard has nothing that Grafana rejects
+// when it loads the dashboard, or shows wrongly without a message.
 func TestDashboardLoads(t *testing.T) {
 	require.Empty(t, faultsOf(readDashboard(t)))
 }
 
-// TestFaultsOfDashboardsAreFound: of each kind one, made in the dashboard.
+// TestFaultsOfDashboardsAreFound makes a fault of each kind in the dashboard.
 func TestFaultsOfDashboardsAreFound(t *testing.T) {
 	for fault, spoil := range map[string]func(d *dashboard){
 		"an id":                         func(d *dashboard) { d.ID = new(7) },
@@ -94,25 +94,25 @@ func TestFaultsOfDashboardsAreFound(t *testing.T) {
 	}
 }
 
-// faults are what is wrong with a dashboard.
+// faults are the faults of a dashboard.
 type faults []string
 
-// unless notes what is wrong, unless it is right.
+// unless records a fault, unless ok.
 func (f *faults) unless(right bool, format string, arguments ...any) {
 	if !right {
 		*f = append(*f, fmt.Sprintf(format, arguments...))
 	}
 }
 
-// matches notes what does not match a pattern.
+// matches records a text that does not match a pattern.
 func (f *faults) matches(pattern, text, what string) {
 	f.unless(regexp.MustCompile(pattern).MatchString(text), "%s is %q", what, text)
 }
 
-// The schemas that Grafana 12 knows and takes as they are: it rewrites those that are older.
+// Grafana 12 accepts these schemas as they are. It rewrites older ones.
 const oldestSchema, newestSchema = 41, 42
 
-// faultsOf returns what Grafana would take amiss, or its readers.
+// faultsOf returns the faults that Grafana, or its readers, would notice.
 func faultsOf(d dashboard) (f faults) {
 	f.unless(d.ID == nil, "it has the id of a database that it came from")
 	f.unless(d.Inputs == nil, "it has inputs, which are asked for only where it is imported by hand")
@@ -129,7 +129,8 @@ func faultsOf(d dashboard) (f faults) {
 	return f
 }
 
-// addVariables looks for faults of variables: each is asked for when those before it are known.
+// addVariables adds the faults of variables. Each is queried when those before
+// it are known.
 func (f *faults) addVariables(variables []variable) {
 	known := map[string]bool{}
 	for _, v := range variables {
@@ -160,7 +161,7 @@ func (f *faults) addQuery(v variable, known map[string]bool) {
 	f.unless(!v.IncludeAll || v.AllValue == ".*", "all of variable %q is %q", v.Name, v.AllValue)
 }
 
-// addPanels looks for faults of panels, and of how they lie.
+// addPanels adds the faults of panels and of their positions.
 func (f *faults) addPanels(panels []panel) {
 	ids, titles, taken := map[int]bool{}, map[string]bool{}, map[[2]int]bool{}
 	bottom := 0
@@ -181,7 +182,8 @@ func (f *faults) addPanels(panels []panel) {
 	}
 }
 
-// addPlace looks whether a panel lies within the 24 columns, and on no other.
+// addPlace adds a fault if a panel is not within the 24 columns, or overlaps
+// another.
 func (f *faults) addPlace(p panel, taken map[[2]int]bool) {
 	at := p.GridPos
 	f.unless(at.X >= 0 && at.Y >= 0 && at.W > 0 && at.H > 0 && at.X+at.W <= 24, "panel %q lies at %v", p.Title, at)
@@ -193,10 +195,10 @@ func (f *faults) addPlace(p panel, taken map[[2]int]bool) {
 	}
 }
 
-// units are those of Grafana that are used.
+// units are the units of Grafana that are used.
 var units = []string{"short", "s", "ops", "percentunit"}
 
-// wanted is what the options of a panel must have, by its type.
+// wanted are the options that a panel must have, by its type.
 var wanted = map[string]string{"stat": "reduceOptions", "timeseries": "legend"}
 
 func (f *faults) addPanel(p panel) {
@@ -221,12 +223,14 @@ func (f *faults) addPanel(p panel) {
 	}
 }
 
-// addSource looks whether something is asked of the source that is chosen above.
+// addSource adds a fault if something does not query the source that is
+// selected at the top.
 func (f *faults) addSource(s source, of string) {
 	f.unless(s == source{"prometheus", "${datasource}"}, "%s has the source %v", of, s)
 }
 
-// addThresholds looks whether the first threshold is the base, and each is above the one before.
+// addThresholds adds a fault if the first threshold is not the base, or one is
+// not above the one before.
 func (f *faults) addThresholds(p panel) {
 	thresholds := p.FieldConfig.Defaults.Thresholds
 	f.unless(thresholds.Mode == "absolute", "the thresholds of panel %q are in %q", p.Title, thresholds.Mode)
@@ -242,7 +246,8 @@ func (f *faults) addThresholds(p panel) {
 
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// addLegend looks whether the legend of a query has all labels that tell its lines apart, and no others.
+// addLegend adds a fault if the legend of a query lacks a label that
+// distinguishes its lines, or has another.
 func (f *faults) addLegend(p panel, target target) {
 	f.unless(target.LegendFormat != "", "a query of panel %q has no legend", p.Title)
 	tree, err := parser.NewParser(parser.Options{}).ParseExpr(filled.Replace(target.Expr))
@@ -261,7 +266,8 @@ func (f *faults) addLegend(p panel, target target) {
 	f.unless(slices.Equal(named, labels), "the legend %q is of lines with the labels %v", target.LegendFormat, labels)
 }
 
-// labelsOf returns the labels that an expression leaves: those that its aggregations are by.
+// labelsOf returns the labels of the result of an expression: those by which it
+// aggregates.
 func labelsOf(e parser.Expr) map[string]bool {
 	switch e := e.(type) {
 	case *parser.AggregateExpr:

@@ -1,6 +1,6 @@
-// Package operations_test checks what operators are given: that the documents, the dashboard and
-// the alert rules name the series that are really exported, and that the rules fire when they
-// should.
+// Package operations_test checks what operators use: that the documents, the
+// dashboard and the alert rules name the series that are exported, and that the
+// rules fire when they should.
 package operations_test
 
 import (
@@ -29,7 +29,8 @@ func readDocument(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// exported returns what a scrape shows of a queue and a coalescer that have all there is.
+// exported returns the scrape of a queue and a coalescer that have every
+// feature.
 func exported(t *testing.T) map[string]dto.MetricType {
 	values := seriestest.NewCoalescer("values", 1)
 	types := map[string]dto.MetricType{}
@@ -48,7 +49,8 @@ func requireNames(t *testing.T, names []string) {
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
 
-// TestTableNamesWhatIsExported: each series has one row, with its type.
+// TestTableNamesWhatIsExported checks that each series has one row, with its
+// type.
 func TestTableNamesWhatIsExported(t *testing.T) {
 	documented := map[string]string{}
 	for _, match := range row.FindAllStringSubmatch(readDocument(t, "reference", "metrics.md"), -1) {
@@ -64,7 +66,8 @@ func TestTableNamesWhatIsExported(t *testing.T) {
 
 var seriesName = regexp.MustCompile(`\b(?:workqueue|shardq)_[a-z_]+\b`)
 
-// TestDocumentsNameWhatIsExported: in the text and in the expressions.
+// TestDocumentsNameWhatIsExported checks the names in the text and in the
+// expressions.
 func TestDocumentsNameWhatIsExported(t *testing.T) {
 	known := exported(t)
 	for _, document := range []string{"metrics.md", "operations.md"} {
@@ -76,7 +79,8 @@ func TestDocumentsNameWhatIsExported(t *testing.T) {
 	}
 }
 
-// base returns the family of a series: that of a histogram, if the name is of one of its parts.
+// base returns the family of a series. A name may be that of a part of a
+// histogram.
 func base(known map[string]dto.MetricType, name string) string {
 	for _, part := range []string{"_bucket", "_count", "_sum"} {
 		if family, ok := strings.CutSuffix(name, part); ok && known[family] == dto.MetricType_HISTOGRAM {
@@ -88,7 +92,7 @@ func base(known map[string]dto.MetricType, name string) string {
 
 var blocks = regexp.MustCompile("(?s)```promql\n(.*?)```")
 
-// TestExpressionsInDocumentsParse: those in blocks of their own.
+// TestExpressionsInDocumentsParse checks the expressions in code blocks.
 func TestExpressionsInDocumentsParse(t *testing.T) {
 	found := blocks.FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
 	require.NotEmpty(t, found)
@@ -97,7 +101,8 @@ func TestExpressionsInDocumentsParse(t *testing.T) {
 	}
 }
 
-// parse parses an expression and returns the families that it selects, which must be exported.
+// parse parses an expression and returns the families that it selects, which
+// must be exported.
 func parse(t *testing.T, expression string) (names []string) {
 	t.Helper()
 	expression = strings.ReplaceAll(expression, "$__rate_interval", "5m")

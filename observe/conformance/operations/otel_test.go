@@ -16,8 +16,8 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// TestOpenTelemetryHasTheSame: the same series with the same numbers, under names that a
-// translation to Prometheus makes the same.
+// TestOpenTelemetryHasTheSame checks that there are the same series with the
+// same numbers, under names that a translation to Prometheus makes the same.
 func TestOpenTelemetryHasTheSame(t *testing.T) {
 	requireSame(t, seriestest.Play("q"))
 	values, err := seriestest.PlayValues("values")
@@ -25,8 +25,8 @@ func TestOpenTelemetryHasTheSame(t *testing.T) {
 	requireSame(t, values.Queue())
 }
 
-// requireSame compares all there is of a queue.
-func requireSame(t *testing.T, q shardq.Observable) {
+// requireSame compares all series of a queue.
+func requireSame(t *testing.T, q shardq.Inspector) {
 	t.Helper()
 	want := map[string]float64{}
 	for name, f := range scraped(t, q) {
@@ -39,8 +39,8 @@ func requireSame(t *testing.T, q shardq.Observable) {
 	require.Equal(t, want, got)
 }
 
-// scraped returns what a scrape shows of queues, by the names of the series.
-func scraped(t *testing.T, queues ...shardq.Observable) map[string]*dto.MetricFamily {
+// scraped returns the scrape of queues, by the names of the series.
+func scraped(t *testing.T, queues ...shardq.Inspector) map[string]*dto.MetricFamily {
 	t.Helper()
 	c, err := shardqprom.NewCollector(shardqprom.Options{Groups: 1}, queues...)
 	require.NoError(t, err)
@@ -55,7 +55,8 @@ func scraped(t *testing.T, queues ...shardq.Observable) map[string]*dto.MetricFa
 	return byName
 }
 
-// number returns the sum of a family's metrics; of histograms the counts.
+// number returns the sum of a family's metrics, and for histograms the sum of
+// the counts.
 func number(f *dto.MetricFamily) (n float64) {
 	for _, m := range f.GetMetric() {
 		n += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
@@ -63,7 +64,7 @@ func number(f *dto.MetricFamily) (n float64) {
 	return n
 }
 
-func collected(t *testing.T, q shardq.Observable) []metricdata.Metrics {
+func collected(t *testing.T, q shardq.Inspector) []metricdata.Metrics {
 	o, err := shardqotel.NewObserver(shardqotel.Options{Groups: 1}, q)
 	require.NoError(t, err)
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(o))
@@ -78,8 +79,8 @@ func collected(t *testing.T, q shardq.Observable) []metricdata.Metrics {
 	return metrics
 }
 
-// translated returns the name of a metric in Prometheus, by the rules that OpenTelemetry has for
-// that.
+// translated returns the name of a metric in Prometheus, by the rules of
+// OpenTelemetry.
 func translated(m metricdata.Metrics) string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch m.Unit {
@@ -94,7 +95,8 @@ func translated(m metricdata.Metrics) string {
 	return name
 }
 
-// sum returns the sum of a metric's points; of histograms the counts.
+// sum returns the sum of a metric's points, and for histograms the sum of the
+// counts.
 func sum(m metricdata.Metrics) (n float64) {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:

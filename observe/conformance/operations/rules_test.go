@@ -35,7 +35,8 @@ func readRules(t *testing.T) map[string]rulefmt.Rule {
 	return rules
 }
 
-// TestRulesAreComplete: each alert has all that an operator needs, and names series that there are.
+// TestRulesAreComplete checks that each alert has all that an operator needs,
+// and names only series that exist.
 func TestRulesAreComplete(t *testing.T) {
 	page := readDocument(t, "reference", "operations.md")
 	for name, rule := range readRules(t) {
@@ -48,7 +49,8 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 }
 
-// requireSection checks that the runbook's address leads to a section that is about the alert.
+// requireSection checks that the runbook's address leads to a section that is
+// about the alert.
 func requireSection(t *testing.T, page, alert, address string) {
 	t.Helper()
 	anchor, ok := strings.CutPrefix(address, "https://github.com/shardq/shardq/blob/main/docs/reference/operations.md#")
@@ -63,7 +65,7 @@ func requireSection(t *testing.T, page, alert, address string) {
 	require.Fail(t, "no such section", address)
 }
 
-// TestAlertsOfThePageExist: those that operations.md names.
+// TestAlertsOfThePageExist checks the alerts that operations.md names.
 func TestAlertsOfThePageExist(t *testing.T) {
 	rules := readRules(t)
 	named := regexp.MustCompile("`(Shardq\\w+)`").FindAllStringSubmatch(readDocument(t, "reference", "operations.md"), -1)
@@ -73,8 +75,8 @@ func TestAlertsOfThePageExist(t *testing.T) {
 	}
 }
 
-// A story is what a queue shows, minute by minute, in the notation of promtool, and which alert it
-// fires two hours later.
+// A story has the values of a queue, minute by minute, in the notation of
+// promtool, and the alerts that fire two hours later.
 type story struct {
 	name   string
 	series []string
@@ -161,8 +163,8 @@ var stories = []story{
 	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
 }
 
-// noisy returns a depth that changes by as much each minute, and moves up and down by up to a spread
-// on top of that, the same at each run.
+// noisy returns a depth that changes by the same amount each minute. A
+// variation of up to spread is added, which is the same in each run.
 func noisy(start, change, spread int) string {
 	source := rand.New(rand.NewPCG(1, 2))
 	text := strings.Builder{}
@@ -173,11 +175,11 @@ func noisy(start, change, spread int) string {
 	return text.String()
 }
 
-// TestAlertsFire: for each story the alerts that it fires, and no others; and there is a story for
-// each alert.
+// TestAlertsFire checks that each story fires its alerts and no others, and
+// that each alert has a story.
 func TestAlertsFire(t *testing.T) {
 	rules := readRules(t)
-	told := map[string]bool{}
+	fired := map[string]bool{}
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			play := load(t, s.series)
@@ -186,10 +188,10 @@ func TestAlertsFire(t *testing.T) {
 			}
 		})
 		for _, name := range s.fires {
-			told[name] = true
+			fired[name] = true
 		}
 	}
-	require.Len(t, told, len(rules), "a story for each alert")
+	require.Len(t, fired, len(rules), "a story for each alert")
 }
 
 // A replay is a Prometheus that has scraped a story.
@@ -212,7 +214,8 @@ func load(t *testing.T, series []string) replay {
 	}
 }
 
-// fires reports whether a rule fires at the end: its expression has held for as long as it says.
+// fires reports whether a rule fires at the end: its expression has held for
+// the duration of the rule.
 func (r replay) fires(t *testing.T, rule rulefmt.Rule) bool {
 	t.Helper()
 	end := time.Unix(0, 0).Add(2 * time.Hour)

@@ -25,15 +25,16 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// formats are those that Prometheus asks for.
+// formats are the formats that Prometheus requests.
 var formats = map[string]string{
 	"text":        "text/plain;version=0.0.4",
 	"OpenMetrics": "application/openmetrics-text;version=1.0.0",
 	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
 }
 
-// TestPrometheusReadsTheScrape: its own parsers take every format, without anything that they
-// complain of, and find the same counts; from protobuf they have native histograms that are valid.
+// TestPrometheusReadsTheScrape checks that Prometheus's own parsers accept
+// every format without complaint, and find the same counts. From protobuf they
+// must get valid native histograms.
 func TestPrometheusReadsTheScrape(t *testing.T) {
 	server := serveTraffic(t)
 	for name, format := range formats {
@@ -54,10 +55,11 @@ func TestPrometheusReadsTheScrape(t *testing.T) {
 	}
 }
 
-// serveTraffic serves a queue in which a thousand items were ready for 1 ms, 2 ms, …, 1 s.
+// serveTraffic serves a queue in which a thousand items were ready for 1 ms, 2
+// ms, …, 1 s.
 func serveTraffic(t *testing.T) *httptest.Server {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
-	q := shardq.Must(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
 	for key := range 1000 {
 		q.Add(key)
 	}
@@ -85,8 +87,8 @@ func requireQuantiles(t *testing.T, h *histogram.FloatHistogram) {
 	}
 }
 
-// parseScrape scrapes, and returns the numbers and the native histograms by the names of the
-// series.
+// parseScrape scrapes, and returns the numbers and the native histograms by the
+// names of the series.
 func parseScrape(t *testing.T, server *httptest.Server, format string) (map[string]float64, map[string]*histogram.Histogram) {
 	t.Helper()
 	body, kind := get(t, server, format)

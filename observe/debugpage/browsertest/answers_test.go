@@ -21,7 +21,7 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 	var wrong atomic.Pointer[string]
 	var damage atomic.Pointer[strings.Replacer]
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[int]{Name: "q", Metrics: true})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Metrics: true})
 	b.open(between(t, q, func(page http.Handler, w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		page.ServeHTTP(answer, r)
@@ -44,9 +44,9 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 		require.Equal(t, "0", b.text(`.tile [data-value="gauges.ready"]`))
 	}
 	for _, instead := range []string{
-		"<html>", "null", "7", "[]", `{"version":1}`, `{"version":1,"time":"never","queues":[]}`, `{"version":1,"time":"2026-01-01T00:00:00Z","queues":{}}`,
-		`{"version":1,"time":"2026-01-01T00:00:00Z","queues":[null]}`,
-		`{"version":1,"time":"2026-01-01T00:00:00Z","queues":[{"id":"q","gauges":{"ready":5},"counters":{},"detail":{}}]}`,
+		"<html>", "null", "7", "[]", `{"version":2}`, `{"version":2,"time":"never","queues":[]}`, `{"version":2,"time":"2026-01-01T00:00:00Z","queues":{}}`,
+		`{"version":2,"time":"2026-01-01T00:00:00Z","queues":[null]}`,
+		`{"version":2,"time":"2026-01-01T00:00:00Z","queues":[{"id":"q","gauges":{"ready":5},"counters":{},"detail":{}}]}`,
 	} {
 		wrong.Store(&instead)
 		unclear()
@@ -72,7 +72,7 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	close(open)
 	gate.Store(&open)
 	b := newTab(t)
-	b.open(between(t, shardq.Must(shardq.Options[int]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
+	b.open(between(t, shardq.MustNew(shardq.Options[int]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
 			panic(http.ErrAbortHandler)
 		}
@@ -120,7 +120,7 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 // TestLateAnswer checks that the page does not call itself live without an
 // answer.
 func TestLateAnswer(t *testing.T) {
-	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q"}))
+	s := newStepped(t, shardq.MustNew(shardq.Options[int]{Name: "q"}))
 	s.waitFor(connection + `"late"`)
 	require.Equal(t, "waiting for an answer, last seen 00:00:00 UTC", s.text("#connection"))
 	s.step(1e9, unchanged)

@@ -18,27 +18,27 @@ import (
 
 // A moody queue panics while its test wants that.
 type moody struct {
-	shardq.Observable
+	shardq.Inspector
 	panics *atomic.Bool
 }
 
-func (m moody) Look(rows int) shardq.Snapshot[any] {
+func (m moody) Inspect(rows int) shardq.Snapshot[any] {
 	if m.panics.Load() {
 		panic("moody")
 	}
-	return m.Observable.Look(rows)
+	return m.Inspector.Inspect(rows)
 }
 
 // TestQueueThatComesAndGoes checks that the page stays with its queue, says
 // that it is gone, and starts again when there is a queue of that name.
 func TestQueueThatComesAndGoes(t *testing.T) {
 	b := newTab(t)
-	first := shardq.Must(shardq.Options[string]{Name: "first", Shards: 4})
-	other := shardq.Must(shardq.Options[string]{Name: "other"})
-	var listed atomic.Pointer[[]shardq.Observable]
-	list := func(queues ...shardq.Observable) { listed.Store(&queues) }
+	first := shardq.MustNew(shardq.Options[string]{Name: "first", Shards: 4})
+	other := shardq.MustNew(shardq.Options[string]{Name: "other"})
+	var listed atomic.Pointer[[]shardq.Inspector]
+	list := func(queues ...shardq.Inspector) { listed.Store(&queues) }
 	list(first)
-	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return *listed.Load() }}))
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Inspector { return *listed.Load() }}))
 	connection := `document.getElementById("connection").dataset.connection === `
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
 
@@ -53,7 +53,7 @@ func TestQueueThatComesAndGoes(t *testing.T) {
 	require.Equal(t, "the queue is unavailable", b.text("#announcer"))
 	require.Equal(t, "first", b.text("#name"))
 
-	list(shardq.Must(shardq.Options[string]{Name: "first", Shards: 8}))
+	list(shardq.MustNew(shardq.Options[string]{Name: "first", Shards: 8}))
 	b.waitFor(`window.sameDocument === undefined && document.querySelectorAll("[data-heat] li").length === 8 && ` + connection + `"live"`)
 }
 
@@ -62,17 +62,17 @@ func TestQueueThatComesAndGoes(t *testing.T) {
 func TestQueueThatIsReplaced(t *testing.T) {
 	b := newTab(t)
 	var listed atomic.Pointer[shardq.Queue[string]]
-	listed.Store(shardq.Must(shardq.Options[string]{Name: "q", Shards: 4}))
-	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{listed.Load()} }}))
-	listed.Store(shardq.Must(shardq.Options[string]{Name: "q", Shards: 8}))
+	listed.Store(shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 4}))
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{listed.Load()} }}))
+	listed.Store(shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 8}))
 	b.waitFor(`document.querySelectorAll("[data-heat] li").length === 8 && document.documentElement.classList.contains("updating")`)
 	b.requireNoComplaints()
 }
 
 func TestQueueThatPanicsForAWhile(t *testing.T) {
 	b := newTab(t)
-	q := moody{shardq.Must(shardq.Options[string]{Name: "q"}), new(atomic.Bool)}
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	q := moody{shardq.MustNew(shardq.Options[string]{Name: "q"}), new(atomic.Bool)}
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	q.panics.Store(true)
 	connection := `document.getElementById("connection")?.dataset.connection === `
 	b.waitFor(connection + `"away"`)
@@ -90,11 +90,11 @@ func TestQueueThatPanicsForAWhile(t *testing.T) {
 func TestOnlyQueueIsReplaced(t *testing.T) {
 	b := newTab(t)
 	var listed atomic.Pointer[shardq.Queue[string]]
-	listed.Store(shardq.Must(shardq.Options[string]{Name: "first"}))
-	b.open(serve(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{listed.Load()} }}))
+	listed.Store(shardq.MustNew(shardq.Options[string]{Name: "first"}))
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{listed.Load()} }}))
 	link := `document.getElementById("elsewhere").checkVisibility()`
 	require.False(t, evaluate[bool](b, link))
-	listed.Store(shardq.Must(shardq.Options[string]{Name: "second"}))
+	listed.Store(shardq.MustNew(shardq.Options[string]{Name: "second"}))
 	b.waitFor(connection + `"away"`)
 	require.True(t, evaluate[bool](b, link))
 	b.run(click("#elsewhere"))
@@ -103,9 +103,9 @@ func TestOnlyQueueIsReplaced(t *testing.T) {
 }
 
 // between serves the page of a queue, behind a function of the test.
-func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
+func between(t *testing.T, q shardq.Inspector, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
 	t.Helper()
-	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Observable{q}, PollEvery: pollEvery})
+	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Inspector{q}, PollEvery: pollEvery})
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { put(page, w, r) }))
 	t.Cleanup(server.Close)
@@ -116,7 +116,7 @@ func between(t *testing.T, q shardq.Observable, put func(page http.Handler, w ht
 func TestErrorPagesOfAProxy(t *testing.T) {
 	b := newTab(t)
 	var media atomic.Pointer[string]
-	b.open(between(t, shardq.Must(shardq.Options[string]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
+	b.open(between(t, shardq.MustNew(shardq.Options[string]{Name: "q"}), func(page http.Handler, w http.ResponseWriter, r *http.Request) {
 		if m := media.Load(); m != nil {
 			w.Header().Set("Content-Type", *m)
 			w.WriteHeader(http.StatusBadGateway)
@@ -136,7 +136,7 @@ func TestErrorPagesOfAProxy(t *testing.T) {
 // have one reading.
 func TestRatesOfRareNews(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[int]{Name: "q"})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q"})
 	start, n := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
 	b.open(between(t, q, func(page http.Handler, w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("format") != "json" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
@@ -20,7 +21,7 @@ type timed struct {
 
 func newTimed() *timed {
 	fake := newFake()
-	return &timed{Queue: shardq.Must(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake}), fake: fake}
+	return &timed{Queue: shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake}), fake: fake}
 }
 
 func (q *timed) work(durations ...time.Duration) {
@@ -47,8 +48,8 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 	for range 50 {
 		q.work(time.Millisecond, 20*time.Millisecond)
 	}
-	queue := shardq.Observable(q)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", alike)
+	queue := shardq.Inspector(q)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{queue} }}, "", alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
 	sinceCreation := s.texts(workChart + "td.all")
@@ -111,8 +112,8 @@ func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
 	for range 1000 {
 		busier.work(time.Second)
 	}
-	queue := shardq.Observable(first)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Observable { return []shardq.Observable{queue} }}, "", unchanged)
+	queue := shardq.Inspector(first)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{queue} }}, "", unchanged)
 	s.step(time.Second, unchanged)
 	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
 	queue = busier
@@ -160,14 +161,14 @@ func TestChartsWithoutDurations(t *testing.T) {
 // TestValuesThatGoBack checks that lower counts of a Coalescer's values show
 // that it was replaced.
 func TestValuesThatGoBack(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+	c := coalesce.MustNew(coalesce.Options[int, int]{
 		Queue: shardq.Options[int]{Name: "clicks", Shards: 1}, Merge: func(pending, next int) int { return pending + next },
 	})
-	for _, name := range []string{"put", "merged", "exceeded"} {
+	for _, name := range []string{"put", "merged", "overCapacity"} {
 		with := func(n int) func(map[string]any) {
 			return func(report map[string]any) { alike(report); set(queueIn(report, 0), "values."+name, n) }
 		}
-		s := newSteppedOf(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}, "", with(100))
+		s := newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{c.Queue()}}, "", with(100))
 		s.step(time.Second, with(100))
 		require.Equal(t, "0", s.text(`.tile [data-rate="values.put"]`))
 		s.step(time.Second, with(99))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 )
 
 // A reading has the numbers of an answer.
@@ -20,7 +21,7 @@ func (r reading) in(report map[string]any) {
 	set(q, "gauges.ready", r.ready)
 	set(q, "counters.added", r.added)
 	set(q, "values", map[string]any{
-		"keys": 0, "weight": 0, "capacity": 0, "put": r.put, "merged": r.merged, "exceeded": 0, "mergedShare": 0,
+		"keys": 0, "weight": 0, "capacity": 0, "put": r.put, "merged": r.merged, "overCapacity": 0, "mergedShare": 0,
 	})
 }
 
@@ -43,7 +44,7 @@ func lineThrough(points ...[2]float64) string {
 // TestGraphsFollowTheNumbers checks the graphs of a value, of the rate of a
 // counter, and of a share.
 func TestGraphsFollowTheNumbers(t *testing.T) {
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{Merge: func(pending, _ int) int { return pending }})
+	c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(pending, _ int) int { return pending }})
 	s := newStepped(t, c.Queue())
 	ready, added, merged := `.tile [data-graph="gauges.ready"]`, `.tile [data-graph="counters.added"]`, `.tile [data-graph="values.merged"]`
 	label := func(graph string) string { return s.attributes(graph+" svg", "aria-label")[0] }
@@ -80,7 +81,7 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 // TestGraphsDropOldReadings checks that a graph drops readings after five
 // minutes, and all of them if another queue of the same name comes.
 func TestGraphsDropOldReadings(t *testing.T) {
-	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q"}))
+	s := newStepped(t, shardq.MustNew(shardq.Options[int]{Name: "q"}))
 	graph := `.tile [data-graph="gauges.ready"]`
 	at := func(ready, added float64) func(map[string]any) {
 		return func(report map[string]any) {
@@ -104,7 +105,7 @@ func TestGraphsDropOldReadings(t *testing.T) {
 // TestHeatFollowsTheNumbers checks the colour, text and label of each cell, and
 // the summary, for each quantity.
 func TestHeatFollowsTheNumbers(t *testing.T) {
-	s := newStepped(t, shardq.Must(shardq.Options[int]{Name: "q", Shards: 4}))
+	s := newStepped(t, shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 4}))
 	cells := `[data-heat] li span`
 	quantities := []struct {
 		name, field, unit     string
@@ -123,7 +124,7 @@ func TestHeatFollowsTheNumbers(t *testing.T) {
 			"Highest: shard 0, 7 in flight, which is 3.5 times the mean.",
 		},
 		{
-			"delayed", "waiting", "delayed", []any{0, 0, 0, 0},
+			"delayed", "delayed", "delayed", []any{0, 0, 0, 0},
 			[]string{"h0", "h0", "h0", "h0"}, []string{"0", "0", "0", "0"}, []string{"0", "0", "0", "0"},
 			"All shards: nothing delayed.",
 		},

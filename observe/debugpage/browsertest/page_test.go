@@ -17,6 +17,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/observe/debugpage"
+	"github.com/shardq/shardq/stats"
 )
 
 // newFake returns a clock that stands still, and with it the pages of its
@@ -28,10 +29,10 @@ func newFake() *clock.Fake {
 // resting returns a queue with something in every state, which only its test
 // changes.
 func resting(fake *clock.Fake) *shardq.Queue[string] {
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Name: "invoices", Shards: 8, Metrics: true, Clock: fake, Capacity: 1000,
 		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 3, StuckAfter: time.Minute, OnStuck: func(shardq.ItemInfo[string]) {},
+		GroupLimit: 3, StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
 	})
 	for i := range 6 {
 		q.Add(fmt.Sprintf("tenant-%d/taken", i))
@@ -55,8 +56,8 @@ func resting(fake *clock.Fake) *shardq.Queue[string] {
 
 func TestUpdatesWithoutReloading(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[string]{Name: "q", Shards: 4, Metrics: true})
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 4, Metrics: true})
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
 	ready := `.tile b[data-value="gauges.ready"]`
 	require.Equal(t, "0", b.text(ready))
@@ -80,7 +81,7 @@ func TestUpdatesWithoutReloading(t *testing.T) {
 func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	b := newTab(t)
 	fake := newFake()
-	page := serve(t, debugpage.Options{Queues: []shardq.Observable{resting(fake)}})
+	page := serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(fake)}})
 	for _, query := range []string{"?shards=depth", "?shards=inflight", "?shards=delayed", "?shards=adds"} {
 		const shown = `[...document.querySelectorAll("[data-value], tbody tr:has(.key), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
 			`.map(e => e.textContent.replace(/\s+/g, " ") + "|" + (e.getAttribute("aria-label") ?? "") + "|" + e.getAttribute("class"))`
@@ -99,7 +100,7 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 	b := newTab(t)
 	fake := newFake()
 	q := resting(fake)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	table := `[data-table="detail.processing"]`
 	head := func(title string) string {
 		return `[...document.querySelectorAll(` + quote(table+" thead th") + `)].find(h => h.textContent === ` + quote(title) + `)`
@@ -140,7 +141,7 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 // that the script writes.
 func TestHostileKeysRunNothing(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[string]{
+	q := shardq.MustNew(shardq.Options[string]{
 		Name: `<img src=x onerror="window.hacked=1">`, Metrics: true, Group: func(item string) string { return item },
 	})
 	hostile := []string{
@@ -156,7 +157,7 @@ func TestHostileKeysRunNothing(t *testing.T) {
 		}
 	}
 	add("")
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}, MaxRows: 100}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, MaxRows: 100}))
 	add("later ")
 	rows := `[data-table="detail.processing"] tbody tr`
 	b.waitFor(fmt.Sprintf(`document.querySelectorAll(%s).length === %d`, quote(rows), 2*len(hostile)))
@@ -178,7 +179,7 @@ func TestHostileKeysRunNothing(t *testing.T) {
 // page. Otherwise the test above would prove little.
 func TestPolicyHolds(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
 	b.run(chromedp.Evaluate[chromedp.Void](`(() => {
 		const script = document.createElement("script");
 		try { script.textContent = "window.hacked = 1" } catch { window.refused = true }
@@ -195,7 +196,7 @@ func TestPolicyHolds(t *testing.T) {
 // that of a small one, and is not larger.
 func TestMillionItems(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[int]{Name: "large", Metrics: true})
+	q := shardq.MustNew(shardq.Options[int]{Name: "large", Metrics: true})
 	for i := range 1_000_000 {
 		if i%2 == 0 {
 			q.Add(i)
@@ -203,9 +204,9 @@ func TestMillionItems(t *testing.T) {
 			q.AddAfter(i, time.Hour)
 		}
 	}
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	require.Equal(t, "500,000", b.text(`.tile b[data-value="gauges.ready"]`))
-	require.Equal(t, "500,000", b.text(`.tile b[data-value="gauges.waiting"]`))
+	require.Equal(t, "500,000", b.text(`.tile b[data-value="gauges.delayed"]`))
 	for range 1000 {
 		item, _ := q.Get()
 		q.Done(item)
@@ -218,9 +219,9 @@ func TestMillionItems(t *testing.T) {
 
 func TestQueueThatShutsDownWhileItIsWatched(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
 	q.Add("last")
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	state := `.state .badge`
 	require.Equal(t, "running", b.text(state))
 	q.ShutDown()
@@ -237,8 +238,8 @@ func TestQueueThatShutsDownWhileItIsWatched(t *testing.T) {
 // values, and recovers by itself.
 func TestConnectionLost(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[string]{Name: "q"})
-	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Observable{q}, PollEvery: pollEvery})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
+	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Inspector{q}, PollEvery: pollEvery})
 	require.NoError(t, err)
 	var down atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -264,11 +265,11 @@ func TestConnectionLost(t *testing.T) {
 // paused or hidden.
 func TestPollsOnlyWhileVisible(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[int]{Name: "q"})
+	q := shardq.MustNew(shardq.Options[int]{Name: "q"})
 	asked := atomic.Int64{}
 	b.open(serve(t, debugpage.Options{
-		Queues: []shardq.Observable{q},
-		List:   func() []shardq.Observable { asked.Add(1); return nil },
+		Queues: []shardq.Inspector{q},
+		List:   func() []shardq.Inspector { asked.Add(1); return nil },
 	}))
 	click := func() { b.run(chromedp.Click("#controls button")) }
 	hide := func(hidden bool) {
@@ -301,7 +302,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	fake := newFake()
 	q := resting(fake)
-	address := serve(t, debugpage.Options{Queues: []shardq.Observable{q}})
+	address := serve(t, debugpage.Options{Queues: []shardq.Inspector{q}})
 	b.run(chromedp.Navigate(address))
 	text := evaluate[string](b, `document.body.innerText`)
 	for _, want := range []string{"invoices", "running", "tenant-1/taken", "stuck", "In flight, longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
@@ -322,7 +323,7 @@ func TestWithoutJavaScript(t *testing.T) {
 // reload.
 func TestQuantities(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
 	for name, unit := range map[string]string{"adds": "of all adds", "inflight": "in flight", "delayed": "delayed", "depth": "ready"} {
 		b.run(chromedp.Click(`[data-quantity="` + name + `"]`))
@@ -335,14 +336,14 @@ func TestQuantities(t *testing.T) {
 }
 
 // A broken queue panics in every method except Name.
-type broken struct{ shardq.Observable }
+type broken struct{ shardq.Inspector }
 
 func (broken) Name() string { return "broken" }
 
 func TestOverview(t *testing.T) {
 	b := newTab(t)
-	first, second := resting(newFake()), shardq.Must(shardq.Options[int]{Name: "second & <last>"})
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{broken{}, first, second}, Title: "Billing"}))
+	first, second := resting(newFake()), shardq.MustNew(shardq.Options[int]{Name: "second & <last>"})
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{broken{}, first, second}, Title: "Billing"}))
 	require.Equal(t, []string{"broken", "invoices", "second & <last>"}, b.texts("tbody th"))
 	require.Equal(t, "unknown", b.text("tbody tr:first-child .badge"))
 	second.Add(1)
@@ -396,12 +397,12 @@ func requireAsWideAs(b *tab, width int64) {
 	require.Equal(b.t, width, evaluate[int64](b, `innerWidth`))
 }
 
-func requireNothingTooWide(b *tab, width int64, q shardq.Observable) {
+func requireNothingTooWide(b *tab, width int64, q shardq.Inspector) {
 	b.t.Helper()
 	for _, options := range []debugpage.Options{
-		{Queues: []shardq.Observable{q}},
-		{Queues: []shardq.Observable{q, shardq.Must(shardq.Options[int]{Name: strings.Repeat("long-name-", 19)})}},
-		{Queues: []shardq.Observable{shardq.Must(shardq.Options[int]{Shards: 4096})}},
+		{Queues: []shardq.Inspector{q}},
+		{Queues: []shardq.Inspector{q, shardq.MustNew(shardq.Options[int]{Name: strings.Repeat("long-name-", 19)})}},
+		{Queues: []shardq.Inspector{shardq.MustNew(shardq.Options[int]{Shards: 4096})}},
 	} {
 		b.open(serve(b.t, options))
 		requireAsWideAs(b, width)
@@ -413,7 +414,7 @@ func requireNothingTooWide(b *tab, width int64, q shardq.Observable) {
 // as in WCAG AA.
 func TestContrast(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
 	backgrounds := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -489,7 +490,7 @@ const contrasts = `(() => {
 // TestAccessibleNames checks the names that a screen reader announces.
 func TestAccessibleNames(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
 	b.waitFor(`document.querySelector("[data-graph='gauges.ready'] svg")`)
 	roles := map[string][]string{}
 	nodes := call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes
@@ -535,8 +536,8 @@ func plain(v *accessibility.Value) string { return strings.Trim(string(v.Value),
 // at zero would say that nothing happens.
 func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[int]{Name: "plain"})
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	q := shardq.MustNew(shardq.Options[int]{Name: "plain"})
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	b.waitFor(`document.querySelector("[data-graph='counters.added'] svg")`)
 	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
 	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))

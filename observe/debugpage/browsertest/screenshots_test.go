@@ -32,7 +32,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	b := newTab(t)
 	address := serve(t, debugpage.Options{
-		Queues: []shardq.Observable{invoices(t)}, Title: "Billing", MaxRows: 6, PollEvery: time.Second,
+		Queues: []shardq.Inspector{invoices(t)}, Title: "Billing", MaxRows: 6, PollEvery: time.Second,
 	})
 	b.run(chromedp.EmulateViewport(1280, 1400))
 	b.open(address + "?shards=adds")
@@ -67,7 +67,7 @@ func (i invoice) String() string { return i.tenant + "/" + i.number }
 // and some that are delayed. It runs until the test ends.
 func invoices(t *testing.T) *shardq.Queue[invoice] {
 	shifted := &shiftedClock{Clock: clock.Real()}
-	queue := shardq.Must(shardq.Options[invoice]{
+	queue := shardq.MustNew(shardq.Options[invoice]{
 		Name: "invoices", Shards: 32, Clock: shifted, Metrics: true, Capacity: 50_000,
 		Group:      func(i invoice) string { return i.tenant },
 		GroupLimit: 6, GroupWeight: func(group string) int { return 1 + len(group)%2 },

@@ -31,9 +31,9 @@ type stepped struct {
 }
 
 // newStepped opens the page of a queue, and gives it the first answer.
-func newStepped(t *testing.T, queue shardq.Observable) *stepped {
+func newStepped(t *testing.T, queue shardq.Inspector) *stepped {
 	t.Helper()
-	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Observable{queue}}, "", unchanged)
+	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{queue}}, "", unchanged)
 }
 
 func newSteppedOf(t *testing.T, options debugpage.Options, query string, first func(report map[string]any)) *stepped {

@@ -33,9 +33,9 @@ func items() []any {
 }
 
 func groupRows() []any {
-	group := func(name string, ready, share, processing, held, weight float64, heldBack bool, shard float64) map[string]any {
+	group := func(name string, ready, share, processing, held, weight float64, throttled bool, shard float64) map[string]any {
 		return map[string]any{
-			"group": name, "ready": ready, "share": share, "processing": processing, "held": held, "weight": weight, "heldBack": heldBack, "shard": shard,
+			"group": name, "ready": ready, "share": share, "processing": processing, "held": held, "weight": weight, "throttled": throttled, "shard": shard,
 		}
 	}
 	return []any{
@@ -112,7 +112,7 @@ func inOrder(rows []any, first, field, direction string) (names []string) {
 // TestTablesSortByEachColumn sorts in both directions, by value whatever the
 // unit, and checks that the order stays when the rows change.
 func TestTablesSortByEachColumn(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
 	for path, c := range map[string]struct {
 		first   string
@@ -121,7 +121,7 @@ func TestTablesSortByEachColumn(t *testing.T) {
 	}{
 		"detail.processing": {"key", 8, items()},
 		"detail.ready":      {"key", 6, items()},
-		"detail.waiting":    {"key", 6, items()},
+		"detail.delayed":    {"key", 6, items()},
 		"detail.groups":     {"group", 8, groupRows()},
 		"detail.retried":    {"key", 2, failures()},
 	} {
@@ -166,7 +166,7 @@ func nextDirection(before string, words bool) string {
 // TestRowsShowTheAnswer checks each cell with its unit, also when a row
 // shows another item than before, and the text in place of missing rows.
 func TestRowsShowTheAnswer(t *testing.T) {
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }})
 	s := newStepped(t, q)
 	table := sheet{s, "detail.processing"}
 	shown := func() [][]string {
@@ -216,9 +216,9 @@ func TestRowsShowTheAnswer(t *testing.T) {
 // TestOverviewSortsAndFollows checks that rates and graphs stay with their
 // queue in any row, and that rows come and go.
 func TestOverviewSortsAndFollows(t *testing.T) {
-	var queues []shardq.Observable
+	var queues []shardq.Inspector
 	for _, name := range []string{"b", "c", "a"} {
-		queues = append(queues, shardq.Must(shardq.Options[int]{Name: name, Metrics: true}))
+		queues = append(queues, shardq.MustNew(shardq.Options[int]{Name: name, Metrics: true}))
 	}
 	numbers := func(ready, added [3]float64) func(map[string]any) {
 		return func(report map[string]any) {
@@ -228,7 +228,7 @@ func TestOverviewSortsAndFollows(t *testing.T) {
 				set(q, "gauges.oldestReadySeconds", []any{0.5, nil, 90.}[i])
 				set(q, "gauges.processing", []any{100., 20., 3.}[i])
 				set(q, "gauges.oldestProcessingSeconds", []any{3., 0.2, 10000.}[i])
-				set(q, "gauges.waiting", []any{7., 1000., 20.}[i])
+				set(q, "gauges.delayed", []any{7., 1000., 20.}[i])
 				set(q, "counters.added", added[i])
 				set(q, "state", []any{"running", "drained", "shutting down"}[i])
 			}
@@ -281,9 +281,9 @@ func TestOverviewSortsAndFollows(t *testing.T) {
 // TestSelectedQueue checks that the page of one of several queues requests and
 // shows that queue.
 func TestSelectedQueue(t *testing.T) {
-	var queues []shardq.Observable
+	var queues []shardq.Inspector
 	for i, name := range []string{"first", "second & last"} {
-		q := shardq.Must(shardq.Options[int]{Name: name})
+		q := shardq.MustNew(shardq.Options[int]{Name: name})
 		for n := range i + 1 {
 			q.Add(n)
 		}

@@ -21,7 +21,7 @@ type trend struct {
 // values are those of a queue that keeps up.
 func TestTrend(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{shardq.Must(shardq.Options[string]{Name: "q"})}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{shardq.MustNew(shardq.Options[string]{Name: "q"})}}))
 	for _, c := range []struct {
 		name, readings string
 		tone, verdict  string
@@ -64,9 +64,9 @@ func TestTrend(t *testing.T) {
 // TestTrendOfAQueueWithoutConsumers checks the trend in the page.
 func TestTrendOfAQueueWithoutConsumers(t *testing.T) {
 	b := newTab(t)
-	q := shardq.Must(shardq.Options[string]{Name: "q", Metrics: true, Capacity: 2})
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Capacity: 2})
 	q.Add("first")
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{q}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
 	b.waitFor(`document.querySelector(".trend").textContent.startsWith("nothing is done in ")`)
 	require.Equal(t, "warn", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
 	q.Add("second")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
@@ -14,7 +15,7 @@ import (
 // as they change, and that the page says when the coalescer is full.
 func TestValuesOfACoalescer(t *testing.T) {
 	b := newTab(t)
-	c := shardq.MustCoalescer(shardq.CoalescerOptions[int, int]{
+	c := coalesce.MustNew(coalesce.Options[int, int]{
 		Queue:    shardq.Options[int]{Name: "clicks", Metrics: true},
 		Merge:    func(pending, next int) int { return pending + next },
 		Weight:   func(value int) int { return value },
@@ -25,7 +26,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	for range 7 {
 		put(0, 1)
 	}
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{c.Queue()}}))
 	require.Equal(t, "1,007", b.text(`.tile [data-value="values.weight"]`))
 	require.Equal(t, " of 5,000", b.text(`.tile b small`))
 	merged := `.tile [data-share="values.merged"]`
@@ -48,7 +49,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 
 	put(2, 4000)
 	b.waitForText(".state .trend", "full")
-	b.waitForText(`[data-value="values.exceeded"]`, "1")
+	b.waitForText(`[data-value="values.overCapacity"]`, "1")
 	b.requireNoComplaints()
 }
 
@@ -65,14 +66,14 @@ func TestLargeWeights(t *testing.T) {
 			continue // on a 32-bit platform
 		}
 		b := newTab(t)
-		c := shardq.MustCoalescer(shardq.CoalescerOptions[string, int]{
+		c := coalesce.MustNew(coalesce.Options[string, int]{
 			Queue:    shardq.Options[string]{Name: "uploads", Metrics: true},
 			Merge:    func(pending, next int) int { return pending + next },
 			Weight:   func(value int) int { return value },
 			Capacity: weight,
 		})
 		require.NoError(t, c.Put("first", weight))
-		b.open(serve(t, debugpage.Options{Queues: []shardq.Observable{c.Queue()}}))
+		b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{c.Queue()}}))
 		tile := `.tile:has([data-value="values.weight"])`
 		require.Equal(t, want, b.text(tile+" b"))
 		require.Equal(t, b.text(`.facts [data-value="values.weight"]`), b.attributes(tile+" b span", "title")[0])

@@ -1,12 +1,13 @@
 /*
- * How the timer of a queue is looked after: a model of shard/driver.go and of what works
- * together with it (delay in delay.go, close in shutdown.go).
+ * This is a model of how the timer of a queue is set: of shard/driver.go and of the
+ * code that works together with it (delay in delay.go, close in shutdown.go).
  *
- * Each labelled step is one access to shared memory, one operation on a channel or the
- * clock, or a critical section in which one access can be seen from outside. The label
- * stands in README.md beside the line of Go that it models. A configuration is a set of -D flags; driver_test.go has those that are
- * checked. The flags that begin a variant (#ifdef NO_WANTED, ...) each break the
- * protocol in one place, and Spin has to find the harm.
+ * Each labelled step is one access to shared memory, one operation on a channel or
+ * the clock, or a critical section in which one access can be seen from outside.
+ * README.md has the label beside the line of Go that it models. A configuration is a
+ * set of -D flags. driver_test.go has those that are checked. The flags that begin a
+ * variant (#ifdef NO_NOTIFICATION, ...) each break the protocol in one place, and
+ * Spin must find the harm.
  */
 
 /* ---- The configuration ---- */
@@ -20,16 +21,16 @@
 #ifndef ADDS                  /* calls of each */
 #define ADDS 1
 #endif
-#ifndef TIME                  /* ticks until the end of the world; at most 3 */
+#ifndef TIME                  /* ticks until time ends; at most 3 */
 #define TIME 2
 #endif
 #ifndef FIRINGS               /* timer functions that run at once, at most */
 #define FIRINGS 2
 #endif
-#ifndef SHUTDOWN              /* 1: somebody calls ShutDown, at any time */
+#ifndef SHUTDOWN              /* 1: there is a call of ShutDown, at any time */
 #define SHUTDOWN 1
 #endif
-#ifndef PANICS                /* calls of the clock that panic, in all */
+#ifndef PANICS                /* the number of calls of the clock that panic */
 #define PANICS 0
 #endif
 
@@ -44,8 +45,8 @@ byte next[SHARDS] = NEVER;    /* shard.next */
 bool begun;                   /* closing.begun */
 
 byte armed = NEVER;           /* driver.armed */
-mtype = { resting, held, wanted, stopped };
-mtype baton = resting;        /* driver.baton */
+mtype = { timerIdle, timerRunning, timerNotified, timerStopped };
+mtype ownership = timerIdle;        /* driver.ownership */
 bool gone;                    /* driver.gone is closed */
 
 /* ---- The clock ---- */
@@ -54,66 +55,67 @@ byte now;
 byte timer = NEVER;           /* when the timer fires */
 byte panics = PANICS;
 
-/* ---- What is watched. None of this is read by the protocol. ---- */
+/* ---- What is observed. The protocol reads none of this. ---- */
 
-byte running = ADDERS;        /* those who can take a step of themselves */
-byte holders;                 /* those who look after the timer */
-bool stopReturned;            /* ShutDown is through with the driver */
-bool gaveUp;                  /* the clock panicked twice, so the driver gave up, and has
-                                 not set the timer since */
-bool noTimer, twoHolders, atWork, notStopped;
+byte running = ADDERS;        /* processes that can take a step by themselves */
+byte owners;                 /* processes that own the timer */
+bool stopReturned;            /* stop has returned to ShutDown */
+bool failed;                  /* the clock panicked twice, and the timer has not been
+                                 set since */
+bool noTimer, twoOwners, usedAfterStop, notStopped;
 
-/* The earliest of the deadlines, which are at 1 to 3: a world of more time has too many
- * states. */
+/* The earliest of the deadlines, which are at 1 to 3: with more time there are too
+ * many states. */
 #define firstBit(bits) ((bits) == 0 -> NEVER : ((bits) & 2 -> 1 : ((bits) & 4 -> 2 : 3)))
 #define uncovered(shard) (next[shard] != NEVER && timer > next[shard])
 
-/* Somebody is through. If he is the last, and the timer is not due, nothing will happen
- * unless from outside: time passes, ShutDown is called. Then: */
+/* A process has finished. If it is the last one, and the timer is not due, nothing
+ * happens without an outside event: time passes, or ShutDown is called. Then: */
 inline rest() {
 	running--;
 	if
 	:: running == 0 && timer > now ->
 		/* A deadline has a timer at or before it, unless the clock is broken. */
 #if SHARDS == 1
-		noTimer = !begun && !gaveUp && uncovered(0);
+		noTimer = !begun && !failed && uncovered(0);
 #else
-		noTimer = !begun && !gaveUp && (uncovered(0) || uncovered(1));
+		noTimer = !begun && !failed && (uncovered(0) || uncovered(1));
 #endif
 		assert(!noTimer);
-		/* After ShutDown, nobody will ever touch the timer, and it is stopped. */
-		notStopped = begun && (baton != stopped || !stopReturned || (timer != NEVER && PANICS == 0));
+		/* After ShutDown, no process uses the timer again, and it is stopped. */
+		notStopped = begun && (ownership != timerStopped || !stopReturned || (timer != NEVER && PANICS == 0));
 		assert(!notStopped)
 	:: else
 	fi
 }
 
-/* Whoever calls the clock holds the baton, alone, and ShutDown has not returned. */
-inline hold() {
-	holders++;
-	twoHolders = holders > 1;
-	assert(!twoHolders)
+/* Only the owner of the timer calls the clock, and ShutDown has not returned. */
+inline own() {
+	owners++;
+	twoOwners = owners > 1;
+	assert(!twoOwners)
 }
 
-inline checkWork() {
-	atWork = stopReturned;
-	assert(!atWork)
+inline checkUse() {
+	usedAfterStop = stopReturned;
+	assert(!usedAfterStop)
 }
 
-/* poke, and all that its caller does then as the holder of the baton. It ends at the
- * label poked of the process. known is the deadline that the caller has filed, or NEVER. */
+/* poke, and all that its caller does then as the owner of the timer. It ends at the
+ * label poked of the process. known is the deadline that the caller has filed, or
+ * NEVER. */
 inline poke() {
 	again = false;
-seize:
+acquire:
 	atomic {
 		if
-		:: baton == resting -> baton = held; hold()
-#ifdef NO_WANTED
-		:: baton == held -> goto poked
+		:: ownership == timerIdle -> ownership = timerRunning; own()
+#ifdef NO_NOTIFICATION
+		:: ownership == timerRunning -> goto poked
 #else
-		:: baton == held -> baton = wanted; goto poked
+		:: ownership == timerRunning -> ownership = timerNotified; goto poked
 #endif
-		:: baton == wanted || baton == stopped -> goto poked
+		:: ownership == timerNotified || ownership == timerStopped -> goto poked
 		fi
 	}
 
@@ -130,7 +132,7 @@ arm_known:
 #else
 	:: known == NEVER || armed == NEVER -> goto arm_never
 #endif
-	:: known != NEVER && armed <= known -> goto settle_rest
+	:: known != NEVER && armed <= known -> goto settle_idle
 	:: else -> earliest = known
 	fi;
 arm_known_set:
@@ -160,48 +162,48 @@ arm_set:
 	:: earliest == NEVER -> goto arm_stop
 	:: else
 	fi;
-arm_look:
+arm_left:
 	if
 	:: earliest <= now -> goto expire_now
 	:: else
 	fi;
 arm_timer:
 	atomic {
-		checkWork();
+		checkUse();
 		if
 		:: panics > 0 -> panics--; goto abandon
-		:: timer = earliest; gaveUp = false
+		:: timer = earliest; failed = false
 		fi
 	}
-arm_look_again:
+arm_left_again:
 	if
 	:: earliest <= now -> goto expire_now
-	:: else -> goto settle_rest
+	:: else -> goto settle_idle
 	fi;
 arm_stop:
 	atomic {
-		checkWork();
+		checkUse();
 		if
 		:: panics > 0 -> panics--; goto abandon
-		:: timer = NEVER; gaveUp = false
+		:: timer = NEVER; failed = false
 		fi
 	}
-settle_rest:
-#ifdef REST_BY_STORE
-	atomic { baton = resting; holders--; earliest = 0; known = NEVER; goto poked }
+settle_idle:
+#ifdef IDLE_BY_STORE
+	atomic { ownership = timerIdle; owners--; earliest = 0; known = NEVER; goto poked }
 #else
 	atomic {
 		earliest = 0; known = NEVER;
 		if
-		:: baton == held -> baton = resting; holders--; goto poked
+		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto poked
 		:: else
 		fi
 	}
 #endif
 settle_again:
-	atomic { baton = held; goto settle_begun }
+	atomic { ownership = timerRunning; goto settle_begun }
 
-	/* expireDue. From here on, earliest is the time of its round. */
+	/* expireDue. From here on, earliest is the time of its pass. */
 expire_now:
 	atomic { earliest = now; shard = 0; more = false; known = NEVER }
 expire_read:
@@ -234,14 +236,14 @@ expire_next:
 
 retire_stop:
 	atomic {
-		checkWork();
+		checkUse();
 		if
 		:: panics > 0 -> panics--; goto abandon
 		:: timer = NEVER
 		fi
 	}
 retire_stopped:
-	atomic { baton = stopped; holders-- }
+	atomic { ownership = timerStopped; owners-- }
 retire_gone:
 	gone = true;
 	goto poked;
@@ -252,27 +254,27 @@ abandon:
 	:: again -> goto drop_armed
 	:: else
 	fi;
-abandon_held:
+abandon_again:
 	atomic { again = true; known = NEVER; goto settle_begun }
 drop_armed:
-	atomic { armed = NEVER; gaveUp = true; earliest = 0 }
+	atomic { armed = NEVER; failed = true; earliest = 0 }
 drop_begun:
 	if
 	:: begun -> goto retire_stopped
 	:: else
 	fi;
 #ifdef DROP_BY_STORE
-	atomic { baton = resting; holders--; goto poked };
+	atomic { ownership = timerIdle; owners--; goto poked };
 #endif
-drop_rest:
+drop_idle:
 	atomic {
 		if
-		:: baton == held -> baton = resting; holders--; goto poked
+		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto poked
 		:: else
 		fi
 	}
 drop_again:
-	atomic { baton = held; goto drop_begun }
+	atomic { ownership = timerRunning; goto drop_begun }
 }
 
 /* ---- The processes ---- */
@@ -354,7 +356,7 @@ poked:
 	atomic { rest(); goto end_waits }
 }
 
-/* Time passes, from outside. */
+/* Time passes. */
 proctype Clock() {
 	do
 	:: now < TIME -> now++

@@ -1,16 +1,16 @@
 /*
- * How consumers sleep and wake: a model of shard/park.go and of what works together
- * with it (take.go and turn.go, Add, Done, close in shutdown.go).
+ * This is a model of how consumers park and wake: of shard/park.go and of the code
+ * that works together with it (take.go and turn.go, Add, Done, close in shutdown.go).
  *
- * Each labelled step is one access to shared memory, one operation on a channel, or a
- * critical section in which one access can be seen from outside: others see its other
- * accesses only once they have the lock, so that it may as well happen at once. Add has
- * two that can be seen, and is two steps. The label stands in README.md beside the line of
- * Go that it models.
+ * Each labelled step is one access to shared memory, one operation on a channel, or
+ * a critical section in which one access can be seen from outside. Others see its
+ * other accesses only after they have the lock, so the section may be one step. Add
+ * has two accesses that can be seen, and is two steps. README.md has the label beside
+ * the line of Go that it models.
  *
- * A configuration is a set of -D flags; parking_test.go has those that are checked.
- * The flags in BIG LETTERS that begin a variant (#ifdef NO_RESCAN, ...) each break the
- * protocol in one place, and Spin has to find the harm.
+ * A configuration is a set of -D flags. parking_test.go has those that are checked.
+ * The flags that begin a variant (#ifdef NO_RESCAN, ...) each break the protocol in
+ * one place, and Spin must find the harm.
  */
 
 /* ---- The configuration ---- */
@@ -18,7 +18,7 @@
 #ifndef SHARDS
 #define SHARDS 2
 #endif
-#ifndef SHARDS_PER_WORD       /* 64 in Go; with 1 every look is a walk */
+#ifndef SHARDS_PER_WORD       /* 64 in Go; with 1 every check reads all words */
 #define SHARDS_PER_WORD 2
 #endif
 #ifndef PRODUCERS
@@ -30,13 +30,13 @@
 #ifndef CONSUMERS             /* at most 3 */
 #define CONSUMERS 2
 #endif
-#ifndef CANCELS               /* the first so many consumers call GetContext */
+#ifndef CANCELS               /* the number of consumers that call GetContext */
 #define CANCELS 0
 #endif
-#ifndef SHUTDOWN              /* 1: somebody calls ShutDown, at any time */
+#ifndef SHUTDOWN              /* 1: there is a call of ShutDown, at any time */
 #define SHUTDOWN 1
 #endif
-#ifndef RERUNS                /* items that are dirty at their Done, in all */
+#ifndef RERUNS                /* the number of items that are dirty at their Done */
 #define RERUNS 0
 #endif
 
@@ -49,40 +49,40 @@
 bool locked[SHARDS];          /* shard.mu, between the two steps of Add */
 byte fifo[SHARDS];            /* shard.fifo.length; read and written under the lock */
 byte readyBits[WORDS];        /* Set.readyBits; unused with one shard */
-byte parked;                  /* lot.parked */
-bool searching;               /* lot.searching */
+byte parked;                  /* parker.parked */
+bool searching;               /* parker.searching */
 bool begun, complete;         /* closing */
 
-/* The token channel, as the Go runtime has it (runtime/chan.go, select.go): a send
- * passes the token to a receiver that waits, if there is one, and lays it in the
- * buffer otherwise; a receiver takes it from there, or waits. A goroutine that waits
- * in a select is released once, by whichever case comes first. */
-bool buffered;                /* the token lies in the channel */
-mtype = { awake, asleep, chosen, canceled };
-mtype at[CONSUMERS] = awake;  /* asleep: waits; chosen, canceled: why it was released */
+/* The token channel works as in the Go runtime (runtime/chan.go, select.go). A send
+ * passes the token to a blocked receiver, if there is one, and puts it into the
+ * buffer otherwise. A receiver takes it from there, or blocks. A goroutine that is
+ * blocked in a select is released once, by the first case that is ready. */
+bool buffered;                /* the token is in the channel */
+mtype = { awake, blocked, chosen, canceled };
+mtype at[CONSUMERS] = awake;  /* chosen, canceled: why it was released */
 bool ended[CONSUMERS];        /* its context has ended */
 
-/* Which of the three calls of take a consumer is in. */
+/* These are the three calls of take that a consumer can be in. */
 mtype = { getting, awaiting, holding };
 
 byte reruns = RERUNS;
 
-/* ---- What is watched. None of this is read by the protocol. ---- */
+/* ---- What is observed. The protocol reads none of this. ---- */
 
-byte running = PRODUCERS + CONSUMERS; /* those who can take a step of themselves */
+byte running = PRODUCERS + CONSUMERS; /* processes that can take a step by themselves */
 bool tokenOut;                /* between a send and the searcher's clearing */
 byte processing;              /* items that were handed out and are not Done */
 byte busy;                    /* workers in their handlers */
-byte told;                    /* consumers who returned shutdown */
-bool brokenOff;               /* somebody left after a Done that made an item ready */
-bool lostWakeUp, sleepsAfterShutDown, leftBehind, lostItem, wrongBit, stuckToken, twoTokens;
+byte returned;                    /* consumers that returned shutdown */
+bool leftEarly;               /* a consumer left after a Done that made an item ready */
+bool lostWakeUp, parkedAfterShutDown, leftBehind, lostItem, wrongBit, stuckToken, twoTokens;
 
 #if CONSUMERS == 1
-#define sleepers (at[0] == asleep)
+#define blockedConsumers (at[0] == blocked)
 #elif CONSUMERS == 2
-#define sleepers ((at[0] == asleep) + (at[1] == asleep))
+#define blockedConsumers ((at[0] == blocked) + (at[1] == blocked))
 #else
-#define sleepers ((at[0] == asleep) + (at[1] == asleep) + (at[2] == asleep))
+#define blockedConsumers ((at[0] == blocked) + (at[1] == blocked) + (at[2] == blocked))
 #endif
 
 #if SHARDS == 1
@@ -97,28 +97,28 @@ bool lostWakeUp, sleepsAfterShutDown, leftBehind, lostItem, wrongBit, stuckToken
 #endif
 #define isWrong(shard) ((fifo[shard] > 0) != ((readyBits[wordOf(shard)] & bitOf(shard)) != 0))
 
-/* Somebody comes to rest: he sleeps, is in his handler, or is through. If he is the
- * last, nothing will happen any more unless from outside: a handler returns (which may
- * take for ever), a context ends, ShutDown is called. Then: */
+/* A process comes to rest: it is blocked, in its handler, or finished. If it is the
+ * last one, nothing happens any more without an outside event: a handler returns
+ * (which may take forever), a context ends, or ShutDown is called. Then: */
 inline rest() {
 	running--;
 	if
 	:: running == 0 ->
-		/* Nobody sleeps beside a ready item (C4). */
-		lostWakeUp = ready > 0 && sleepers > 0;
+		/* No consumer is parked while an item is ready (C4). */
+		lostWakeUp = ready > 0 && blockedConsumers > 0;
 		assert(!lostWakeUp);
-		/* Nobody sleeps after a shutdown (C10). */
-		sleepsAfterShutDown = begun && sleepers > 0;
-		assert(!sleepsAfterShutDown);
-		/* Nobody was told of the shutdown too soon: after the last one left,
-		 * nothing is ready, unless a worker broke off his loop (C2). */
-		leftBehind = told > 0 && busy == 0 && ready > 0 && !brokenOff;
+		/* No consumer is parked after a shutdown (C10). */
+		parkedAfterShutDown = begun && blockedConsumers > 0;
+		assert(!parkedAfterShutDown);
+		/* No consumer returned the shutdown too soon: after the last one left,
+		 * nothing is ready, unless a worker left its loop early (C2). */
+		leftBehind = returned > 0 && busy == 0 && ready > 0 && !leftEarly;
 		assert(!leftBehind);
-		/* What was handed out is with a worker, who will call Done. */
+		/* Each item that was handed out has a worker, which will call Done. */
 		lostItem = processing != busy;
 		assert(!lostItem);
 #ifdef STRUCTURE
-		/* The ready bits tell the truth, and the token is not lost. */
+		/* The ready bits are right, and the token is not lost. */
 		wrongBit = wrong;
 		assert(!wrongBit);
 		stuckToken = searching != buffered;
@@ -133,20 +133,20 @@ inline wakeUp(consumer, why) {
 	running++
 }
 
-/* s.lot.token <- struct{}{}. Any receiver that waits may get it; Go picks the one that
- * has waited longest. */
+/* s.parker.token <- struct{}{}. Any blocked receiver may get it. Go chooses the one
+ * that has been blocked longest. */
 inline send() {
-	/* One token at most is out, so that a send never blocks. */
+	/* At most one token is out, so that a send never blocks. */
 	twoTokens = buffered || tokenOut;
 	assert(!twoTokens);
 	tokenOut = true;
 	if
-	:: at[0] == asleep -> wakeUp(0, chosen)
+	:: at[0] == blocked -> wakeUp(0, chosen)
 #if CONSUMERS > 1
-	:: at[1] == asleep -> wakeUp(1, chosen)
+	:: at[1] == blocked -> wakeUp(1, chosen)
 #endif
 #if CONSUMERS > 2
-	:: at[2] == asleep -> wakeUp(2, chosen)
+	:: at[2] == blocked -> wakeUp(2, chosen)
 #endif
 	:: else -> buffered = true
 	fi
@@ -186,7 +186,7 @@ inline markEmpty(isEmpty, shard) {
 
 /* ---- The processes ---- */
 
-/* A producer adds items to its shard, or to any (ANY_SHARD). An Add that is merged with one before
+/* A producer adds items to its shard, or to any (ANY_SHARD). A deduplicated Add
  * changes nothing here, and is left out. */
 proctype Producer(byte shard) {
 	byte adds = ADDS;
@@ -275,14 +275,14 @@ finished:
 	atomic { rest() }
 }
 
-/* A consumer calls Get until it says shutdown, and calls Done for every item. The first
- * CANCELS consumers call GetContext, and stop when it says that the context ended. */
+/* A consumer calls Get until that returns shutdown, and calls Done for every item. The
+ * first CANCELS consumers call GetContext, and stop when their context has ended. */
 proctype Consumer(byte me) {
-	byte shard;               /* that it looks into, or that its item is of */
-	byte word, looks;         /* the word that it reads next, and how many it has to read */
-	bool closed;              /* await: the queue was closed before the look */
+	byte shard;               /* that it unread into, or that its item is of */
+	byte word, unread;         /* the word that it reads next, and the number of unread words */
+	bool closed;              /* await: the queue was closed before take */
 	bool found;               /* take: an item */
-	bool last, first;         /* the FIFO is empty after pop; was, before push */
+	bool last, first;         /* the FIFO is empty after pop, or was before push */
 	mtype taking = getting;   /* which of the three calls of take this is */
 	bool afterDone;           /* which of the two calls of wake this is */
 
@@ -291,21 +291,21 @@ get:
 		taking = getting; found = false;
 		if
 		:: me < CANCELS && ended[me] ->
-			brokenOff = RERUNS > 0;
+			leftEarly = RERUNS > 0;
 			goto gone
 		:: else
 		fi
 	}
 
-	/* -- take: first a look without a lock (lockReady), then the pop.
+	/* -- take: first a check without a lock (lockReady), then the pop.
 	 *
-	 * lockReady goes round the words of readyBits from one of any lane's, tries the
-	 * locks of the shards that it sees there, and if all are held waits for the first.
-	 * Here it goes round from any word and waits at once, for any shard that it sees
-	 * in the first word that is not 0. That comes to the same: a look has no effect,
-	 * so that to fail at a lock and to lock another shard, later, is to have started
-	 * at that one, later; and to come back to the first is to have waited for it. It
-	 * returns nil in both if it saw every word 0, each at a moment of its own. -- */
+	 * lockReady visits the words of readyBits, beginning at one of any lane. It tries
+	 * the locks of the shards whose bits it sees, and if all are held it waits for the
+	 * first. Here it begins at any word, and waits at once for any shard in the first
+	 * word that is not 0. That is equivalent, because a check has no effect: failing at
+	 * a lock and locking another shard later has the effect of beginning at that one
+	 * later, and returning to the first has the effect of waiting for it. It returns
+	 * nil in both if it saw every word 0, each at a moment of its own. -- */
 take:
 #if SHARDS > 1
 	atomic {
@@ -317,16 +317,16 @@ take:
 #else
 		word = 0;
 #endif
-		looks = WORDS
+		unread = WORDS
 	}
-take_look:
+take_read:
 	atomic {
 		if
 		:: readyBits[word] == 0 ->
-			looks--;
+			unread--;
 			word = (word + 1) % WORDS;
 			if
-			:: looks > 0 -> goto take_look
+			:: unread > 0 -> goto take_read
 			:: else -> goto taken
 			fi
 		:: readyBits[word] & 1 -> shard = word * SHARDS_PER_WORD
@@ -365,7 +365,7 @@ taken:
 	:: taking == getting && !found
 	fi;
 
-	/* -- await: around until there is an item, a shutdown, or the context's end. -- */
+	/* -- await: repeat until there is an item, a shutdown, or the context's end. -- */
 await:
 #ifdef COMPLETE_READ_AFTER_TAKE
 	atomic { taking = awaiting; goto take }
@@ -382,16 +382,16 @@ await_closed:
 	fi;
 
 	/* -- park -- */
-#ifdef LOOK_BEFORE_ANNOUNCE
-	goto park_look;
+#ifdef CHECK_BEFORE_ANNOUNCE
+	goto park_check;
 #endif
 park_announce:
 	parked++;
-#ifdef LOOK_BEFORE_ANNOUNCE
-	goto park_sleep;
+#ifdef CHECK_BEFORE_ANNOUNCE
+	goto park_block;
 #endif
 #ifndef NO_RESCAN
-park_look:
+park_check:
 #if SHARDS == 1
 	atomic {
 		!locked[0];           /* length: the lock is free at some moment */
@@ -409,26 +409,26 @@ park_look:
 	od;
 #endif
 #endif
-#ifndef NO_LOOK_AT_COMPLETE
-park_look_complete:
+#ifndef NO_CHECK_OF_COMPLETE
+park_check_complete:
 	if
 	:: complete -> goto park_withdraw
 	:: else
 	fi;
 #endif
-#ifdef LOOK_BEFORE_ANNOUNCE
+#ifdef CHECK_BEFORE_ANNOUNCE
 	goto park_announce;
 #endif
-park_sleep:
+park_block:
 	atomic {
 		if
 		:: buffered -> buffered = false; at[me] = chosen
 		:: me < CANCELS && ended[me] -> at[me] = canceled
-		:: !buffered && !(me < CANCELS && ended[me]) -> at[me] = asleep; rest()
+		:: !buffered && !(me < CANCELS && ended[me]) -> at[me] = blocked; rest()
 		fi
 	}
-end_asleep:
-	at[me] != asleep;
+end_blocked:
+	at[me] != blocked;
 	goto park_wakes;
 park_withdraw:
 #ifdef WITHDRAW_DRAINS_TOKEN
@@ -470,22 +470,22 @@ searched:
 pass_clear:
 	atomic { true; clearSearching() };
 #endif
-#ifdef NO_LAST_LOOK
+#ifdef NO_LAST_CHECK
 	goto passed;
 #endif
-#ifdef NO_LAST_LOOK_IF_FOUND
+#ifdef NO_LAST_CHECK_IF_FOUND
 	if
 	:: found -> goto passed
 	:: else
 	fi;
 #endif
-#ifdef NO_LAST_LOOK_IF_NOT_FOUND
+#ifdef NO_LAST_CHECK_IF_NOT_FOUND
 	if
 	:: !found -> goto passed
 	:: else
 	fi;
 #endif
-pass_look:
+pass_check:
 #if SHARDS == 1
 	atomic {
 		!locked[0];
@@ -503,7 +503,7 @@ pass_look:
 	od;
 #endif
 #ifndef NO_BROADCAST
-pass_look_complete:
+pass_check_complete:
 	if
 	:: complete -> goto pass_wake
 	:: else
@@ -525,8 +525,8 @@ passed:
 	:: else -> goto await
 	fi;
 
-	/* -- The worker has the item. Done of one that was not added again changes nothing
-	 * that is modelled here. A dirty one becomes ready again. -- */
+	/* -- The worker has the item. Done of an item that was not added again changes
+	 * nothing that is modeled here. A dirty one becomes ready again. -- */
 process:
 #ifdef CANCEL_DROPS_ITEM
 	if
@@ -589,14 +589,14 @@ woken:
 	:: else -> goto passed
 	fi;
 
-	/* -- how it returns for good -- */
+	/* -- the consumer returns -- */
 get_shutdown:
-	atomic { told++; goto gone }
+	atomic { returned++; goto gone }
 gone:
 	atomic { rest() }
 }
 
-/* ShutDown, at any time, once: a second call ends at the compare-and-swap. */
+/* ShutDown, at any time, once. A second call ends at the compare-and-swap. */
 proctype Closer() {
 	byte shard;
 
@@ -608,7 +608,7 @@ close_begun:
 #endif
 close_shard:
 	atomic {
-		!locked[shard];       /* dropWaiting under the lock, and out again */
+		!locked[shard];       /* closeShard: under the lock */
 		shard++;
 		if
 		:: shard < SHARDS -> goto close_shard
@@ -650,14 +650,14 @@ woken:
 	atomic { rest() }
 }
 
-/* The end of a consumer's context, at any time. Err says so no sooner than Done is
- * closed, and closing it releases the consumer if it waits. */
+/* The end of a consumer's context, at any time. Err returns an error only after Done
+ * is closed, and closing it releases the consumer if it is blocked. */
 proctype Canceler(byte consumer) {
 cancel:
 	atomic {
 		ended[consumer] = true;
 		if
-		:: at[consumer] == asleep -> wakeUp(consumer, canceled)
+		:: at[consumer] == blocked -> wakeUp(consumer, canceled)
 		:: else
 		fi
 	}
@@ -680,10 +680,10 @@ init {
 /* ---- Liveness, under weak fairness ---- */
 
 #ifdef SERVED
-/* A ready item is handed out, while there are consumers: nobody spins, either. */
+/* A ready item is handed out while there are consumers: no process spins, either. */
 ltl served { [] (ready > 0 -> <> (ready == 0)) }
 #endif
 #ifdef RELEASED
-/* After ShutDown everyone returns. */
-ltl released { [] (begun -> <> (told == CONSUMERS)) }
+/* After ShutDown every consumer returns. */
+ltl released { [] (begun -> <> (returned == CONSUMERS)) }
 #endif

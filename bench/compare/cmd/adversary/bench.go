@@ -10,11 +10,11 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// bench is how a run of the command goes about it.
+// bench has the parameters of a run of the command.
 type bench struct {
 	// scale is the share of the full number of items, 1 for all of them.
 	scale float64
-	// rounds is how often each case is tried, 0 for what suits the case.
+	// rounds is how often each case is tried, or 0 for the default of the case.
 	rounds   int
 	limit    time.Duration
 	progress io.Writer
@@ -32,18 +32,18 @@ func (b *bench) validate() error {
 	return nil
 }
 
-// count returns what the scale leaves of a number of items.
+// count returns the scaled number of items.
 func (b *bench) count(full int) int { return max(1, int(float64(full)*b.scale)) }
 
-// countAtLeast is count where fewer would not show what is to be shown.
+// countAtLeast is count with a least number of items that the case needs.
 func (b *bench) countAtLeast(least, full int) int { return max(least, b.count(full)) }
 
 const (
-	// leastCrowd is how many queues or goroutines it takes for what the process does
-	// besides to come to nothing beside them.
+	// leastCrowd is the number of queues or goroutines from which the rest of
+	// the process no longer affects their measurement.
 	leastCrowd = 100
-	// leastBurst is how many items it takes for a burst in each of 32 shards: C8 says
-	// what is left of a burst, not of a handful.
+	// leastBurst is the least number of items for a burst in each of 32 shards:
+	// C8 says what remains of a burst, not of a few items.
 	leastBurst = 64 * 32
 )
 
@@ -69,8 +69,8 @@ func (b *bench) try(cases []hostile, targets []target) *results {
 	return r
 }
 
-// command returns what to type for the same figures: where they were written to makes
-// no difference to them.
+// command returns the command that gives the same figures. It leaves out where
+// they are written to.
 func command() string {
 	text := "go run -C bench/compare ./cmd/adversary"
 	for _, name := range []string{"only", "targets", "scale", "rounds", "limit"} {
@@ -81,8 +81,8 @@ func command() string {
 	return text
 }
 
-// inRounds tries a case on each target once a round, the first of a round being
-// another each time. A slow target has only one round.
+// inRounds tries a case on each target once in each round. Each round begins
+// with another target. A slow target has only one round.
 func (b *bench) inRounds(c hostile, targets []target) *outcome {
 	o := newOutcome(c, targets)
 	for round := range b.roundsOf(c) {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// hostile is a case: something that an adversary, or a bad day, does to a queue.
+// hostile is a case: something that an adversary, or a bad day, does to a
+// queue.
 type hostile struct {
 	name  string // for -only
 	Title string
 	Text  string // what is done, and what the rows say
-	// seldom is set where one round takes long.
+	// seldom is set if one round takes long.
 	seldom bool
 	try    func(*bench, target) *figures
 }
@@ -21,7 +22,7 @@ var cases = []hostile{
 	{name: "collisions", Title: "One million keys that collide", Text: collisionsText, try: collisions},
 	{name: "megabyte", Title: "Keys of a megabyte", Text: megabyteText, try: megabyteKeys},
 	{name: "burst", Title: "Ten million items at once", Text: burstText, try: burst},
-	{name: "deadline", Title: "Ten million items that wait for one moment", Text: deadlineText, seldom: true, try: oneDeadline},
+	{name: "deadline", Title: "Ten million items that are delayed until one moment", Text: deadlineText, seldom: true, try: oneDeadline},
 	{name: "idle", Title: "Ten thousand idle queues", Text: idleText, seldom: true, try: idleQueues},
 	{name: "parked", Title: "A hundred thousand parked Gets", Text: parkedText, try: parkedGets},
 	{name: "stall", Title: "A stall of ten minutes", Text: stallText, try: stall},
@@ -34,8 +35,8 @@ func caseNames() (names []string) {
 	return names
 }
 
-// choose returns those of all that a comma-separated list names, or all for an empty
-// one.
+// choose returns the cases or targets that a comma-separated list names, or all
+// for an empty one.
 func choose[E any](flag, list string, all []E, names []string) (chosen []E, err error) {
 	if list == "" {
 		return all, nil

@@ -8,11 +8,14 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-const collisionsText = `Strings that all have one value under a hash that has no seed: 64 bytes each for xxhash64, 160 for FNV-1a of 64 and of 32
-bits. They are computed, and then hashed to see that they do collide. One goroutine adds them all, and takes them all through Get and
-Done; random keys of the same length go the same way. StableRouting routes by xxhash64, so that with it all the keys of the first kind share one
-shard. In *8 × 8* eight producers and eight consumers hand the keys round. The rows on others and on the heap are of the keys for xxhash64.
-client-go and controller-runtime keep their keys in Go's maps, which have seeds as well.`
+const collisionsText = `The keys are strings that all have one value under a hash without a seed: 64
+bytes each for xxhash64, 160 for FNV-1a of 64 and of 32 bits. They are computed,
+and then hashed to check that they collide. One goroutine adds them all, and
+takes them all through Get and Done. Random keys of the same length do the same.
+StableRouting routes by xxhash64, so with it all the keys of the first kind
+share one shard. In *8 × 8*, eight producers and eight consumers cycle the keys.
+The rows on others and on the heap are of the keys for xxhash64. client-go and
+controller-runtime keep their keys in Go's maps, which have seeds as well.`
 
 // family is a kind of keys that collide.
 type family struct {
@@ -28,7 +31,7 @@ var families = []family{
 }
 
 func collisions(b *bench, t target) *figures {
-	// 8 × 8 goroutines keep some hundred keys in their hands.
+	// 8 × 8 goroutines keep some hundred keys.
 	n := max(b.count(1_000_000), 1<<13)
 	f := newFigures(t)
 	for _, family := range families {
@@ -56,7 +59,7 @@ func (family family) try(f *figures, n int) {
 	}
 }
 
-// alike returns how many of the keys have the hash of the first.
+// alike returns the number of keys that have the hash of the first.
 func (family family) alike(keys []string) (n int) {
 	hash := family.hash(keys[0])
 	for _, key := range keys {
@@ -67,8 +70,8 @@ func (family family) alike(keys []string) (n int) {
 	return n
 }
 
-// serial takes the keys through a queue in one goroutine. It returns how long that took,
-// and, for shardq, how many keys were in the fullest shard, beside the mean.
+// serial passes the keys through a queue in one goroutine. It returns the time,
+// and for shardq the number of keys in the fullest shard, divided by the mean.
 func serial(t target, s setup, keys []string) (elapsed time.Duration, fullest float64) {
 	q := newQueue[string](t, s)
 	defer q.ShutDown()
@@ -86,13 +89,13 @@ func serial(t target, s setup, keys []string) (elapsed time.Duration, fullest fl
 	return elapsed + time.Since(start), fullest
 }
 
-// evenly returns what the fullest of some shards does not have more of, beside the mean,
+// evenly returns the bound for the fullest of some shards, divided by the mean,
 // if the keys are spread at random: six standard deviations.
 func evenly(keys, shards int) float64 {
 	return 1 + 6*math.Sqrt(float64(shards)/float64(keys))
 }
 
-// routed measures what it costs that keys are all in one shard.
+// routed measures the cost if all keys are in one shard.
 func routed(f *figures, n int) {
 	if f.target.engine == controllerRuntime {
 		return // it would take very long

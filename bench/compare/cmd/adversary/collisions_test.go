@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestKeysOfAFamilyAreDifferentAndHaveOneHash asks for the hash of the libraries, not
-// for one that was written here.
+// TestKeysOfAFamilyAreDifferentAndHaveOneHash uses the hash of the libraries,
+// not one that was written here.
 func TestKeysOfAFamilyAreDifferentAndHaveOneHash(t *testing.T) {
 	const n = 1 << 14
 	for _, f := range families {
@@ -31,7 +31,8 @@ func TestKeysAreTheSameInEveryRun(t *testing.T) {
 	assert.Equal(t, randomKeys(100, 8), randomKeys(100, 8))
 }
 
-// TestBlocksOfAPairAreGoodFromAnyState, and not only from those on the way of the keys.
+// TestBlocksOfAPairAreGoodFromAnyState checks them from states that no key
+// leads to, too.
 func TestBlocksOfAPairAreGoodFromAnyState(t *testing.T) {
 	for _, f := range []fnv1a{fnv1a32, fnv1a64} {
 		rapid.Check(t, func(r *rapid.T) {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the processor time that the calling thread has had: a clock that
-// stands still while the machine does something else. A goroutine that wants to count by
-// it has to stay on its thread.
+// threadTime returns the processor time of the calling thread: a clock that
+// stands still while the machine does something else. A goroutine that uses it
+// must stay on its thread.
 func threadTime() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {

@@ -4,9 +4,10 @@ package main
 
 import "time"
 
-// threadTime stands in for the processor time of a thread, which takes Linux: it is the
-// time of day, and goes on while the machine does something else.
+// threadTime replaces the processor time of a thread, which exists only on
+// Linux. It returns the time of day, which goes on while the machine does
+// something else.
 func threadTime() time.Duration { return time.Since(beginning) }
 
-// thread cannot tell threads apart, and names none.
+// thread returns 0, because it cannot distinguish threads.
 func thread() int { return 0 }

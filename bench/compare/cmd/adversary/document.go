@@ -14,7 +14,7 @@ var documentText string
 
 var page = document.Parse(documentText)
 
-// results are what a run came to, as a part of a document in Markdown.
+// results are the results of a run, as a part of a document in Markdown.
 type results struct {
 	*bench
 	Machine  document.Machine
@@ -24,7 +24,7 @@ type results struct {
 func (r *results) text() (string, error) {
 	var text strings.Builder
 	err := page.Execute(&text, r)
-	return strings.TrimSpace(text.String()) + "\n", err
+	return document.Wrap(strings.TrimSpace(text.String())), err
 }
 
 // broken reports whether shardq broke a promise.
@@ -39,8 +39,8 @@ func (r *results) broken() bool {
 	return false
 }
 
-// unfinished reports whether shardq was given up on, so that it is not known whether it
-// would have kept its promises.
+// unfinished reports whether shardq was stopped after -limit, so that it is
+// unknown whether it would have kept its promises.
 func (r *results) unfinished() bool {
 	for _, o := range r.Outcomes {
 		if o.gaveUpOnOurs() {
@@ -50,7 +50,7 @@ func (r *results) unfinished() bool {
 	return false
 }
 
-// Scaled tells whether these are fewer items than the titles say.
+// Scaled reports whether there are fewer items than the titles say.
 func (r *results) Scaled() bool { return r.scale != 1 }
 
 // Scale is the share of the items.
@@ -71,14 +71,14 @@ func (r *results) Promises() (rows [][]string) {
 	return rows
 }
 
-// The marks between which a document has the tables.
+// These marks surround the tables in a document.
 const (
 	beginMark = "<!-- adversaries -->"
 	endMark   = "<!-- /adversaries -->"
 )
 
-// findMarks returns an error if a file to update has no place for the tables. No file is
-// as good.
+// findMarks returns an error if a file to update has no place for the tables.
+// It returns nil if there is no file to update.
 func findMarks(file string) error {
 	if file == "" {
 		return nil
@@ -87,7 +87,7 @@ func findMarks(file string) error {
 	return err
 }
 
-// replaceBetweenMarks puts text in place of what stands between the marks.
+// replaceBetweenMarks replaces the text between the marks.
 func replaceBetweenMarks(file, text string) error {
 	before, after, err := aroundMarks(file)
 	if err != nil {

@@ -7,17 +7,22 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-const deadlineText = `Ten million keys (uint64) wait, all for the same moment, on a clock that stands still meanwhile and is then stepped past it.
-One goroutine files them; filing has ended when the queue has taken in what it keeps in buffers, too. Two probers go on
-meanwhile: one through Add, Get and Done, one with AddAfter. Then all are taken. controller-runtime's queue is not tried: it takes no clock.`
+const deadlineText = `Ten million keys (uint64) are delayed, all until the same moment, on a clock
+that stands still meanwhile and is then stepped past it. One goroutine files
+them. Filing has ended when the queue has also accepted what it keeps in
+buffers. Two probers go on meanwhile: one with Add, Get and Done, one with
+AddAfter. Then all are taken. controller-runtime's queue is not tried: it takes
+no clock.`
 
 func oneDeadline(b *bench, t target) *figures {
 	const within = time.Hour
 	return expireAtOnce(b, t, numbers(b.countAtLeast(leastBurst, 10_000_000)), within, func(int) time.Duration { return within })
 }
 
-const stallText = `A million keys (uint64) wait for moments that are spread over ten minutes, and the clock is stepped over all of them at once, as
-it is for a process that was stopped, or a machine that slept. Otherwise as before. controller-runtime's queue is not tried: it takes no clock.`
+const stallText = `A million keys (uint64) are delayed until moments that are spread over ten
+minutes. The clock is stepped over all of them at once, as for a process that
+was stopped, or a machine that slept. Otherwise as before. controller-runtime's
+queue is not tried: it takes no clock.`
 
 func stall(b *bench, t target) *figures {
 	const within = 10 * time.Minute
@@ -26,7 +31,7 @@ func stall(b *bench, t target) *figures {
 	return expireAtOnce(b, t, it, within, func(i int) time.Duration { return delays[i] })
 }
 
-// expireAtOnce makes all items wait, and steps the time over all their deadlines.
+// expireAtOnce delays all items, and steps the time past all their deadlines.
 func expireAtOnce(b *bench, t target, it items[uint64], within time.Duration, delay func(i int) time.Duration) *figures {
 	if t.engine == controllerRuntime {
 		return newFigures(t)
@@ -45,7 +50,7 @@ func expireAtOnce(b *bench, t target, it items[uint64], within time.Duration, de
 		return x.giveUp(expiring, b.limit)
 	}
 	x.drain()
-	x.step(2 * probeDelay) // for what the probers filed
+	x.step(2 * probeDelay) // past the delays of the probers
 	if !x.flush() {
 		return x.giveUp("the probers' delays", b.limit)
 	}
@@ -55,7 +60,7 @@ func expireAtOnce(b *bench, t target, it items[uint64], within time.Duration, de
 	return x.figures
 }
 
-// expiry is a trial of items that wait.
+// expiry is a trial of delayed items.
 type expiry struct {
 	*trial[uint64]
 	clock  *standing
@@ -75,7 +80,7 @@ func (x *expiry) probes() map[string]probe[uint64] {
 	return map[string]probe[uint64]{cycle: probeCycle(x.take), addAfter: probeAddAfter[uint64]}
 }
 
-// file makes every item wait. It reports false if that took too long.
+// file adds every item with a delay. It reports false if that took too long.
 func (x *expiry) file() (ok bool) {
 	start := time.Now()
 	x.probed("filing", x.probes(), func() {
@@ -85,7 +90,7 @@ func (x *expiry) file() (ok bool) {
 		return false
 	}
 	x.each(filing, time.Since(start), len(x.items.keys))
-	x.bounded("C19", "items that came before their time", count, 0, x.early())
+	x.bounded("C19", "items that were ready before their time", count, 0, x.early())
 	return true
 }
 
@@ -100,9 +105,9 @@ func (x *expiry) addAfterEach(start time.Time) (ok bool) {
 	return true
 }
 
-// flush waits until the queue has taken in everything that was handed to it: until the
-// last comes out. It lets time pass by, by milliseconds. It reports false if that took
-// too long.
+// flush waits until the queue has accepted everything from its buffers: until
+// the last item is handed out. It advances the time by milliseconds. It reports
+// false if that took too long.
 func (x *expiry) flush() (ok bool) {
 	const tick, pause = time.Millisecond, 20 * time.Microsecond
 	x.queue.AddAfter(x.items.last, tick)
@@ -123,7 +128,7 @@ func (x *expiry) step(d time.Duration) {
 	x.clock.step(d)
 }
 
-// early returns how many of the items that came had no right to.
+// early returns the number of items that were ready before their time.
 func (x *expiry) early() (n float64) {
 	for _, item := range x.taken {
 		if x.delay(int(item)) > x.passed {
@@ -133,18 +138,19 @@ func (x *expiry) early() (n float64) {
 	return n
 }
 
-// stepsPerHold is the constant of that name in package shard: a shard's lock is held for
-// no more steps of its timer wheel, each of which makes an item ready, or sorts one.
+// stepsPerHold is the constant of that name in package shard. A shard's lock is
+// held for no more steps of its timer wheel, each of which makes an item ready,
+// or sorts one.
 const stepsPerHold = 128
 
-// expire lets the time of all items come. It reports false if they took too long to
-// become ready.
+// expire steps the time past all deadlines. It reports false if the items took
+// too long to become ready.
 func (x *expiry) expire() (ok bool) {
 	x.probed("expiring", x.probes(), func() {
 		start, left := time.Now(), max(1, len(x.items.keys)-len(x.taken))
 		turns := x.clock.ours.note(func() { x.step(x.within) })
 		if ok = x.awaitAllReady(start); !ok {
-			x.queue.ShutDown() // lets go of a prober that is stuck
+			x.queue.ShutDown() // releases a prober that is stuck
 			return
 		}
 		elapsed := time.Since(start)
@@ -158,8 +164,8 @@ func (x *expiry) expire() (ok bool) {
 	return ok
 }
 
-// awaitAllReady waits until everything is ready or has been ready; a prober's keys may
-// stand in for some 256 of it.
+// awaitAllReady waits until everything is ready or has been ready. Up to 256 of
+// the counted items may be a prober's keys.
 func (x *expiry) awaitAllReady(start time.Time) (ok bool) {
 	const pause = 100 * time.Microsecond
 	for ; time.Since(start) < x.limit; time.Sleep(pause) {

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// A figure is something that was measured, once.
+// A figure is one measurement.
 type figure struct {
 	name  string
 	unit  unit
@@ -10,9 +10,9 @@ type figure struct {
 	// calls is the value of a figure whose unit is calls.
 	calls *latencies
 	// steps is the value of a figure whose unit is steps: how long each of them
-	// took, the same ones in every round.
+	// took. The steps are the same in every round.
 	steps []time.Duration
-	// over says that the queue was given up on after value, a duration.
+	// over reports whether the queue was stopped after value, a duration.
 	over bool
 }
 
@@ -27,8 +27,8 @@ const (
 	steps
 )
 
-// A promise is a bound that a clause of docs/reference/semantics.md sets to something that was
-// measured.
+// A promise is a bound that a clause of docs/reference/semantics.md sets for a
+// measurement.
 type promise struct {
 	clause, what    string
 	unit            unit
@@ -37,7 +37,7 @@ type promise struct {
 
 func (p promise) kept() bool { return p.measured <= p.bound }
 
-// figures is what a case came to on a target, in one round.
+// figures are the measurements of a case on a target, in one round.
 type figures struct {
 	target   target
 	all      []figure
@@ -52,7 +52,7 @@ func (f *figures) add(name string, u unit, value float64) {
 
 func (f *figures) took(name string, d time.Duration) { f.add(name, duration, float64(d)) }
 
-// each is a duration for each of n items.
+// each records a duration for each of n items.
 func (f *figures) each(name string, d time.Duration, n int) {
 	f.add(name, duration, float64(d)/float64(n))
 }
@@ -65,12 +65,12 @@ func (f *figures) steps(name string, each []time.Duration) {
 	f.all = append(f.all, figure{name: name, unit: steps, steps: each})
 }
 
-// gaveUp notes that the queue was given up on.
+// gaveUp records that the queue was stopped.
 func (f *figures) gaveUp(name string, after time.Duration) {
 	f.all = append(f.all, figure{name: name, unit: duration, value: float64(after), over: true})
 }
 
-// promised holds shardq to a bound. Others promised nothing.
+// promised compares shardq with a bound. Other targets have promised nothing.
 func (f *figures) promised(clause, what string, u unit, bound, measured float64) {
 	if f.target.engine == ours {
 		f.promises = append(f.promises, promise{clause, what, u, bound, measured})

@@ -10,16 +10,17 @@ import (
 //
 //	state = (state ^ byte) * prime
 //
-// Since the exclusive or reaches the lowest byte of the state only, and can make any
-// byte of it, this is (state + e) * prime, for an e that is up to whoever chooses the
-// byte. After a block of eight the state is
+// Since the exclusive or reaches only the lowest byte of the state, and can
+// make any byte of it, this is (state + e) * prime, for an e that the choice of
+// the byte determines. After a block of eight the state is
 //
 //	state*prime^8 + e1*prime^8 + e2*prime^7 + … + e8*prime
 //
-// and a block whose e differ from these by d1 … d8 leads to the same state, from any
-// state, if d1*prime^7 + … + d8 is 0 modulo 2^bits. The solutions form a lattice, and
-// one that is short enough for the e to stay within a byte is found in an instant by
-// reduction (A. Lenstra, H. Lenstra, L. Lovász, Mathematische Annalen 261, 1982).
+// and a block whose e differ from these by d1 … d8 leads to the same state,
+// from any state, if d1*prime^7 + … + d8 is 0 modulo 2^bits. The solutions form
+// a lattice. Reduction (A. Lenstra, H. Lenstra, L. Lovász, Mathematische
+// Annalen 261, 1982) finds one at once that is so short that the e stay within
+// a byte.
 type fnv1a struct {
 	offset, prime uint64
 	// mask has as many bits as the state.
@@ -41,15 +42,15 @@ var (
 	}
 )
 
-// blockPair are two blocks that lead from one state to the same next state.
+// blockPair has two blocks that lead from one state to the same next state.
 type blockPair [2][fnvBlock]byte
 
-// fnvBlocks is the number of blocks of a key: enough for a million of them.
+// fnvBlocks is the number of blocks of a key: enough for a million keys.
 const fnvBlocks = 20
 
-// keys returns n different strings of 160 bytes that all have one hash, up to 2^20 of
-// them. Each consists of 20 blocks, and takes one or the other of a pair in each place:
-// 2^20 collisions for the price of 20 (A. Joux, CRYPTO 2004).
+// keys returns n different strings of 160 bytes that all have one hash, up to
+// 2^20 of them. Each consists of 20 blocks, and has one or the other of a pair
+// in each place: 2^20 collisions for the price of 20 (A. Joux, CRYPTO 2004).
 func (f fnv1a) keys(n int) []string {
 	pairs := f.pairs()
 	keys := make([]string, n)
@@ -75,7 +76,7 @@ func (f fnv1a) pairs() (pairs [fnvBlocks]blockPair) {
 // seeded returns the same random numbers in every run.
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// pair returns a pair of blocks for a state, and the state that both lead to.
+// pair returns a pair of blocks for a state, and the state to which both lead.
 func (f fnv1a) pair(state uint64, random *rand.Rand) (blockPair, uint64) {
 	const enough = 1000 // one try in a few succeeds
 	for range enough {
@@ -86,8 +87,8 @@ func (f fnv1a) pair(state uint64, random *rand.Rand) (blockPair, uint64) {
 	panic("adversary: no pair of blocks found: the vector is none of the lattice, or not short")
 }
 
-// tryPair chooses the first block at random, as far as the second then exists. It fails
-// if a byte of the second would have to be one that does not exist.
+// tryPair draws the first block so that the second may exist. It fails if a
+// byte of the second does not exist.
 func (f fnv1a) tryPair(state uint64, random *rand.Rand) (pair blockPair, next uint64, ok bool) {
 	a, b := state, state
 	for i, d := range f.short {
@@ -104,8 +105,8 @@ func (f fnv1a) tryPair(state uint64, random *rand.Rand) (pair blockPair, next ui
 	return pair, a, a == b
 }
 
-// lowByte returns the byte of input that gives the state this lowest byte, and the state
-// after it.
+// lowByte returns the byte of input that gives the state this lowest byte, and
+// the state after it.
 func (f fnv1a) lowByte(state uint64, low byte) (input byte, next uint64) {
 	return byte(state) ^ low, (state&^255 | uint64(low)) * f.prime & f.mask
 }

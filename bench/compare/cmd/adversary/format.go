@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// String writes a cell: the median with the range, or what of the calls was within
-// how long.
+// String formats a cell: the median with the range, or the times within which
+// shares of the calls were over.
 func (c *cell) String() string {
 	switch {
 	case c == nil, c.unit == calls && c.calls.n == 0:
@@ -38,7 +38,7 @@ func median(sorted []float64) float64 {
 	return sorted[middle]
 }
 
-// quantity writes a number with its unit.
+// quantity formats a number with its unit.
 func quantity(u unit, x float64) string {
 	switch u {
 	case duration:
@@ -52,7 +52,7 @@ func quantity(u unit, x float64) string {
 	}
 }
 
-// scaled writes x in the largest of the units of which it has one.
+// scaled formats x in the largest unit of which it has at least one.
 func scaled(x float64, sizes []float64, units []string) string {
 	i := len(sizes) - 1
 	for i > 0 && math.Abs(x) < sizes[i] {
@@ -61,7 +61,7 @@ func scaled(x float64, sizes []float64, units []string) string {
 	return digits(x/sizes[i]) + " " + units[i]
 }
 
-// digits writes a number with three digits that count.
+// digits formats a number with three significant digits.
 func digits(x float64) string {
 	switch size := math.Abs(x); {
 	case size >= 100 || size == math.Trunc(size):

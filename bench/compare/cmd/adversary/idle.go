@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
-const idleText = `Ten thousand queues, new; then after each has taken one item through Add, Get and Done and another through a delay of a
-millisecond. Wake-ups are the calls to and from the clock of all queues together while nobody uses them, which is for twenty-one seconds:
-client-go has a heartbeat of ten. controller-runtime's queue takes no clock to count them at.`
+const idleText = `Ten thousand queues are measured when they are new. They are measured again
+after each has taken one item through Add, Get and Done, and another through a
+delay of a millisecond. Wake-ups are the calls to and from the clock of all
+queues together while they are unused, for twenty-one seconds. client-go's
+periodic wake-up comes every ten. controller-runtime's queue takes no clock to
+count them at.`
 
 func idleQueues(b *bench, t target) *figures {
 	var wakes atomic.Int64
@@ -23,18 +26,18 @@ func idleQueues(b *bench, t target) *figures {
 	for _, q := range crowd.queues {
 		q.ShutDown()
 	}
-	goroutinesSince(goroutines) // lest those that end be missed in the next count
+	goroutinesSince(goroutines) // otherwise the next count could miss goroutines that are ending
 	return crowd.figures
 }
 
-// idleCrowd are many queues with nothing to do.
+// idleCrowd is many queues with nothing to do.
 type idleCrowd struct {
 	*figures
 	n      int
 	queues []queue[string]
 }
 
-// newQueueLimit is what C25 allows a new queue.
+// newQueueLimit is the limit of C25 for a new queue.
 const newQueueLimit = 8 << 10
 
 func (c *idleCrowd) make(times timeSource) {
@@ -54,7 +57,7 @@ func (c *idleCrowd) make(times timeSource) {
 	c.bounded("C25", "goroutines of a queue that was used", count, 0, goroutinesSince(goroutines)/float64(c.n))
 }
 
-// use takes an item through each queue, and another after a delay.
+// use passes an item through each queue, and another after a delay.
 func (c *idleCrowd) use() {
 	for _, q := range c.queues {
 		q.Add("now")

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// items are the keys of a case: those that it is about, and others for probers.
+// items are the keys of a case: its own, and others for probers.
 type items[T cmp.Ordered] struct {
 	keys []T
-	// probes are 256, so that each of 32 shards has some, and as many again for
-	// AddAfter.
+	// probes are 256 keys, so that each of 32 shards has some, and as many
+	// again for AddAfter.
 	probes, delayed []T
 	isProbe         func(T) bool
-	// last is like a probe, and stands at the end of a line.
+	// last is like a probe, and is added last.
 	last T
 }
 
@@ -55,8 +55,8 @@ func probeStrings(name string) []string {
 	return all
 }
 
-// strays returns how many items were lost, or came more often than they should: once.
-// It sorts taken.
+// strays returns the number of items that were lost, or handed out more than
+// once. It sorts taken.
 func (it items[T]) strays(taken []T) (n int) {
 	expected := slices.Sorted(slices.Values(it.keys))
 	slices.Sort(taken)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// latencies counts durations by their size, in buckets that are a sixteenth of a power
-// of two wide, so that any number of them takes the same memory.
+// latencies counts durations in buckets that are a sixteenth of a power of two
+// wide, so that any number of them takes the same memory.
 type latencies struct {
 	buckets [64 * 16]uint64
 	n       uint64
@@ -27,8 +27,8 @@ func (l *latencies) merge(other *latencies) {
 	l.longest = max(l.longest, other.longest)
 }
 
-// within returns a duration that a share of q was not longer than, up to a sixteenth
-// too much.
+// within returns a duration that a share of q did not exceed, which is up to a
+// sixteenth too large.
 func (l *latencies) within(q float64) time.Duration {
 	left := uint64(q * float64(l.n))
 	for i, n := range l.buckets {

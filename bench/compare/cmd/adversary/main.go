@@ -1,9 +1,9 @@
-// Command adversary tries shardq on the cases that break queues: keys that collide,
-// keys of a megabyte, ten million items at once, ten million deadlines in one
-// moment, thousands of idle queues, a hundred thousand sleepers, a process that stood
-// still. It does the same to client-go's workqueue and, where that takes no hours, to
-// controller-runtime's priority queue, and writes down for each what it took: time,
-// memory, and how long others were kept waiting.
+// Command adversary tries shardq on the cases that break queues: keys that
+// collide, keys of a megabyte, ten million items at once, ten million deadlines
+// at one moment, thousands of idle queues, a hundred thousand parked consumers,
+// a process that stood still. It does the same to client-go's workqueue and,
+// where that takes no hours, to controller-runtime's priority queue. It reports
+// what each took: time, memory, and how long others waited.
 //
 //	go run ./cmd/adversary                   all cases at their full size: some minutes, up to 4 GiB
 //	go run ./cmd/adversary -only LIST        some cases
@@ -12,7 +12,8 @@
 //	go run ./cmd/adversary -markdown FILE    writes the tables to a file, too
 //	go run ./cmd/adversary -update FILE      puts them between two marks in a document
 //
-// It ends with status 1 if shardq breaks one of its promises, or is given up on.
+// The exit status is 1 if shardq breaks one of its promises, or is stopped
+// after -limit.
 package main
 
 import (
@@ -36,12 +37,12 @@ func main() {
 	}
 }
 
-// errBroken says that the cases ran, and that shardq did not stand one of them.
+// errBroken says that the cases ran, and that shardq broke a promise.
 var errBroken = errors.New("shardq broke a promise")
 
-// errUnfinished says that it is not known whether shardq stood a case: it was too slow, or
-// would have gone on for ever.
-var errUnfinished = errors.New("shardq was given up on after -limit")
+// errUnfinished says that it is unknown whether shardq would have kept its
+// promises, because it was too slow, or would never have ended.
+var errUnfinished = errors.New("shardq was stopped after -limit")
 
 func run() error {
 	var (
@@ -76,8 +77,8 @@ func run() error {
 	return write(b.try(cases, targets), *markdown, *update)
 }
 
-// checkFiles finds a fault with the files to write: better before some minutes have gone by
-// than after.
+// checkFiles reports a fault of the files to write, before some minutes have
+// passed.
 func checkFiles(markdown, update string, partial bool) error {
 	if update != "" && partial {
 		return errors.New("-update takes all cases, on all queues, at their full size: leave out -only, -targets and -scale")
@@ -98,7 +99,7 @@ func checkFiles(markdown, update string, partial bool) error {
 	return nil
 }
 
-// write shows the document, and puts it where it was asked for.
+// write prints the document, and writes it to the files of the flags.
 func write(r *results, markdown, update string) error {
 	text, err := r.text()
 	if err != nil {

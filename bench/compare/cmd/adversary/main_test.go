@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scale of the cases in tests: thousands of items where there are millions.
+// scale is the scale of the cases in tests: thousands of items in place of
+// millions.
 func testScale() float64 {
 	if testing.Short() {
 		return 0.002
@@ -20,8 +21,8 @@ func testScale() float64 {
 	return 0.01
 }
 
-// TestAdversaries tries everything on every queue, in small, and asks for what does not
-// depend on the machine.
+// TestAdversaries tries everything on every queue, with few items, and checks
+// what does not depend on the machine.
 func TestAdversaries(t *testing.T) {
 	b := &bench{scale: testScale(), rounds: 1, limit: time.Minute, progress: io.Discard}
 	for _, c := range cases {
@@ -31,14 +32,14 @@ func TestAdversaries(t *testing.T) {
 			requireNoStrays(t, d.Outcomes[0])
 			text, err := d.text()
 			require.NoError(t, err)
-			assert.NotContains(t, text, "> ", "given up on")
+			assert.NotContains(t, text, "> ", "stopped")
 			assert.False(t, d.unfinished())
 		})
 	}
 }
 
-// requireKept holds shardq, with each number of shards, to the promises that the case
-// is about.
+// requireKept checks that shardq, with each number of shards, kept the promises
+// of the case.
 func requireKept(t *testing.T, d *results) {
 	t.Helper()
 	titles := map[string]bool{}
@@ -53,8 +54,7 @@ func requireKept(t *testing.T, d *results) {
 	assert.Equal(t, t.Failed(), d.broken())
 }
 
-// requireNoStrays expects of all queues that they lose nothing, and hand nothing out
-// twice.
+// requireNoStrays checks that no queue lost an item, or handed one out twice.
 func requireNoStrays(t *testing.T, o *outcome) {
 	t.Helper()
 	if o.Case.name == "idle" {
@@ -130,14 +130,15 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestTinyScales: shardq is not convicted of what a handful of items cannot show.
+// TestTinyScales checks that shardq is not blamed for what a few items cannot
+// show.
 func TestTinyScales(t *testing.T) {
 	b := &bench{scale: math.SmallestNonzeroFloat64, rounds: 1, limit: time.Minute, progress: io.Discard}
 	require.NoError(t, b.validate())
 	assert.Equal(t, 1, b.count(1000))
 	assert.Equal(t, leastCrowd, b.countAtLeast(leastCrowd, 10_000))
 	for _, c := range cases {
-		if c.name != "collisions" { // which has as many keys as ever
+		if c.name != "collisions" { // it has as many keys at any scale
 			requireKept(t, b.try([]hostile{c}, targets()[:2]))
 		}
 	}

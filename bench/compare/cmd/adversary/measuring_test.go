@@ -123,8 +123,8 @@ func TestThePeakIsSeen(t *testing.T) {
 	assert.Equal(t, highest, p.stop())
 }
 
-// TestTurnsAreThoseOfTheSteppingThread: what others ask of the clock is none of the
-// driver's.
+// TestTurnsAreThoseOfTheSteppingThread checks that other readings of the clock
+// are not taken for those of the driver.
 func TestTurnsAreThoseOfTheSteppingThread(t *testing.T) {
 	if thread() == 0 {
 		t.Skip("threads cannot be told apart here")

@@ -8,10 +8,13 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-const megabyteText = `A thousand strings of 1 MiB, alike but for their last eight bytes, are added; then copies of one that is ready are added ten
-thousand times, which all merge; then all are taken. Meanwhile a prober adds short keys. *Retained* is what the heap holds in the end
-beyond what it held before there was a key. Copies are in memory of their own, so that to see that two are equal means to compare
-them: shardq hashes before it locks, and compares under the lock of one shard.`
+const megabyteText = `A thousand strings of 1 MiB, which differ only in their last eight bytes, are
+added. Then copies of one that is ready are added ten thousand times. All of
+these adds are deduplicated. Then all are taken. Meanwhile a prober adds short
+keys. *Retained* is what the heap holds in the end beyond what it held before
+there was a key. Copies are in memory of their own, so a check that two are
+equal has to compare them. shardq hashes before it locks, and compares under the
+lock of one shard.`
 
 func megabyteKeys(b *bench, t target) *figures {
 	tr := megabyteTrial{newTrial(t, timeSource{}, timeSource{}, longStrings(nil))}
@@ -46,7 +49,7 @@ type megabyteTrial struct{ *trial[string] }
 func (tr megabyteTrial) addNew() {
 	start := time.Now()
 	workload.AddAll(tr.queue, tr.items.keys)
-	tr.queue.Len() // has controller-runtime's queue take in what it was given
+	tr.queue.Len() // makes controller-runtime's queue empty its buffer
 	tr.each("Add of a new key", time.Since(start), len(tr.items.keys))
 }
 

@@ -13,7 +13,7 @@ const (
 	parked      = "/sched/goroutines/waiting:goroutines"
 )
 
-// read returns the value of a metric of the runtime's.
+// read returns the value of a metric of the runtime.
 func read(metric string) float64 {
 	sample := []metrics.Sample{{Name: metric}}
 	metrics.Read(sample)
@@ -22,13 +22,13 @@ func read(metric string) float64 {
 
 // liveHeap collects garbage and returns the bytes of the heap that are in use.
 func liveHeap() float64 {
-	runtime.GC() // twice: what finalizers and pools hold goes with the second
+	runtime.GC() // twice: the second frees what finalizers and pools hold
 	runtime.GC()
 	return read(heapObjects)
 }
 
-// A peak watches the heap, and remembers how high it was: the live objects, and those
-// that no collection has come round to yet.
+// A peak watches the heap, and records its greatest size: the live objects, and
+// those that no collection has freed yet.
 type peak struct {
 	highest float64
 	end     sync.Once
@@ -59,8 +59,8 @@ func (p *peak) run() {
 
 func (p *peak) look() { p.highest = max(p.highest, read(heapObjects)) }
 
-// stop looks for a last time, and returns the bytes at the highest. It may be called
-// again.
+// stop measures a last time, and returns the greatest size in bytes. It may be
+// called again.
 func (p *peak) stop() float64 {
 	p.end.Do(func() {
 		close(p.stopped)

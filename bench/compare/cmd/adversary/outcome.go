@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// outcome is what all rounds of a case came to.
+// outcome is the result of all rounds of a case.
 type outcome struct {
 	Case    hostile
 	Rounds  int
 	targets []target
 	rows    []string
 	cells   map[place]*cell
-	// promises holds, for each promise, the round that came nearest to breaking it.
+	// promises has, for each promise, the round that was nearest to the bound.
 	promises []kept
 }
 
-// place is where a cell stands in the table.
+// place is the place of a cell in the table.
 type place struct{ row, target string }
 
-// cell gathers the figures of all rounds.
+// cell has the figures of all rounds.
 type cell struct {
 	unit   unit
 	values []float64
@@ -39,7 +39,7 @@ func newOutcome(c hostile, targets []target) *outcome {
 	return &outcome{Case: c, targets: targets, cells: map[place]*cell{}}
 }
 
-// add takes in the figures of one round.
+// add adds the figures of one round.
 func (o *outcome) add(t target, f *figures) {
 	for _, figure := range f.all {
 		o.cell(t, figure).add(figure)
@@ -49,7 +49,7 @@ func (o *outcome) add(t target, f *figures) {
 	}
 }
 
-// cell returns where a figure belongs. A new row comes behind those that there are.
+// cell returns the cell of a figure. A new row is the last.
 func (o *outcome) cell(t target, f figure) *cell {
 	if !slices.Contains(o.rows, f.name) {
 		o.rows = append(o.rows, f.name)
@@ -96,7 +96,7 @@ func (o *outcome) hold(p kept) {
 	o.promises = append(o.promises, p)
 }
 
-// gaveUpOnOurs reports whether shardq was given up on, in any round.
+// gaveUpOnOurs reports whether shardq was stopped in any round.
 func (o *outcome) gaveUpOnOurs() bool {
 	for _, t := range o.targets {
 		for _, row := range o.rows {
@@ -108,7 +108,7 @@ func (o *outcome) gaveUpOnOurs() bool {
 	return false
 }
 
-// columns returns the targets that the case was tried on.
+// columns returns the targets on which the case was tried.
 func (o *outcome) columns() (tried []target) {
 	for _, t := range o.targets {
 		if slices.ContainsFunc(o.rows, func(row string) bool { return o.cells[place{row, t.name}] != nil }) {

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-const parkedText = `A hundred thousand goroutines call Get of an empty queue. When all sleep, as many different keys (uint64) are added; each goroutine
-takes one, is Done, and ends. Then as many go to sleep again, and ShutDown is called. *Heap and stack* are what a sleeper takes, beside a goroutine
-that waits for a channel and does nothing else. *Calls of Add* are those that woke sleepers: within how long a half and 99 % of them were over, and how
-long the longest took.`
+const parkedText = `A hundred thousand goroutines call Get of an empty queue. When all are parked,
+as many different keys (uint64) are added. Each goroutine takes one, calls Done,
+and ends. Then as many are parked again, and ShutDown is called. *Heap and
+stack* are what a parked Get takes, beside a goroutine that waits for a channel
+and does nothing else. *Calls of Add* are those that woke parked Gets: within
+which time half and 99 % of them were over, and how long the longest took.`
 
 func parkedGets(b *bench, t target) *figures {
 	it := numbers(b.countAtLeast(leastCrowd, 100_000))
-	s := sleepers{trial: newTrial(t, timeSource{}, timeSource{}, it), got: make([]uint64, len(it.keys)), limit: b.limit}
+	s := parkedGets{trial: newTrial(t, timeSource{}, timeSource{}, it), got: make([]uint64, len(it.keys)), limit: b.limit}
 	defer s.idle.ShutDown()
 	s.compare()
 	goroutines := runtime.NumGoroutine()
@@ -32,8 +34,8 @@ func parkedGets(b *bench, t target) *figures {
 	return s.figures
 }
 
-// sleepers are goroutines in Get, one for each item.
-type sleepers struct {
+// parkedGets are goroutines parked in Get, one for each item.
+type parkedGets struct {
 	*trial[uint64]
 	got       []uint64 // by goroutine
 	shutDowns atomic.Int64
@@ -41,9 +43,10 @@ type sleepers struct {
 	limit     time.Duration
 }
 
-// compare notes what a goroutine costs that waits and does nothing else. It does so
-// twice: in the first time the runtime makes goroutines that it keeps.
-func (s *sleepers) compare() {
+// compare measures the cost of a goroutine that waits and does nothing else. It
+// does so twice, because the first time the runtime makes goroutines that it
+// keeps.
+func (s *parkedGets) compare() {
 	gate := make(chan struct{})
 	wait := func(int) { <-gate }
 	s.start(wait)
@@ -55,15 +58,15 @@ func (s *sleepers) compare() {
 	s.running.Wait()
 }
 
-func (s *sleepers) start(work func(i int)) {
+func (s *parkedGets) start(work func(i int)) {
 	for i := range s.got {
 		s.running.Go(func() { work(i) })
 	}
 }
 
-// sleep starts goroutines and waits until all of them sleep. It notes what each takes.
-// It reports false if they do not come to rest.
-func (s *sleepers) sleep(name string, work func(i int)) (elapsed time.Duration, ok bool) {
+// sleep starts goroutines and waits until all of them are parked. It records
+// the memory of each. It reports false if they are not parked in time.
+func (s *parkedGets) sleep(name string, work func(i int)) (elapsed time.Duration, ok bool) {
 	heap, stacks := liveHeap(), read(heapStacks)
 	already := read(parked)
 	start := time.Now()
@@ -79,16 +82,17 @@ func (s *sleepers) sleep(name string, work func(i int)) (elapsed time.Duration, 
 	return elapsed, true
 }
 
-// fewOfTheRuntime is room for goroutines of the runtime's own that wait now and then.
+// fewOfTheRuntime is the number of goroutines of the runtime that may be
+// waiting.
 const fewOfTheRuntime = 4
 
-func (s *sleepers) park() (ok bool) {
-	elapsed, ok := s.sleep("heap and stack of a sleeper", s.getAndDone)
+func (s *parkedGets) park() (ok bool) {
+	elapsed, ok := s.sleep("heap and stack of a parked Get", s.getAndDone)
 	s.each("to start a goroutine and park it, each", elapsed, len(s.got))
 	return ok
 }
 
-func (s *sleepers) getAndDone(i int) {
+func (s *parkedGets) getAndDone(i int) {
 	item, shutdown := s.queue.Get()
 	if shutdown {
 		s.shutDowns.Add(1)
@@ -98,8 +102,8 @@ func (s *sleepers) getAndDone(i int) {
 	s.queue.Done(item)
 }
 
-// wakeByAdds adds an item for each sleeper.
-func (s *sleepers) wakeByAdds() (ok bool) {
+// wakeByAdds adds an item for each parked Get.
+func (s *parkedGets) wakeByAdds() (ok bool) {
 	start := time.Now()
 	others := addEach(s.queue, s.items.keys)
 	if !s.awaitEnd() {
@@ -107,7 +111,7 @@ func (s *sleepers) wakeByAdds() (ok bool) {
 	}
 	s.took("from the first Add until each had its item", time.Since(start))
 	s.calls("calls of Add", others)
-	s.calls("the same where nobody sleeps", addEach(s.idle, s.items.keys))
+	s.calls("the same where no Get is parked", addEach(s.idle, s.items.keys))
 	s.taken = s.got
 	return true
 }
@@ -120,7 +124,7 @@ func addEach(q queue[uint64], keys []uint64) *latencies {
 	return note
 }
 
-func (s *sleepers) wakeByShutDown() (ok bool) {
+func (s *parkedGets) wakeByShutDown() (ok bool) {
 	start := time.Now()
 	s.queue.ShutDown()
 	s.took("ShutDown itself", time.Since(start))
@@ -128,13 +132,13 @@ func (s *sleepers) wakeByShutDown() (ok bool) {
 		return false
 	}
 	s.took("from ShutDown until all had gone", time.Since(start))
-	s.bounded("C10", "Gets that did not tell of the shutdown", count, 0, float64(len(s.got))-float64(s.shutDowns.Load()))
+	s.bounded("C10", "Gets that did not report the shutdown", count, 0, float64(len(s.got))-float64(s.shutDowns.Load()))
 	return true
 }
 
-// awaitEnd waits until all goroutines have ended. It reports false if they take too
-// long.
-func (s *sleepers) awaitEnd() (ok bool) {
+// awaitEnd waits until all goroutines have ended. It reports false if they take
+// too long.
+func (s *parkedGets) awaitEnd() (ok bool) {
 	ended := make(chan struct{})
 	go func() {
 		s.running.Wait()
@@ -148,8 +152,8 @@ func (s *sleepers) awaitEnd() (ok bool) {
 	}
 }
 
-// goroutinesSince returns how many goroutines there are more than before. It gives
-// those a moment that are just about to end.
+// goroutinesSince returns the number of goroutines beyond before. It waits a
+// moment for those that are about to end.
 func goroutinesSince(before int) float64 {
 	for range 1000 {
 		if runtime.NumGoroutine() <= before {

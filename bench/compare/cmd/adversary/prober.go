@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A prober finds out how long a queue keeps others waiting while something is done to
-// it: it calls the queue's methods with keys of its own, a few in a row and then a
-// pause, and takes the time of each call. No lock of the queue's is held for longer
-// than the longest call, if the hold met a call at all: one that comes once and is
-// shorter than the pause may not.
+// A prober measures how long a queue makes others wait while something is done
+// to it. It calls the queue's methods with its own keys, a few in a row and
+// then a pause, and measures the time of each call. No lock of the queue is
+// held for longer than the longest call, if a call met the hold. A single hold
+// that is shorter than the pause may have met none.
 //
-// A call is also long when the scheduler, the garbage collector or the machine has
-// something else to do. So each call is made on another queue of the same kind too, at
-// the same time and from the same goroutine, of which nobody wants anything else. What
-// that one shows is not the queue's doing.
+// A call is also long when the scheduler, the garbage collector or the machine
+// has something else to do. So each call is also made on another queue of the
+// same kind, at the same time and from the same goroutine, which no other
+// goroutine uses. What that shows is not caused by the attacked queue.
 type prober[T comparable] struct {
 	queue, idle queue[T]
 	keys        []T
 	probe       probe[T]
 
-	// others is of the queue under attack, floor of the idle one. They are the
-	// prober's until stop returns.
+	// others is of the queue under attack, floor of the idle one. They belong
+	// to the prober until stop returns.
 	others, floor *latencies
 
 	begun    chan struct{}
@@ -30,13 +30,14 @@ type prober[T comparable] struct {
 	running  sync.WaitGroup
 }
 
-// probe calls some methods of a queue with a key, and notes how long each took.
+// probe calls some methods of a queue with a key, and records the time of each.
 type probe[T comparable] func(q queue[T], key T, note *latencies)
 
 const (
-	// probesInARow is how many keys a prober tries between two pauses.
+	// probesInARow is the number of keys that a prober tries between two
+	// pauses.
 	probesInARow = 16
-	// probePause is short for a sleep; the runtime makes it about a tenth of a
+	// probePause is a short sleep. The runtime makes it about a tenth of a
 	// millisecond.
 	probePause = time.Microsecond
 )
@@ -73,7 +74,7 @@ func (p *prober[T]) stop() {
 	p.running.Wait()
 }
 
-// probeAdd calls Add. It suits queues from which somebody else takes.
+// probeAdd calls Add. It suits queues from which another goroutine takes.
 func probeAdd[T comparable](q queue[T], key T, note *latencies) {
 	watch := startWatch()
 	q.Add(key)
@@ -87,12 +88,13 @@ func probeAddAfter[T comparable](q queue[T], key T, note *latencies) {
 	note.add(watch.lap())
 }
 
-// probeDelay is longer than any case lets time pass before it means to.
+// probeDelay is longer than the time that passes in any case before it is to
+// pass.
 const probeDelay = 24 * time.Hour
 
-// probeCycle returns a probe that calls Add, Get and Done. It suits queues from which
-// nobody else takes: what comes out need not be what was added, but there is
-// something, so that no Get has reason to wait. It is handed to take.
+// probeCycle returns a probe that calls Add, Get and Done. It suits queues from
+// which no other goroutine takes. The item need not be the one that was added,
+// but there is one, so that no Get blocks. It is passed to take.
 func probeCycle[T comparable](take func(item T)) probe[T] {
 	return func(q queue[T], key T, note *latencies) {
 		watch := startWatch()

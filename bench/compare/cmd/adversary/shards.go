@@ -2,9 +2,10 @@ package main
 
 import "reflect"
 
-// fullestShard returns the number of ready items in the shard of a shardq queue that
-// has most. No method tells, so it looks into the unexported fields, by way of
-// reflection, which panics if they have gone. Nobody else may use the queue.
+// fullestShard returns the number of ready items in the fullest shard of a
+// shardq queue. No method returns it, so it reads unexported fields by
+// reflection, which panics if they are missing. No other goroutine may use the
+// queue.
 func fullestShard(q any) (most int64) {
 	shards := reflect.ValueOf(q).Elem().FieldByName("shards").Elem().FieldByName("shards")
 	shard := shards.Type().Elem().Field(0).Type.Elem().Elem() // of an atomic.Pointer: [0]*shard

@@ -2,16 +2,17 @@ package main
 
 import "time"
 
-// stopwatch takes the times of things that follow one another.
+// stopwatch measures the times of consecutive steps.
 type stopwatch struct {
 	now  func() time.Duration
 	last time.Duration
 }
 
-// startWatch starts a stopwatch for the time as it goes by.
+// startWatch starts a stopwatch for the elapsed time.
 func startWatch() stopwatch { return stopwatch{sinceBeginning, sinceBeginning()} }
 
-// startThreadWatch starts a stopwatch for the processor time of the calling thread.
+// startThreadWatch starts a stopwatch for the processor time of the calling
+// thread.
 func startThreadWatch() stopwatch { return stopwatch{threadTime, threadTime()} }
 
 // lap returns the time since the last lap.

@@ -12,14 +12,14 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A target is a kind of queue that the cases are tried on.
+// A target is a kind of queue on which the cases are tried.
 type target struct {
 	name   string // for -targets
 	title  string // in tables
 	engine queueEngine
 	// shards is the number of shards, for shardq.
 	shards int
-	// slow says that one round must do.
+	// slow says that one round is enough.
 	slow bool
 }
 
@@ -31,7 +31,7 @@ const (
 	controllerRuntime
 )
 
-// targets returns all, in the order of the columns.
+// targets returns all targets, in the order of the columns.
 func targets() []target {
 	shards := engine.DefaultShards()
 	return []target{
@@ -49,11 +49,11 @@ func targetNames() (names []string) {
 	return names
 }
 
-// queue is what every target has.
+// queue has the methods of every target.
 type queue[T comparable] = workload.DelayingQueue[T]
 
-// setup is what is special about the queue of a case. The zero setup is an ordinary
-// one.
+// setup says how the queue of a case differs from an ordinary one. The zero
+// setup is an ordinary one.
 type setup struct {
 	time timeSource
 	// stable turns shardq's stable routing on.
@@ -64,7 +64,7 @@ type setup struct {
 func newQueue[T comparable](t target, s setup) queue[T] {
 	switch t.engine {
 	case ours:
-		return shardq.Must(shardq.Options[T]{Shards: t.shards, StableRouting: s.stable, Clock: s.time.ours})
+		return shardq.MustNew(shardq.Options[T]{Shards: t.shards, StableRouting: s.stable, Clock: s.time.ours})
 	case clientGo:
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[T](5*time.Millisecond, 1000*time.Second)
 		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter,

@@ -11,8 +11,8 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// timeSource is a clock in the two shapes that queues take. The zero timeSource means
-// the real time.
+// timeSource is a clock in the two forms that queues accept. The zero
+// timeSource is the real time.
 type timeSource struct {
 	ours   clock.Clock
 	theirs k8sclock.WithTicker
@@ -31,25 +31,27 @@ func newStanding() *standing {
 
 func (s *standing) source() timeSource { return timeSource{ours: s.ours, theirs: s.theirs} }
 
-// step moves the time on, at once. shardq's part in it is done when step returns.
+// step advances the time at once. When it returns, shardq has made all expired
+// items ready.
 func (s *standing) step(d time.Duration) {
 	s.theirs.Step(d)
 	s.ours.Step(d)
 }
 
-// A turnClock takes the times of the turns that shardq's driver goes round the shards
-// while it makes ready what is due. The driver reads the clock before each turn; in a
-// turn it holds the lock of each shard once. It runs where the clock is stepped.
+// A turnClock measures the turns of shardq's driver, which visits the shards
+// while it makes due items ready. The driver reads the clock before each turn.
+// In a turn it holds the lock of each shard once. It runs where the clock is
+// stepped.
 type turnClock struct {
 	*clock.Fake
-	// thread is the one whose turns are noted, or none: 0 or less.
+	// thread is the thread whose turns are measured, or none: 0 or less.
 	thread atomic.Int64
 	watch  stopwatch
 	turns  *latencies
 }
 
-// note calls f, which steps the clock, and returns the times of the driver's turns in
-// it, in processor time.
+// note calls f, which steps the clock, and returns the times of the driver's
+// turns in it, in processor time.
 func (c *turnClock) note(f func()) *latencies {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -60,7 +62,7 @@ func (c *turnClock) note(f func()) *latencies {
 	return c.turns
 }
 
-// Now is called by others too.
+// Now is called by others, too.
 func (c *turnClock) Now() time.Time {
 	if noting := c.thread.Load(); noting > 0 && noting == int64(thread()) {
 		c.turns.add(c.watch.lap())
@@ -68,8 +70,8 @@ func (c *turnClock) Now() time.Time {
 	return c.Fake.Now()
 }
 
-// counted returns the real time, and counts how often a queue asks for it or is called
-// by its timer: no queue wakes up and does neither.
+// counted returns the real time, and counts how often a queue reads it or is
+// called by its timer: no queue wakes up and does neither.
 func counted(wakes *atomic.Int64) timeSource {
 	return timeSource{
 		ours:   countedClock{clock.Real(), wakes},

@@ -10,26 +10,26 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// A trial takes the items of a case through a queue, and keeps the books.
+// A trial passes the items of a case through a queue, and records the figures.
 type trial[T cmp.Ordered] struct {
 	*figures
 	items items[T]
-	// queue is attacked, idle is another of the same kind for probers to compare it
-	// with.
+	// queue is attacked. idle is another of the same kind, with which probers
+	// compare it.
 	queue, idle queue[T]
-	// taken are the items that were handed out, without probes. Whoever calls take
-	// must be the only one.
+	// taken are the items that were handed out, without probes. Only one
+	// goroutine may call take.
 	taken []T
-	// handedOut is len(taken), for others to read.
+	// handedOut is len(taken), for other goroutines.
 	handedOut atomic.Int64
 
 	peak *peak
-	// before is what the heap held before the queue was made, fresh what the queue
-	// then took.
+	// before is the heap before the queue was made. fresh is the heap that the
+	// queue then took.
 	before, fresh float64
 }
 
-// newTrial makes two queues, with time sources that nothing else shares.
+// newTrial makes two queues, with time sources that nothing else uses.
 func newTrial[T cmp.Ordered](t target, times, idleTimes timeSource, it items[T]) *trial[T] {
 	tr := &trial[T]{
 		figures: newFigures(t),
@@ -44,13 +44,15 @@ func newTrial[T cmp.Ordered](t target, times, idleTimes timeSource, it items[T])
 	return tr
 }
 
-// probed does some work while one prober or more look how the queue treats others.
+// probed does some work while probers measure how long the queue makes others
+// wait.
 func (tr *trial[T]) probed(name string, probes map[string]probe[T], work func()) {
 	probers := map[string]*prober[T]{}
 	for methods, probe := range probes {
 		if methods != cycle && tr.target.engine == controllerRuntime {
-			// It takes what is added into a buffer without bounds, and works that
-			// off before anybody gets an item: who only adds brings it to a halt.
+			// Controller-runtime's queue accepts adds into a buffer without
+			// bounds, and empties it before it hands out an item. A prober that
+			// only adds stops it.
 			continue
 		}
 		keys := tr.items.probes
@@ -69,14 +71,14 @@ func (tr *trial[T]) probed(name string, probes map[string]probe[T], work func())
 	}
 }
 
-// What probers call.
+// These are the methods that probers call.
 const (
 	cycle    = "Add, Get, Done"
 	add      = "Add"
 	addAfter = "AddAfter"
 )
 
-// take notes an item that was handed out.
+// take records an item that was handed out.
 func (tr *trial[T]) take(item T) {
 	if !tr.items.isProbe(item) {
 		tr.taken = append(tr.taken, item)
@@ -84,7 +86,7 @@ func (tr *trial[T]) take(item T) {
 	}
 }
 
-// fill adds all items, while a prober goes through cycles of its own.
+// fill adds all items, while a prober makes cycles of its own.
 func (tr *trial[T]) fill() {
 	added := 0
 	tr.probed("filling", map[string]probe[T]{cycle: probeCycle(tr.take)}, func() {
@@ -95,7 +97,7 @@ func (tr *trial[T]) fill() {
 	})
 }
 
-// drain takes everything out, while a prober adds.
+// drain takes all items, while a prober adds.
 func (tr *trial[T]) drain() {
 	tr.probed("draining", map[string]probe[T]{add: probeAdd[T]}, func() {
 		tr.inRows("Get and Done", func() bool { return len(tr.taken) < len(tr.items.keys) }, func() {
@@ -105,12 +107,13 @@ func (tr *trial[T]) drain() {
 	tr.empty()
 }
 
-// inARow is how many operations are timed together, so that to time them costs little.
+// inARow is the number of operations that are timed together, so that the
+// timing costs little.
 const inARow = 64
 
-// inRows does something while there is more to do. It notes how long one took, and how
-// much processor time so many in a row took: no lock was held for longer by any of them,
-// but for the time in which the machine did something else.
+// inRows does something while there is more to do. It records the time of one
+// operation, and the processor time of inARow operations. None of them held a
+// lock for longer, except for the time in which the machine did something else.
 func (tr *trial[T]) inRows(name string, more func() bool, do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -126,7 +129,7 @@ func (tr *trial[T]) inRows(name string, more func() bool, do func()) {
 	tr.calls(fmt.Sprintf("%s, %d in a row, processor time", name, inARow), rows)
 }
 
-// empty takes out what probers left.
+// empty takes the items that probers left.
 func (tr *trial[T]) empty() {
 	for tr.queue.Len() > 0 {
 		tr.getAndDone()
@@ -140,27 +143,27 @@ func (tr *trial[T]) getAndDone() (item T) {
 	return item
 }
 
-// full notes what the queue holds.
+// full records the memory that the queue holds.
 func (tr *trial[T]) full() {
 	tr.add("heap when full, for each item", bytes, (liveHeap()-tr.before)/float64(len(tr.items.keys)))
 }
 
 const (
-	// laterCycles is the bounded number of operations within which memory is to be
-	// back: 3,000 for each of 32 shards, and some.
+	// laterCycles is the bounded number of operations within which memory must
+	// be released: 3,000 for each of 32 shards, and some.
 	laterCycles = 100_000
-	// constantOfC8 is the constant in "at most twice what a fresh queue uses plus a
-	// small constant".
+	// constantOfC8 is the constant in "at most twice what a fresh queue uses
+	// plus a small constant".
 	constantOfC8 = 32 << 10
 )
 
-// highest notes how high the heap was, beside so many bytes of keys.
+// highest records the greatest heap, without that number of bytes of keys.
 func (tr *trial[T]) highest(keys int) {
 	tr.add("heap at its highest", bytes, tr.peak.stop()-tr.before-float64(keys))
 }
 
-// returned notes what the idle queue still holds of the heap, and shuts it down. shardq
-// promises to hold little.
+// returned records the heap that the idle queue still holds, and shuts it down.
+// shardq promises to hold little.
 func (tr *trial[T]) returned() {
 	workload.Cycle(tr.queue, workload.Stream[T](tr.items.probes), laterCycles)
 	with := liveHeap()
@@ -168,22 +171,22 @@ func (tr *trial[T]) returned() {
 	tr.bounded("C8", "heap retained when idle again", bytes, 2*tr.fresh+constantOfC8, max(0, with-liveHeap()))
 }
 
-// accountFor notes whether every item was handed out once.
+// accountFor records whether every item was handed out once.
 func (tr *trial[T]) accountFor() {
 	tr.bounded("C1, C2", "items lost, or handed out twice", count, 0, float64(tr.items.strays(tr.taken)))
 }
 
-// shutDown ends the attacked queue and lets go of it.
+// shutDown ends the attacked queue and drops it.
 func (tr *trial[T]) shutDown() {
 	tr.queue.ShutDown()
 	tr.queue = nil
 	time.Sleep(afterwards)
 }
 
-// afterwards is time for the goroutines of a queue to go.
+// afterwards is the time in which the goroutines of a queue must end.
 const afterwards = 20 * time.Millisecond
 
-// giveUp ends the trial of a queue that was taking too long for a piece of the work.
+// giveUp ends the trial of a queue that takes too long for a piece of the work.
 func (tr *trial[T]) giveUp(piece string, limit time.Duration) *figures {
 	tr.gaveUp(piece, limit)
 	tr.highest(0)

@@ -2,25 +2,26 @@ package main
 
 import "github.com/shardq/shardq/bench/sharedwrites"
 
-// rowBits is the number of shards whose ready bits share a word, and wordRows the
-// number of such words that a Get looks at together: see shard/ready.go.
+// rowBits is the number of shards whose ready bits share a word. wordRows is
+// the number of such words that a Get reads together: see shard/readybits.go.
 const (
 	rowBits  = 16
 	wordRows = 4
 )
 
-// Lines that an item moves beside those of locks, counted by hand. In shardq they are
-// the slot of the index in Add and in Done, the item's entry in Add and in Get, and
-// the entry before it. In client-go they are, in Add, the queue's fields, the header and
-// a group of the dirty map, and the cell of the slice; in Get, the fields, the cell,
-// and header and group of both maps; in Done, the fields, header and group of the
-// map of processing, and the group of the dirty map.
+// These are the lines that an item moves beside those of locks, counted by
+// hand. In shardq they are the slot of the index in Add and in Done, the item's
+// entry in Add and in Get, and the entry before it. In client-go they are, in
+// Add, the queue's fields, the header and a group of the dirty map, and the
+// cell of the slice; in Get, the fields, the cell, and header and group of both
+// maps; in Done, the fields, header and group of the map of processing, and the
+// group of the dirty map.
 const (
 	ourLines   = 5
 	theirLines = 4 + 6 + 4
 )
 
-// The designs, by the places that their own work has in a list.
+// These are the designs, by the positions of their own work in a list.
 const (
 	full = iota
 	nearEmpty
@@ -30,16 +31,16 @@ const (
 	designs
 )
 
-// names are those of the designs.
+// names are the names of the designs.
 var names = [designs]string{
 	"shardq, full", "shardq, near-empty", "shardq, claims in batches of 64", "client-go, full", "client-go, near-empty",
 }
 
-// atBest is what client-go's designs are called if their lines never moved, because the
-// same core took the mutex time after time.
+// atBest is added to the names of client-go's designs if their lines never
+// move, because the same core takes the mutex again and again.
 const atBest = " at best"
 
-// designsFor returns the designs on a machine of so many cores.
+// designsFor returns the designs on a machine with that number of cores.
 func designsFor(own [designs]float64, cores int) []design {
 	return []design{
 		ours(names[full], own[full], count(sharedwrites.Full, sharedwrites.GetDone, shards(cores)), cores, 1),
@@ -59,7 +60,8 @@ func (d design) still() design {
 	return design{name: d.name + atBest, own: d.own, servers: 1, lanes: 1}
 }
 
-// ours returns a design of shardq. A Get returns so many items on average.
+// ours returns a design of shardq. perGet is the mean number of items that a
+// Get returns.
 func ours(name string, own float64, c sharedwrites.Count, cores int, perGet float64) design {
 	n := shards(cores)
 	rows := float64(max(n/rowBits, 1))
@@ -70,8 +72,9 @@ func ours(name string, own float64, c sharedwrites.Count, cores int, perGet floa
 	}
 }
 
-// shards and lanes are what a queue has by default with so many processors: see
-// shard.DefaultShards, and newLanes in shard/turn.go.
+// shards returns the default number of shards of a queue with that number of
+// processors: see shard.DefaultShards. lanes does the same for lanes: see
+// newLanes in shard/turn.go.
 func shards(processors int) int {
 	return powerOfTwo(min(max(min(16*processors, 32), 4*processors), 256))
 }

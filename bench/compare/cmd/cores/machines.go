@@ -1,10 +1,11 @@
 package main
 
-// latencies is where the prices are from.
+// latencies is the source of the prices.
 const latencies = "[N. Viennot, core-to-core-latency](https://github.com/nviennot/core-to-core-latency), README of commit 0dddf50, read on 2026-11-22"
 
-// machines are in the order of the document. Each price is the median of a table of
-// all pairs of cores, measured by exchanges of one word (compare-and-exchange).
+// machines are in the order of the document. Each price is the median of a
+// table of all pairs of cores, measured by exchanges of one word
+// (compare-and-exchange).
 var machines = []machine{
 	{
 		name: "AMD EPYC Milan, 2 × 64 cores", group: 8, socket: 64, cores: 128, near: 23, within: 107, across: 197,

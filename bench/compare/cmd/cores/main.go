@@ -1,12 +1,14 @@
-// Command cores says how often an item moves a cache line between cores, and what
-// that means on machines with up to 128 of them, and writes docs/reference/cores.md.
+// Command cores reports how often an item moves a cache line between cores, and
+// what that means on machines with up to 128 of them. It writes
+// docs/reference/cores.md.
 //
 //	go run ./cmd/cores                    measures, and writes ../../docs/reference/cores.md: half a minute
-//	go run ./cmd/cores -quick             the same for a look, into a temporary directory
+//	go run ./cmd/cores -quick             the same in little time, into a temporary directory
 //	go run ./cmd/cores -own 300,160,290,400,190 takes the own work as given: see -help
 //	go run ./cmd/cores -out FILE          the plots go to the directory images beside FILE
 //
-// The counts are those of bench/sharedwrites/counts.json, which that package's test makes.
+// The counts are those of bench/sharedwrites/counts.json, which that package's
+// test makes.
 package main
 
 import (
@@ -21,7 +23,7 @@ import (
 	"time"
 )
 
-// Run in bench/compare, the command finds the documents here.
+// usualOut is the path from bench/compare, where the command runs.
 const usualOut = "../../docs/reference/cores.md"
 
 func main() {
@@ -69,7 +71,8 @@ func outputFile(quick bool, out string) (string, error) {
 	return out, os.MkdirAll(filepath.Join(filepath.Dir(out), "images"), 0o755)
 }
 
-// parseOwn reads the own work of the designs. It returns nil for an empty list.
+// parseOwn parses the own work of the designs. It returns nil for an empty
+// list.
 func parseOwn(list string) (*measured, error) {
 	if list == "" {
 		return nil, nil

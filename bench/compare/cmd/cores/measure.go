@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	// The compiler inlines what a direct import exports. Users import these directly.
+	// The compiler inlines what a direct import exports. Users import these
+	// directly.
 	_ "k8s.io/client-go/util/workqueue"
 
 	_ "github.com/shardq/shardq"
@@ -16,9 +17,9 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// measureTransfer returns the nanoseconds that a cache line takes from one core to
-// another, here: the least of some runs, because whatever disturbs one adds to it. Two
-// threads exchange a word in turn.
+// measureTransfer returns the nanoseconds that a cache line takes from one core
+// to another on this machine: the least of some runs, because every disturbance
+// adds to it. Two threads exchange a word in turn.
 func measureTransfer(runs, exchanges int) float64 {
 	least := math.Inf(1)
 	for range runs {
@@ -52,12 +53,13 @@ func exchange(times int) float64 {
 	return float64(time.Since(start).Nanoseconds()) / float64(2*times)
 }
 
-// A measured has the nanoseconds of an item, by design: on so many cores, the elapsed
-// time for each.
+// measured has the nanoseconds of an item, by design. With several cores, it is
+// the elapsed time for each item.
 type measured [designs]float64
 
-// measure returns the least of some rounds, in each of which all designs take their
-// turn: what disturbs a measurement adds to it, and the model knows no disturbance.
+// measure returns the least of some rounds, because a disturbance adds to a
+// measurement, and the model has no disturbance. In each round all designs are
+// measured in turn.
 func measure(cores, rounds int, each time.Duration) (m measured) {
 	before := runtime.GOMAXPROCS(cores)
 	defer runtime.GOMAXPROCS(before)
@@ -94,8 +96,9 @@ func measure(cores, rounds int, each time.Duration) (m measured) {
 	return m
 }
 
-// cycles has as many goroutines as there are cores add an item each and take one, time
-// after time, so that the queue never holds more items than there are goroutines.
+// cycles has a goroutine for each core. Each goroutine repeats to add an item
+// and to take one, so that the queue never holds more items than there are
+// goroutines.
 func cycles(q workload.Queue[string], keys []string, cores int, each time.Duration) float64 {
 	defer q.ShutDown()
 	var done atomic.Int64

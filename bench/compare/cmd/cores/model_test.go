@@ -40,7 +40,7 @@ func TestAMutexBoundsHoweverManyCores(t *testing.T) {
 	assert.Less(t, theirs.throughput(flat, 128), theirs.throughput(flat, 2))
 }
 
-// TestAWordBounds: with no work but writes to one word, cores wait for that.
+// TestAWordBounds checks that cores wait for a word if they only write to it.
 func TestAWordBounds(t *testing.T) {
 	d := design{own: 1, writes: 2, hottest: 2, servers: 1024, lanes: 4}
 	const c = 128
@@ -48,7 +48,8 @@ func TestAWordBounds(t *testing.T) {
 	assert.InDelta(t, 1000/(2*50*(1-1.0/c)), d.throughput(flat, c), 1e-9)
 }
 
-// TestTheDefaultsAreThoseOfTheQueue: the model makes shards as a queue here does.
+// TestTheDefaultsAreThoseOfTheQueue checks that the model has as many shards as
+// a queue here.
 func TestTheDefaultsAreThoseOfTheQueue(t *testing.T) {
 	assert.Equal(t, engine.DefaultShards(), shards(runtime.GOMAXPROCS(0)))
 	assert.Equal(t, 256, shards(128))

@@ -19,13 +19,13 @@ var documentText string
 
 var page = document.Parse(documentText)
 
-// A report has what the document is made of.
+// report has the contents of the document.
 type report struct {
 	Quick, Measured bool
 	Machine         document.Machine
 	own             measured
-	// Transfer is the price of a transfer on this machine, and onTwo what was measured
-	// on two of its cores; 0 and nil if it has one.
+	// Transfer is the price of a transfer on this machine. onTwo is the
+	// measurement on two of its cores. They are 0 and nil if it has one.
 	Transfer float64
 	onTwo    *measured
 }
@@ -41,7 +41,7 @@ func (r *report) write(file string) error {
 	if err := page.Execute(&text, r); err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(text.String()), 0o644)
+	return os.WriteFile(file, []byte(document.Wrap(text.String())), 0o644)
 }
 
 // Counts returns rows of writes by traffic, without features.
@@ -74,7 +74,8 @@ func cells(c sharedwrites.Count) (cells []string) {
 	return cells
 }
 
-// Check returns rows of what the model says of two cores here beside what was measured.
+// Check returns rows with the predictions of the model for two cores here,
+// beside the measurements.
 func (r *report) Check() (rows [][]string) {
 	if r.onTwo == nil {
 		return nil
@@ -97,7 +98,7 @@ type prediction struct {
 	Rows               [][]string
 }
 
-// coreCounts are the numbers of cores of the tables.
+// coreCounts are the numbers of cores in the tables.
 var coreCounts = []int{1, 2, 4, 8, 16, 32, 64, 128}
 
 // Predictions returns the tables of the machines.

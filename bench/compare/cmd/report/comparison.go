@@ -14,7 +14,7 @@ type subject struct {
 	measure func() float64
 }
 
-// comparison is one piece of work, done by several subjects.
+// comparison is one piece of work that several subjects do.
 type comparison struct {
 	name     string // key=value, in benchmark lines
 	title    string // in tables
@@ -23,14 +23,14 @@ type comparison struct {
 	floors   []floor
 }
 
-// outcome is what the rounds of a comparison came to.
+// outcome is the result of the rounds of a comparison.
 type outcome struct {
 	comparison
 	values map[string][]float64 // by the name of the subject, in the order of rounds
 }
 
-// inRounds lets each subject do the work once a round, the first of a round being
-// another each time.
+// inRounds has each subject do the work once in each round. Each round begins
+// with another subject.
 func inRounds(c comparison, rounds int) outcome {
 	o := outcome{comparison: c, values: map[string][]float64{}}
 	for round := range rounds {
@@ -45,10 +45,10 @@ func inRounds(c comparison, rounds int) outcome {
 	return o
 }
 
-// subjects makes a subject of each engine that carries so many keys.
+// subjects makes a subject of each engine that accepts that number of keys.
 func subjects[T comparable](engines []workload.Engine[T], keys int, measure func(workload.Engine[T]) float64) (all []subject) {
 	for _, e := range engines {
-		if e.Carries(keys) {
+		if e.Accepts(keys) {
 			all = append(all, subject{
 				name:    engineName(e.Name, e.Shards),
 				label:   fmt.Sprintf("engine=%s/shards=%d", e.Name, e.Shards),

@@ -12,8 +12,8 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// parseCPUs reads a comma-separated list of numbers of processors. It returns none for
-// an empty one.
+// parseCPUs parses a comma-separated list of numbers of processors. It returns
+// none for an empty one.
 func parseCPUs(list string) (cpus []int, err error) {
 	if list == "" {
 		return nil, nil
@@ -31,7 +31,8 @@ func parseCPUs(list string) (cpus []int, err error) {
 	return cpus, nil
 }
 
-// beyond returns a note on those numbers that are above what the machine has, or "".
+// beyond returns a note about the numbers that the machine does not have, or
+// "".
 func beyond(cpus []int, has int) string {
 	var more []string
 	for _, n := range cpus {
@@ -59,8 +60,8 @@ func cores(r *report) {
 	var itemOutcomes, batchOutcomes []outcome
 	for _, n := range r.cpus {
 		runtime.GOMAXPROCS(n)
-		crowd := newCrowd(r, n)
-		i, b := r.rate(crowd.byItem(r)), r.rate(crowd.byBatch(r))
+		traffic := newPerProcessor(r, n)
+		i, b := r.rate(traffic.byItem(r)), r.rate(traffic.byBatch(r))
 		items.add(float64(n), i)
 		byBatches.add(float64(n), b)
 		itemOutcomes, batchOutcomes = append(itemOutcomes, i), append(batchOutcomes, b)
@@ -72,23 +73,26 @@ func cores(r *report) {
 	r.plot("cores-batches.svg", "Throughput against cores, in batches of 64", axes, byBatches)
 }
 
-const coresText = `Closed traffic with four producers and four consumers for each processor that Go may use (GOMAXPROCS). More is better. The number of
-shards is the default for so many processors. Controller-runtime's queue is measured up to 100k keys.`
+const coresText = `Closed traffic with four producers and four consumers for each processor that
+Go may use (GOMAXPROCS). More is better. The number of shards is the default for
+that number of processors. Controller-runtime's queue is measured up to 100k
+keys.`
 
-// A crowd is the traffic for a number of processors.
-type crowd struct {
+// perProcessor is the traffic for a number of processors.
+type perProcessor struct {
 	processors, workers int
 	keys                []string
 }
 
-// newCrowd has keys enough for all workers, each of whom lingers over 64 of them.
-func newCrowd(r *report, processors int) crowd {
-	const each, lingering = 4, 4 * 64
+// newPerProcessor makes enough keys for all workers, each of which keeps up to
+// 64 of them.
+func newPerProcessor(r *report, processors int) perProcessor {
+	const each, kept = 4, 4 * 64
 	workers := each * processors
-	return crowd{processors, workers, workload.Shuffled(workload.Strings(max(r.scale.trafficKeys[0], 2*workers*lingering)))}
+	return perProcessor{processors, workers, workload.Shuffled(workload.Strings(max(r.scale.trafficKeys[0], 2*workers*kept)))}
 }
 
-func (c crowd) comparison(how string, subjects []subject) comparison {
+func (c perProcessor) comparison(how string, subjects []subject) comparison {
 	return comparison{
 		name:     fmt.Sprintf("Cores/cpu=%d/%s", c.processors, how),
 		title:    fmt.Sprintf("GOMAXPROCS %d, %d × %d", c.processors, c.workers, c.workers),
@@ -97,7 +101,7 @@ func (c crowd) comparison(how string, subjects []subject) comparison {
 	}
 }
 
-func (c crowd) byItem(r *report) comparison {
+func (c perProcessor) byItem(r *report) comparison {
 	shards := engine.DefaultShards()
 	engines := []workload.Engine[string]{
 		engine.Shardq[string](shards), engine.Claims[string](shards), engine.HeapQueue[string](),
@@ -107,11 +111,11 @@ func (c crowd) byItem(r *report) comparison {
 	all := subjects(engines, len(c.keys), func(e workload.Engine[string]) float64 {
 		return workload.Closed(e.New(), c.keys, r.load(c.workers, len(c.keys))).NanosecondsPerItem()
 	})
-	all[0].name, all[1].name = "shardq", "claims" // whatever the number of shards is
+	all[0].name, all[1].name = "shardq", "claims" // with any number of shards
 	return c.comparison("batch=1", all)
 }
 
-func (c crowd) byBatch(r *report) comparison {
+func (c perProcessor) byBatch(r *report) comparison {
 	shards := engine.DefaultShards()
 	engines := []workload.Engine[string]{
 		engine.Shardq[string](shards), engine.Claims[string](shards), benchfloor.Claims[string](shards, len(c.keys)),

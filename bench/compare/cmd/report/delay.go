@@ -12,7 +12,7 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// delaying are the engines that keep delays.
+// delaying returns the engines that have delays.
 func delaying[T comparable]() []workload.Engine[T] {
 	slow := compare.GoZero[T]()
 	slow.MaxKeys = 100_000
@@ -20,47 +20,51 @@ func delaying[T comparable]() []workload.Engine[T] {
 }
 
 func rescheduling(r *report) {
-	r.section("AddAfter beside waiting items", reschedulingText)
+	r.section("AddAfter beside delayed items", reschedulingText)
 	lines := newCurves()
 	var outcomes []outcome
-	for _, pending := range r.scale.pending {
-		o := r.compare(reschedule(r, pending))
+	for _, beside := range r.scale.beside {
+		o := r.compare(reschedule(r, beside))
 		outcomes = append(outcomes, o)
-		lines.add(float64(max(pending, 1)), o)
+		lines.add(float64(max(beside, 1)), o)
 	}
 	r.table("ns for each AddAfter", outcomes...)
-	r.plot("pending.svg", "AddAfter against waiting items", figureAxes{
-		X: "waiting items", Y: "ns for each AddAfter",
+	r.plot("pending.svg", "AddAfter against delayed items", figureAxes{
+		X: "delayed items", Y: "ns for each AddAfter",
 	}, lines)
 }
 
-const reschedulingText = `One goroutine calls AddAfter for items that wait already, one after the other, and brings each deadline forward
-a little, so that no call can be ignored. *0 waiting* is one item alone: its deadline is the earliest of all each time, so every call
-moves the timer that the queue sleeps on. client-go and the baseline only put the call into a channel, and one goroutine works it off;
-controller-runtime's queue only appends it to a buffer, which is worked off behind the caller's back and is not all in these times.
-*time.AfterFunc* is a map of timers under a mutex. go-zero's wheel is measured up to 100k. *AddBatchAfter* is
-shardq with 64 items in a call, which all get the same deadline. *Floor* reads the clock, takes a lock and writes a line, and with
-*0 waiting* moves a timer of the runtime each time (` + "`bench/floor`" + `).`
+const reschedulingText = `One goroutine calls AddAfter for items that are delayed already, one after the
+other, and moves each deadline forward a little, so that no call can be ignored.
+*0 delayed* is one item alone: its deadline is the earliest of all each time, so
+every call moves the timer of the queue. client-go and the baseline only put the
+call into a channel, from which one goroutine takes it. controller-runtime's
+queue only appends it to a buffer, which another goroutine processes, so that
+not all of its work is in these times. *time.AfterFunc* is a map of timers under
+a mutex. go-zero's wheel is measured up to 100k. *AddBatchAfter* is shardq with
+64 items in a call, which all get the same deadline. *Floor* reads the clock,
+takes a lock and writes a line, and with *0 delayed* moves a timer of the
+runtime each time (` + "`bench/floor`" + `).`
 
-func reschedule(r *report, pending int) comparison {
-	keys := workload.Strings(max(pending, 1))
+func reschedule(r *report, beside int) comparison {
+	keys := workload.Strings(max(beside, 1))
 	measure := func(e workload.Engine[string]) float64 {
 		q := e.New().(workload.DelayingQueue[string])
 		defer q.ShutDown()
-		waiting := workload.NewPending(q, keys)
+		delayed := workload.NewDelayedKeys(q, keys)
 		runtime.GC()
-		return perItem(waiting.Reschedule(r.scale.reschedules), r.scale.reschedules)
+		return perItem(delayed.Reschedule(r.scale.reschedules), r.scale.reschedules)
 	}
 	c := comparison{
-		name:     "AddAfter/pending=" + suite.Count(pending),
-		title:    fmt.Sprintf("AddAfter, %s waiting", suite.Count(pending)),
+		name:     "AddAfter/delayed=" + suite.Count(beside),
+		title:    fmt.Sprintf("AddAfter, %s delayed", suite.Count(beside)),
 		unit:     "ns/item",
-		subjects: subjects(append(delaying[string](), floors[string](len(keys))[0]), pending, measure),
+		subjects: subjects(append(delaying[string](), floors[string](len(keys))[0]), beside, measure),
 	}
-	if pending > 0 {
+	if beside > 0 {
 		c.subjects = append(c.subjects, rescheduleBatches(r, keys)...)
 	}
-	switch pending {
+	switch beside {
 	case 0:
 		c.floors = []floor{{subject: defaultShardq, atLeast: 1, bench: theFloor}}
 	case 1_000_000:
@@ -75,15 +79,15 @@ func reschedule(r *report, pending int) comparison {
 // batchesAfter is the subject that calls AddBatchAfter.
 const batchesAfter = "AddBatchAfter"
 
-// rescheduleBatches does so with AddBatchAfter, 64 items in a call.
+// rescheduleBatches measures AddBatchAfter, with 64 items in a call.
 func rescheduleBatches(r *report, keys []string) []subject {
 	engines := []workload.Engine[string]{engine.Shardq[string](engine.DefaultShards()), floors[string](len(keys))[0]}
 	both := subjects(engines, len(keys), func(e workload.Engine[string]) float64 {
 		q := e.New().(workload.DelayingBatchQueue[string])
 		defer q.ShutDown()
-		waiting := workload.NewPendingBatches(q, keys)
+		delayed := workload.NewDelayedBatches(q, keys)
 		runtime.GC()
-		return perItem(waiting.RescheduleBatches(r.scale.reschedules), r.scale.reschedules)
+		return perItem(delayed.RescheduleBatches(r.scale.reschedules), r.scale.reschedules)
 	})
 	both[0].name, both[1].name = batchesAfter, floorBatches
 	for i := range both {
@@ -114,8 +118,9 @@ func delayedCycle(r *report) {
 	r.table("ns for each item", r.compare(c))
 }
 
-const delayedText = `A new queue takes all items through AddAfter, the end of their delays, Get and Done: %d goroutines add, %d consume. The time is
-from the first AddAfter to the last Done. Since the delays reach 100 ms, no engine can come below %.0f ns.`
+const delayedText = `A new queue takes all items through AddAfter, the expiry of their delays, Get
+and Done: %d goroutines add, %d consume. The time is from the first AddAfter to
+the last Done. Since the delays reach 100 ms, no engine can be below %.0f ns.`
 
 func lateness(r *report) {
 	delays := workload.Delays(r.scale.lateItems, r.scale.lateWithin)
@@ -138,12 +143,15 @@ func lateness(r *report) {
 	}, lines)
 }
 
-const latenessText = `Items with delays spread over a second go through an otherwise idle queue, and one consumer notes by how much after its deadline each
-comes out. The clock is read just before AddAfter. shardq's resolution is a tick, of a millisecond unless an option says otherwise: it
-rounds up, so nothing comes early, and half a tick late on average. To that comes the slack of the runtime's timers, which *time.AfterFunc*
-shows by itself. A negative time is an item that came early.`
+const latenessText = `Items with delays spread over a second go through an otherwise idle queue, and
+one consumer records how long after its deadline each is handed out. The clock
+is read just before AddAfter. shardq's resolution is a tick, of a millisecond
+unless an option says otherwise. It rounds up, so nothing is early, and items
+are half a tick late on average. The slack of the runtime's timers is added to
+that, which *time.AfterFunc* shows by itself. A negative time is an item that
+was early.`
 
-// latenessOf pools some runs, in increasing order.
+// latenessOf combines some runs, in increasing order.
 func latenessOf(r *report, e workload.Engine[uint64], delays []time.Duration) (all []time.Duration) {
 	for range min(r.scale.rounds, 3) {
 		workload.Collect()

@@ -1,7 +1,8 @@
 package main
 
 import (
-	// The compiler inlines what a direct import exports. Users import these directly.
+	// The compiler inlines what a direct import exports. Users import these
+	// directly.
 	_ "k8s.io/client-go/util/workqueue"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -12,15 +13,15 @@ import (
 	"github.com/shardq/shardq/bench/workload"
 )
 
-// ours are the queues of this module: what is to be fast, and its baseline.
+// ours returns the queues of this module: shardq's and the baseline.
 func ours[T comparable]() []workload.Engine[T] { return engine.Both[T]() }
 
-// measured are ours and the peer.
+// measured returns ours and the peer.
 func measured[T comparable]() []workload.Engine[T] {
 	return append(ours[T](), compare.ClientGo[T]())
 }
 
-// essential are the engines for sizes at which each of them takes its time.
+// essential returns the engines for large sizes, where each takes long.
 func essential[T comparable]() []workload.Engine[T] {
 	return []workload.Engine[T]{engine.Shardq[T](engine.DefaultShards()), compare.ClientGo[T]()}
 }
@@ -33,13 +34,13 @@ var (
 
 const baseline = "heapqueue"
 
-// withClaims are the measured engines, and shardq's queues once more, with consumers
+// withClaims returns the measured engines, and shardq's queues with consumers
 // that use claims.
 func withClaims[T comparable]() []workload.Engine[T] {
 	return append(measured[T](), engine.Claims[T](engine.DefaultShards()), engine.Claims[T](1))
 }
 
-// Names of subjects that are measured beside shardq's two.
+// These are the names of subjects that are measured beside shardq's two.
 var (
 	defaultClaims = engineName("claims", engine.DefaultShards())
 	oneClaims     = engineName("claims", 1)
@@ -50,11 +51,11 @@ const (
 	floorClaims = "floor-claims"
 )
 
-// floors are the floors for so many items.
+// floors returns the floors for a number of items.
 func floors[T comparable](items int) []workload.Engine[T] {
 	shards := engine.DefaultShards()
 	return []workload.Engine[T]{benchfloor.Engine[T](shards, items), benchfloor.Claims[T](shards, items)}
 }
 
-// ratioColumns are the subjects that are put in ratio to the peer.
+// ratioColumns are the subjects whose ratios to the peer are shown.
 var ratioColumns = []string{defaultShardq, oneShard, defaultClaims, oneClaims, inBatches, batchesAfter, baseline}

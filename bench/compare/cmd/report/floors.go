@@ -2,31 +2,32 @@ package main
 
 import "fmt"
 
-// peer is the queue that ratios are taken to.
+// peer is the queue to which ratios are taken.
 const peer = "client-go"
 
-// floor is the least that shardq is to reach in a comparison.
+// floor is the least that shardq has to reach in a comparison.
 type floor struct {
 	subject string
-	// atLeast is the aim for the ratio of another's value to the subject's. It is 0
-	// if there is no aim, and the ratio is shown with a note.
+	// atLeast is the aim for the ratio of another's value to the subject's. It
+	// is 0 if there is no aim, and the ratio is shown with a note.
 	atLeast float64
-	// than is that other; if empty, the peer.
+	// than is that other. If empty, it is the peer.
 	than string
-	// bench is the subject that does what nothing of the kind can do without.
+	// bench is the subject that does only what every queue must do.
 	bench string
 	note  string
 }
 
-// verdict is a floor beside what was measured.
+// verdict is a floor with the measurement.
 type verdict struct {
 	Work, Subject, Floor, Measured, Reached string
-	// Bench names the floor benchmark, and Above says how much dearer the subject is.
+	// Bench names the floor benchmark. Above says how many times as much the
+	// subject takes.
 	Bench, Above string
 	aimed        bool
 }
 
-// reached is how a verdict says so.
+// reached is the text of a verdict for a floor that was reached.
 const reached = "reached"
 
 func (o outcome) verdicts() (all []verdict) {

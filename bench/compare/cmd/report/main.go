@@ -1,5 +1,5 @@
 // Command report measures shardq beside the queues that people use, and writes
-// what came of it as a document with tables and plots.
+// a document with tables and plots.
 //
 //	go run ./cmd/report              the whole report, into docs/reference/benchmarks.md: most of an hour
 //	go run ./cmd/report -quick       small sizes and few rounds, into a temporary directory
@@ -7,9 +7,9 @@
 //	go run ./cmd/report -cpu LIST    throughput against cores, into a temporary directory
 //	go run ./cmd/report -out FILE    the plots go to the directory images beside FILE
 //
-// Everything that is compared runs in turn within each round, so that whatever
-// disturbs the machine disturbs all of it. While it works, the command prints each
-// value in the format of Go benchmarks, which benchstat reads.
+// Everything that is compared runs in turn within each round, so that a
+// disturbance of the machine affects all of it. While it works, the command
+// prints each value in the format of Go benchmarks, which benchstat reads.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Run in bench/compare, the command finds the documents here.
+// usualOut is the path from bench/compare, where the command runs.
 const usualOut = "../../docs/reference/benchmarks.md"
 
 func main() {
@@ -75,8 +75,8 @@ func run(quick bool, rounds int, only, cpu, out string) error {
 	return nil
 }
 
-// outputFile finds a fault with the output before most of an hour has gone by.
-// What is not the whole report does not overwrite the document unless told to.
+// outputFile reports a fault of the output before most of an hour has passed. A
+// part of the report overwrites the document only if -out says so.
 func outputFile(partial bool, out string) (string, error) {
 	if out == "" && partial {
 		directory, err := os.MkdirTemp("", "shardq-report-")

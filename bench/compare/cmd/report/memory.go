@@ -21,9 +21,9 @@ func allocations(r *report) {
 			workload.AddAll(q, few)
 			return func(items int) { workload.Rotate(q, items) }
 		}),
-		allocating("AddAfter of a waiting item", "AddAfter", few, func(q workload.DelayingQueue[string]) func(int) {
-			waiting := workload.NewPending(q, few)
-			return func(items int) { waiting.Reschedule(items) }
+		allocating("AddAfter of a delayed item", "AddAfter", few, func(q workload.DelayingQueue[string]) func(int) {
+			delayed := workload.NewDelayedKeys(q, few)
+			return func(items int) { delayed.Reschedule(items) }
 		}),
 	}
 	var outcomes []outcome
@@ -34,7 +34,7 @@ func allocations(r *report) {
 	r.tableWithoutRatios("allocations for each item", outcomes...)
 }
 
-// allocating counts the allocations of work that has been going on for a while.
+// allocating counts the allocations of work that has been running for a while.
 func allocating(title, name string, keys []string, prepare func(workload.DelayingQueue[string]) func(items int)) comparison {
 	return comparison{
 		name:  "Allocations/do=" + name,
@@ -58,7 +58,7 @@ func mallocs() uint64 {
 	return stats.Mallocs
 }
 
-// roundToThousandths drops what the runtime allocates now and then on its own.
+// roundToThousandths removes what the runtime allocates now and then.
 func roundToThousandths(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func memory(r *report) {
@@ -66,20 +66,22 @@ func memory(r *report) {
 	var perItem, retained []outcome
 	for _, n := range r.scale.memoryItems {
 		ready, left := heapOfReady(n)
-		perItem = append(perItem, ready, heapOfWaiting(n))
+		perItem = append(perItem, ready, heapOfDelayed(n))
 		retained = append(retained, left)
 	}
 	r.table("bytes of heap for each item", r.note(perItem...)...)
 	r.tableWithoutRatios("bytes of heap that the empty queue retains", retained...)
 }
 
-const memoryText = `Heap in use after a collection, with the queue full, less that without the queue, divided by the number of items. The keys are strings
-made beforehand: their bytes do not count, their headers of 16 bytes in the queue do. Measured once, since it does not depend on the moment.
-*Floor* keeps
-the keys in rings, and a word of 8 bytes for each, both in powers of two: so full, or half empty. *Retained* is what is still in use when all items have gone through Get and Done.`
+const memoryText = `Heap in use after a collection, with the queue full, less that without the
+queue, divided by the number of items. The keys are strings made beforehand:
+their bytes do not count, their headers of 16 bytes in the queue do. Measured
+once, because it does not depend on the moment. *Floor* keeps the keys in ring
+buffers, and a word of 8 bytes for each, both in powers of two: so full, or half
+empty. *Retained* is still in use when all items have gone through Get and Done.`
 
-// heapOfReady returns the bytes for each item, and those that are retained in the
-// end.
+// heapOfReady returns the bytes for each item, and the bytes that are retained
+// in the end.
 func heapOfReady(n int) (ready, retained outcome) {
 	keys := workload.Strings(n)
 	retained = outcome{values: map[string][]float64{}}
@@ -99,14 +101,14 @@ func heapOfReady(n int) (ready, retained outcome) {
 	return inRounds(c, 1), retained
 }
 
-func heapOfWaiting(n int) outcome {
+func heapOfDelayed(n int) outcome {
 	keys := workload.Strings(n)
 	return inRounds(comparison{
-		name:  "Memory/state=waiting/items=" + suite.Count(n),
-		title: fmt.Sprintf("heap per waiting item, %s items", suite.Count(n)),
+		name:  "Memory/state=delayed/items=" + suite.Count(n),
+		title: fmt.Sprintf("heap per delayed item, %s items", suite.Count(n)),
 		unit:  "B/item",
 		subjects: subjects(memoryEngines(n), n, func(e workload.Engine[string]) float64 {
-			return workload.HeapOfWaiting(e.New, keys)
+			return workload.HeapOfDelayed(e.New, keys)
 		}),
 		floors: heapFloors(n, 1.75),
 	}, 1)
@@ -120,8 +122,8 @@ func memoryEngines(items int) []workload.Engine[string] {
 	return append(engines, floors[string](items)[0])
 }
 
-// heapFloors are floors for so many items that what a queue costs without any does
-// not count.
+// heapFloors returns floors for a number of items, if it is so large that the
+// memory of an empty queue does not count.
 func heapFloors(items int, atLeast float64) []floor {
 	if items < 1_000_000 {
 		return nil
@@ -148,11 +150,13 @@ func collector(r *report) {
 	r.addTable(t)
 }
 
-const collectorText = `A collection while the queue is full: how long it takes, and the processor time that goes into marking on all cores. Where the keys
-hold no pointers, a queue whose memory holds none either costs the collector nothing, whatever their number. Strings are pointers: the
-last row is the keys alone, without a queue.`
+const collectorText = `A collection while the queue is full: how long it takes, and the processor time
+of marking on all cores. Where neither the keys nor the queue's memory have
+pointers, a queue costs the collector nothing, whatever the number of its items.
+Strings are pointers: the last row is the keys alone, without a queue.`
 
-// collections measures the engines one after the other, and last the keys alone.
+// collections measures the engines one after the other, and last the keys
+// alone.
 func collections[T comparable](r *report, engines []workload.Engine[T], keys []T) (costs []workload.Collection) {
 	for _, e := range append(engines, nothing[T]()) {
 		workload.Collect()
@@ -165,7 +169,7 @@ func collections[T comparable](r *report, engines []workload.Engine[T], keys []T
 
 func inMilliseconds(d time.Duration) string { return figure(float64(d) / float64(time.Millisecond)) }
 
-// nothing is the engine of queues that hold nothing.
+// nothing returns the engine of queues that hold nothing.
 func nothing[T comparable]() workload.Engine[T] {
 	return workload.Engine[T]{
 		Name: "keys alone",

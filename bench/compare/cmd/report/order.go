@@ -27,10 +27,12 @@ func order(r *report) {
 	r.addTable(t)
 }
 
-const orderText = `How far from first in, first out: so many items are ready at any time while others pass through the queue, in turns of one Add and one
-Get by 8 consumers, so that the order is exact. *Passed over* is how many items that had been ready for longer a Get left behind (the
-rank error), *skipped* how often an item saw a younger one go first. One shard is strict, as client-go is. The more items are ready,
-the farther apart the heads of the shards can be.`
+const orderText = `How far from first in, first out. So many items are ready at any time while
+others pass through the queue, in turns of one Add and one Get by 8 consumers,
+so that the order is exact. *Passed over* is how many items that had been ready
+for longer a Get left behind (the rank error). *Skipped* is how often a later
+item went before an item. One shard is strict, as client-go is. The more items
+are ready, the farther apart the heads of the shards can be.`
 
 func orderRow(r *report, e workload.Engine[uint64], backlog int) []string {
 	const consumers = 8

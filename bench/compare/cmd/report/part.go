@@ -35,9 +35,9 @@ func partNames() (names []string) {
 	return names
 }
 
-// chooseParts returns the parts of a comma-separated list, or all for an empty one. With
-// numbers of processors to compare, it returns the part that does so as well, or
-// nothing else for an empty list.
+// chooseParts returns the parts of a comma-separated list, or all for an empty
+// one. With numbers of processors to compare, it adds the part that does so, or
+// returns only that for an empty list.
 func chooseParts(list string, cpus []int) (chosen []part, err error) {
 	if cpus != nil {
 		defer func() { chosen = append(chosen, part{"cores", cores}) }()

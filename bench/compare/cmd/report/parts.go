@@ -25,9 +25,10 @@ func bareTimers(r *report) {
 	r.tableOfRatios("ns for each timer", "heap", []string{"wheel"}, outcomes...)
 }
 
-const timersText = `shardq's hierarchical wheel beside a binary heap of ` + "`container/heap`" + ` that knows each timer's place: no lock, no clock, no queue.
-*Move* gives a filed timer another deadline, *cancel and file* takes one out and files it again, *file and expire* files all and lets the
-time come by, a hundred to a tick.`
+const timersText = `shardq's hierarchical wheel beside a binary heap of ` + "`container/heap`" + ` that knows
+each timer's place: no lock, no clock, no queue. *Move* gives a filed timer
+another deadline, *cancel and file* takes one out and files it again, *file and
+expire* files all and advances the time, a hundred to a tick.`
 
 func timers(do string, n int, measure func(workload.Timers) float64) comparison {
 	return comparison{
@@ -56,7 +57,7 @@ func expire(n int) func(workload.Timers) float64 {
 	}
 }
 
-// wheel makes a timer wheel one of the structures that are compared.
+// wheel adapts a timer wheel to [workload.Timers].
 type wheel struct{ *timerwheel.Wheel }
 
 func (w wheel) Expire(now uint64, fire func(id uint32)) {
@@ -85,8 +86,9 @@ func limiters(r *report) {
 	r.tableOfRatios("ns for a When and a Forget", peer, []string{ourLimiter, "mutex and map"}, outcomes...)
 }
 
-const limitersText = `The per-item exponential back-off, the limiter that queues have unless told otherwise: When and Forget of keys drawn
-from 64k, in goroutines that stand at different places of the stream.`
+const limitersText = `The exponential backoff per item, which is the default limiter of a queue: When
+and Forget of keys chosen from 64k, in goroutines that are at different places
+of the stream.`
 
 func limiterSubjects(r *report, stream workload.Stream[string], goroutines int) []subject {
 	const base, longest = 5 * time.Millisecond, 1000 * time.Second

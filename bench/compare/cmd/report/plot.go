@@ -21,7 +21,7 @@ func (c curves) add(x float64, o outcome) {
 	}
 }
 
-// colorOf gives each engine the same colour in all plots.
+// colorOf gives each engine the same color in all plots.
 func colorOf(name string) color.Color {
 	switch name {
 	case defaultShardq, "shardq":

@@ -11,7 +11,7 @@ import (
 	"github.com/shardq/shardq/bench/compare/internal/plots"
 )
 
-// report collects what is measured, in the order of the document.
+// report collects the measurements, in the order of the document.
 type report struct {
 	scale    scale
 	cpus     []int  // for the part that compares numbers of processors
@@ -40,7 +40,7 @@ func newReport(s scale, images string) *report {
 	return &report{scale: s, images: images, Machine: document.DescribeMachine(command())}
 }
 
-// command returns what was typed.
+// command returns the command line.
 func command() string {
 	return strings.Join(append([]string{"go run ./cmd/report"}, os.Args[1:]...), " ")
 }
@@ -51,12 +51,12 @@ func (r *report) Quick() bool { return r.scale.quick }
 // Rounds is how often everything was measured.
 func (r *report) Rounds() int { return r.scale.rounds }
 
-// compare does a comparison in all rounds, and takes note of its floors.
+// compare makes a comparison in all rounds, and records its floors.
 func (r *report) compare(c comparison) outcome {
 	return r.note(inRounds(c, r.scale.rounds))[0]
 }
 
-// note takes note of the floors of outcomes.
+// note records the floors of outcomes.
 func (r *report) note(outcomes ...outcome) []outcome {
 	for _, o := range outcomes {
 		r.Verdicts = append(r.Verdicts, o.verdicts()...)
@@ -64,7 +64,7 @@ func (r *report) note(outcomes ...outcome) []outcome {
 	return outcomes
 }
 
-// Reached returns how many floors were reached.
+// Reached returns the number of floors that were reached.
 func (r *report) Reached() (n int) {
 	for _, v := range r.Verdicts {
 		if v.Reached == reached {
@@ -74,7 +74,7 @@ func (r *report) Reached() (n int) {
 	return n
 }
 
-// Aims returns how many floors there were to reach.
+// Aims returns the number of floors with an aim.
 func (r *report) Aims() (n int) {
 	for _, v := range r.Verdicts {
 		if v.aimed {
@@ -92,8 +92,8 @@ func (r *report) last() *section { return r.Sections[len(r.Sections)-1] }
 
 func (r *report) addTable(t table) { r.last().Tables = append(r.last().Tables, t) }
 
-// table shows the values of each outcome and, where it has them, the ratios of the
-// peer to shardq and to the baseline.
+// table shows the values of each outcome and, where it has them, the ratios of
+// the peer to shardq and to the baseline.
 func (r *report) table(caption string, outcomes ...outcome) {
 	r.tableOfRatios(caption, peer, ratioColumns, outcomes...)
 }

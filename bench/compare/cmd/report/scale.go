@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// scale is how much work a report is made of.
+// scale is the amount of work for a report.
 type scale struct {
 	quick  bool
 	rounds int
@@ -11,7 +11,7 @@ type scale struct {
 	trafficTime time.Duration // for each measurement of traffic
 	trafficKeys []int
 	reschedules int
-	pending     []int // numbers of waiting items
+	beside      []int // numbers of delayed items
 	delayed     int   // items of the delayed cycle
 	lateItems   int
 	lateWithin  time.Duration
@@ -39,7 +39,7 @@ var fullScale = scale{
 	trafficTime: 400 * time.Millisecond,
 	trafficKeys: []int{1 << 16, 1_000_000},
 	reschedules: 500_000,
-	pending:     []int{0, 1000, 10_000, 100_000, 1_000_000},
+	beside:      []int{0, 1000, 10_000, 100_000, 1_000_000},
 	delayed:     500_000,
 	lateItems:   10_000,
 	lateWithin:  time.Second,
@@ -57,7 +57,7 @@ var quickScale = scale{
 	trafficTime: 10 * time.Millisecond,
 	trafficKeys: []int{1 << 13},
 	reschedules: 10_000,
-	pending:     []int{0, 10_000},
+	beside:      []int{0, 10_000},
 	delayed:     10_000,
 	lateItems:   500,
 	lateWithin:  50 * time.Millisecond,

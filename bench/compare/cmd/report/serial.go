@@ -33,14 +33,18 @@ func serialCycle(r *report) {
 	)
 }
 
-const serialText = `One goroutine takes one item after the other through Add, Get and Done: no contention, nobody
-waits. *Alone* means that the item is the only one in the queue; *beside a backlog* that all the other keys are ready too,
-so that tables and sets are as large as the number of keys. Keys: strings of 30 bytes, a struct of two strings
-(controller-runtime's ` + "`reconcile.Request`" + `), uint64. The *floor* is three hashes, three uncontended locks and three
-operations of a Go map, and nothing else: what three calls cost a queue that hashes once, locks once and looks up once in
-each. A queue comes below it only by doing without one of these. *Floor-claims* is one hash and three locks (` + "`bench/floor`" + `).`
+const serialText = `One goroutine takes one item after the other through Add, Get and Done, without
+contention. *Alone* means that the item is the only one in the queue. *Beside a
+backlog* means that all other keys are ready too, so that tables and sets are as
+large as the number of keys. The keys are strings of 30 bytes, a struct of two
+strings (controller-runtime's ` + "`reconcile.Request`" + `), and uint64. The *floor* is
+three hashes, three uncontended locks and three operations of a Go map, and
+nothing else: the cost of three calls of a queue that hashes, locks and searches
+once in each. Only a queue without one of these can be faster. *Floor-claims* is
+one hash and three locks (` + "`bench/floor`" + `).`
 
-// cycleAlone also measures the floors: that of Get and Done, and that of claims.
+// cycleAlone also measures the floors: that of Get and Done, and that of
+// claims.
 func cycleAlone[T comparable](r *report, kind string, keys []T) comparison {
 	stream, items := workload.Uniform(keys), r.scale.cycles
 	measure := func(e workload.Engine[T]) float64 {

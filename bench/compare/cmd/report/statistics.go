@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq/bench/compare/internal/document"
 )
 
-// spread is the median of some values and their least and greatest.
+// spread is the median of some values, with their least and greatest.
 type spread struct{ median, least, greatest float64 }
 
 func spreadOf(values []float64) spread {
@@ -29,7 +29,7 @@ func ratios(dividend, divisor []float64) []float64 {
 	return quotients
 }
 
-// String is the median with the range: "4.2 (3.9–4.4)".
+// String returns the median with the range: "4.2 (3.9–4.4)".
 func (s spread) String() string {
 	if s.least == s.greatest {
 		return figure(s.median)

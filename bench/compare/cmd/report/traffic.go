@@ -28,11 +28,13 @@ func closedTraffic(r *report) {
 	againstShards(r)
 }
 
-const closedText = `Producers add, consumers get, say done, and hand the key back to the producers, so that every key is in one
-place and every Add is paid for by an item that goes all the way: the time is the cost of an item and of nothing else.
-Handing back is a batch of 64 through a channel, the same for all. *channel* is a buffered channel without deduplication
-or exclusion. *In batches* stands for claims in batches of 64, beside the others item by item: they have no batches.
-*Floor* takes the locks and misses the lines that shardq does, and does nothing else (` + "`bench/floor`" + `).`
+const closedText = `Producers add, consumers call Get and Done and return the key to the producers.
+So every key is in one place, every Add is an item that goes all the way, and
+the time is the cost of an item alone. Keys are returned in batches of 64
+through a channel, the same for all engines. *channel* is a buffered channel
+without deduplication or exclusion. *In batches* is claims in batches of 64. The
+others have no batches, and go item by item. *Floor* takes the locks and misses
+the lines that shardq does, and does nothing else (` + "`bench/floor`" + `).`
 
 // inBatches is the subject that takes claims by 64, and floorBatches its floor.
 const (
@@ -95,8 +97,8 @@ func closedFloors(atLeast float64) []floor {
 	}
 }
 
-// load is a load that lasts as long as the scale says, after its keys have gone
-// round once.
+// load returns a load that lasts as long as the scale says, after its keys were
+// all handed out once.
 func (r *report) load(workers, warmup int) workload.Load {
 	const endless = math.MaxInt / 8
 	return workload.Load{
@@ -137,8 +139,9 @@ func againstShards(r *report) {
 	}, lines)
 }
 
-// rate does a comparison for a curve, in fewer rounds because the curve has many
-// points, and turns its nanoseconds for each item into millions of items a second.
+// rate makes a comparison for a curve. It makes fewer rounds, because the curve
+// has many points. It converts nanoseconds for each item to millions of items a
+// second.
 func (r *report) rate(c comparison) outcome {
 	o := inRounds(c, min(r.scale.rounds, 3))
 	for _, values := range o.values {
@@ -160,26 +163,31 @@ func openTraffic(r *report) {
 		{"hot", workload.HotKey(few), 1, 1},
 		{"hot", workload.HotKey(few), 1, 8},
 	}
-	var times, merged []outcome
+	var times, deduplicated []outcome
 	for _, w := range works {
 		t, m := w.compare(r)
-		times, merged = append(times, t), append(merged, m)
+		times, deduplicated = append(times, t), append(deduplicated, m)
 	}
 	r.table("ns for each item that went all the way", times...)
-	r.tableWithoutRatios("merged adds for each item that went all the way", merged...)
+	r.tableWithoutRatios("deduplicated adds for each item that went all the way", deduplicated...)
 }
 
-const openText = `Producers add as fast as the queue takes it and never wait; consumers get and say done. What they cannot keep up with
-is merged into what is ready already. The time is again for each item that went all the way, but here it depends as much on how
-the Go scheduler shares the cores between producers and consumers as on the queue: **a queue that lets producers through faster lets
-them burn more of the cores on adds that are merged**, and the second table tells how many. A lock that everybody queues up for
-holds producers back, which flatters its figure here. Read it as what happens under an overload, and the closed traffic for what an
-item costs. Streams: *uniform*; *zipf*, where the most frequent of 64k keys has an eighth of all adds; *hot*, a single key, where at
-most one consumer can be at work and a queue does best by not letting the others disturb it. Controller-runtime's queue is not in the table:
-it takes adds into a buffer without bounds, and producers who never wait fill the memory.`
+const openText = `Producers add as fast as the queue accepts items and never wait. Consumers call
+Get and Done. An add of an item that is ready already is deduplicated. The time
+is again for each item that went all the way, but here it depends as much on how
+the Go scheduler shares the cores between producers and consumers as on the
+queue: **with a queue that delays producers less, they use more of the cores for
+deduplicated adds**, and the second table counts these. A lock for which all
+goroutines queue slows producers down, which flatters its figure here. Read it
+as the behavior under an overload, and the closed traffic as the cost of an
+item. The streams are *uniform*; *zipf*, where the most frequent of 64k keys has
+an eighth of all adds; and *hot*, a single key. There at most one consumer can
+work, and a queue is best if the others do not disturb it. Controller-runtime's
+queue is not in the table: it takes adds into a buffer without bounds, and
+producers that never wait fill the memory.`
 
-// openWork is a stream, the number of its keys, and how many producers and
-// consumers share it.
+// openWork is a stream, the number of its keys, and the number of producers and
+// of consumers.
 type openWork struct {
 	name    string
 	stream  workload.Stream[string]
@@ -187,13 +195,13 @@ type openWork struct {
 	workers int
 }
 
-// compare returns the times and the merged adds.
-func (w openWork) compare(r *report) (times, merged outcome) {
+// compare returns the times and the deduplicated adds.
+func (w openWork) compare(r *report) (times, deduplicated outcome) {
 	engines := measured[string]()
 	if w.keys > 1 {
 		engines = append(engines, compare.Channel[string](w.keys))
 	}
-	merged = outcome{values: map[string][]float64{}}
+	deduplicated = outcome{values: map[string][]float64{}}
 	c := comparison{
 		name:  fmt.Sprintf("Open/stream=%s/keys=%s/producers=%d/consumers=%d", w.name, suite.Count(w.keys), w.workers, w.workers),
 		title: fmt.Sprintf("open, %s, %d × %d over %s keys", w.name, w.workers, w.workers, suite.Count(w.keys)),
@@ -201,15 +209,15 @@ func (w openWork) compare(r *report) (times, merged outcome) {
 		subjects: subjects(engines, w.keys, func(e workload.Engine[string]) float64 {
 			traffic := workload.Open(e.New(), w.stream, r.load(w.workers, w.keys))
 			name := engineName(e.Name, e.Shards)
-			merged.values[name] = append(merged.values[name], traffic.MergedPerItem())
+			deduplicated.values[name] = append(deduplicated.values[name], traffic.DeduplicatedPerItem())
 			return traffic.NanosecondsPerItem()
 		}),
 	}
 	if w.name == "uniform" {
-		c.floors = []floor{{subject: defaultShardq, note: "no aim: see [open traffic](#traffic-open) for what merged adds do to it"}}
+		c.floors = []floor{{subject: defaultShardq, note: "no aim: see [open traffic](#traffic-open) for the effect of deduplicated adds"}}
 	}
 	times = r.compare(c)
-	merged.comparison = c
-	merged.floors = nil
-	return times, merged
+	deduplicated.comparison = c
+	deduplicated.floors = nil
+	return times, deduplicated
 }

@@ -1,5 +1,5 @@
-// Stress puts client-go's work queue and controller-runtime's priority queue to the
-// test that shardq is put to by ./stress, with the same checks:
+// Stress tests client-go's work queue and controller-runtime's priority queue
+// with the checks that ./stress makes of shardq:
 //
 //	go run -C bench/compare -race ./cmd/stress -target client-go -survey
 package main

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Figure writes a number with about three digits that count.
+// Figure formats a number with about three significant digits.
 func Figure(x float64) string {
 	switch size := math.Abs(x); {
 	case size >= 1e6:

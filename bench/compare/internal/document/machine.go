@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Machine is where and when something was measured.
+// Machine describes where and when a measurement was made.
 type Machine struct {
 	Processor  string
 	Cores      int
 	Go, System string
 	Date       string
-	// Command is what to type for the same figures.
+	// Command is the command that repeats the measurement.
 	Command string
-	// Load is the load average of the minute before, "" if the system does not
-	// tell.
+	// Load is the load average of the minute before, or "" if the system does
+	// not report it.
 	Load string
 }
 
-// DescribeMachine returns this machine, at this moment.
+// DescribeMachine returns this machine at this moment.
 func DescribeMachine(command string) Machine {
 	return Machine{
 		Processor: processor(),
@@ -33,7 +33,7 @@ func DescribeMachine(command string) Machine {
 	}
 }
 
-// processor returns the model's name where Linux tells it.
+// processor returns the model's name where Linux reports it.
 func processor() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {

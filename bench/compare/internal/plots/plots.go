@@ -34,14 +34,16 @@ func New() *Lines {
 	return &Lines{points: map[string]plotter.XYs{}, ranges: map[string]plotter.YErrors{}}
 }
 
-// Add adds a point to a line. The value was between least and greatest.
+// Add adds a point to a line. The measured values were between least and
+// greatest.
 func (l *Lines) Add(name string, x, y, least, greatest float64) {
 	l.point(name, x, y)
 	l.ranges[name] = append(l.ranges[name], struct{ Low, High float64 }{y - least, greatest - y})
 }
 
-// Distribution adds a line that tells which share of the increasing values is no
-// greater than x. What is below the least x of the logarithmic axis shows there.
+// Distribution adds a line that shows the share of the increasing values that
+// do not exceed x. Values below the least x of the logarithmic axis are shown
+// there.
 func (l *Lines) Distribution(name string, increasing []float64) {
 	const least, points = 0.1, 200
 	l.share = true
@@ -79,7 +81,7 @@ func Draw(file, title string, axes Axes, lines *Lines, colorOf func(name string)
 	return save(p, legend, file)
 }
 
-// save puts the legend beside the plot, where it hides nothing.
+// save puts the legend beside the plot, so that it hides nothing.
 func save(p *plot.Plot, legend plot.Legend, file string) error {
 	const width, height, beside, margin = 22 * vg.Centimeter, 11 * vg.Centimeter, 5 * vg.Centimeter, 3 * vg.Millimeter
 	picture := vgsvg.New(width, height)
@@ -133,7 +135,7 @@ func addPoints(p *plot.Plot, name string, lines *Lines, c color.Color) error {
 	return nil
 }
 
-// yTicks are the usual ticks, with our way of writing numbers.
+// yTicks are the usual ticks, with numbers as in the documents.
 func yTicks(least, greatest float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(least, greatest)
 	for i, tick := range ticks {
@@ -144,7 +146,7 @@ func yTicks(least, greatest float64) []plot.Tick {
 	return ticks
 }
 
-// xTicks marks the x of every point, or the powers of ten if they are many.
+// xTicks marks the x of every point, or the powers of ten if there are many.
 func xTicks(lines *Lines) (ticks []plot.Tick) {
 	var xs []float64
 	for _, points := range lines.points {

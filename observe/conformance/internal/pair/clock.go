@@ -7,11 +7,12 @@ import (
 	fakeclock "k8s.io/utils/clock/testing"
 )
 
-// renewal is how often client-go renews what it says of unfinished work.
+// renewal is the interval at which client-go renews its value of unfinished
+// work.
 const renewal = 500 * time.Millisecond
 
-// A steppedClock is a fake clock on which the renewal comes when it is told to, whatever the time:
-// so what client-go says can be compared at any moment.
+// A steppedClock is a fake clock on which the renewal happens on request, at
+// any time. So the values of client-go can be compared at any moment.
 type steppedClock struct {
 	*fakeclock.FakeClock
 	renew chan time.Time
@@ -23,13 +24,13 @@ func newSteppedClock(start time.Time) *steppedClock {
 
 func (c *steppedClock) NewTicker(d time.Duration) clock.Ticker {
 	if d == renewal {
-		return told(c.renew)
+		return requested(c.renew)
 	}
 	return c.FakeClock.NewTicker(d)
 }
 
-// told is a ticker that ticks when it is told to.
-type told chan time.Time
+// requested is a ticker that ticks on request.
+type requested chan time.Time
 
-func (t told) C() <-chan time.Time { return t }
-func (t told) Stop()               {}
+func (t requested) C() <-chan time.Time { return t }
+func (t requested) Stop()               {}

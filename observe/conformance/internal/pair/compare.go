@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Series returns the families of a queue that Kubernetes has, each with the one metric of this
-// queue.
+// Series returns the families of a queue that Kubernetes has, each with the one
+// metric of this queue.
 func Series(t testing.TB, from prometheus.Gatherer, queue string) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := from.Gather()
@@ -38,8 +38,8 @@ func Label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// RequireSame compares all there is of two series. The moments at which they began are not
-// compared, which shardq does not tell.
+// RequireSame compares two series. It leaves out the moments at which they
+// began, which shardq does not export.
 func RequireSame(t testing.TB, theirs, ours map[string]*dto.MetricFamily) {
 	t.Helper()
 	require.Len(t, theirs, 7)
@@ -70,14 +70,15 @@ func requireSameMetric(t testing.TB, name string, want, got *dto.Metric) {
 	}
 }
 
-// requireClose allows for the rounding of floating-point numbers that are added up.
+// requireClose allows for the rounding of floating-point numbers that are
+// added.
 func requireClose(t testing.TB, want, got float64, name string) {
 	t.Helper()
 	require.InDelta(t, want, got, 1e-12+1e-9*math.Abs(want), name)
 }
 
-// requireSameHistogram compares all buckets that theirs has: Kubernetes has two classic ones less,
-// and no native ones.
+// requireSameHistogram compares all buckets of their histogram. Kubernetes has
+// two classic buckets less, and no native ones.
 func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 	t.Helper()
 	require.Equal(t, want.GetSampleCount(), got.GetSampleCount(), name)
@@ -95,9 +96,11 @@ func requireSameHistogram(t testing.TB, name string, want, got *dto.Histogram) {
 }
 
 const (
-	// zero stands for the bucket of what took no time, which shardq may count as a nanosecond.
+	// zero replaces the bucket of durations of zero, which shardq may count as
+	// a nanosecond.
 	zero, nanosecond = math.MinInt, -239
-	// long stands for all buckets beyond twelve days, which shardq does not tell apart.
+	// long replaces all buckets beyond twelve days, which shardq does not
+	// distinguish.
 	long, twelveDays = math.MaxInt, 160
 )
 

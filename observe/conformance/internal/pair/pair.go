@@ -1,5 +1,6 @@
-// Package pair has a queue of shardq and one of client-go that are used alike, step by step, on
-// clocks that go alike: to compare what is counted of them.
+// Package pair makes a queue of shardq and one of client-go that are used
+// alike, step by step, on clocks with the same time, so that their counts can
+// be compared.
 package pair
 
 import (
@@ -17,8 +18,9 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// Grain is what all times are multiples of. No power of ten is a multiple of 7, so that no duration
-// is exactly at a bound of the classic buckets, which for client-go lies slightly astray.
+// Grain divides all times. No power of ten is a multiple of 7. So no duration
+// is exactly at a bound of the classic buckets, which is slightly wrong in
+// client-go.
 const Grain = 7 * time.Nanosecond
 
 // A Pair is two queues. It must be made and used in a bubble of synctest.
@@ -33,8 +35,8 @@ type Pair struct {
 	down       bool
 }
 
-// New returns two queues of a name. Those of client-go count by the provider that is set for the
-// process.
+// New returns two queues with a name. Those of client-go count by the provider
+// that is set for the process.
 func New(name string, seed uint64) *Pair {
 	start := time.Unix(1_700_000_000, 0)
 	p := &Pair{
@@ -42,7 +44,7 @@ func New(name string, seed uint64) *Pair {
 		ourClock:   clock.NewFake(start),
 		theirClock: newSteppedClock(start),
 	}
-	p.Ours = shardq.Must(shardq.Options[string]{
+	p.Ours = shardq.MustNew(shardq.Options[string]{
 		Name: name, Shards: 1, Metrics: true, Clock: p.ourClock, Tick: Grain, RateLimiter: backOff(),
 	})
 	p.Theirs = workqueue.NewTypedRateLimitingQueueWithConfig(backOff(), workqueue.TypedRateLimitingQueueConfig[string]{
@@ -55,7 +57,8 @@ func backOff() limiter.Limiter[string] {
 	return limiter.NewExponential[string](700_000*Grain, 1<<40*Grain)
 }
 
-// Play does something to both queues, by chance, and checks that they answer alike.
+// Play does something random to both queues, and checks that their answers are
+// the same.
 func (p *Pair) Play(t testing.TB) {
 	t.Helper()
 	item := string(rune('a' + p.random.IntN(6)))
@@ -68,7 +71,7 @@ func (p *Pair) Play(t testing.TB) {
 	case 8, 9, 10:
 		p.done()
 	case 11, 12:
-		p.step(1) // no two delays end at once: their order would be chance
+		p.step(1) // no two delays expire at once: their order would be undefined
 		delay := p.delay() * time.Duration(p.random.IntN(5)-1)
 		p.Ours.AddAfter(item, delay)
 		p.Theirs.AddAfter(item, delay)
@@ -91,7 +94,8 @@ func (p *Pair) Play(t testing.TB) {
 	require.Equal(t, p.Theirs.NumRequeues(item), p.Ours.NumRequeues(item))
 }
 
-// delay returns anything from a grain to half an hour, as often short as long.
+// delay returns a delay between a grain and half an hour. Short and long ones
+// are equally frequent.
 func (p *Pair) delay() time.Duration {
 	return Grain * time.Duration(1+p.random.Uint64N(1<<p.random.IntN(38)))
 }
@@ -123,8 +127,9 @@ func (p *Pair) step(grains time.Duration) {
 	p.settle()
 }
 
-// settle waits until client-go's goroutines have done all that there is to do, and brings what it
-// says of unfinished work, which it renews twice a second, up to date.
+// settle waits until client-go's goroutines have done their work. Then it
+// updates client-go's value of unfinished work, which is otherwise renewed
+// twice a second.
 func (p *Pair) settle() {
 	synctest.Wait()
 	if !p.down {
@@ -133,7 +138,7 @@ func (p *Pair) settle() {
 	}
 }
 
-// ShutDown ends both queues; a second one does nothing.
+// ShutDown shuts both queues down. A second call does nothing.
 func (p *Pair) ShutDown() {
 	p.settle()
 	p.Ours.ShutDown()

@@ -8,18 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq/internal/testscale"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// Compare plays random sequences, and after each step compares every series that a registry has of
-// client-go's queue with those that a Collector shows of ours.
+// Compare plays random sequences. After each step it compares every series of
+// client-go's queue in a registry with those that a Collector exports of ours.
 func Compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style) {
 	const steps = 150
-	sequences := uint64(30)
-	if testing.Short() {
-		sequences = 6
-	}
-	for seed := range sequences {
+	for seed := range uint64(testscale.N(60)) {
 		name := fmt.Sprint("sequence-", seed)
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { compare(t, theirs, style, name, seed, steps) })
@@ -37,7 +34,7 @@ func compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style, n
 	for range steps {
 		p.Play(t)
 		shown := Series(t, ours, name)
-		if len(shown) == 0 { // closed, and gone: client-go's goes on
+		if len(shown) == 0 { // our queue is closed and has disappeared; client-go's has not
 			require.True(t, p.Ours.ShuttingDown())
 			require.Zero(t, p.Ours.Stats().Held)
 			return

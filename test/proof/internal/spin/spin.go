@@ -1,4 +1,4 @@
-// Package spin runs the model checker Spin for the tests of the models beside it.
+// Package spin runs the model checker Spin for the tests of the models.
 package spin
 
 import (
@@ -11,52 +11,55 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shardq/shardq/internal/testscale"
 )
 
-// A Check is one search of a model's states.
+// A Check is a search of a model's states.
 type Check struct {
 	// Model is the path of the Promela file.
 	Model string
 	// Flags are the constants that configure the model: NAME or NAME=value.
 	Flags []string
-	// Liveness searches for cycles that break the model's formula of temporal logic,
-	// under weak fairness, and ignores the model's assertions. Otherwise the search is
-	// for assertions that fail and for deadlocks.
+	// Liveness searches for cycles that break the model's formula of temporal
+	// logic, under weak fairness, and ignores the model's assertions. If false,
+	// the search is for assertions that fail and for deadlocks.
 	Liveness bool
-	// Shortest searches breadth-first, so that what is found is found by a shortest
-	// way. It costs memory, and tells nothing of what was not reached.
+	// Shortest searches breadth-first, so that the trail to an error is a
+	// shortest one. It costs memory, and does not report which steps were
+	// executed.
 	Shortest bool
-	// Large says that there are so many states that it pays to optimize the program
-	// that searches.
+	// Large makes the C compiler optimize the program that searches, which pays
+	// if there are many states.
 	Large bool
 }
 
-// A Result is what a search found.
+// A Result is the result of a search.
 type Result struct {
-	// Errors is 0 or 1: a search ends at the first.
+	// Errors is 0 or 1, because a search ends at the first error.
 	Errors int
-	// Violation says what was violated.
+	// Violation is the assertion or formula that was violated.
 	Violation string
-	// Complete says that all states were searched, none dropped for want of memory or
-	// depth.
+	// Complete says that all states were searched: neither memory nor depth was
+	// too small.
 	Complete bool
 	States   int
 	Elapsed  time.Duration
-	// Steps are the lines of the model of which some statement was executed.
+	// Steps are the lines of the model with an executed statement.
 	Steps map[int]bool
-	// Trail is the way to the violation.
+	// Trail lists the steps that lead to the violation.
 	Trail string
 }
 
-// limits are for pan, the program that Spin writes: the depth of the search in steps,
-// and its memory in MiB.
+// These are limits of pan, the program that Spin writes: the depth of the
+// search in steps, and its memory in MiB.
 const (
 	depth  = "100000"
 	memory = "4000"
 )
 
-// Require skips the test if Spin or a C compiler is missing; if SHARDQ_REQUIRE_SPIN is 1,
-// the test fails then.
+// Require skips the test if Spin or a C compiler is missing. If
+// SHARDQ_REQUIRE_SPIN is 1, the test fails instead.
 func Require(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"spin", "cc"} {
@@ -71,13 +74,26 @@ func Require(t *testing.T) {
 	}
 }
 
-// Long skips a search of minutes, unless SHARDQ_SOAK is 1: whoever runs all tests does
-// not expect it.
+// Long skips a search that takes minutes, unless SHARDQ_SOAK is 1.
 func Long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SHARDQ_SOAK") != "1" {
 		t.Skip("long: set SHARDQ_SOAK=1")
 	}
+}
+
+// Some returns a part of the configurations or variants of a model, evenly
+// spread. It returns all of them at full scale, and if SHARDQ_SOAK is 1.
+func Some[T any](all []T) []T {
+	n := min(testscale.N(len(all)), len(all))
+	if os.Getenv("SHARDQ_SOAK") == "1" {
+		n = len(all)
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	return some
 }
 
 // Run makes a search and logs its size and time.
@@ -86,7 +102,7 @@ func Run(t *testing.T, check Check) Result {
 	Require(t)
 	start := time.Now()
 	directory := t.TempDir()
-	// The model is read here, so that the test's cached result depends on it.
+	// Reading the model here makes the test's cached result depend on it.
 	model, err := os.ReadFile(check.Model)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +133,7 @@ func (c Check) compilation() []string {
 	}
 	switch {
 	case c.Liveness:
-		// Spin's reduction is for searches without fairness.
+		// Spin's reduction works only without fairness.
 		return append(options, "-DNOREDUCE", "-DNFAIR=4")
 	case c.Shortest:
 		return append(options, "-DSAFETY", "-DBFS")
@@ -186,9 +202,9 @@ var (
 	unreached  = regexp.MustCompile(`^\s*model\.pml:(\d+), state (\d+),`)
 )
 
-// executed returns the lines of the model that have a statement which a search
-// executed: those of the table of transitions, but for what the search reports as
-// unreached.
+// executed returns the lines of the model with a statement that a search
+// executed: those of the table of transitions without those that the search
+// reports as unreached.
 func executed(transitions, output string) map[int]bool {
 	missed := map[string]bool{}
 	each(output, unreached, func(process string, match []string) { missed[process+match[2]] = true })
@@ -201,8 +217,7 @@ func executed(transitions, output string) map[int]bool {
 	return lines
 }
 
-// each calls visit for the lines that match, with the name of the process that they
-// stand under.
+// each calls visit for the lines that match, with the name of their process.
 func each(text string, pattern *regexp.Regexp, visit func(process string, match []string)) {
 	name := ""
 	for line := range strings.Lines(text) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counter has two processes that add 1 to a number: at once, or in two steps.
+// counter has two processes that add 1 to a number, in one step or in two.
 const counter = `
-byte number, through;
+byte number, finished;
 active [2] proctype Adder() {
 	byte read;
 add_read:
@@ -22,14 +22,14 @@ add_write:
 #else
 	number++;
 #endif
-	atomic { through++; assert(through < 2 || number == 2) }
+	atomic { finished++; assert(finished < 2 || number == 2) }
 #ifdef DEAD
 dead:
-	through == 3
+	finished == 3
 #endif
 }
 #ifdef FORMULA
-ltl { <> (through == 3) }
+ltl { <> (finished == 3) }
 #endif
 `
 
@@ -39,20 +39,20 @@ func write(t *testing.T, text string) (path string) {
 	return path
 }
 
-// TestRun: a safe model, and each kind of mistake.
+// TestRun searches a safe model, and one with each kind of mistake.
 func TestRun(t *testing.T) {
 	model := write(t, counter)
-	for _, c := range []struct {
+	for _, c := range Some([]struct {
 		check     Check
 		violation string
 	}{
 		{Check{}, ""},
 		{Check{Shortest: true, Large: true}, ""},
-		{Check{Flags: []string{"IN_TWO_STEPS"}}, "((through<2)||(number==2))"},
-		{Check{Flags: []string{"IN_TWO_STEPS"}, Shortest: true}, "((through<2)||(number==2))"},
+		{Check{Flags: []string{"IN_TWO_STEPS"}}, "((finished<2)||(number==2))"},
+		{Check{Flags: []string{"IN_TWO_STEPS"}, Shortest: true}, "((finished<2)||(number==2))"},
 		{Check{Flags: []string{"DEAD"}}, "invalid end state"},
 		{Check{Flags: []string{"FORMULA"}, Liveness: true}, "acceptance cycle"},
-	} {
+	}) {
 		c.check.Model = model
 		result := Run(t, c.check)
 		assert.Equal(t, c.violation, result.Violation)
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReached: a label whose code no process executes is found.
+// TestReached checks that a label whose code no process executes is found.
 func TestReached(t *testing.T) {
 	model := write(t, counter)
 	lines := Run(t, Check{Model: model}).Steps
@@ -74,7 +74,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestParse: a search that was cut short is not taken for a complete one.
+// TestParse checks that a search that ended early is not complete.
 func TestParse(t *testing.T) {
 	const end = "State-vector 28 byte, depth reached 9, errors: 0\n 1.5e+07 states, stored\n"
 	assert.Equal(t, Result{Complete: true, States: 15_000_000}, parse(t, end))

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// A Step is a labelled place of a model, and the line of Go that it models.
+// A Step is a labeled place of a model, and the line of Go that it models.
 type Step struct {
 	Label string
-	// File is the path of the Go file from the root of the repository, and Code a
-	// part of it that fits in a line.
+	// File is the path of the Go file from the root of the repository, and Code
+	// a part of one of its lines.
 	File, Code string
 }
 
@@ -34,10 +34,10 @@ func Table(t *testing.T, readme string) []Step {
 	return steps
 }
 
-// CheckTable compares the steps of a README with the model and, under root, with the
-// source: each label of the table is in the model, each label of the model in the
-// table, and each line of Go in its file. Labels of Promela's own meaning (end_asleep)
-// and those that the model says are of no code (finished) need no row.
+// CheckTable compares the steps of a README with the model, and with the source
+// under root. Each label of the table must be in the model, each label of the
+// model in the table, and each line of Go in its file. Labels with a meaning
+// for Promela (end_blocked), and the unmapped ones, need no row.
 func CheckTable(t *testing.T, root string, steps []Step, model string, unmapped ...string) {
 	t.Helper()
 	labels := Labels(t, model)
@@ -61,8 +61,8 @@ func CheckTable(t *testing.T, root string, steps []Step, model string, unmapped 
 	}
 }
 
-// CheckReached fails for each step that none of the searches executed: its promise
-// would be kept for want of anybody who does it.
+// CheckReached fails for each step that none of the searches executed, because
+// such a search proves nothing about the step.
 func CheckReached(t *testing.T, steps []Step, model string, lines map[int]bool) {
 	t.Helper()
 	labels := Labels(t, model)
@@ -79,12 +79,12 @@ func CheckReached(t *testing.T, steps []Step, model string, lines map[int]bool) 
 	}
 }
 
-// A span is a range of lines, which are counted from 1, without the last.
+// A span is a range of lines, counted from 1, without the last.
 type span struct{ from, to int }
 
 var label = regexp.MustCompile(`^(\w+):(?:\s|$)`)
 
-// Labels returns, by label, the lines from each place where the label stands to the next
+// Labels returns, by label, the lines from each place of the label to the next
 // label or the end of the process.
 func Labels(t *testing.T, model string) map[string][]span {
 	t.Helper()
@@ -106,8 +106,8 @@ func Labels(t *testing.T, model string) map[string][]span {
 	return labels
 }
 
-// CheckListed compares the flags of the configurations with those that a README's table
-// gives, in the column before the number of states.
+// CheckListed compares the flags of the configurations with those in a README's
+// table, in the column before the number of states.
 func CheckListed(t *testing.T, readme string, flags []string) {
 	t.Helper()
 	var listed []string
@@ -125,7 +125,8 @@ var searched = regexp.MustCompile("(?m)^\\| [^|`]+ \\| `([^`]+)` +\\| [\\d,]+ \\
 // variant matches a row of the table of variants in a README.
 var variant = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` +\\|")
 
-// Variants returns the names in the first column of a README's table of variants.
+// Variants returns the names in the first column of a README's table of
+// variants.
 func Variants(t *testing.T, readme string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -140,7 +141,7 @@ var (
 	definition  = regexp.MustCompile(`(?m)^#define (\w+)`)
 )
 
-// Switches returns the flags that a model asks for without giving them a value.
+// Switches returns the flags that a model tests and does not define.
 func Switches(t *testing.T, model string) map[string]bool {
 	t.Helper()
 	text := read(t, model)

@@ -1,0 +1,175 @@
+package coalesce
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/shard"
+	"github.com/shardq/shardq/worker"
+)
+
+// Claim is [Coalescer.Take] that returns the key with its value as a
+// [worker.Claim]. A claim ends once, so a consumer that is too late can neither
+// end the processing of another one nor return a value twice:
+//
+//   - Done is [Coalescer.Done].
+//   - Retry is [Coalescer.Retry]. RequeueAfter is the same without a failure,
+//     with a delay of the caller's choice. After a shutdown has begun, both end
+//     the claim and return [shardq.ErrShutDown], unless a Drain accepts
+//     retries. Then the caller still has the value.
+//   - Release is [Coalescer.PutBack], and also works after a shutdown has
+//     begun.
+//
+// The Priority of the claim is 0.
+func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
+	key, value, at, err := c.take(ctx)
+	if err == nil {
+		c.make(&claim, key, value, at)
+	}
+	return claim, err
+}
+
+// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
+// key is ready, claims what is ready then, and returns how many claims it made.
+// It makes a Coalescer a [worker.Source]. It costs less than as many calls.
+//
+// With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
+func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
+	if len(dst) == 1 {
+		key, value, at, err := c.take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.make(&dst[0], key, value, at)
+		return 1, nil
+	}
+	return c.takeBatch(ctx, len(dst), func(i int, key K, value V, at shard.Handle) {
+		c.make(&dst[i], key, value, at)
+	})
+}
+
+// DoneClaims is Done of each of the claims. They need not have come from one
+// ClaimBatch. It costs less than as many calls. It returns
+// [worker.ErrClaimEnded] if some of them had ended or are of another Coalescer.
+// The others end.
+func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
+	b := c.buffer(len(claims))
+	defer c.release(b)
+	if b.claims == nil {
+		b.claims = make([]worker.Claim[K], cap(b.keys))
+	}
+	keys, keyOwner := b.claims[:len(claims)], c.engine.Owner()
+	defer clear(keys)
+	for i := range claims {
+		claim := &claims[i]
+		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner() {
+			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
+		}
+	}
+	return c.queue.DoneClaims(keys)
+}
+
+// An owner is the coalescer as the owner of its claims. The token of a claim is
+// that of the queue's claim to the key.
+type owner[K comparable, V any] Coalescer[K, V]
+
+func (c *Coalescer[K, V]) owner() *owner[K, V] { return (*owner[K, V])(c) }
+
+func (o *owner[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o) }
+
+// make makes a claim in place.
+func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], key K, value V, at shard.Handle) {
+	claim.Reset(Entry[K, V]{key, value}, 0, c.owner(), c.engine.Token(at))
+}
+
+// Name returns the name of the queue of keys.
+func (o *owner[K, V]) Name() string { return o.queue.Name() }
+
+// DoneClaim implements [worker.Owner].
+func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
+	return o.engine.Owner().DoneClaim(taken.Key, token)
+}
+
+// ClaimValid implements [worker.Owner].
+func (o *owner[K, V]) ClaimValid(token worker.Token) bool {
+	return o.engine.Owner().ClaimValid(token)
+}
+
+// ClaimFailures implements [worker.Owner].
+func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.queue.NumRequeues(taken.Key) }
+
+// ReportFailure implements [worker.Reporter]: it logs the failure of the key.
+func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
+	o.reporter().ReportFailure(ctx, keyFailure(f), panicked)
+}
+
+// ReportDiscard implements [worker.Reporter]: it counts and logs the key.
+func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
+	o.reporter().ReportDiscard(ctx, keyFailure(f), panicked)
+}
+
+// reporter returns the queue's reporter, which logs keys and no values.
+func (o *owner[K, V]) reporter() worker.Reporter[K] {
+	return o.engine.Owner().(worker.Reporter[K])
+}
+
+// keyFailure returns the failure without the value.
+func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
+	return worker.Failure[K]{
+		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
+	}
+}
+
+// ReturnClaim implements [worker.Owner].
+func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
+	c := o.coalescer()
+	only, ok := c.shards.Seal(c.engine.Handle(token))
+	if !ok {
+		return worker.ErrClaimEnded // so that no value is returned twice
+	}
+	r := claimReturn[K, V]{how: how, valueReturn: valueReturn[K, V]{
+		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only,
+		always: how.Reason == worker.ReturnRelease && how.Refused == nil,
+	}}
+	return r.carryOut()
+}
+
+// A claimReturn returns the value of a claim that is sealed.
+type claimReturn[K comparable, V any] struct {
+	valueReturn[K, V]
+	how worker.Return
+}
+
+// carryOut either inserts the value, or refuses it, and then ends the claim. If
+// user code panics before that, the value is inserted all the same, with the
+// delay and the weight that are known by then.
+func (r *claimReturn[K, V]) carryOut() (err error) {
+	defer r.c.shards.End(r.at)
+	if !r.always && !r.c.acceptsReturns(r.stripe) {
+		return r.refuse() // before the limiter counts a failure
+	}
+	defer func() {
+		if r.insert() {
+			r.requeue()
+		} else {
+			err = r.refuse()
+		}
+	}()
+	r.setDelay(r.returnDelay())
+	r.weight = r.c.weightOf(r.value)
+	return nil
+}
+
+func (r *claimReturn[K, V]) returnDelay() time.Duration {
+	return r.c.engine.ReturnDelay(r.key, r.how)
+}
+
+// refuse discards the value if the Return says so. The claim has not ended yet.
+func (r *claimReturn[K, V]) refuse() error {
+	if r.how.Refused != nil {
+		defer r.c.queue.Forget(r.key)
+		r.how.Refused()
+	}
+	return shardq.ErrShutDown
+}

@@ -1,0 +1,187 @@
+package coalesce
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardq/shardq/shard"
+)
+
+// An ending ends a coalescer in two steps. First the stripes are closed, so
+// that they accept no more values. When all calls that were admitted before
+// have added their keys, the queue of keys is closed. So the queue drops no key
+// whose value was accepted. ShutDown does not wait for these calls: the last of
+// them takes the second step.
+type ending struct {
+	// open counts the stripes that are not closed or have admitted calls in
+	// progress.
+	open atomic.Int32
+	// queueClosed is closed when the queue is, and the last call has no
+	// ShutDown left to carry out.
+	queueClosed chan struct{}
+	// retries says whether values are accepted from workers.
+	retries shard.Retries
+
+	mu sync.Mutex // guards the fields below
+	// shutDowns counts the calls of ShutDown, and carriedOut those of them that
+	// the last call has carried out.
+	shutDowns, carriedOut int
+	// over says that the channel queueClosed is closed.
+	over bool
+}
+
+func (e *ending) init(stripes int) {
+	e.open.Store(int32(stripes))
+	e.queueClosed = make(chan struct{})
+}
+
+// addShutDown counts a call of ShutDown, and reports whether the caller must
+// carry it out. Otherwise the last admitted call does.
+func (e *ending) addShutDown() (over bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shutDowns++
+	return e.over
+}
+
+// shutDownCalls returns the number of calls of ShutDown.
+func (e *ending) shutDownCalls() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shutDowns
+}
+
+// nextShutDown reports whether the last admitted call has a ShutDown to carry
+// out. If not, it ends the wait for queueClosed in the same hold of the lock.
+// Otherwise a Drain that began after a ShutDown might go on before that is
+// carried out, and then be ended by it.
+func (e *ending) nextShutDown() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.carriedOut < e.shutDowns {
+		e.carriedOut = e.shutDowns
+		return true
+	}
+	e.finishLocked()
+	return false
+}
+
+// finish ends the wait for queueClosed.
+func (e *ending) finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.finishLocked()
+}
+
+func (e *ending) finishLocked() {
+	if !e.over {
+		e.over = true
+		close(e.queueClosed)
+	}
+}
+
+// await waits for queueClosed, or returns the error of ctx.
+func (e *ending) await(ctx context.Context) error {
+	select {
+	case <-e.queueClosed:
+		return nil
+	default:
+	}
+	select {
+	case <-e.queueClosed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// close takes the first step.
+func (c *Coalescer[K, V]) close() {
+	c.limit.Close()
+	for i := range c.stripes.all {
+		s := &c.stripes.all[i]
+		s.mu.Lock()
+		last := !s.closed && s.admitted == 0
+		s.closed = true
+		s.mu.Unlock()
+		if last {
+			c.stripeEnded()
+		}
+	}
+}
+
+// stripeEnded is called once for each stripe, when it is closed and has no
+// admitted call in progress. The last call takes the second step. It leaves
+// delayed keys alone, because Drain or stop decides about them.
+func (c *Coalescer[K, V]) stripeEnded() {
+	if c.ending.open.Add(-1) > 0 {
+		return
+	}
+	defer c.ending.finish() // also if stop panics
+	defer func() {          // also if the clock or a hook panics
+		for c.ending.nextShutDown() {
+			c.stop()
+		}
+	}()
+	c.beginDrain(shard.Draining{Delayed: shard.AwaitDelayed, Retries: c.ending.retries.Taken()})
+}
+
+// stop makes all delayed keys ready, so that the shutdown of the queue drops
+// none of them, and ends the wait of every Drain.
+func (c *Coalescer[K, V]) stop() {
+	defer c.queue.ShutDown() // also if the clock or a hook panics
+	c.beginDrain(shard.Draining{Delayed: shard.RunDelayed})
+}
+
+// beginDrain begins a drain of the queue that drops nothing, and does not wait
+// for its end.
+func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
+	var dropped []K
+	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
+}
+
+// endedContext is a context that has ended.
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// alreadyReleased is a closed channel, for a Drain during which ShutDown was
+// called.
+var alreadyReleased = endedContext.Done()
+
+// ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
+// and pending values are still handed out. Delayed keys with a pending value
+// become ready at once. A Take that finds nothing ready returns
+// shardq.ErrShutDown.
+//
+// It waits neither for workers nor for Puts in progress. Otherwise it blocks as
+// [shardq.Queue.ShutDown] does. It may be called again and concurrently, and
+// ends the wait of every Drain.
+func (c *Coalescer[K, V]) ShutDown() {
+	over := c.ending.addShutDown()
+	c.ending.retries.Decide(false)
+	c.close()
+	if over {
+		c.stop()
+	}
+}
+
+// ShuttingDown reports whether a shutdown has begun. It never becomes false
+// again.
+func (c *Coalescer[K, V]) ShuttingDown() bool {
+	last := &c.stripes.all[len(c.stripes.all)-1]
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	return last.closed
+}
+
+// WaitIdle blocks until the coalescer holds nothing: no value is pending, and
+// no key is in processing or delayed. It returns nil once there was such a
+// moment during the call, or ctx.Err() if ctx ends first. Puts may go on
+// meanwhile. It works after a shutdown as well.
+func (c *Coalescer[K, V]) WaitIdle(ctx context.Context) error {
+	return c.shards.WaitIdle(ctx, c.stripes.empty)
+}

@@ -1,0 +1,94 @@
+package coalesce
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/itemlimit"
+)
+
+// MaxValueWeight is the greatest weight of a value: a tebibyte, if weights are
+// bytes.
+//
+// On 32-bit platforms it is the greatest int, 1<<31 - 1, because
+// [Options].Weight returns an int.
+const MaxValueWeight = min(1<<40, math.MaxInt)
+
+// Options configure a [Coalescer]. [New] reads them once, keeps no reference to
+// the struct, and does not modify it.
+type Options[K comparable, V any] struct {
+	// Queue configures the queue of keys. Its Capacity must be 0, because the
+	// coalescer has its own. Its CancelDelayOnAdd is ignored: see
+	// PutEndsBackoff.
+	Queue shardq.Options[K]
+
+	// Merge returns one value for two: the pending one, and the one that was
+	// put next. It may change and return either, because no other goroutine has
+	// them. It must be associative: of three values, the last two may be merged
+	// first. Sums, maxima, appended slices, unions of maps and "the newest
+	// wins" are associative.
+	//
+	// Merge must be safe for concurrent use if it uses anything but its
+	// arguments. It is required.
+	Merge func(pending, next V) V
+
+	// Capacity limits the number of keys with a pending value or, with a
+	// Weight, the total weight of the pending values. Only [Coalescer.TryPut]
+	// and [Coalescer.PutContext] honor it. Put, and values that go back, always
+	// succeed, and are counted in Stats.Values.OverCapacity when they exceed
+	// it. Values that workers have do not count.
+	//
+	// If zero, there is no limit.
+	Capacity int
+
+	// Weight returns the weight of a value, such as its bytes. Results below 1
+	// count as 1, and results above [MaxValueWeight] as that.
+	//
+	// A value that is put needs room for its own weight. When it has been
+	// merged, the room of both values becomes that of the merged one. The
+	// merged value may be heavier than both together, and then exceed the
+	// Capacity. A value that is heavier than the Capacity has room when nothing
+	// else is pending.
+	//
+	// If nil, Capacity counts keys.
+	Weight func(V) int
+
+	// PutEndsBackoff makes a key ready at once if a value is put for it during
+	// its backoff, or was put between its Take and its Retry. It suits values
+	// that make the failed attempt obsolete. Each such Put costs an attempt. So
+	// a key with many Puts soon reaches the MaxAttempts of package worker, and
+	// loads the service at which it fails.
+	//
+	// If false, these values are merged, and the key stays delayed.
+	PutEndsBackoff bool
+}
+
+// validate returns one error that names every fault, except those of Queue, or
+// nil.
+func (o Options[K, V]) validate() error {
+	var faults []error
+	fault := func(format string, arguments ...any) {
+		faults = append(faults, fmt.Errorf("coalesce: Options."+format, arguments...))
+	}
+	if o.Merge == nil {
+		fault("Merge is nil: want a function")
+	}
+	if o.Capacity < 0 {
+		fault("Capacity is %d: want 0 (no limit) or more", o.Capacity)
+	}
+	if o.Queue.Capacity != 0 {
+		fault("Queue.Capacity is %d: want 0, and Options.Capacity instead", o.Queue.Capacity)
+	}
+	return errors.Join(faults...)
+}
+
+// newLimit returns the limiter of the values, or nil if there is neither a
+// Capacity nor a Weight.
+func (o Options[K, V]) newLimit() *itemlimit.Limiter {
+	if o.Capacity == 0 && o.Weight != nil {
+		return itemlimit.New(math.MaxInt64, 0, 0, nil) // it counts the weight for Stats
+	}
+	return itemlimit.New(int64(o.Capacity), 0, 0, nil)
+}

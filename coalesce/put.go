@@ -1,0 +1,241 @@
+package coalesce
+
+import (
+	"context"
+	"hash/maphash"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/itemlimit"
+	"github.com/shardq/shardq/shard"
+)
+
+// An acquisition says how a Put acquires the weight of its value.
+type acquisition uint8
+
+const (
+	forceAcquire acquisition = iota // beyond the capacity if necessary
+	tryAcquire                      // if the capacity allows
+	acquired                        // done before, by Acquire
+)
+
+// put adds a value.
+func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
+	if c.shards.Reject(key) {
+		return shardq.ErrRejected
+	}
+	p := c.newPutter(key, value)
+	return p.put(how)
+}
+
+// putWaiting is put that waits until the capacity allows the value.
+func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error {
+	if c.shards.Reject(key) {
+		return shardq.ErrRejected
+	}
+	p := c.newPutter(key, value)
+	err := p.put(tryAcquire)
+	if err != shardq.ErrFull {
+		return err
+	}
+	switch err = c.limit.Acquire(ctx, p.weight); err {
+	case nil:
+		return p.put(acquired)
+	case itemlimit.ErrClosed:
+		return shardq.ErrShutDown
+	default:
+		return err
+	}
+}
+
+// A putter is a Put in progress.
+type putter[K comparable, V any] struct {
+	c       *Coalescer[K, V]
+	stripe  *stripe[K, V]
+	key     K
+	value   V
+	weight  int64
+	address shard.Address
+}
+
+// newPutter calls the user code that a Put needs, except Merge, before anything
+// is changed.
+func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
+	p := putter[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value, weight: c.weightOf(value)}
+	if c.routed {
+		p.address = c.shards.AddressOf(key)
+	}
+	return p
+}
+
+func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
+	return c.stripes.of(maphash.Comparable(c.seed, key))
+}
+
+// weightOf returns the weight of a value, or 1 if keys are counted.
+func (c *Coalescer[K, V]) weightOf(value V) int64 {
+	if c.weigh == nil {
+		return 1
+	}
+	return int64(min(max(c.weigh(value), 1), MaxValueWeight))
+}
+
+// put adds the value, unless it is refused.
+func (p *putter[K, V]) put(how acquisition) error {
+	s := p.stripe
+	full := p.c.shards.Crowded(p.key) // afterwards, the value would be in without its key
+	s.mu.Lock()
+	l := s.lines[p.key]
+	if l != nil {
+		full = nil // the queue has the key, or a call is adding it
+	}
+	needed, err := p.acquireLocked(l, how, full)
+	if err != nil {
+		s.mu.Unlock()
+		if how == acquired {
+			p.c.limit.FinishAcquire()
+		}
+		return err
+	}
+	s.admitted++
+	known := l != nil
+	if !known {
+		l = s.insertLocked(p.key)
+	}
+	switch {
+	case how == acquired:
+		p.joinAcquiredLocked(l, needed)
+	case known:
+		p.joinLocked(l, needed)
+	default:
+		l.append(p.value, needed)
+	}
+	if known {
+		s.merged++
+	}
+	s.put++
+	p.finishAndUnlock(l)
+	return nil
+}
+
+// acquireLocked acquires the weight that the value adds, and returns it. If
+// full is an error, it refuses the value with that error.
+func (p *putter[K, V]) acquireLocked(l *line[V], how acquisition, full error) (needed int64, err error) {
+	c := p.c
+	if needed = p.weight; c.weigh == nil && l != nil {
+		needed = 0 // the key has acquired its weight
+	}
+	switch {
+	case p.stripe.closed:
+		err = shardq.ErrShutDown
+	case full != nil:
+		err = full
+	case how == tryAcquire && needed > 0 && !c.limit.TryAcquire(needed):
+		return 0, shardq.ErrFull
+	case how == forceAcquire && needed > 0:
+		c.limit.ForceAcquire(needed)
+	}
+	if how == acquired {
+		if err != nil {
+			c.limit.Release(p.weight)
+		} else {
+			c.limit.Release(p.weight - needed)
+		}
+	}
+	return needed, err
+}
+
+// joinLocked merges the value into the last segment, or appends it if that is
+// not mergeable. Before that it merges one pair of neighbors, if there is one:
+// before, so that the value is not in the line if Merge panics there. A Put
+// merges no more pairs, so that no Put has to work for all others in a storm.
+//
+// It releases the lock during a merge. The line is still in the stripe
+// afterwards, because the segment that was merging has kept its place.
+func (p *putter[K, V]) joinLocked(l *line[V], needed int64) {
+	if left := l.mergeablePair(); left != nil {
+		p.c.mergeNextLocked(p.stripe, l, left, func() { p.failAndUnlock(l, needed) })
+	}
+	last := l.last
+	if !last.isMergeable() {
+		l.append(p.value, needed)
+		return
+	}
+	p.c.mergeLocked(p.stripe, last, p.value, needed, func() { p.failAndUnlock(l, needed) })
+}
+
+// joinAcquiredLocked is joinLocked of a value that has waited for the capacity.
+// Merge may take long, or put a value itself, so the next waiter is granted
+// before Merge is called. To keep the order of the waiters, the value takes its
+// place first, and no call merges or takes it there. If Merge panics, the value
+// is removed.
+func (p *putter[K, V]) joinAcquiredLocked(l *line[V], needed int64) {
+	own := l.append(p.value, needed)
+	own.merging = true
+	p.stripe.mu.Unlock()
+	p.c.limit.FinishAcquire()
+	p.stripe.mu.Lock()
+	removeAndUnlock := func() { p.removeAndUnlock(l, own) }
+	if left := l.mergeablePair(); left != nil {
+		p.c.mergeNextLocked(p.stripe, l, left, removeAndUnlock)
+	}
+	own.merging = false
+	if previous := l.previous(own); previous != nil && previous.isMergeable() {
+		p.c.mergeNextLocked(p.stripe, l, previous, removeAndUnlock)
+	}
+}
+
+// removeAndUnlock is failAndUnlock of a Put whose value has its place already.
+// All segments before it may have been taken meanwhile, so it may be the first
+// segment, and have the room of the key. It is not the only segment, because
+// Merge has panicked with other ones, or with this and another one.
+func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
+	weight := l.remove(own)
+	if p.c.weigh == nil {
+		l.first.weight += weight // the key stays
+		weight = 0
+	}
+	p.failAndUnlock(l, weight)
+}
+
+// failAndUnlock ends a Put whose value was not merged, and releases the lock
+// and the weight of the value.
+func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
+	p.c.limit.Release(weight)
+	p.finishAndUnlock(l)
+}
+
+// finishAndUnlock ends a Put, and releases the lock. It adds the key, unless a
+// Take will come for the line without that. If a hook or the clock panics
+// there, the value and the key are in.
+func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
+	ends := p.c.putEndsBackoff
+	if l.key == queued || l.key == delayed && !ends {
+		p.c.leaveAndUnlock(p.stripe)
+		return
+	}
+	l.key = queued
+	p.stripe.mu.Unlock()
+	defer p.c.leave(p.stripe)
+	if !p.c.routed { // not before, because most values are merged, and need no address
+		p.address = p.c.shards.AddressOf(p.key)
+	}
+	// By now the key may have been taken, and may be in a backoff.
+	p.c.shards.AddTo(p.key, p.address, !ends)
+}
+
+// leave ends an admitted call.
+func (c *Coalescer[K, V]) leave(s *stripe[K, V]) {
+	s.mu.Lock()
+	c.leaveAndUnlock(s)
+}
+
+// leaveAndUnlock ends an admitted call, and releases the lock.
+func (c *Coalescer[K, V]) leaveAndUnlock(s *stripe[K, V]) {
+	s.admitted--
+	last := s.closed && s.admitted == 0
+	s.mu.Unlock()
+	if last {
+		c.stripeEnded()
+	}
+	c.limit.Notify()
+}

@@ -1,0 +1,138 @@
+package coalesce
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// A stripes is a hash table of lines. Each stripe has a lock of its own. The
+// top bits of a key's hash choose the stripe.
+type stripes[K comparable, V any] struct {
+	shift uint // less than 64
+	all   []stripe[K, V]
+}
+
+// The number of stripes grows with the processors that may use them at once.
+const (
+	stripesPerProcessor = 64
+	maxStripes          = 512
+)
+
+func (s *stripes[K, V]) init() {
+	number := min(stripesPerProcessor*runtime.GOMAXPROCS(0), maxStripes)
+	log := bits.Len(uint(number - 1))
+	s.shift, s.all = 64-uint(log), make([]stripe[K, V], 1<<log)
+}
+
+func (s *stripes[K, V]) of(hash uint64) *stripe[K, V] {
+	return &s.all[hash>>(s.shift&63)]
+}
+
+// count returns the sums of what the stripes count.
+func (s *stripes[K, V]) count() (v stats.Values) {
+	for i := range s.all {
+		stripe := &s.all[i]
+		stripe.mu.Lock()
+		v.Keys += len(stripe.lines)
+		v.Put += stripe.put
+		v.Merged += stripe.merged
+		stripe.mu.Unlock()
+	}
+	return v
+}
+
+// empty reports whether there are no lines.
+func (s *stripes[K, V]) empty() bool {
+	for i := range s.all {
+		stripe := &s.all[i]
+		stripe.mu.Lock()
+		n := len(stripe.lines)
+		stripe.mu.Unlock()
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// keys returns the number of lines.
+func (s *stripes[K, V]) keys() (n int) {
+	for i := range s.all {
+		stripe := &s.all[i]
+		stripe.mu.Lock()
+		n += len(stripe.lines)
+		stripe.mu.Unlock()
+	}
+	return n
+}
+
+// A stripe has the lines of the keys whose hashes share their top bits. It is a
+// cache line long.
+type stripe[K comparable, V any] struct {
+	mu     sync.Mutex // guards the fields below; no user code runs under it
+	closed bool       // accepts no more values
+	// admitted counts the calls that found the stripe open, and may still add
+	// their keys to the queue.
+	admitted int32
+	spares   int32
+	lines    map[K]*line[V]
+	spare    *line[V] // the first of the unused lines
+	// peak is the greatest number of lines since the map was made, but at least
+	// smallMap.
+	peak int
+	// put counts the values that were put, and merged those whose key had
+	// another value.
+	put, merged uint64
+}
+
+// A Go map never shrinks. A map that had more than smallMap lines is replaced
+// when less than an eighth of its peak is left. By then many more lines were
+// removed than are copied.
+const (
+	smallMap  = 16
+	maxSpares = 16
+)
+
+// insertLocked returns a new line for a key that has none.
+func (s *stripe[K, V]) insertLocked(key K) *line[V] {
+	if s.lines == nil {
+		s.lines = make(map[K]*line[V])
+		s.peak = smallMap
+	}
+	l := s.spare
+	if l == nil {
+		l = new(line[V])
+	} else {
+		s.spare, l.spare = l.spare, nil
+		s.spares--
+	}
+	s.lines[key] = l
+	s.peak = max(s.peak, len(s.lines))
+	return l
+}
+
+// removeLocked removes a line without segments.
+func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
+	delete(s.lines, key)
+	*l = line[V]{}
+	if s.spares < maxSpares {
+		l.spare, s.spare = s.spare, l
+		s.spares++
+	}
+	if s.peak > smallMap && len(s.lines) < s.peak/8 {
+		s.shrinkLocked()
+	}
+}
+
+// shrinkLocked frees the memory that a burst needed.
+func (s *stripe[K, V]) shrinkLocked() {
+	smaller := make(map[K]*line[V], len(s.lines))
+	for key, l := range s.lines {
+		smaller[key] = l
+	}
+	s.lines, s.peak = smaller, max(smallMap, len(smaller))
+	s.spare, s.spares = nil, 0
+}

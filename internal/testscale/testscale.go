@@ -1,0 +1,56 @@
+// Package testscale sets how much the long tests do: model runs, litmus tests
+// and bursts.
+//
+// The environment variable SHARDQ_SCALE is that amount. The full scale is 10,
+// which the gate uses. Without the variable it is 1, a tenth of that, so that
+// go test ./... answers soon. A long run uses 100.
+package testscale
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+const (
+	full    = 10
+	minimum = 3
+)
+
+// scale reads the variable each time: go test compares a cached result with the
+// variables that the tests read, and does not see those read before them.
+func scale() int {
+	text := os.Getenv("SHARDQ_SCALE")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		panic(fmt.Sprintf("testscale: SHARDQ_SCALE is %q: want a number from 1", text))
+	}
+	return n
+}
+
+// N returns how often a test repeats what it repeats n times at full scale. It
+// returns at least 3, or n if that is less.
+func N(n int) int { return max(n*scale()/full, min(n, minimum)) }
+
+// rapidIsSet says that Rapid has set the flag.
+var rapidIsSet bool
+
+// Rapid sets the number of checks of package rapid to N(n), unless the flag
+// -rapid.checks was given. A test or a TestMain calls it before it uses rapid.
+// It must not be called by parallel tests.
+func Rapid(n int) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given && !rapidIsSet {
+		return
+	}
+	rapidIsSet = true
+	if err := flag.Set("rapid.checks", strconv.Itoa(N(n))); err != nil {
+		panic(err) // the test does not import rapid
+	}
+}

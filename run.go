@@ -1,0 +1,126 @@
+package shardq
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// Run processes the queue's items in that many workers. It blocks until ctx
+// ends, or until the queue is shut down and nothing is ready, and then until
+// all workers have finished their items. Then it returns nil.
+//
+// One worker at a time calls handle for any one item. The error of handle says
+// what happens to the item:
+//
+//   - nil: it succeeded, and the limiter forgets its failures;
+//   - [worker.RequeueAfter]: it did not fail, and is added again after a delay;
+//   - [worker.Permanent]: it failed, and is discarded;
+//   - any other error, a panic, or a runtime.Goexit: it failed, and is added
+//     again after the limiter's backoff, as by [Queue.AddRateLimited].
+//
+// An item that is added again keeps its priority. A panic or a Goexit of handle
+// ends neither the program nor a worker. When ctx ends, so does the context
+// that handle gets. What is queued stays queued.
+//
+// Run returns an error at once if workers is less than 1 or handle is nil. It
+// allocates nothing for each item. It is [worker.New] with Workers and Handle
+// alone: [worker.Options] has reports of failures, a limit of attempts,
+// timeouts, batches and drains. [worker.Pool.Run] says what happens if the
+// queue's limiter or clock panics.
+func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context.Context, item T) error) error {
+	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle})
+	if err != nil {
+		return err
+	}
+	return pool.Run(ctx)
+}
+
+// OpenSlot registers a worker, so that Stats counts it and Snapshot shows which
+// worker has which item. A [worker.Pool] calls it.
+//
+// It returns the worker's number and two functions. The worker calls show with
+// the items that it is about to process, and with none when it has finished
+// them. Show is nil unless the queue keeps [Options].Metrics. The worker calls
+// closeSlot when it leaves.
+func (q *Queue[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
+	s := q.slots.add()
+	if q.configuration.Metrics {
+		show = s.show
+	}
+	return s.number, show, s.close
+}
+
+// slots are the open slots of a queue.
+type slots[T comparable] struct {
+	mu  sync.Mutex
+	all []*slot[T]
+	// opened is the number of slots that were ever opened.
+	opened int
+}
+
+// A slot shows the items that a worker has.
+type slot[T comparable] struct {
+	slots  *slots[T]
+	number int
+	mu     sync.Mutex // a leaf: only Snapshot contends for it
+	items  []T
+}
+
+// add opens a slot.
+func (s *slots[T]) add() *slot[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	one := &slot[T]{slots: s, number: s.opened}
+	s.all = append(s.all, one)
+	return one
+}
+
+func (s *slot[T]) close() {
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	s.slots.all = slices.DeleteFunc(s.slots.all, func(other *slot[T]) bool { return other == s })
+}
+
+// open returns the number of open slots.
+func (s *slots[T]) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+func (s *slot[T]) show(items []T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.items)
+	s.items = append(s.items[:0], items...)
+}
+
+func (s *slot[T]) shown() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.items)
+}
+
+// label writes the workers' numbers into the rows of their items.
+func (s *slots[T]) label(rows []stats.Item[T]) {
+	s.mu.Lock()
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	if len(all) == 0 || len(rows) == 0 {
+		return
+	}
+	numbers := make(map[T]int)
+	for _, one := range all {
+		for _, item := range one.shown() {
+			numbers[item] = one.number
+		}
+	}
+	for i := range rows {
+		rows[i].Worker = numbers[rows[i].Item]
+	}
+}

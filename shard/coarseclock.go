@@ -1,0 +1,94 @@
+package shard
+
+import "github.com/shardq/shardq/internal/shared"
+
+// The queue can keep the moment at which each item came into its state
+// (Config.Ages). Each item gets a stamp when it becomes ready and when it is
+// handed out, in a column (times.go). The items in processing are linked in the
+// order in which they were handed out, so that the oldest of a shard is found
+// at once.
+//
+// To read the clock for each stamp would take half as long as the whole cycle
+// of an item. The stamps therefore come from a coarse clock: the first
+// operation of a tick reads the clock, and the others of that tick share the
+// reading. The driver wakes once at the end of the tick and ends the reading.
+// It does not wake while nothing happens. With metrics there are more readings:
+// see sampler.
+
+// A coarseClock is a reading of the clock that operations share.
+type coarseClock struct {
+	// now is the last reading in nanoseconds. It is the start of its tick, or,
+	// with metrics, the moment itself.
+	now shared.Uint64[shared.Clock]
+	// live is the tick of the reading while that is current, as far as the
+	// driver knows. It is 0 afterwards.
+	live    shared.Uint64[shared.Clock]
+	sampler sampler
+	_       [64 - 16 - 32]byte
+}
+
+// refresh makes sure that the coarse clock is current. It must be called at the
+// start of an operation that leads to stamps, with no lock held. It may read
+// the clock, and set the clock's timer.
+func (s *Set[T]) refresh() {
+	if s.ages && s.coarse.live.Load() == 0 {
+		s.readClock()
+	}
+}
+
+// refreshForWork is refresh before a Get or a Done. Where adds are many and
+// Gets and Dones are few, the adds share readings, and each Get and Done reads
+// the clock itself. Otherwise it would use the reading of an add right after
+// the previous Get or Done. The time since that add would then count for what
+// follows.
+func (s *Set[T]) refreshForWork() {
+	if s.ages && (s.coarse.live.Load() == 0 || s.coarse.sampler.interval.Load() == 1) {
+		s.readClock()
+	}
+}
+
+// readClock reads the clock for the coarse clock. Once the driver is gone, each
+// reading is for one operation, because the driver no longer ends it.
+func (s *Set[T]) readClock() {
+	now := s.time.nanoseconds()
+	tick := now / s.time.tick
+	if s.measures == nil {
+		now = tick * s.time.tick
+	}
+	s.coarse.now.Store(now)
+	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
+		return // the next operation reads for itself
+	}
+	s.coarse.live.Store(tick)
+	if s.closing.begun.Load() { // load after storing: a shutdown stores after setting begun
+		s.coarse.live.Store(0)
+		return
+	}
+	if s.coarse.deadline() < s.driver.armed.Load() {
+		s.driver.poke()
+	}
+}
+
+// deadline returns the tick at which the driver has to end the reading, or
+// never.
+func (c *coarseClock) deadline() uint64 {
+	if live := c.live.Load(); live != 0 {
+		return live + 1
+	}
+	return never
+}
+
+// invalidate makes the next operation read the clock.
+func (c *coarseClock) invalidate() {
+	if c.live.Load() != 0 { // spare the store if each operation reads the clock anyway
+		c.live.Store(0)
+	}
+}
+
+// update takes the driver's reading, before the driver adds what has expired.
+func (c *coarseClock) update(now, tick uint64) {
+	c.now.Store(now)
+	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back
+		c.live.CompareAndSwap(live, 0) // unless an operation has read the clock since
+	}
+}

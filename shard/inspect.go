@@ -1,0 +1,293 @@
+package shard
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/shardq/shardq/internal/topk"
+	"github.com/shardq/shardq/stats"
+)
+
+// An Inspection is a reading of a set with some of its items.
+type Inspection[T comparable] struct {
+	Stats Stats
+	// Processing, Ready and Delayed are some of the items.
+	Processing, Ready, Delayed []stats.Item[T]
+}
+
+// states is the number of states of items, which count from 1.
+const states = 3
+
+// rows returns the rows of each state.
+func (l *Inspection[T]) rows() [states + 1]*[]stats.Item[T] {
+	return [...]*[]stats.Item[T]{stats.Processing: &l.Processing, stats.Ready: &l.Ready, stats.Delayed: &l.Delayed}
+}
+
+// Inspect returns the Stats, and at most limit items of each state. The first
+// delayed items are the next to expire. If the queue keeps ages, the first of
+// the others are the longest in their state.
+//
+// Inspect goes from shard to shard. A shard is read at one moment if it has few
+// items, or if the limit is small and its lists have the order. Otherwise
+// Inspect reads the items after the Stats, in holds of the shard's lock of at
+// most rowsPerHold items each. It then misses no item that stays in its state,
+// and returns none twice.
+func (s *Set[T]) Inspect(limit int) (l Inspection[T]) {
+	limit = max(0, min(limit, math.MaxInt32))
+	st, now := s.newStats()
+	l.Stats = st
+	var begin firsts[T]
+	for sh := range s.made() {
+		l.inspectShard(sh, limit, now, &begin)
+	}
+	s.finish(&l.Stats)
+	l.cut(limit)
+	return l
+}
+
+// firsts are the rows of each state that a shard yields in one hold of its
+// lock. They are reused for one shard after the other, so that they rarely
+// allocate under the lock.
+type firsts[T comparable] [states + 1][]stats.Item[T]
+
+func (l *Inspection[T]) inspectShard(sh *shard[T], limit int, now present, begin *firsts[T]) {
+	var left []stats.State // whose rows are not complete
+	sh.set.withLock(sh, func() (visited int, more bool) {
+		visited = sh.addStatsTo(&l.Stats, now)
+		for state := stats.Ready; state <= stats.Delayed; state++ {
+			begin[state] = begin[state][:0]
+			n, all := sh.first(&begin[state], state, limit)
+			if visited += n; !all {
+				left = append(left, state)
+			}
+		}
+		return visited, false
+	})
+	search := newSearch[T](left, limit)
+	if len(left) > 0 {
+		search.know(begin)
+		search.run(sh)
+	}
+	full := false
+	for state, rows := range l.rows() {
+		if state > 0 {
+			*rows = append(append(*rows, begin[state]...), search.values(stats.State(state))...)
+			full = full || len(*rows)/4 > limit
+		}
+	}
+	if full {
+		l.cut(limit)
+	}
+}
+
+func (l *Inspection[T]) cut(limit int) {
+	l.Processing = firstOf(l.Processing, limit)
+	l.Ready = firstOf(l.Ready, limit)
+	l.Delayed = firstOf(l.Delayed, limit)
+}
+
+// firstOf sorts the rows, and cuts them down to the limit.
+func firstOf[T comparable](rows []stats.Item[T], limit int) []stats.Item[T] {
+	slices.SortStableFunc(rows, func(a, b stats.Item[T]) int {
+		if a.State == stats.Delayed {
+			return a.Deadline.Compare(b.Deadline)
+		}
+		return a.Since.Compare(b.Since)
+	})
+	clear(rows[min(limit, len(rows)):])
+	return rows[:min(limit, len(rows))]
+}
+
+// first appends to rows the items of a state that are first in their order, at
+// most limit and rowsPerHold. It reads them in one hold of the lock. It reports
+// whether these are all that are wanted. With groups, the longest ready item
+// may be of any group. first then appends all ready items, or none if they are
+// many.
+func (sh *shard[T]) first(rows *[]stats.Item[T], state stats.State, limit int) (visited int, all bool) {
+	most, there := min(limit, rowsPerHold), sh.there(state)
+	if limit == 0 || there == 0 {
+		return 0, true
+	}
+	visit := func(id uint32) bool {
+		if visited == most {
+			return false
+		}
+		visited++
+		*rows = append(*rows, sh.info(id))
+		return true
+	}
+	switch state {
+	case stats.Ready:
+		if sh.groups != nil {
+			most, limit = rowsPerHold, there
+		}
+		if sh.groups == nil || there <= rowsPerHold {
+			sh.walkReady(visit)
+		}
+	case stats.Processing:
+		if !sh.set.ages {
+			return sh.firstProcessing(rows, min(limit, there))
+		}
+		sh.table.walk(&sh.table.times.inFlight, visit)
+	case stats.Delayed:
+		return sh.firstDelayed(rows, limit)
+	}
+	return visited, visited >= min(limit, there)
+}
+
+// there returns the number of items in a state.
+func (sh *shard[T]) there(state stats.State) int {
+	switch {
+	case sh.table == nil:
+		return 0
+	case state == stats.Ready:
+		return int(sh.depth())
+	case state == stats.Processing:
+		return int(sh.processing())
+	case state == stats.Delayed:
+		return int(sh.table.live - sh.depth() - sh.processing())
+	}
+	return 0
+}
+
+// firstProcessing is first for items in processing, where the shard has no list
+// of them.
+func (sh *shard[T]) firstProcessing(rows *[]stats.Item[T], want int) (visited int, all bool) {
+	visited, _ = sh.table.piece(0, func(id uint32) {
+		if want > 0 && sh.table.at(id).phase().state() == stats.Processing {
+			want--
+			*rows = append(*rows, sh.info(id))
+		}
+	})
+	return visited, want == 0
+}
+
+// firstDelayed is first for the items that are delayed and in no other state.
+func (sh *shard[T]) firstDelayed(rows *[]stats.Item[T], limit int) (visited int, all bool) {
+	ids, all := sh.wheel.EarliestWithin(rowsPerHold, limit, func(id uint32) bool {
+		visited++
+		return sh.table.at(id).phase() == idle
+	})
+	for _, id := range ids {
+		*rows = append(*rows, sh.info(id))
+	}
+	return visited, all
+}
+
+// A search sweeps through a shard for the first items of some states.
+type search[T comparable] struct {
+	// kept has a selection for each state that is searched for. The others are
+	// nil.
+	kept [states + 1]*topk.Selection[ranked[T]]
+	// known are the items that must not be returned again: those that are kept,
+	// and those that first has returned.
+	known map[T]struct{}
+	// found are the rows of a hold, and rank their keys in the order of their
+	// states.
+	found []stats.Item[T]
+	rank  []uint64
+	// spare is a row that is not kept any more.
+	spare *stats.Item[T]
+}
+
+// A ranked row has its key in the order of its state: the start of the state,
+// or the deadline.
+type ranked[T comparable] struct {
+	at  uint64
+	row *stats.Item[T]
+}
+
+func newSearch[T comparable](of []stats.State, limit int) *search[T] {
+	s := &search[T]{}
+	for _, state := range of {
+		s.kept[state] = topk.New(limit, func(a, b ranked[T]) int { return cmp.Compare(a.at, b.at) })
+	}
+	return s
+}
+
+// know takes the items that first has returned.
+func (s *search[T]) know(begin *firsts[T]) {
+	s.known = make(map[T]struct{})
+	for _, rows := range begin {
+		for i := range rows {
+			s.known[rows[i].Item] = struct{}{}
+		}
+	}
+}
+
+func (s *search[T]) run(sh *shard[T]) {
+	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
+		state := e.phase().state()
+		kept := s.kept[state]
+		if kept == nil {
+			return
+		}
+		if at := sh.orderOf(id, state); kept.Wants(ranked[T]{at: at}) {
+			s.found, s.rank = append(s.found, sh.info(id)), append(s.rank, at)
+		}
+	}, func() (on bool) {
+		s.keep()
+		return sh.set.ages || !s.full()
+	})
+}
+
+// orderOf returns the key of an entry in the order of its state, or 0 if there
+// is no order.
+func (sh *shard[T]) orderOf(id uint32, state stats.State) uint64 {
+	switch {
+	case state == stats.Delayed:
+		return sh.due(id)
+	case sh.set.ages:
+		return sh.table.times.of(id)
+	}
+	return 0
+}
+
+// keep offers the rows of a hold to the selections. It skips known items: one
+// that was forgotten and added again has another id, and is met again.
+func (s *search[T]) keep() {
+	for i := range s.found {
+		kept, r := s.kept[s.found[i].State], ranked[T]{at: s.rank[i]}
+		if _, again := s.known[s.found[i].Item]; again || !kept.Wants(r) {
+			continue
+		}
+		r.row = s.copy(&s.found[i])
+		s.known[r.row.Item] = struct{}{}
+		if out, dropped := kept.Add(r); dropped {
+			delete(s.known, out.row.Item)
+			s.spare = out.row
+		}
+	}
+	s.found, s.rank = s.found[:0], s.rank[:0]
+}
+
+// copy returns a copy of a row. It reuses the row that was dropped last,
+// because many rows may be kept for a short time.
+func (s *search[T]) copy(found *stats.Item[T]) (row *stats.Item[T]) {
+	if row, s.spare = s.spare, nil; row == nil {
+		row = new(stats.Item[T])
+	}
+	*row = *found
+	return row
+}
+
+// full reports whether no more rows are needed, if any items will do.
+func (s *search[T]) full() bool {
+	for state, kept := range s.kept {
+		if kept != nil && (stats.State(state) == stats.Delayed || !kept.Full()) {
+			return false
+		}
+	}
+	return true
+}
+
+// values returns the rows of a state.
+func (s *search[T]) values(state stats.State) (rows []stats.Item[T]) {
+	if s.kept[state] != nil {
+		for _, r := range s.kept[state].Values() {
+			rows = append(rows, *r.row)
+		}
+	}
+	return rows
+}

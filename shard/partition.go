@@ -1,0 +1,104 @@
+package shard
+
+import "math/bits"
+
+// A partition sorts the items of a batch by their shards, and keeps their order
+// within each. It works on places in the batch and does not allocate. Each
+// place is put into a bucket by the low bits of its shard's number. The buckets
+// are then visited one by one.
+type partition struct {
+	// shard is the shard of the current bucket.
+	shard    uint16
+	current  bucket
+	occupied uint64 // has a bit for each bucket that is not empty
+	placed   uint64 // has a bit for each place that was ever put into a bucket
+	// prefetched keeps the results of prefetches, so that the compiler does not
+	// remove them.
+	prefetched byte
+	buckets    [64]bucket
+	// By place: the hash and shard of the item, and the next place of its
+	// bucket.
+	hashes [batchSize]uint32
+	tags   *[batchSize]tag // nil without groups, or where nothing is added
+	shards [batchSize]uint16
+	behind [batchSize]uint8
+}
+
+// A bucket is a list of places, each as 1 + its number. 0 is none.
+type bucket struct{ first, last uint8 }
+
+// assign puts the item at a place of the batch into its bucket. It may call
+// user code.
+func (s *Set[T]) assign(p *partition, place int, item T) {
+	if p.tags == nil {
+		sh, hash := s.locate(item)
+		p.add(place, hash, sh.number)
+		return
+	}
+	sh, to := s.addressOf(item)
+	p.tags[place] = to.tag
+	p.add(place, to.hash, sh.number)
+}
+
+// add puts a place of the batch into the bucket of a shard.
+func (p *partition) add(place int, hash uint32, number uint16) {
+	p.hashes[place], p.shards[place] = hash, number
+	b := number % uint16(len(p.buckets))
+	p.put(&p.buckets[b], uint8(place+1))
+	p.occupied |= 1 << b
+	p.placed |= 1 << place
+}
+
+// address returns where in its shard the item at a place belongs.
+func (p *partition) address(place int) address {
+	if p.tags == nil {
+		return address{hash: p.hashes[place]}
+	}
+	return address{p.hashes[place], p.tags[place]}
+}
+
+func (p *partition) put(b *bucket, place uint8) {
+	if b.first == 0 {
+		b.first = place
+	} else {
+		p.behind[b.last-1] = place
+	}
+	b.last = place
+	p.behind[place-1] = 0
+}
+
+// next makes the places of another shard the current bucket. It returns false
+// if there are none left.
+func (p *partition) next() bool {
+	if p.occupied == 0 {
+		return false
+	}
+	b := &p.buckets[bits.TrailingZeros64(p.occupied)]
+	places := *b
+	*b, p.current = bucket{}, bucket{}
+	p.shard = p.shards[places.first-1]
+	for place := places.first; place != 0; {
+		behind := p.behind[place-1]
+		if p.shards[place-1] == p.shard {
+			p.put(&p.current, place)
+		} else {
+			p.put(b, place) // with more than 64 shards, some share a bucket
+		}
+		place = behind
+	}
+	if b.first == 0 {
+		p.occupied &= p.occupied - 1
+	}
+	return true
+}
+
+// take removes the first place of the current bucket. It returns false if the
+// bucket is empty.
+func (p *partition) take() (place int, ok bool) {
+	if p.current.first == 0 {
+		return 0, false
+	}
+	place = int(p.current.first - 1)
+	p.current.first = p.behind[place]
+	return place, true
+}

@@ -1,0 +1,262 @@
+package shard
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/shardq/shardq/internal/shared"
+)
+
+// Priorities across shards. A Get must find the highest level without locking
+// every shard. The priority bitmap therefore has a bit for each shard, under
+// the class of the level that the shard serves. Classes are priorities, rounded
+// toward zero beyond 15: to a multiple of 2 up to 31, of 4 up to 63, and so on,
+// like a floating-point number with three bits after the first. A level is
+// therefore preferred to those that differ from it by an eighth or more, and
+// the bitmap has one size for any priorities.
+//
+// The bitmap is advice. The ready bits are what finds an item, and a Get that
+// the bitmap has led to a shard takes the best item that it finds there. Ready
+// shards that have no bit in the bitmap serve priority 0.
+
+// classes is the number of classes of one sign, including zero's.
+const (
+	exactClasses = 16
+	classes      = exactClasses + 8*(bits.UintSize-1-4)
+)
+
+// classOf returns the class of a priority. Classes are ordered like priorities,
+// and the class of 0 is 0.
+func classOf(priority int) int16 {
+	if priority < 0 {
+		return -magnitude(uint64(-int64(priority)))
+	}
+	return magnitude(uint64(priority))
+}
+
+// magnitude returns the class of a number. The number is at most 1 above the
+// greatest int, with which it shares its class.
+func magnitude(n uint64) int16 {
+	if n < exactClasses {
+		return int16(n)
+	}
+	n = min(n, math.MaxInt)
+	shift := bits.Len64(n) - 4 // leaves four bits: 8 to 15
+	return int16(exactClasses + 8*(shift-1) + int(n>>shift) - 8)
+}
+
+// A priorityBitmap has the classes of all shards.
+type priorityBitmap struct {
+	above side
+	below side
+	// low has a bit for each shard that serves a level below 0.
+	low []shared.Uint64[shared.PriorityShards]
+}
+
+// A side has the classes of one sign, by their distance from 0.
+type side struct {
+	// present has a bit for each class that has a shard, or had one. last is
+	// the last word of present that was ever used, or -1.
+	present [(classes + 63) / 64]shared.Uint64[shared.Priorities]
+	last    shared.Int32[shared.Priorities]
+	shards  []shared.Uint64[shared.PriorityShards]
+}
+
+// needPriorityBitmap makes sure that a set of several shards has a bitmap.
+func (s *Set[T]) needPriorityBitmap() {
+	if len(s.shards) > 1 && s.priorityBitmap.Load() == nil {
+		s.priorityBitmap.CompareAndSwap(nil, newPriorityBitmap(s.readyWords()))
+	}
+}
+
+func newPriorityBitmap(words int) *priorityBitmap {
+	p := &priorityBitmap{low: make([]shared.Uint64[shared.PriorityShards], words)}
+	for _, s := range []*side{&p.above, &p.below} {
+		s.shards = make([]shared.Uint64[shared.PriorityShards], classes*words)
+		s.last.Store(-1)
+	}
+	return p
+}
+
+// of returns the words of a class.
+func (s *side) of(distance, words int) []shared.Uint64[shared.PriorityShards] {
+	return s.shards[distance*words : (distance+1)*words]
+}
+
+// publishPriority publishes the class of the level that the shard serves. The
+// bit stays when the shard becomes empty, until it serves another level,
+// because a Get reads the ready bits as well. If the shard has become ready,
+// its ready bit must be set first.
+func (sh *shard[T]) publishPriority(l *levels, becameReady bool) {
+	if class := l.served.class; class != l.class || becameReady && class != 0 {
+		sh.setClass(l, class)
+	}
+}
+
+func (sh *shard[T]) setClass(l *levels, class int16) {
+	p := sh.set.priorityBitmap.Load()
+	if p == nil {
+		return // one shard needs no bitmap
+	}
+	if before := l.class; before != class {
+		l.class = class
+		word, bit := int(sh.number/64), uint64(1)<<(sh.number%64)
+		p.move(before, class, word, bit)
+	}
+	if class != 0 {
+		p.show(class)
+	}
+}
+
+// move moves a shard's bit from class to class.
+func (p *priorityBitmap) move(from, to int16, word int, bit uint64) {
+	if from != 0 {
+		s, distance := p.sideOf(from)
+		s.of(distance, len(p.low))[word].And(^bit)
+	}
+	if to != 0 {
+		s, distance := p.sideOf(to)
+		s.of(distance, len(p.low))[word].Or(bit)
+	}
+	switch {
+	case to < 0 && from >= 0:
+		p.low[word].Or(bit)
+	case from < 0 && to >= 0:
+		p.low[word].And(^bit)
+	}
+}
+
+// show makes Gets consider a class, after a shard has set its bit there and its
+// ready bit: see tidy.
+func (p *priorityBitmap) show(class int16) {
+	s, distance := p.sideOf(class)
+	word, here := distance/64, uint64(1)<<(distance%64)
+	if s.present[word].Load()&here != 0 {
+		return
+	}
+	s.present[word].Or(here)
+	for last := s.last.Load(); int(last) < word && !s.last.CompareAndSwap(last, int32(word)); {
+		last = s.last.Load()
+	}
+}
+
+func (p *priorityBitmap) sideOf(class int16) (s *side, distance int) {
+	if class < 0 {
+		return &p.below, int(-class)
+	}
+	return &p.above, int(class)
+}
+
+// emptyClasses is the number of empty classes that a Get skips before it hides
+// them. To hide each one that it finds, and to show it again with the next
+// item, costs more than to skip it.
+const emptyClasses = 4
+
+// tidy hides a class, and then checks whether a shard has joined it meanwhile.
+// A shard sets its bit there before it checks whether the class is shown.
+func (s *side) tidy(distance, words int, ready func(word int) uint64) {
+	here := uint64(1) << (distance % 64)
+	s.present[distance/64].And(^here)
+	set := s.of(distance, words)
+	for i := range set {
+		if set[i].Load()&ready(i) != 0 {
+			s.present[distance/64].Or(here)
+			return
+		}
+	}
+}
+
+// lockHighest is lockReady with regard to priorities: it returns a shard of the
+// highest class that has any.
+func (s *Set[T]) lockHighest(p *priorityBitmap, start uint32) *shard[T] {
+	inVain := 0
+	for word := int(p.above.last.Load()); word >= 0; word-- {
+		for present := p.above.present[word].Load(); present != 0; {
+			b := 63 - bits.LeadingZeros64(present)
+			present &^= 1 << b
+			if sh := s.lockIn(&p.above, word*64+b, start); sh != nil {
+				return sh
+			}
+			if inVain++; inVain > emptyClasses {
+				p.above.tidy(word*64+b, len(p.low), s.readyWord)
+			}
+		}
+	}
+	if sh := s.lockNotLow(p, start); sh != nil {
+		return sh
+	}
+	for word := range int(p.below.last.Load()) + 1 {
+		for present := p.below.present[word].Load(); present != 0; present &= present - 1 {
+			distance := word*64 + bits.TrailingZeros64(present)
+			if sh := s.lockIn(&p.below, distance, start); sh != nil {
+				return sh
+			}
+			if inVain++; inVain > emptyClasses {
+				p.below.tidy(distance, len(p.low), s.readyWord)
+			}
+		}
+	}
+	return s.lockReady(start)
+}
+
+// lockIn returns a shard of a class.
+func (s *Set[T]) lockIn(side *side, distance int, start uint32) *shard[T] {
+	set := side.of(distance, s.readyWords())
+	if len(set) == 1 && set[0].Load()&s.readyWord(0) == 0 {
+		return nil // the most frequent case
+	}
+	return s.lockAmong(set, 0, start)
+}
+
+// lockNotLow returns a shard that is ready, and of no class below 0.
+func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
+	if p.below.last.Load() < 0 {
+		return s.lockReady(start)
+	}
+	return s.lockAmong(p.low, ^uint64(0), start)
+}
+
+// lockAmong is lockReady for the shards that have a bit in a set. If without is
+// all ones, it is lockReady for those that have none there.
+func (s *Set[T]) lockAmong(set []shared.Uint64[shared.PriorityShards], without uint64, start uint32) *shard[T] {
+	var first *shard[T]
+	word := int(start / 64)
+	from := uint64(1)<<(start%64) - 1
+	for range len(set) + 1 {
+		ready := s.readyWord(word) & (set[word].Load() ^ without) &^ from
+		for from = 0; ready != 0; ready &= ready - 1 {
+			sh := s.shard(word*64 + bits.TrailingZeros64(ready))
+			if sh.mu.TryLock() {
+				return sh
+			}
+			if first == nil {
+				first = sh
+			}
+		}
+		if word++; word == len(set) {
+			word = 0
+		}
+	}
+	if first != nil {
+		first.mu.Lock()
+	}
+	return first
+}
+
+// lockByPriority is lockReady for a set with a priority bitmap. It reports
+// whether the Get is one of those that pass over the higher levels.
+func (s *Set[T]) lockByPriority(p *priorityBitmap, lane *lane) (sh *shard[T], passedOver bool) {
+	if s.lowPriorityInterval > 0 && lane.gets.Add(1)%s.lowPriorityInterval == 0 {
+		return s.lockPassedOver(lane), true
+	}
+	return s.lockHighest(p, lane.turn.Load()), false
+}
+
+// lockPassedOver takes ready shards in turn, whatever they serve.
+func (s *Set[T]) lockPassedOver(lane *lane) *shard[T] {
+	sh := s.lockReady(lane.passedOver.Load())
+	if sh != nil {
+		lane.passedOver.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+	}
+	return sh
+}

@@ -1,0 +1,175 @@
+package shard
+
+import "github.com/shardq/shardq/internal/shared"
+
+// A roundRobin has the groups of a shard that have ready items and may be
+// served. They take turns, and in its turn each is handed out as many items as
+// its weight. A new group comes last.
+//
+// A group with ready items is throttled, and out of the round robin, while as
+// many of its items are in processing as the limit allows. While a group of the
+// set is throttled, consumers wait for it, also after a shutdown.
+type roundRobin struct {
+	// turn is the group whose turn it is, or 0 if there is none.
+	turn uint32
+	// firstThrottled is the first of the throttled groups, or 0 if there is
+	// none. They are linked in a circle, like those of the round robin.
+	firstThrottled uint32
+	// weights is the sum of the weights of the groups in the round robin.
+	weights int64
+	// left is the number of items that the round still hands out: see
+	// takegroup.go.
+	left int64
+}
+
+// A groupPhase tells whether a group is in the round robin.
+type groupPhase uint8
+
+const (
+	// notReady: the group has no ready items.
+	notReady groupPhase = iota
+	// selectable: the group is in the round robin.
+	selectable
+	// throttled: the group has ready items, and is at its limit.
+	throttled
+)
+
+// groupBecameReady is called when a group got its first ready item.
+func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
+	if sh.set.full(state.ready.processing) {
+		sh.throttle(id, state)
+		sh.set.throttled.more()
+	} else {
+		sh.enterRoundRobin(id, state)
+	}
+}
+
+// groupBecameEmpty is called when a group has no ready items any more.
+func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
+	if state.phase == throttled {
+		sh.unthrottle(id, state)
+		sh.set.throttled.less()
+	} else {
+		sh.leaveRoundRobin(id, state)
+	}
+}
+
+// enterRoundRobin puts a group behind all others.
+func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
+	g := sh.groups
+	state.phase = selectable
+	g.weights += int64(state.weight)
+	if g.turn == 0 {
+		sh.set.markReady(sh.number)
+	}
+	g.link(&g.turn, id, state)
+}
+
+func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
+	g := sh.groups
+	state.phase, state.served = notReady, 0
+	g.weights -= int64(state.weight)
+	g.unlink(&g.turn, id, state)
+	if g.turn == 0 {
+		sh.set.markEmpty(sh.number)
+	}
+}
+
+// throttle adds a group to the throttled ones, and unthrottle removes it.
+func (sh *shard[T]) throttle(id uint32, state *group[T]) {
+	state.phase = throttled
+	sh.groups.link(&sh.groups.firstThrottled, id, state)
+}
+
+func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
+	state.phase = notReady
+	sh.groups.unlink(&sh.groups.firstThrottled, id, state)
+}
+
+// link puts a group behind all others of the circle that begins at *first.
+func (g *groups[T]) link(first *uint32, id uint32, state *group[T]) {
+	if *first == 0 {
+		*first, state.next, state.previous = id, id, id
+		return
+	}
+	head := g.at(*first)
+	state.next, state.previous = *first, head.previous
+	g.at(head.previous).next = id
+	head.previous = id
+}
+
+// unlink takes a group out of its circle.
+func (g *groups[T]) unlink(first *uint32, id uint32, state *group[T]) {
+	if state.next == id {
+		*first = 0
+		return
+	}
+	g.at(state.previous).next = state.next
+	g.at(state.next).previous = state.previous
+	if *first == id {
+		*first = state.next
+	}
+}
+
+// weigh sets the weight of a group.
+func (g *groups[T]) weigh(state *group[T], weight int32) {
+	if state.phase == selectable {
+		g.weights += int64(weight) - int64(state.weight)
+	}
+	state.weight = weight
+}
+
+// full reports whether that many items in processing are the limit of a group.
+func (s *Set[T]) full(processing int32) bool { return s.groupLimit > 0 && processing >= s.groupLimit }
+
+// throttleIfFull throttles a group that is at its limit, if it has ready items.
+func (sh *shard[T]) throttleIfFull(id uint32, state *group[T]) {
+	if state.phase == selectable && sh.set.full(state.ready.processing) {
+		sh.set.throttled.more() // before the ready bit may be cleared: see await
+		sh.leaveRoundRobin(id, state)
+		sh.throttle(id, state)
+	}
+}
+
+// endInGroup counts that the processing of an entry has ended. It reports
+// whether its group comes back into the round robin.
+func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
+	of := sh.groupOf(id)
+	state := sh.groups.at(of)
+	sh.groups.processing--
+	state.ready.processing--
+	if state.phase != throttled || sh.set.full(state.ready.processing) {
+		return false
+	}
+	sh.unthrottle(of, state)
+	sh.enterRoundRobin(of, state) // which sets the ready bit before the count falls: see await
+	sh.set.throttled.less()
+	return true
+}
+
+// A throttleCount counts the throttled groups of a set, and the changes of that
+// count, in one word. A reader that finds the same word twice knows that no
+// group was throttled or freed between. The word is written under the shards'
+// locks, and read without.
+type throttleCount struct {
+	word shared.Uint64[shared.Throttled]
+}
+
+// oneChange is added for each change, to the half of the word above the count.
+const oneChange = 1 << 32
+
+func (c *throttleCount) more() { c.word.Add(oneChange + 1) }
+func (c *throttleCount) less() { c.word.Add(oneChange - 1) } // the count is not 0
+
+// read returns the word, and the count in it.
+func (c *throttleCount) read() (word uint64, count uint32) {
+	word = c.word.Load()
+	return word, uint32(word)
+}
+
+// noneSince reports whether no group is throttled, and none was since the word
+// was read.
+func (c *throttleCount) noneSince(before uint64) bool {
+	word, count := c.read()
+	return count == 0 && word == before
+}

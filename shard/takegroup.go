@@ -1,0 +1,74 @@
+package shard
+
+// How groups are served. Within a shard, the groups of the round robin take
+// turns, and in its turn each is handed out its weight. A consumer stays with a
+// shard for a round, in which the shard hands out the weights of all its groups
+// together. A group in a shard with many others therefore gets as much as one
+// that is alone in its shard.
+
+// takeRoundRobin is takeNow for a set with groups.
+func (s *Set[T]) takeRoundRobin() (item T, priority int, h Handle, ok bool) {
+	lane := s.lane()
+	for {
+		sh := s.lockInTurn(lane)
+		if sh == nil {
+			return item, 0, Handle{}, false
+		}
+		var over bool
+		item, priority, h, over, ok = sh.takeInTurn()
+		sh.mu.Unlock()
+		if over {
+			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
+		}
+		if ok || len(s.shards) == 1 {
+			return item, priority, h, ok
+		}
+		// Another consumer emptied the shard before it was locked.
+	}
+}
+
+func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
+	if len(s.shards) == 1 {
+		s.shard(0).mu.Lock()
+		return s.shard(0)
+	}
+	return s.lockReady(lane.turn.Load())
+}
+
+// takeInTurn hands out an item of the group whose turn it is. It also reports
+// whether the round is over.
+func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool) {
+	g := sh.groups
+	if g == nil || g.turn == 0 {
+		return item, 0, h, false, false
+	}
+	g.left = min(g.left, g.weights) // groups of this round may be gone
+	of := g.turn
+	state := g.at(of)
+	item, priority, h, ok = sh.take(&state.ready, false)
+	g.processing++
+	sh.throttleIfFull(of, state)
+	if state.phase == selectable {
+		g.serve(state)
+	}
+	if g.left--; g.left <= 0 {
+		g.left, over = g.weights, true
+	}
+	return item, priority, h, over, ok
+}
+
+// serve counts an item handed out to the group whose turn it is. It ends the
+// turn when the group has got its weight.
+func (g *groups[T]) serve(state *group[T]) {
+	if state.served++; state.served >= state.weight {
+		state.served, g.turn = 0, state.next
+	}
+}
+
+// mayLeave reports whether a shutdown is complete and no group is throttled. A
+// consumer that finds nothing ready need not wait then. Otherwise the call that
+// ends the last throttling wakes the parked consumers.
+func (s *Set[T]) mayLeave() bool {
+	_, count := s.throttled.read()
+	return s.closing.complete.Load() && count == 0
+}

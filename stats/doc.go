@@ -1,0 +1,23 @@
+// Package stats has the plain types in which a queue describes itself. Package
+// shardq returns them from Stats, Snapshot, All and Groups, and what shows a
+// queue, such as a page or an exporter, reads them. The package has no locks
+// and knows no queue.
+//
+//   - An [Item] is one item: its [State], its times, its priority.
+//   - A [Shard] and a [Group] count the items of one shard and of one group.
+//   - [Metrics] are the figures that a queue keeps only if it is asked to. They
+//     include the seven series of client-go's workqueue.
+//   - [Values] count the pending values of a coalescer.
+//   - A [Histogram] counts durations by their lengths. A [Recorder] fills one
+//     duration by duration, and a [Sample] estimates one from some durations of
+//     many.
+//
+// # The buckets of a histogram
+//
+// Every histogram has the same 404 buckets, so two of them can be added and
+// subtracted. Their bounds are those of a native Prometheus histogram of schema
+// 3, eight to each doubling, from a nanosecond to 2²⁰ s (twelve days). A
+// quantile is therefore right to 9 %. Each power of ten from 10 ns to 1000 s is
+// a bound as well, so the buckets that controller-runtime exports can be read
+// from it exactly. Longer durations are in one last bucket.
+package stats

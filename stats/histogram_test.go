@@ -1,0 +1,263 @@
+package stats
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestBucketBounds: each bound is the greatest whole number of nanoseconds
+// within an eighth root of two, or a power of ten, and none is missing.
+func TestBucketBounds(t *testing.T) {
+	want := map[time.Duration]bool{math.MaxInt64: true}
+	for decade := time.Duration(10); decade <= 1000*time.Second; decade *= 10 {
+		want[decade] = true
+	}
+	for power := -30; power <= 20; power++ {
+		for eighth := range 8 {
+			if power < 20 || eighth == 0 {
+				seconds := math.Pow(2, float64(power)+float64(eighth)/8)
+				want[time.Duration(seconds*1e9)] = true
+			}
+		}
+	}
+	sorted := slices.Sorted(maps.Keys(want))
+	if len(sorted) != len(bucketBounds) {
+		t.Fatalf("there are %d bounds, not %d", len(bucketBounds), len(sorted))
+	}
+	for i, bound := range bucketBounds {
+		// Pow and Exp2 may differ in the last bit.
+		if off := bound - sorted[i]; off < -1 || off > 1 || off != 0 && bound > time.Second && float64(off)/float64(bound) > 1e-9 {
+			t.Errorf("bound %d is %d, not %d", i, bound, sorted[i])
+		}
+	}
+	for decade := time.Duration(10); decade <= 1000*time.Second; decade *= 10 {
+		if _, found := slices.BinarySearch(bucketBounds, decade); !found {
+			t.Errorf("%v is no bound", decade)
+		}
+	}
+}
+
+// TestBucketsAreNarrow: that a quantile is right to 9 % is what the width of
+// the buckets says, where a nanosecond is little.
+func TestBucketsAreNarrow(t *testing.T) {
+	for i := 1; i < len(bucketBounds)-1; i++ {
+		if bound, before := bucketBounds[i], bucketBounds[i-1]; before > 10*time.Microsecond && float64(bound)/float64(before) > 1.0907 {
+			t.Errorf("a bucket reaches from %v to %v", before, bound)
+		}
+	}
+}
+
+// TestRecorderHasRoom: each bucket has its place in a recorder.
+func TestRecorderHasRoom(t *testing.T) {
+	pages := recorderPages
+	if want := (len(bucketBounds) + pageBuckets - 1) / pageBuckets; pages != want {
+		t.Errorf("a recorder has %d pages; %d buckets want %d", pages, len(bucketBounds), want)
+	}
+	var r Recorder
+	for _, bound := range bucketBounds {
+		r.Record(0, uint64(bound))
+	}
+	if h := readingOf(&r); h.Count != uint64(len(bucketBounds)) {
+		t.Errorf("of %d durations, %d were counted", len(bucketBounds), h.Count)
+	}
+}
+
+// TestBucketOf compares bucketOf with a search through all buckets.
+func TestBucketOf(t *testing.T) {
+	check := func(d uint64) {
+		want := slices.IndexFunc(bucketBounds, func(bound time.Duration) bool { return time.Duration(d) <= bound })
+		if got := bucketOf(d); got != want {
+			t.Errorf("%d is in bucket %d, not %d", d, got, want)
+		}
+	}
+	for d := range uint64(5000) {
+		check(d)
+	}
+	for _, bound := range bucketBounds {
+		check(uint64(bound))
+		check(uint64(max(bound, 1) - 1))
+		check(min(uint64(bound)+1, math.MaxInt64))
+	}
+	for bit := range 63 {
+		for cell := range uint64(cellsPerBit) {
+			least := uint64(1)<<bit + cell<<bit/cellsPerBit
+			check(least)
+			check(least - 1)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		check(random.Uint64() >> (1 + random.IntN(63)))
+	}
+}
+
+// readingOf returns a reading of one recorder.
+func readingOf(r *Recorder) Histogram {
+	h := emptyHistogram()
+	r.AddTo(&h)
+	return h
+}
+
+func recorded(durations ...time.Duration) Histogram {
+	var r Recorder
+	for _, d := range durations {
+		r.Record(0, uint64(d))
+	}
+	return readingOf(&r)
+}
+
+func TestHistogramOfNothing(t *testing.T) {
+	for _, h := range []Histogram{{}, emptyHistogram()} {
+		if h.Count != 0 || h.Sum != 0 || h.Mean() != 0 || h.Quantile(0.5) != 0 || h.AtMost(math.MaxInt64) != 0 {
+			t.Errorf("%+v", h)
+		}
+		for bound := range h.Buckets() {
+			t.Errorf("there is a bucket to %v", bound)
+		}
+		if s := h.Since(h); s.Count != 0 || s.Sum != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestHistogramOfZero(t *testing.T) {
+	h := recorded(0, 0)
+	if h.Count != 2 || h.Sum != 0 || h.AtMost(0) != 2 || h.Quantile(1) != 0 {
+		t.Errorf("%+v: at most 0 are %d, the longest is %v", h, h.AtMost(0), h.Quantile(1))
+	}
+}
+
+// TestHistogramIsAsTheDurations compares what a histogram says with what the
+// durations do.
+func TestHistogramIsAsTheDurations(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var all []time.Duration
+	sum := time.Duration(0)
+	for range 1000 {
+		d := time.Duration(random.Uint64() >> (20 + random.IntN(44)))
+		all = append(all, d)
+		sum += d
+	}
+	h := recorded(all...)
+	slices.Sort(all)
+	if h.Count != 1000 || h.Sum != sum || h.Mean() != time.Duration(float64(sum)/1000) {
+		t.Errorf("count %d, sum %v, mean %v; the sum is %v", h.Count, h.Sum, h.Mean(), sum)
+	}
+	for i, bound := range bucketBounds {
+		want, _ := slices.BinarySearch(all, bound+1)
+		if bound == math.MaxInt64 {
+			want = len(all)
+		}
+		if got := h.AtMost(bound); got != uint64(want) {
+			t.Errorf("%d are at most %v, not %d", got, bound, want)
+		}
+		if i > 0 && bound-bucketBounds[i-1] > 1 && h.AtMost(bound-1) != h.AtMost(bucketBounds[i-1]) {
+			t.Errorf("between bounds, AtMost counts what is in the bucket of %v", bound)
+		}
+	}
+	for part := 0.0; part <= 1; part += 1.0 / 64 {
+		exact := all[max(0, int(math.Ceil(part*1000))-1)]
+		if got, want := h.Quantile(part), bucketBounds[bucketOf(uint64(exact))]; got != want {
+			t.Errorf("the quantile %v is %v, not %v", part, got, want)
+		}
+	}
+	if h.Quantile(-1) != h.Quantile(0) || h.Quantile(2) != h.Quantile(1) {
+		t.Error("a part below 0 or above 1 is another than 0 or 1")
+	}
+	checkBuckets(t, h, all)
+}
+
+// checkBuckets checks that the buckets come in order, none empty, with all that
+// there is.
+func checkBuckets(t *testing.T, h Histogram, sorted []time.Duration) {
+	t.Helper()
+	counted, before := 0, time.Duration(-1)
+	for bound, n := range h.Buckets() {
+		if n == 0 || bound <= before {
+			t.Errorf("a bucket to %v with %d after that to %v", bound, n, before)
+		}
+		counted += int(n)
+		if sorted[counted-1] > bound || counted < len(sorted) && sorted[counted] <= bound {
+			t.Errorf("the bucket to %v ends with the wrong duration", bound)
+		}
+		before = bound
+	}
+	if counted != len(sorted) {
+		t.Errorf("the buckets have %d, not %d", counted, len(sorted))
+	}
+	for range h.Buckets() {
+		break // nothing more is yielded after a break
+	}
+}
+
+func TestHistogramSince(t *testing.T) {
+	var r Recorder
+	r.Record(0, uint64(time.Second))
+	earlier := readingOf(&r)
+	r.Record(0, uint64(time.Second))
+	r.Record(0, uint64(time.Minute))
+	later := readingOf(&r)
+	between := later.Since(earlier)
+	if between.Count != 2 || between.Sum != 61*time.Second || between.AtMost(time.Second) != 1 || between.AtMost(1000*time.Second) != 2 {
+		t.Errorf("%+v", between)
+	}
+	if later.AtMost(time.Second) != 2 || earlier.AtMost(time.Second) != 1 {
+		t.Error("a reading has changed")
+	}
+	if all := later.Since(Histogram{}); all.Count != 3 || all.Sum != later.Sum {
+		t.Errorf("since the empty one: %+v", all)
+	}
+}
+
+// TestHistogramSumDoesNotOverflow: with delays as long as there are, the sum
+// stays the longest that there is.
+func TestHistogramSumDoesNotOverflow(t *testing.T) {
+	var a, b Recorder
+	for range 5 {
+		a.Record(0, uint64(math.MaxInt64))
+		b.Record(0, uint64(time.Second))
+	}
+	b.Record(0, uint64(math.MaxInt64))
+	h := emptyHistogram()
+	for _, r := range []*Recorder{&a, &b} {
+		r.AddTo(&h)
+		if h.Sum != math.MaxInt64 || h.Mean() < 0 {
+			t.Errorf("the sum is %d", h.Sum)
+		}
+	}
+	var c Recorder
+	c.Record(0, 1<<63+1)
+	c.Record(0, math.MaxUint64)
+	if h := readingOf(&c); h.Sum != math.MaxInt64 || h.AtMost(1000*time.Second) != 0 {
+		t.Errorf("of what is longer than a duration, the sum is %d", h.Sum)
+	}
+	if h.Count != 11 || h.AtMost(time.Second) != 5 || h.Quantile(1) != math.MaxInt64 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestRecordingAllocatesOnce: a page, for durations that are alike.
+func TestRecordingAllocatesOnce(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	var r Recorder
+	r.Record(0, uint64(time.Second))
+	r.Record(0, uint64(time.Millisecond))
+	n := testing.AllocsPerRun(100, func() {
+		r.Record(0, uint64(time.Second))
+		r.Record(0, uint64(time.Millisecond))
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func emptyHistogram() (h Histogram) {
+	h.init()
+	return h
+}

@@ -1,0 +1,25 @@
+package stats
+
+// Values count the pending values of a coalescer: see package coalesce.
+type Values struct {
+	// Keys is the number of keys with a pending value.
+	Keys int
+	// Weight is the total weight of the pending values. It equals Keys unless
+	// the coalescer weighs its values.
+	//
+	// On 32-bit platforms it is at most the greatest int.
+	Weight int
+	// Capacity is the greatest weight that TryPut and PutContext allow.
+	//
+	// If zero, there is no limit.
+	Capacity int
+	// Put counts the values that were accepted, and Merged those of them whose
+	// key had a pending value.
+	Put, Merged uint64
+	// OverCapacity counts how often the capacity was exceeded: by a Put, by a
+	// value that was given back, or by a value that weighs more since a merge.
+	// One Put may count more than once. A value that is heavier than the whole
+	// capacity, and was accepted because nothing else was pending, does not
+	// count.
+	OverCapacity uint64
+}

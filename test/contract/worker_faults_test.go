@@ -1,0 +1,322 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
+)
+
+// A workerFault panics at one call of one of the user's functions. Delays order
+// the calls, but the race detector does not see that, so there is a lock.
+type workerFault struct {
+	function string
+
+	mu           sync.Mutex
+	call         int
+	armed, spent bool
+}
+
+func (b *workerFault) tick(function string) {
+	if b.occurs(function) {
+		panic("bomb")
+	}
+}
+
+func (b *workerFault) occurs(function string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.armed || function != b.function {
+		return false
+	}
+	b.call--
+	b.spent = b.spent || b.call == 0
+	return b.call == 0
+}
+
+func (b *workerFault) arm(armed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.armed = armed
+}
+
+func (b *workerFault) occurred() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spent
+}
+
+// disabled runs do without counting calls.
+func (b *workerFault) disabled(do func()) {
+	b.arm(false)
+	do()
+	b.arm(true)
+}
+
+// A tally counts by number, for successive pools of workers.
+type tally struct {
+	mu     sync.Mutex
+	counts map[int]int
+}
+
+func newTally() *tally { return &tally{counts: map[int]int{}} }
+
+// count counts one more of n, and returns how many there are.
+func (c *tally) count(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[n]++
+	return c.counts[n]
+}
+
+// once requires that each number below n was counted once.
+func (c *tally) once(t *testing.T, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range n {
+		require.Equal(t, 1, c.counts[i], "number %d", i)
+	}
+	require.Len(t, c.counts, n)
+}
+
+type faultLimiter[T comparable] struct {
+	limiter.Limiter[T]
+	*workerFault
+}
+
+func (l faultLimiter[T]) When(i T) time.Duration { l.tick("When"); return l.Limiter.When(i) }
+func (l faultLimiter[T]) Forget(i T)             { l.tick("Forget"); l.Limiter.Forget(i) }
+func (l faultLimiter[T]) NumRequeues(i T) int {
+	l.tick("NumRequeues")
+	return l.Limiter.NumRequeues(i)
+}
+
+type faultClock struct{ *workerFault }
+
+func (c faultClock) Now() time.Time { c.tick("Now"); return time.Now() }
+func (c faultClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.tick("AfterFunc")
+	return faultTimer{time.AfterFunc(d, func() {
+		defer func() { _ = recover() }() // no caller waits for this goroutine
+		f()
+	}), c.workerFault}
+}
+
+type faultTimer struct {
+	*time.Timer
+	*workerFault
+}
+
+func (t faultTimer) Reset(d time.Duration) bool { t.tick("Reset"); return t.Timer.Reset(d) }
+
+type faultLog struct{ *workerFault }
+
+func (l faultLog) Enabled(context.Context, slog.Level) bool  { l.tick("Enabled"); return true }
+func (l faultLog) Handle(context.Context, slog.Record) error { l.tick("Log"); return nil }
+func (l faultLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
+func (l faultLog) WithGroup(string) slog.Handler             { return l }
+
+// faultOptions returns the options of a queue with a fault in each of the
+// user's functions.
+func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
+	o := shardq.Options[int]{
+		Shards: 3, Clock: faultClock{b}, Ages: true, Logger: slog.New(faultLog{b}),
+		RateLimiter:   faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
+		HighWatermark: 4, LowWatermark: 1,
+		OnWatermark: func(shardq.Watermark) { b.tick("OnWatermark") },
+		OnMisuse:    func(shardq.Misuse[int]) { b.tick("OnMisuse") },
+	}
+	if grouped {
+		o.Group = func(item int) string { b.tick("Group"); return strconv.Itoa(item % 2) }
+		o.GroupWeight = func(string) int { b.tick("GroupWeight"); return 2 }
+	} else {
+		o.Hash = func(item int) uint64 { b.tick("Hash"); return uint64(item) }
+	}
+	return o
+}
+
+var bombs = []string{
+	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
+	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupWeight", "Merge", "Weight",
+}
+
+// forEachFault runs a test with a fault at each call of each function, until
+// there are no more calls.
+func forEachFault(t *testing.T, test func(t *testing.T, b *workerFault, batch int, grouped bool)) {
+	for _, function := range bombs {
+		for _, batch := range []int{0, 4} {
+			for _, grouped := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/%v", function, batch, grouped), func(t *testing.T) {
+					for call := 1; ; call++ {
+						b := &workerFault{function: function, call: call}
+						synctest.Test(t, func(t *testing.T) { test(t, b, batch, grouped) })
+						if !b.occurred() {
+							t.Logf("%d calls", call-1)
+							return
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+type faultError struct{ *workerFault }
+
+func (e faultError) Error() string { return "bomb" }
+func (e faultError) As(any) bool   { e.tick("As"); return false }
+
+// answer is the result of a handler for an item. It differs from attempt to
+// attempt.
+func (b *workerFault) answer(item, attempt int) error {
+	b.tick("Handle")
+	switch {
+	case attempt == 1 && item%2 == 0:
+		return faultError{b}
+	case attempt == 2 && item%3 == 0:
+		return worker.RequeueAfter(time.Second)
+	case item%5 == 0 && attempt > 1:
+		return worker.Permanent(faultError{b})
+	}
+	return nil
+}
+
+// perItem calls the handler of one item of a batch, and recovers a panic so
+// that the other items do not fail.
+func perItem(handle func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errOnPurpose
+		}
+	}()
+	return handle()
+}
+
+// runWithFault runs workers until ctx ends. It starts new ones when a panic has
+// ended them.
+func runWithFault[T any](t *testing.T, b *workerFault, workers func() (*worker.Pool[T], error)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b.arm(true)
+	ended := returned(func() {
+		for again := true; again; {
+			w, err := workers()
+			require.NoError(t, err)
+			again = panicOf(func() { err = w.Run(ctx) }) != nil
+			require.NoError(t, err)
+		}
+	})
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	cancel() // the drain handles delayed items
+	time.Sleep(time.Hour)
+	requireBecomesTrue(t, ended)
+	b.arm(false)
+}
+
+// Wherever one of the user's functions panics in a worker, no item is lost,
+// handled twice, or left in processing. Each succeeds once or is discarded
+// once.
+func TestC51NoPanicLosesAnItem(t *testing.T) {
+	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
+		q := shardq.MustNew(faultOptions(b, grouped))
+		ends, attempts := newTally(), newTally()
+		handle := func(_ context.Context, item int) error {
+			err := b.answer(item, attempts.count(item))
+			if err == nil {
+				ends.count(item)
+			}
+			return err
+		}
+		o := worker.Options[int]{
+			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
+			OnError:   func(worker.Failure[int]) { b.tick("OnError") },
+			OnDiscard: func(f worker.Failure[int]) { ends.count(f.Item); b.tick("OnDiscard") },
+		}
+		if batch == 0 {
+			o.Handle = handle
+		} else {
+			o.HandleBatch = func(ctx context.Context, items []int) (errs []error) {
+				for _, item := range items {
+					errs = append(errs, perItem(func() error { return handle(ctx, item) }))
+				}
+				return errs
+			}
+		}
+		q.AddBatch(numbers(11))
+		runWithFault(t, b, func() (*worker.Pool[int], error) { return worker.New(q, o) })
+		ends.once(t, 11)
+		require.Zero(t, q.Stats().Held)
+		require.Zero(t, q.Stats().Misused)
+	})
+}
+
+// The same holds for values.
+func TestC58NoPanicLosesAValue(t *testing.T) {
+	forEachFault(t, func(t *testing.T, b *workerFault, batch int, grouped bool) {
+		options := coalesce.Options[int, []int]{
+			Queue:  faultOptions(b, grouped),
+			Merge:  func(x, y []int) []int { b.tick("Merge"); return slices.Concat(x, y) },
+			Weight: func(v []int) int { b.tick("Weight"); return len(v) },
+		}
+		c := coalesce.MustNew(options)
+		came, attempts := newTally(), newTally()
+		var put atomic.Int64
+		putNext := func(key int) { require.NoError(t, c.Put(key, []int{int(put.Add(1)) - 1})) }
+		end := func(numbers []int) {
+			for _, n := range numbers {
+				came.count(n)
+			}
+		}
+		handle := func(_ context.Context, one numbersOfKey) error {
+			attempt := attempts.count(one.Key)
+			if attempt < 3 {
+				b.disabled(func() { // merges with the returned value
+					putNext(one.Key)
+					putNext(one.Key)
+				})
+			}
+			err := b.answer(one.Key, attempt)
+			if err == nil {
+				end(one.Value)
+			}
+			return err
+		}
+		o := worker.Options[numbersOfKey]{
+			Workers: 1, Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
+			OnError:   func(worker.Failure[numbersOfKey]) { b.tick("OnError") },
+			OnDiscard: func(f worker.Failure[numbersOfKey]) { end(f.Item.Value); b.tick("OnDiscard") },
+		}
+		if batch == 0 {
+			o.Handle = handle
+		} else {
+			o.HandleBatch = func(ctx context.Context, all []numbersOfKey) (errs []error) {
+				for _, one := range all {
+					errs = append(errs, perItem(func() error { return handle(ctx, one) }))
+				}
+				return errs
+			}
+		}
+		for key := range 7 {
+			putNext(key)
+		}
+		runWithFault(t, b, func() (*worker.Pool[numbersOfKey], error) { return worker.New(c, o) })
+		came.once(t, int(put.Load()))
+		require.Zero(t, c.Len())
+		require.Zero(t, c.Stats().Held)
+		require.Zero(t, c.Stats().Misused)
+	})
+}

@@ -1,0 +1,145 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"time"
+)
+
+// MaxBatchSize is the greatest [Options].BatchSize.
+const MaxBatchSize = 1 << 20
+
+// Options configure a [Pool]. [New] reads them once.
+//
+// Only the source counts attempts. A queue asks its limiter: an attempt is the
+// one after as many as NumRequeues says. So the count includes every
+// AddRateLimited, it goes on in another Pool of the same queue, and with a
+// limiter that does not count per item, such as a limiter.Bucket alone, every
+// attempt is the first.
+//
+// The hooks OnError and OnDiscard are called in the worker's goroutine, between
+// the end of the attempt and the end of the claim, with no lock held. They must
+// be safe for concurrent use. They may use the source and the Pool. The item
+// waits for them. [Pool.Run] says what happens if a hook panics.
+type Options[T any] struct {
+	// Workers is the number of workers that Run starts: 1 or more. See
+	// [Pool.Resize].
+	Workers int
+
+	// Handle processes an item. Its error says what happens to the item: see
+	// the package documentation. Set either Handle or HandleBatch.
+	Handle func(ctx context.Context, item T) error
+
+	// HandleBatch processes 1 to BatchSize items: those that are ready. It
+	// never waits for more. It returns nil if all succeeded, or else one error
+	// for each item, in their order, with the meaning that it has for Handle.
+	// If the length differs, or HandleBatch panics or calls runtime.Goexit,
+	// each item has failed.
+	//
+	// The slice is valid until HandleBatch returns. Items that run again become
+	// ready one by one. The claims of all others end together afterwards.
+	HandleBatch func(ctx context.Context, items []T) []error
+
+	// BatchSize limits the items of one HandleBatch: 1 to [MaxBatchSize]. Each
+	// worker allocates a buffer of that length.
+	BatchSize int
+
+	// Timeout ends the context of an attempt, or of a batch, after that much
+	// real time, whatever the queue's clock is. A handler that ignores its
+	// context is not interrupted, and its result counts although it is late.
+	// Timeout costs a few allocations for each attempt.
+	//
+	// If zero, there is no timeout.
+	Timeout time.Duration
+
+	// MaxAttempts limits the attempts of an item. The item is discarded when
+	// that attempt fails.
+	//
+	// If zero, there is no limit.
+	MaxAttempts int
+
+	// OnError is called for each failed attempt, including the one after which
+	// the item is discarded. It gets the handler's error, a [*PanicError], or
+	// [ErrGoexit]. A [RequeueAfter] is no failure. The value of a coalescer may
+	// be read, but not kept, because it goes back afterwards.
+	OnError func(Failure[T])
+
+	// OnDiscard is called for each item that will not run again:
+	//
+	//   - what failed with [Permanent], or for the MaxAttempts-th time;
+	//   - what failed, or returned a [RequeueAfter], after a shutdown had
+	//     begun, with an error that wraps both [ErrShutDown] and the handler's
+	//     error;
+	//   - what the [Owner] could not accept again for another reason, with an
+	//     error that wraps that reason;
+	//   - what Drain dropped while it was delayed.
+	//
+	// The limiter then forgets the item. If the item was added meanwhile, it
+	// runs again.
+	//
+	// Pool does not see the delayed items that another shutdown drops. The
+	// caller of the queue's Drain gets them.
+	OnDiscard func(Failure[T])
+
+	// Drain, if not nil, is called when Run's context ends. It begins the
+	// shutdown of the source, and waits until nothing is left to do, while the
+	// workers go on. The DrainWith of a queue and of a coalescer return such a
+	// function.
+	//
+	// Drain returns the items that it dropped, which the Pool passes to
+	// OnDiscard. When its context ends, it returns an error, and so does Run.
+	// If that error has a method Refresh() error, Run calls it when the last
+	// worker has left, and returns its result. If Drain panics, the Pool calls
+	// it once more, with a context that has ended, for the items that it has
+	// dropped.
+	//
+	// If nil, workers leave when the context ends, and what is queued stays
+	// queued.
+	Drain func(ctx context.Context) (dropped []T, err error)
+
+	// DrainTimeout ends the context of Drain after that much real time.
+	//
+	// If zero, there is no timeout.
+	DrainTimeout time.Duration
+
+	// Labels sets two pprof labels in the workers' goroutines and in the
+	// handlers' contexts: "queue", the source's name, and "worker", the
+	// worker's number. So profiles show queues and workers apart.
+	Labels bool
+}
+
+// The keys of the pprof labels.
+const (
+	labelKey       = "queue"
+	workerLabelKey = "worker"
+)
+
+func (o Options[T]) labeled(ctx context.Context, name string) context.Context {
+	if !o.Labels {
+		return ctx
+	}
+	return pprof.WithLabels(ctx, pprof.Labels(labelKey, name))
+}
+
+// validate returns one error that names every fault, or nil.
+func (o Options[T]) validate() error {
+	var faults []error
+	fault := func(isFault bool, format string, arguments ...any) {
+		if isFault {
+			faults = append(faults, fmt.Errorf("worker: Options."+format, arguments...))
+		}
+	}
+	fault(o.Workers < 1, "Workers is %d: want 1 or more", o.Workers)
+	fault(o.Handle == nil && o.HandleBatch == nil, "Handle and HandleBatch are both nil: want one of them")
+	fault(o.Handle != nil && o.HandleBatch != nil, "Handle and HandleBatch are both set: want one of them")
+	fault(o.HandleBatch != nil && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
+		"BatchSize is %d: want 1 to %d with HandleBatch", o.BatchSize, MaxBatchSize)
+	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
+	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
+	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
+	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)
+	fault(o.Drain == nil && o.DrainTimeout > 0, "DrainTimeout is %v: want 0 without Drain", o.DrainTimeout)
+	return errors.Join(faults...)
+}

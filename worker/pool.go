@@ -1,0 +1,356 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// A Pool is a number of workers that process the items of a [Source]. It is
+// made by [New], and runs once, by [Pool.Run]. A source may have several Pools
+// and other consumers. All methods are safe for concurrent use. The handler and
+// the hooks may call all of them but Run.
+type Pool[T any] struct {
+	source  Source[T]
+	name    string
+	options Options[T]
+
+	mu      sync.Mutex
+	state   poolState
+	wanted  int          // the number of workers asked for
+	staying []*worker[T] // workers that were not asked to leave
+	started int          // the number of workers that were ever started
+	present int          // workers that have not left
+	fault   *PanicError  // what Run panics with
+	broken  error        // the source's error, which Run returns
+
+	// Set when Run begins.
+	context context.Context // the handlers' context: its end is the end for all
+	stop    context.CancelFunc
+	left    chan struct{} // closed when the state is closing and all have left
+}
+
+// A poolState is the state of a Pool. It only ever grows.
+type poolState int
+
+const (
+	notRun  poolState = iota // Run was not called
+	running                  // workers are started as they are wanted
+	closing                  // no more workers are started
+	ended                    // Run has returned
+)
+
+// New returns a pool for source, or an error that lists every fault of the
+// options. It starts nothing.
+//
+// Options that need more than the source has are faults: see [Source]. If the
+// owners of the claims count no failures, each attempt is the first, and
+// MaxAttempts has no effect unless it is 1.
+func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
+	var fault error
+	name := ""
+	if isNil(source) {
+		fault = errors.New("worker: New was called without a source")
+	} else {
+		name, fault = nameOfSource(source)
+	}
+	if err := errors.Join(options.validate(), fault); err != nil {
+		return nil, err
+	}
+	return &Pool[T]{
+		source: source, name: name, options: options,
+		wanted: options.Workers, left: make(chan struct{}),
+	}, nil
+}
+
+// nameOfSource returns the name of a source. A struct that embeds a nil queue
+// panics here, and could not hand out anything either.
+func nameOfSource(source any) (name string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("worker: New was called with a source whose Name panics: %v", r)
+		}
+	}()
+	return nameOf(source, ""), nil
+}
+
+// Run starts the workers and blocks until all of them have left. It can be
+// called once. While it runs and after it has ended, another call returns an
+// error at once.
+//
+// # The end of the context
+//
+// When ctx ends and [Options].Drain is nil, the handlers' contexts end. Workers
+// finish the items that they have and leave, and Run returns nil. The source
+// stays open.
+//
+// When ctx ends and Drain is set, the handlers' contexts live on. Drain runs
+// while the workers go on. Run passes the items that it dropped to OnDiscard,
+// one after the other, with an error that wraps [ErrShutDown], and has their
+// failures forgotten. If DrainTimeout passes first, or another call shuts the
+// source down, the handlers' contexts end, workers finish the items that they
+// have and leave, and Run returns Drain's error, even if nothing is left. The
+// error of a queue's drain lists what is left when the last worker has left. It
+// lists nothing that OnDiscard has received. Without workers nothing drains:
+// see [Pool.Resize].
+//
+// # Other ends
+//
+// If something else shuts the source down, workers leave when nothing is ready,
+// and Run returns nil when the last one has left. Without workers Run does not
+// notice. It goes on until ctx ends or Resize starts a worker.
+//
+// An error of the source that is neither ErrShutDown nor that of the context
+// ends the handlers' contexts. All workers leave, and Run returns the error. So
+// does an error of the end of a claim, unless it wraps [ErrClaimEnded]. Of
+// several errors Run returns the first.
+//
+// A handler that does not return when its context ends keeps Run from
+// returning.
+//
+// # Panics
+//
+// A panic of a hook, or of what the source calls (such as a limiter, a clock or
+// a hook), is no failure of the item. The item is settled as if the hook had
+// returned. The handlers' contexts end, all workers leave without a Drain, and
+// Run panics with a [*PanicError] in its caller's goroutine. If the limiter or
+// the clock of a queue panics when a backoff is asked for, the item is added
+// without a delay. A runtime.Goexit of a hook counts as its return.
+func (p *Pool[T]) Run(ctx context.Context) (err error) {
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		p.end()
+		if err != nil {
+			p.inGoroutine(func() { err = refreshed(err) }) // workers went on after a drain that timed out
+		}
+		p.passFaultOn()
+		if p.broken != nil {
+			err = errors.Join(p.broken, err)
+		}
+	}()
+	select {
+	case <-p.left:
+		return nil
+	case <-p.context.Done(): // without a drain, or after a fault
+		return nil
+	case <-ctx.Done():
+	}
+	if p.options.Drain != nil {
+		return p.drain()
+	}
+	return nil
+}
+
+// refreshed returns the error of a drain as it is now.
+func refreshed(err error) error {
+	if older, is := err.(interface{ Refresh() error }); is {
+		return older.Refresh()
+	}
+	return err
+}
+
+// begin starts the first workers.
+func (p *Pool[T]) begin(ctx context.Context) error {
+	inner := ctx
+	if p.options.Drain != nil {
+		inner = context.WithoutCancel(ctx) // a drain goes on after the end of ctx
+	}
+	inner, stop := context.WithCancel(p.options.labeled(inner, p.name))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.state {
+	case notRun:
+		p.context, p.stop, p.state = inner, stop, running
+		p.startLocked()
+		return nil
+	case ended:
+		stop()
+		return errors.New("worker: Pool.Run has ended and cannot be called again: make another Pool with New")
+	default:
+		stop()
+		return errors.New("worker: Pool.Run was called while it runs")
+	}
+}
+
+// drain drains the source while the workers go on, and returns its error.
+func (p *Pool[T]) drain() (err error) {
+	ctx := p.context
+	if p.options.DrainTimeout > 0 {
+		limited, release := context.WithTimeout(ctx, p.options.DrainTimeout)
+		defer release()
+		defer context.AfterFunc(limited, p.stop)() // Drain may take long to list what is left
+		ctx = limited
+	}
+	var dropped []T
+	defer func() {
+		p.stop() // what a worker still has, it has beyond the drain
+		p.inGoroutine(func() { p.reportDropped(dropped) })
+	}()
+	returned := false
+	p.inGoroutine(func() {
+		dropped, err = p.options.Drain(ctx)
+		returned = true
+	})
+	if !returned { // a hook panicked or ended its goroutine
+		p.inGoroutine(func() { dropped, _ = p.options.Drain(endedContext) })
+	}
+	return err
+}
+
+// endedContext is a context that has ended.
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// inGoroutine runs do, which calls hooks, in a goroutine of its own. So a panic
+// or a Goexit ends neither a worker nor Run.
+func (p *Pool[T]) inGoroutine(do func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer p.catch()
+		do()
+	}()
+	<-over
+}
+
+// catch must be deferred around user code whose panic is no handler's failure.
+func (p *Pool[T]) catch() {
+	if r := recover(); r != nil {
+		p.fail(panicError(r))
+	}
+}
+
+// end makes all workers leave, and waits for them.
+func (p *Pool[T]) end() {
+	p.stop()
+	p.close()
+	<-p.left
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = ended
+}
+
+// passFaultOn panics in the caller of Run with what user code has panicked
+// with.
+func (p *Pool[T]) passFaultOn() {
+	p.mu.Lock()
+	fault := p.fault
+	p.mu.Unlock()
+	if fault != nil {
+		panic(fault)
+	}
+}
+
+// close starts no more workers.
+func (p *Pool[T]) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == running {
+		p.state = closing
+		p.reportLeftLocked()
+	}
+}
+
+// hasLeft is the last call of each worker. ShutDown reports that the source is
+// shut down and has nothing ready.
+func (p *Pool[T]) hasLeft(one *worker[T], shutDown bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.present--
+	p.staying = slices.DeleteFunc(p.staying, func(other *worker[T]) bool { return other == one })
+	if shutDown && p.state == running {
+		p.state = closing // another worker would find the same
+	}
+	p.reportLeftLocked()
+}
+
+// reportLeftLocked closes left once all workers have left. It must be called
+// whenever that may have happened. Afterwards no worker can start.
+func (p *Pool[T]) reportLeftLocked() {
+	if p.state == closing && p.present == 0 {
+		close(p.left)
+	}
+}
+
+// fail ends the pool because of a panic that is no handler's failure.
+func (p *Pool[T]) fail(fault *PanicError) {
+	p.mu.Lock()
+	if p.fault == nil {
+		p.fault = fault
+	}
+	p.mu.Unlock()
+	p.stop()
+}
+
+// sourceFailed ends the pool because of an error of the source.
+func (p *Pool[T]) sourceFailed(err error) {
+	p.mu.Lock()
+	if p.broken == nil {
+		p.broken = err
+	}
+	p.mu.Unlock()
+	p.stop()
+}
+
+// Len returns the number of workers that have started and not left. It includes
+// those that finish an item before they leave after a Resize. Before Run and
+// after its end it is 0.
+func (p *Pool[T]) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.present
+}
+
+// Resize changes the number of workers to n. It starts workers, or asks some to
+// leave, and does not wait for them. A worker that waits for an item leaves at
+// once, any other one when its item is settled. With 0, Run goes on without
+// workers until a later Resize.
+//
+// Before Run, Resize changes how many workers Run starts. After the source has
+// shut down or Run has ended, it has no effect. After a shutdown has begun, it
+// asks no worker to leave. The others may have left already, and an item that
+// becomes ready at the end of the last claim needs one.
+//
+// A negative n panics.
+func (p *Pool[T]) Resize(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("worker: Pool.Resize was called with %d: want 0 or more", n))
+	}
+	for _, leaving := range p.resize(n) {
+		leaving.leave() // ends a context, which must not happen under a lock
+	}
+}
+
+func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanted = n
+	if p.state != running {
+		return nil
+	}
+	p.startLocked()
+	if len(p.staying) > n {
+		leaving = append(leaving, p.staying[n:]...)
+		clear(p.staying[n:])
+		p.staying = p.staying[:n]
+	}
+	return leaving
+}
+
+// startLocked starts workers until there are as many as wanted.
+func (p *Pool[T]) startLocked() {
+	for len(p.staying) < p.wanted {
+		p.started++
+		one := newWorker(p)
+		p.staying = append(p.staying, one)
+		p.present++
+		go one.live()
+	}
+}

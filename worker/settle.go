@@ -1,0 +1,180 @@
+package worker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/shardq/shardq/internal/foreach"
+)
+
+// An outcome is the result of an attempt.
+type outcome struct {
+	err       error // nil: success
+	permanent bool
+	requeue   bool // after delay
+	delay     time.Duration
+	// panicked is the panic that the error is, or wraps.
+	panicked *PanicError
+}
+
+// outcomeOf reads a handler's error. It calls methods of that error, so it must
+// be called where a panic counts as the handler's. Nothing calls them again.
+func outcomeOf(err error) outcome {
+	if err == nil {
+		return outcome{}
+	}
+	result := outcome{err: err}
+	if _, permanent := errors.AsType[*permanent](err); permanent {
+		result.permanent = true
+	} else if after, requeue := errors.AsType[requeue](err); requeue {
+		result.requeue, result.delay = true, time.Duration(after)
+		return result
+	}
+	result.panicked, _ = errors.AsType[*PanicError](err)
+	return result
+}
+
+// outcomeOfPanic is the outcome of an attempt that did not return. Recovered is
+// nil after a Goexit.
+func outcomeOfPanic(recovered any) outcome {
+	if recovered == nil {
+		return outcome{err: ErrGoexit}
+	}
+	fault := panicError(recovered)
+	return outcome{err: fault, panicked: fault}
+}
+
+// An attempt is a claim with its outcome.
+type attempt[T any] struct {
+	claim Claim[T]
+	outcome
+	// refused says that the item cannot run again, and was discarded.
+	refused bool
+	// settled says that the claim has ended.
+	settled bool
+}
+
+// endAttempt ends the claim, unless it has ended.
+func (p *Pool[T]) endAttempt(a *attempt[T]) {
+	if !a.settled {
+		p.ended(a.claim.Done())
+	}
+}
+
+// ended takes the result of the end of a claim. It is no fault if other code
+// has ended the claim.
+func (p *Pool[T]) ended(err error) {
+	if err != nil && !errors.Is(err, ErrClaimEnded) {
+		p.sourceFailed(err)
+	}
+}
+
+// settle decides about an item that did not succeed. It ends the claim if the
+// item runs again.
+func (p *Pool[T]) settle(a *attempt[T]) {
+	if !a.requeue {
+		p.failed(p.failure(a), a)
+		return
+	}
+	p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
+		f := p.failure(a)
+		f.Requeued = true
+		return f
+	})
+}
+
+// failed reports a failure, and then decides about the item, also if OnError or
+// the logger panics or ends the goroutine.
+func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
+	exhausted := p.options.MaxAttempts > 0 && f.Attempt >= p.options.MaxAttempts
+	f.Final = a.permanent || exhausted
+	defer p.decide(f, a)
+	if p.options.OnError != nil {
+		defer p.options.OnError(f)
+	}
+	if reporter, is := a.claim.Owner().(Reporter[T]); is {
+		reporter.ReportFailure(p.context, f, a.panicked)
+	}
+}
+
+func (p *Pool[T]) decide(f Failure[T], a *attempt[T]) {
+	if f.Final {
+		p.discard(f, a)
+		return
+	}
+	p.runAgain(a, Return{Reason: ReturnRetry}, func() Failure[T] { return f })
+}
+
+// failure describes the failed attempt. If a method of the owner panics, such
+// as the limiter, the item runs again: a panic must not lose it.
+func (p *Pool[T]) failure(a *attempt[T]) Failure[T] {
+	f := Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err}
+	counted := false
+	defer func() {
+		if !counted {
+			p.runAgain(a, Return{Reason: ReturnRelease}, func() Failure[T] { return f })
+		}
+	}()
+	f.Queue = nameOf(a.claim.Owner(), p.name)
+	f.Attempt = a.claim.Failures() + 1
+	counted = true
+	return f
+}
+
+// runAgain ends the claim and makes the item ready again. If that is refused,
+// it discards the item with the failure that the function returns.
+func (p *Pool[T]) runAgain(a *attempt[T], how Return, failure func() Failure[T]) {
+	tooLate := func(reason error) {
+		a.refused = true
+		p.tooLate(failure(), reason)
+	}
+	if a.refused { // the limiter has panicked in failure
+		tooLate(ErrShutDown)
+		return
+	}
+	how.Refused = func() { tooLate(ErrShutDown) }
+	err := a.claim.Return(how)
+	a.settled = true
+	if err != nil && !a.refused {
+		tooLate(err)
+	}
+}
+
+// discard discards an item because of its failures.
+func (p *Pool[T]) discard(f Failure[T], a *attempt[T]) {
+	defer p.callOnDiscard(f) // also if the logger panics
+	if reporter, is := a.claim.Owner().(Reporter[T]); is {
+		reporter.ReportDiscard(p.context, f, a.panicked)
+	}
+}
+
+// tooLate discards an item that cannot run again, as a rule because the source
+// is shut down. It does not call the Reporter: a queue counts what its end
+// leaves undone as dropped.
+func (p *Pool[T]) tooLate(f Failure[T], reason error) {
+	f.Err = &tooLate{reason, f.Err}
+	p.callOnDiscard(f)
+}
+
+// callOnDiscard reports a discarded item to the hook.
+func (p *Pool[T]) callOnDiscard(f Failure[T]) {
+	f.Final = true
+	if p.options.OnDiscard != nil {
+		p.options.OnDiscard(f)
+	}
+}
+
+// reportDropped reports what a drain dropped, and has its failures forgotten.
+func (p *Pool[T]) reportDropped(items []T) {
+	history, has := p.source.(historySource[T])
+	foreach.Do(len(items), func(i int) {
+		f := Failure[T]{Queue: p.name, Item: items[i], Err: errDropped}
+		if has {
+			defer history.Forget(f.Item)
+		}
+		defer func() { p.callOnDiscard(f) }() // also if the limiter panics
+		if has {
+			f.Attempt = history.NumRequeues(f.Item)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"context"
+	"reflect"
+)
+
+// A Source hands out claims to items. A queue and a coalescer are sources, and
+// so is any other type with this method: one that takes from several queues in
+// turn, or from a table of a database. Sources are to claims as
+// [io.Reader] is to bytes.
+//
+// All methods are called with no lock held, and must be safe for concurrent
+// use, because every worker calls them. If one panics, all workers leave, and
+// [Pool.Run] panics with a [*PanicError]. Claims that ClaimBatch has returned
+// end nevertheless.
+//
+// A source may have more methods, which a [Pool] looks for. A struct that
+// embeds a queue has those of the queue.
+//
+//   - Name() string becomes [Failure].Queue and the label "queue". Without it,
+//     they are the name of the claim's owner, or empty.
+//   - DoneClaims([]Claim[T]) error ends the claims of a batch together. Without
+//     it, or if it fails or panics, they are Done one by one.
+//   - ShuttingDown() bool reports whether a shutdown has begun. From then on
+//     [Pool.Resize] asks no worker to leave. A source needs it if an item can
+//     become ready at the end of its own claim.
+//   - NumRequeues(T) int and Forget(T) are called for the items that
+//     [Options].Drain has dropped. Without them those items count no attempt.
+//   - OpenSlot is called for each worker: see [Slots].
+type Source[T any] interface {
+	// ClaimBatch fills dst with claims to items that are ready, and returns how
+	// many there are. It blocks until there is one item, and then does not wait
+	// for more. If it returns 0 without an error, the worker calls again at
+	// once, unless ctx has ended, so a source that does not block makes the
+	// worker a busy loop.
+	//
+	// ClaimBatch returns an error that wraps [ErrShutDown] if nothing is ready
+	// and nothing will be, and ctx.Err() after ctx has ended. After any other
+	// error all workers leave, and Run returns it. The same holds if the end of
+	// a claim returns an error other than [ErrClaimEnded]. Claims that it
+	// returns beside an error are processed first. A ClaimBatch that panics has
+	// claimed nothing.
+	//
+	// If the count is negative or exceeds len(dst), or a claim is the zero
+	// Claim, the worker releases the other claims of the call, and Run returns
+	// an error.
+	//
+	// The length of dst is 1 with [Options].Handle, and [Options].BatchSize
+	// with [Options].HandleBatch.
+	ClaimBatch(ctx context.Context, dst []Claim[T]) (n int, err error)
+}
+
+// Slots is a [Source] that shows which worker has which item. A queue shows it
+// in its Snapshot.
+type Slots[T any] interface {
+	// OpenSlot registers a worker. It returns the worker's number, for the
+	// label "worker", and two functions. The worker calls show with the items
+	// that it is about to process, and with none when the handler has returned.
+	// It calls closeSlot when it leaves. Both may be nil.
+	//
+	// OpenSlot and both functions are called in the worker's goroutine. If show
+	// panics or ends the goroutine before the handler is called, the attempt
+	// has failed, as if the handler had done that.
+	OpenSlot() (number int, show func(items []T), closeSlot func())
+}
+
+// A Reporter is an [Owner] that logs or counts failures. Its methods are called
+// before the hooks of [Options], in the worker's goroutine. The error of the
+// [Failure] may be the handler's own. Panicked is the panic that it is or
+// wraps, or nil.
+type Reporter[T any] interface {
+	// ReportFailure is called for each failed attempt.
+	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
+	// ReportDiscard is called for an item that is discarded because of its
+	// failures.
+	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
+}
+
+// The methods that a Source may have in addition to ClaimBatch.
+type (
+	namedSource          interface{ Name() string }
+	endingSource         interface{ ShuttingDown() bool }
+	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
+	historySource[T any] interface {
+		NumRequeues(T) int
+		Forget(T)
+	}
+)
+
+// nameOf returns the name of a source or of an owner, or else otherwise.
+func nameOf(it any, otherwise string) string {
+	if named, is := it.(namedSource); is {
+		return named.Name()
+	}
+	return otherwise
+}
+
+// isNil reports whether there is no source: a nil interface, or a nil pointer
+// in one.
+func isNil[T any](source Source[T]) bool {
+	v := reflect.ValueOf(source)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shardq/shardq/internal/foreach"
+)
+
+// take lets the source fill dst. It returns the number of claims to process, or
+// why there are none.
+func (w *worker[T]) take(ctx context.Context, dst []Claim[T]) (n int, err error) {
+	if w.due != nil {
+		return 0, w.due
+	}
+	n, err = w.source.ClaimBatch(ctx, dst)
+	switch {
+	case n < 0 || n > len(dst):
+		return 0, w.refuse(dst, err, fmt.Errorf(
+			"worker: Source.ClaimBatch returned %d: want 0 to %d, the length of dst", n, len(dst)))
+	case hasZeroClaim(dst[:n]):
+		return 0, w.refuse(dst[:n], err, errZeroClaim)
+	case err == nil && n == 0:
+		return 0, ctx.Err()
+	case err != nil && n > 0:
+		w.keepError(err)
+		return n, nil
+	}
+	return n, err
+}
+
+var errZeroClaim = errors.New("worker: Source.ClaimBatch returned a zero Claim: want claims of NewClaim or of a queue")
+
+func hasZeroClaim[T any](claims []Claim[T]) bool {
+	for i := range claims {
+		if claims[i].owner == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// keepError keeps an error that was returned with claims until they are
+// processed. The source returns the end of the source or of the context again:
+// some items may be ready once more by then.
+func (w *worker[T]) keepError(err error) {
+	if !errors.Is(err, ErrShutDown) && !w.isEnd(err) {
+		w.due = err
+	}
+}
+
+// refuse releases the claims that came with a fault of their source. It returns
+// the fault, joined with other errors.
+func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
+	w.due = errors.Join(fault, err)
+	defer clear(claims)
+	foreach.Do(len(claims), func(i int) {
+		if err := claims[i].Release(); err != nil && !errors.Is(err, ErrClaimEnded) {
+			w.due = errors.Join(w.due, err)
+		}
+	})
+	return w.due
+}

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"runtime/pprof"
+	"strconv"
+)
+
+// A worker is one of the workers of a [Pool]. It runs in one goroutine, or in
+// several one after the other: if user code calls runtime.Goexit, another
+// goroutine continues.
+type worker[T any] struct {
+	*Pool[T]
+	// labeled is the handlers' context, with the worker's pprof label if there
+	// are labels.
+	labeled context.Context
+	// stays ends when the worker must leave, or all must.
+	stays context.Context
+	leave context.CancelFunc
+	batch batch[T] // for HandleBatch
+	// number is the value of the label "worker".
+	number int
+	// The worker's slot in the source, if it has slots.
+	slotted   bool // OpenSlot was called
+	show      func(items []T)
+	closeSlot func()
+	shown     [1]T
+	// due is the error that Run returns: the source returned it together with
+	// claims, which are processed first, or it says what is wrong with them.
+	due error
+	// claim is the claim of Handle. It is a field because sources write to it,
+	// and because copying a claim costs some nanoseconds.
+	claim [1]Claim[T]
+}
+
+func newWorker[T any](pool *Pool[T]) *worker[T] {
+	w := &worker[T]{Pool: pool, labeled: pool.context, number: pool.started}
+	w.stays, w.leave = context.WithCancel(pool.context)
+	return w
+}
+
+// openSlot opens the worker's slot. The worker itself calls it, so no lock is
+// held, and a panic is the worker's. If OpenSlot does not return, it is not
+// called again.
+func (w *worker[T]) openSlot() {
+	if w.slotted {
+		return
+	}
+	w.slotted = true
+	defer func() {
+		if w.options.Labels {
+			w.labeled = pprof.WithLabels(w.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.number)))
+		}
+	}()
+	if slots, is := w.source.(Slots[T]); is {
+		w.number, w.show, w.closeSlot = slots.OpenSlot()
+	}
+}
+
+// live runs in the worker's goroutine.
+func (w *worker[T]) live() {
+	returned, shutDown := false, false
+	defer func() {
+		switch r := recover(); {
+		case r != nil:
+			w.fail(panicError(r))
+		case !returned:
+			go w.live() // runtime.Goexit ends this goroutine
+			return
+		}
+		w.leave()
+		defer w.hasLeft(w, shutDown) // whatever closeSlot does
+		defer w.catch()
+		if w.closeSlot != nil {
+			w.closeSlot()
+		}
+	}()
+	w.openSlot()
+	w.setLabels()
+	shutDown = w.work()
+	returned = true
+}
+
+// setLabels labels the goroutine again after a handler, which may have changed
+// its labels.
+func (w *worker[T]) setLabels() {
+	if w.options.Labels {
+		pprof.SetGoroutineLabels(w.labeled)
+	}
+}
+
+// work processes items until the worker must leave. It reports whether the
+// source is shut down and has nothing ready.
+func (w *worker[T]) work() (shutDown bool) {
+	for {
+		err := w.turn(w.stays)
+		if err != nil && w.mustStay(err) {
+			err = w.turn(w.context)
+		}
+		switch {
+		case err == nil:
+		case w.due != nil:
+			w.sourceFailed(w.due)
+			return false
+		case errors.Is(err, ErrShutDown):
+			return true
+		case w.isEnd(err):
+			return false
+		default:
+			w.sourceFailed(err)
+			return false
+		}
+	}
+}
+
+// mustStay reports whether a worker that was asked to leave must stay. The race
+// would be this: a shutdown begins, and all other workers find nothing ready
+// and leave. This worker's item becomes ready again at the end of its claim. If
+// it left now, a drain would wait for that item forever. Before a shutdown, the
+// workers that stay take the item.
+func (w *worker[T]) mustStay(err error) bool {
+	source, is := w.source.(endingSource)
+	return is && w.isEnd(err) && !errors.Is(err, ErrShutDown) && source.ShuttingDown()
+}
+
+// isEnd reports whether an error of the source says that the worker's context
+// has ended. A source may fail in another way at that time.
+func (w *worker[T]) isEnd(err error) bool {
+	return isEndOf(w.stays, err) || isEndOf(w.context, err)
+}
+
+func isEndOf(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// turn claims what is ready, processes and settles it, or returns why there is
+// nothing.
+func (w *worker[T]) turn(ctx context.Context) error {
+	if w.options.HandleBatch != nil {
+		return w.turnOfBatch(ctx)
+	}
+	n, err := w.take(ctx, w.claim[:])
+	if n > 0 {
+		w.process(&w.claim[0])
+	}
+	return err
+}
+
+// process calls the handler, and settles the item, also if the handler ends the
+// goroutine.
+func (w *worker[T]) process(claim *Claim[T]) {
+	w.setLabels()
+	result := outcome{err: ErrGoexit} // unless try returns
+	defer func() {
+		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its claim
+		if result.err == nil {
+			w.ended(claim.Done())
+			return
+		}
+		w.finish(*claim, result)
+	}()
+	defer w.showNothing()
+	result = w.try(claim.Item)
+}
+
+// showNothing is called before claims end, because afterwards another worker
+// may have the items.
+func (w *worker[T]) showNothing() {
+	if w.show != nil {
+		clear(w.shown[:])
+		w.show(nil)
+	}
+}
+
+// try shows the item and calls the handler.
+func (w *worker[T]) try(item T) (result outcome) {
+	returned := false
+	defer func() {
+		if !returned {
+			result = outcomeOfPanic(recover())
+		}
+	}()
+	if w.show != nil {
+		w.shown[0] = item
+		w.show(w.shown[:])
+	}
+	result = outcomeOf(w.handle(item))
+	returned = true
+	return result
+}
+
+func (w *worker[T]) handle(item T) error {
+	if w.options.Timeout == 0 {
+		return w.options.Handle(w.labeled, item)
+	}
+	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
+	defer release()
+	return w.options.Handle(ctx, item)
+}
+
+// finish settles an item that did not succeed, and ends its claim even if user
+// code panics.
+func (w *worker[T]) finish(claim Claim[T], result outcome) {
+	a := &attempt[T]{claim: claim, outcome: result}
+	defer w.endAttempt(a)
+	w.settle(a)
+}
