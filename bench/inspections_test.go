@@ -55,12 +55,12 @@ func BenchmarkAddBesideInspections(b *testing.B) {
 		for _, priorities := range []int{0, 1000, most} {
 			b.Run(fmt.Sprintf("items=%s/groups=%s/priorities=%s", suite.Count(items), suite.Count(groups), suite.Count(priorities)),
 				func(b *testing.B) {
-					benchmarkAddBesideInspections(b, crowdedQueue(items, 3*items/4, groups, priorities))
+					benchmarkAddBesideInspections(b, fullQueue(items, 3*items/4, groups, priorities))
 				})
 		}
 	}
 	b.Run(fmt.Sprintf("items=%s/all=delayed/groups=%[1]s", suite.Count(items)),
-		func(b *testing.B) { benchmarkAddBesideInspections(b, crowdedQueue(items, 0, items, 0)) })
+		func(b *testing.B) { benchmarkAddBesideInspections(b, fullQueue(items, 0, items, 0)) })
 }
 
 func benchmarkAddBesideInspections(b *testing.B, q *shardq.Queue[tenanted]) {
@@ -88,11 +88,11 @@ func benchmarkAddBesideInspections(b *testing.B, q *shardq.Queue[tenanted]) {
 	}
 }
 
-// crowdedQueue returns a queue of one shard with some items. The number added
+// fullQueue returns a queue of one shard with some items. The number added
 // of them is added without a delay, and a third of those is taken.
-func crowdedQueue(items, added, groups, priorities int) *shardq.Queue[tenanted] {
+func fullQueue(items, added, groups, priorities int) *shardq.Queue[tenanted] {
 	rates := limiter.DefaultItemBased[tenanted]()
-	options := shardq.Options[tenanted]{Name: "crowded", Shards: 1, Metrics: true, RateLimiter: rates}
+	options := shardq.Options[tenanted]{Name: "full", Shards: 1, Metrics: true, RateLimiter: rates}
 	if groups > 0 {
 		options.Group = tenantOf
 	}

@@ -35,13 +35,13 @@ func BenchmarkParking(b *testing.B) {
 	for _, name := range names {
 		b.Run("load=8x64/parking="+name, func(b *testing.B) {
 			p := parkings()[name]()
-			traffic(b, parkedIn(p), stream, goroutines{8, sleepers}, fewKeys)
+			traffic(b, parkedIn(p), stream, goroutines{8, parkedConsumers}, fewKeys)
 			b.ReportMetric(float64(p.sleeps())/float64(b.N+fewKeys), "sleeps/item")
 		})
 	}
 }
 
-const sleepers = 64
+const parkedConsumers = 64
 
 func parkedIn(p parking) workload.Queue[string] {
 	return stripedQueue("", func(d *design[string]) { d.parking = func() parking { return p } }).new()
@@ -52,7 +52,7 @@ func parkedIn(p parking) workload.Queue[string] {
 func bursts(b *testing.B, p parking, keys []string) {
 	q := parkedIn(p)
 	var burst, running sync.WaitGroup
-	for range sleepers {
+	for range parkedConsumers {
 		running.Go(func() {
 			for item, shutdown := q.Get(); !shutdown; item, shutdown = q.Get() {
 				q.Done(item)

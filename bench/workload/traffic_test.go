@@ -30,7 +30,7 @@ func TestTrafficCarriesWhatTheLoadAsks(t *testing.T) {
 
 			closed := workload.Closed(e.New(), keys, load)
 			assert.GreaterOrEqual(t, closed.Completed, 5000)
-			assert.Less(t, closed.DeduplicatedPerItem(), 0.1, "but for what moves while one looks")
+			assert.Less(t, closed.DeduplicatedPerItem(), 0.1, "except for items that move during the reading")
 			assert.Equal(t, 2, warm)
 		})
 	}
@@ -58,7 +58,7 @@ func TestADelayedCycleLastsAsLongAsItsDelays(t *testing.T) {
 	}
 }
 
-func TestNothingComesEarly(t *testing.T) {
+func TestNothingIsEarly(t *testing.T) {
 	for _, e := range engine.Both[uint64]() {
 		q := e.New().(workload.DelayingQueue[uint64])
 		late := workload.Lateness(q, workload.Delays(200, 10*time.Millisecond))
@@ -68,7 +68,7 @@ func TestNothingComesEarly(t *testing.T) {
 	}
 }
 
-func TestReschedulingLeavesEveryKeyWaiting(t *testing.T) {
+func TestReschedulingLeavesEveryKeyDelayed(t *testing.T) {
 	for _, e := range engine.Both[string]() {
 		q := e.New().(workload.DelayingQueue[string])
 		pending := workload.NewDelayedKeys(q, workload.Strings(50))

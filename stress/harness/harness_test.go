@@ -22,7 +22,7 @@ var anything = Limits{Adds: 1000, Mix: All, Ending: -1}
 func TestShortRun(t *testing.T) {
 	var out strings.Builder
 	err := Run(Options{
-		Target: Shardq(), Command: "stress", Duration: time.Hour, Rounds: testscale.N(300), Seed: 1,
+		Target: Shardq(), Command: "stress", Duration: time.Hour, Rounds: testscale.N(150), Seed: 1,
 		Limits: anything, Patience: time.Minute, Verbose: true, Out: &out,
 	})
 	require.NoError(t, err, "%s", &out)

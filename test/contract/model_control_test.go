@@ -96,10 +96,10 @@ func (m *modelQueue[T]) withdraw(item T) {
 	m.lines[line] = slices.DeleteFunc(m.lines[line], func(t tie[T]) bool { return len(t) == 0 })
 }
 
-// A modelCapacity is the capacity with its waiters, and the watermarks.
+// modelBounds are the capacity with its waiters, and the watermarks.
 type modelBounds[T comparable] struct {
 	capacity int // 0: no limit
-	line     []*pending[T]
+	waiters  []*pending[T]
 	marks    marks
 	isHigh   bool
 	reported []bool

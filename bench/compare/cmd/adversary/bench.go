@@ -39,9 +39,9 @@ func (b *bench) count(full int) int { return max(1, int(float64(full)*b.scale)) 
 func (b *bench) countAtLeast(least, full int) int { return max(least, b.count(full)) }
 
 const (
-	// leastCrowd is the number of queues or goroutines from which the rest of
+	// leastMany is the number of queues or goroutines from which the rest of
 	// the process no longer affects their measurement.
-	leastCrowd = 100
+	leastMany = 100
 	// leastBurst is the least number of items for a burst in each of 32 shards:
 	// C8 says what remains of a burst, not of a few items.
 	leastBurst = 64 * 32

@@ -43,7 +43,7 @@ func (r *results) broken() bool {
 // unknown whether it would have kept its promises.
 func (r *results) unfinished() bool {
 	for _, o := range r.Outcomes {
-		if o.gaveUpOnOurs() {
+		if o.stoppedOurs() {
 			return true
 		}
 	}

@@ -43,16 +43,16 @@ func expireAtOnce(b *bench, t target, it items[uint64], within time.Duration, de
 	}
 	defer x.idle.ShutDown()
 	if !x.file() {
-		return x.giveUp(filing, b.limit)
+		return x.stop(filing, b.limit)
 	}
 	x.full()
 	if !x.expire() {
-		return x.giveUp(expiring, b.limit)
+		return x.stop(expiring, b.limit)
 	}
 	x.drain()
 	x.step(2 * probeDelay) // past the delays of the probers
 	if !x.flush() {
-		return x.giveUp("the probers' delays", b.limit)
+		return x.stop("the probers' delays", b.limit)
 	}
 	x.highest(0)
 	x.accountFor()

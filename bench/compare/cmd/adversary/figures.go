@@ -65,8 +65,8 @@ func (f *figures) steps(name string, each []time.Duration) {
 	f.all = append(f.all, figure{name: name, unit: steps, steps: each})
 }
 
-// gaveUp records that the queue was stopped.
-func (f *figures) gaveUp(name string, after time.Duration) {
+// wasStopped records that the queue was stopped.
+func (f *figures) wasStopped(name string, after time.Duration) {
 	f.all = append(f.all, figure{name: name, unit: duration, value: float64(after), over: true})
 }
 

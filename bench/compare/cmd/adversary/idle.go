@@ -15,23 +15,23 @@ count them at.`
 
 func idleQueues(b *bench, t target) *figures {
 	var wakes atomic.Int64
-	crowd := idleCrowd{figures: newFigures(t), n: b.countAtLeast(leastCrowd, 10_000)}
+	many := manyIdle{figures: newFigures(t), n: b.countAtLeast(leastMany, 10_000)}
 	goroutines := runtime.NumGoroutine()
-	crowd.make(counted(&wakes))
+	many.make(counted(&wakes))
 	before := wakes.Load()
 	time.Sleep(max(time.Duration(float64(21*time.Second)*b.scale), 50*time.Millisecond))
 	if t.engine != controllerRuntime {
-		crowd.bounded("C25", "wake-ups of all while idle", count, 0, float64(wakes.Load()-before))
+		many.bounded("C25", "wake-ups of all while idle", count, 0, float64(wakes.Load()-before))
 	}
-	for _, q := range crowd.queues {
+	for _, q := range many.queues {
 		q.ShutDown()
 	}
 	goroutinesSince(goroutines) // otherwise the next count could miss goroutines that are ending
-	return crowd.figures
+	return many.figures
 }
 
-// idleCrowd is many queues with nothing to do.
-type idleCrowd struct {
+// manyIdle is many queues with nothing to do.
+type manyIdle struct {
 	*figures
 	n      int
 	queues []queue[string]
@@ -40,7 +40,7 @@ type idleCrowd struct {
 // newQueueLimit is the limit of C25 for a new queue.
 const newQueueLimit = 8 << 10
 
-func (c *idleCrowd) make(times timeSource) {
+func (c *manyIdle) make(times timeSource) {
 	c.queues = make([]queue[string], c.n)
 	goroutines := runtime.NumGoroutine()
 	heap, stacks := liveHeap(), read(heapStacks)
@@ -58,7 +58,7 @@ func (c *idleCrowd) make(times timeSource) {
 }
 
 // use passes an item through each queue, and another after a delay.
-func (c *idleCrowd) use() {
+func (c *manyIdle) use() {
 	for _, q := range c.queues {
 		q.Add("now")
 		getAndDone(q)

@@ -136,7 +136,7 @@ func TestTinyScales(t *testing.T) {
 	b := &bench{scale: math.SmallestNonzeroFloat64, rounds: 1, limit: time.Minute, progress: io.Discard}
 	require.NoError(t, b.validate())
 	assert.Equal(t, 1, b.count(1000))
-	assert.Equal(t, leastCrowd, b.countAtLeast(leastCrowd, 10_000))
+	assert.Equal(t, leastMany, b.countAtLeast(leastMany, 10_000))
 	for _, c := range cases {
 		if c.name != "collisions" { // it has as many keys at any scale
 			requireKept(t, b.try([]hostile{c}, targets()[:2]))

@@ -48,7 +48,7 @@ func (p *peak) run() {
 	ticker := time.NewTicker(peakInterval)
 	defer ticker.Stop()
 	for {
-		p.look()
+		p.measure()
 		select {
 		case <-p.stopped:
 			return
@@ -57,7 +57,7 @@ func (p *peak) run() {
 	}
 }
 
-func (p *peak) look() { p.highest = max(p.highest, read(heapObjects)) }
+func (p *peak) measure() { p.highest = max(p.highest, read(heapObjects)) }
 
 // stop measures a last time, and returns the greatest size in bytes. It may be
 // called again.
@@ -65,7 +65,7 @@ func (p *peak) stop() float64 {
 	p.end.Do(func() {
 		close(p.stopped)
 		p.running.Wait()
-		p.look()
+		p.measure()
 	})
 	return p.highest
 }

@@ -96,8 +96,8 @@ func (o *outcome) hold(p kept) {
 	o.promises = append(o.promises, p)
 }
 
-// gaveUpOnOurs reports whether shardq was stopped in any round.
-func (o *outcome) gaveUpOnOurs() bool {
+// stoppedOurs reports whether shardq was stopped in any round.
+func (o *outcome) stoppedOurs() bool {
 	for _, t := range o.targets {
 		for _, row := range o.rows {
 			if c := o.cells[place{row, t.name}]; t.engine == ours && c != nil && c.over {

@@ -15,27 +15,27 @@ and does nothing else. *Calls of Add* are those that woke parked Gets: within
 which time half and 99 % of them were over, and how long the longest took.`
 
 func parkedGets(b *bench, t target) *figures {
-	it := numbers(b.countAtLeast(leastCrowd, 100_000))
-	s := parkedGets{trial: newTrial(t, timeSource{}, timeSource{}, it), got: make([]uint64, len(it.keys)), limit: b.limit}
+	it := numbers(b.countAtLeast(leastMany, 100_000))
+	s := parkedGoroutines{trial: newTrial(t, timeSource{}, timeSource{}, it), got: make([]uint64, len(it.keys)), limit: b.limit}
 	defer s.idle.ShutDown()
 	s.compare()
 	goroutines := runtime.NumGoroutine()
 	if !s.park() || !s.wakeByAdds() {
-		return s.giveUp("until each had its item", b.limit)
+		return s.stop("until each had its item", b.limit)
 	}
 	s.highest(0)
 	s.accountFor()
 	s.returned()
 	s.queue = newQueue[uint64](t, setup{})
 	if !s.park() || !s.wakeByShutDown() {
-		return s.giveUp("until all had gone", b.limit)
+		return s.stop("until all had gone", b.limit)
 	}
 	s.bounded("C14", "goroutines left after ShutDown", count, 0, goroutinesSince(goroutines))
 	return s.figures
 }
 
-// parkedGets are goroutines parked in Get, one for each item.
-type parkedGets struct {
+// parkedGoroutines are goroutines parked in Get, one for each item.
+type parkedGoroutines struct {
 	*trial[uint64]
 	got       []uint64 // by goroutine
 	shutDowns atomic.Int64
@@ -46,7 +46,7 @@ type parkedGets struct {
 // compare measures the cost of a goroutine that waits and does nothing else. It
 // does so twice, because the first time the runtime makes goroutines that it
 // keeps.
-func (s *parkedGets) compare() {
+func (s *parkedGoroutines) compare() {
 	gate := make(chan struct{})
 	wait := func(int) { <-gate }
 	s.start(wait)
@@ -58,7 +58,7 @@ func (s *parkedGets) compare() {
 	s.running.Wait()
 }
 
-func (s *parkedGets) start(work func(i int)) {
+func (s *parkedGoroutines) start(work func(i int)) {
 	for i := range s.got {
 		s.running.Go(func() { work(i) })
 	}
@@ -66,7 +66,7 @@ func (s *parkedGets) start(work func(i int)) {
 
 // sleep starts goroutines and waits until all of them are parked. It records
 // the memory of each. It reports false if they are not parked in time.
-func (s *parkedGets) sleep(name string, work func(i int)) (elapsed time.Duration, ok bool) {
+func (s *parkedGoroutines) sleep(name string, work func(i int)) (elapsed time.Duration, ok bool) {
 	heap, stacks := liveHeap(), read(heapStacks)
 	already := read(parked)
 	start := time.Now()
@@ -86,13 +86,13 @@ func (s *parkedGets) sleep(name string, work func(i int)) (elapsed time.Duration
 // waiting.
 const fewOfTheRuntime = 4
 
-func (s *parkedGets) park() (ok bool) {
+func (s *parkedGoroutines) park() (ok bool) {
 	elapsed, ok := s.sleep("heap and stack of a parked Get", s.getAndDone)
 	s.each("to start a goroutine and park it, each", elapsed, len(s.got))
 	return ok
 }
 
-func (s *parkedGets) getAndDone(i int) {
+func (s *parkedGoroutines) getAndDone(i int) {
 	item, shutdown := s.queue.Get()
 	if shutdown {
 		s.shutDowns.Add(1)
@@ -103,7 +103,7 @@ func (s *parkedGets) getAndDone(i int) {
 }
 
 // wakeByAdds adds an item for each parked Get.
-func (s *parkedGets) wakeByAdds() (ok bool) {
+func (s *parkedGoroutines) wakeByAdds() (ok bool) {
 	start := time.Now()
 	others := addEach(s.queue, s.items.keys)
 	if !s.awaitEnd() {
@@ -124,7 +124,7 @@ func addEach(q queue[uint64], keys []uint64) *latencies {
 	return note
 }
 
-func (s *parkedGets) wakeByShutDown() (ok bool) {
+func (s *parkedGoroutines) wakeByShutDown() (ok bool) {
 	start := time.Now()
 	s.queue.ShutDown()
 	s.took("ShutDown itself", time.Since(start))
@@ -138,7 +138,7 @@ func (s *parkedGets) wakeByShutDown() (ok bool) {
 
 // awaitEnd waits until all goroutines have ended. It reports false if they take
 // too long.
-func (s *parkedGets) awaitEnd() (ok bool) {
+func (s *parkedGoroutines) awaitEnd() (ok bool) {
 	ended := make(chan struct{})
 	go func() {
 		s.running.Wait()

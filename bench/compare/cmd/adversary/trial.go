@@ -186,9 +186,9 @@ func (tr *trial[T]) shutDown() {
 // afterwards is the time in which the goroutines of a queue must end.
 const afterwards = 20 * time.Millisecond
 
-// giveUp ends the trial of a queue that takes too long for a piece of the work.
-func (tr *trial[T]) giveUp(piece string, limit time.Duration) *figures {
-	tr.gaveUp(piece, limit)
+// stop ends the trial of a queue that takes too long for a piece of the work.
+func (tr *trial[T]) stop(piece string, limit time.Duration) *figures {
+	tr.wasStopped(piece, limit)
 	tr.highest(0)
 	tr.shutDown()
 	return tr.figures

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/shardq/shardq/internal/testscale"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
@@ -16,7 +15,11 @@ import (
 // client-go's queue in a registry with those that a Collector exports of ours.
 func Compare(t *testing.T, theirs prometheus.Gatherer, style shardqprom.Style) {
 	const steps = 150
-	for seed := range uint64(testscale.N(60)) {
+	sequences := uint64(30)
+	if testing.Short() {
+		sequences = 6
+	}
+	for seed := range sequences {
 		name := fmt.Sprint("sequence-", seed)
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { compare(t, theirs, style, name, seed, steps) })
