@@ -72,9 +72,9 @@
 //   - the order in which blocked AddContext calls continue (C40), and that room
 //     is granted under load: only on a new queue, at rest, and for a key that a
 //     worker has
-//   - by the real clock, that OnStuck is not called too early (C44), except by
-//     the queue's own stamps; by a fake clock, it is checked to a tick and a
-//     step
+//   - under load, that OnStuck is not called too early (C44), except by the
+//     queue's own stamps; on a new queue with a fake clock, it is checked to
+//     two ticks
 //   - panics of OnWatermark and of OnStuck (C17)
 //   - turns of groups (C47) under load with more than one shard or more than
 //     one consumer; and that with several consumers no Get reports a shutdown
