@@ -47,7 +47,7 @@ func (s *Set[T]) inspectDeadlines(sh *shard[T], t *timesLeft) (delayed int) {
 func (s *Set[T]) wheelChunks(sh *shard[T]) (chunks, delayed int) {
 	s.withLock(sh, func() (visited int, more bool) {
 		if sh.wheel != nil {
-			chunks, delayed = sh.wheel.Parts(), sh.wheel.Len()
+			chunks, delayed = sh.wheel.Chunks(), sh.wheel.Len()
 		}
 		return 0, false
 	})

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDeadlines: the parts contain the deadlines of all filed timers, and no
+// TestDeadlines: the chunks contain the deadlines of all filed timers, and no
 // others.
 func TestDeadlines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,11 +27,11 @@ func TestDeadlines(t *testing.T) {
 				}
 			}
 		}
-		var all, part []uint64
-		for number := range w.Parts() {
-			part = w.Deadlines(number, part[:0])
-			require.LessOrEqual(t, len(part), PartSize)
-			all = append(all, part...)
+		var all, chunk []uint64
+		for number := range w.Chunks() {
+			chunk = w.Deadlines(number, chunk[:0])
+			require.LessOrEqual(t, len(chunk), ChunkSize)
+			all = append(all, chunk...)
 		}
 		wanted := []uint64{}
 		for _, deadline := range want {
@@ -46,11 +46,11 @@ func TestDeadlines(t *testing.T) {
 // TestDeadlinesOfAMissingPart: Deadlines appends nothing.
 func TestDeadlinesOfAMissingPart(t *testing.T) {
 	w := New(0)
-	w.Schedule(10*PartSize, 5)
-	last := w.Parts() - 1
+	w.Schedule(10*ChunkSize, 5)
+	last := w.Chunks() - 1
 	require.Equal(t, []uint64{5}, w.Deadlines(last, nil))
-	w.Cancel(10 * PartSize)
+	w.Cancel(10 * ChunkSize)
 	require.Empty(t, w.Deadlines(last, nil))
 	require.Empty(t, w.Deadlines(1000, nil))
-	require.Equal(t, 1, w.Parts(), "the first part stays")
+	require.Equal(t, 1, w.Chunks(), "the first chunk stays")
 }

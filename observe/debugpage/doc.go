@@ -8,7 +8,7 @@
 // the longest first, the next items, and the items with most failures. In a
 // browser the page updates itself. Without JavaScript it is a plain page. The
 // same content comes as JSON with ?format=json, and as text with ?format=text
-// or for curl: see docs/guide/debugpage.md.
+// or for curl: see docs/reference/debugpage.md.
 //
 // The page is read-only. The handler starts no goroutine and keeps no history,
 // so that nothing runs between requests. A request locks one shard after the

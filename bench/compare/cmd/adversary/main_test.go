@@ -77,7 +77,7 @@ func TestCollisionsAreWhatTheyAreSaidToBe(t *testing.T) {
 	assert.Equal(t, []float64{all}, o.cells[place{"xxhash64, StableRouting: fullest shard ÷ mean", "shardq"}].values)
 }
 
-func TestWhatTakesTooLongIsGivenUpOn(t *testing.T) {
+func TestWhatTakesTooLongIsStopped(t *testing.T) {
 	b := &bench{scale: 0.001, rounds: 2, limit: 1, progress: io.Discard}
 	d := b.try([]hostile{cases[3]}, targets()[:3])
 	text, err := d.text()
