@@ -221,7 +221,6 @@ func TestConfiguration(t *testing.T) {
 	assert.Equal(t, "stable hash", shardq.MustNew(shardq.Options[string]{StableRouting: true}).Configuration().Routing)
 	assert.Equal(t, "hash function", shardq.MustNew(shardq.Options[string]{Hash: func(string) uint64 { return 0 }}).Configuration().Routing)
 	assert.Equal(t, "interface {}", shardq.MustNew(shardq.Options[any]{}).Configuration().Item)
-	assert.Equal(t, "error", shardq.MustNew(shardq.Options[error]{}).Configuration().Item)
 	metrics := shardq.MustNew(shardq.Options[string]{Metrics: true}).Configuration()
 	assert.True(t, metrics.Ages && metrics.Metrics)
 }
