@@ -2,7 +2,7 @@
 # checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
-.PHONY: help check gate soak stress fuzz mutants gremlins models survey adversaries
+.PHONY: help check clauses gate soak stress fuzz mutants gremlins models survey adversaries
 
 help: ## list what make can do
 	@echo 'make TARGET, where TARGET is one of:'
@@ -16,6 +16,9 @@ check: ## before a commit: format, vet, tests of the packages that changed, docu
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
 	@packages='$(changed)'; if [ -n "$$packages" ]; then go vet $$packages && go test -short $$packages; fi
 	@go test ./docs
+
+clauses: ## after a change in the root, shard, worker or coalesce: the test of every clause
+	go test -short ./test/contract ./test/traces
 
 gate: ## what must pass before a change lands
 	bash .ci/run
