@@ -124,8 +124,8 @@ type Options[T comparable] struct {
 	//
 	// With one shard, an item with i items of its priority before it, and L
 	// priorities in use, is handed out within (i+1) × L × LowPriorityInterval
-	// Gets. With N shards the bound is 4 × N times as large. See
-	// [AddOptions].Priority.
+	// Gets. With more shards the bound is larger: see
+	// docs/reference/semantics.md and [AddOptions].Priority.
 	//
 	// If zero, priorities are strict and low ones may starve.
 	LowPriorityInterval int
