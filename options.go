@@ -14,10 +14,10 @@ import (
 )
 
 // MaxShards is the largest number of shards that a queue can have.
-const MaxShards = shard.MaxShards
+const MaxShards = 4096
 
 // MaxGroupWeight is the greatest weight of a group: see [Options].GroupWeight.
-const MaxGroupWeight = shard.MaxGroupWeight
+const MaxGroupWeight = 1 << 20
 
 // DefaultTick is the resolution of delays when [Options].Tick is zero.
 const DefaultTick = time.Millisecond
@@ -34,7 +34,9 @@ type Options[T comparable] struct {
 	// client-go does. More shards relax the order between items, never the
 	// promises, and let goroutines work side by side.
 	//
-	// If zero, it is [shard.DefaultShards], which grows with GOMAXPROCS.
+	// If zero, it grows with GOMAXPROCS: 16 shards for one processor, and 32
+	// for two to eight. For more it is four for each processor, rounded up to a
+	// power of two, and at most 256.
 	Shards int
 
 	// RateLimiter computes the delays of AddRateLimited.

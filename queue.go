@@ -237,7 +237,7 @@ func (q *Queue[T]) Name() string { return q.name }
 // Stats.Rejected.
 //
 // Add panics with an error that wraps [ErrFull] if the item's shard holds
-// [shard.MaxItems] others, half a billion. Then nothing has changed.
+// 536,870,911 others. Then nothing has changed.
 func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 
 // TryAdd is [Queue.Add] that honors [Options].Capacity. It returns [ErrFull]

@@ -95,9 +95,8 @@ func MustNew[K comparable, V any](options Options[K, V]) *Coalescer[K, V] {
 //
 // Put returns [shardq.ErrRejected] for a key that is not equal to itself. It
 // returns an error that wraps [shardq.ErrFull] if the key has no pending value
-// and its shard holds almost [shard.MaxItems] others. After a shutdown has
-// begun, it returns [shardq.ErrShutDown]. With an error, the value was not
-// accepted.
+// and its shard holds almost 536,870,911 others. After a shutdown has begun, it
+// returns [shardq.ErrShutDown]. With an error, the value was not accepted.
 func (c *Coalescer[K, V]) Put(key K, value V) error {
 	return c.put(key, value, forceAcquire)
 }
