@@ -3,6 +3,7 @@ package docs_test
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,8 @@ var kinds = map[string]string{"run": "(Test|Example|Fuzz)", "bench": "Benchmark"
 
 // TestCommandsSelectFunctions: each command in a document that selects tests,
 // benchmarks or fuzz targets selects some, with each alternative of its
-// pattern.
+// pattern. A pattern that ends in the number of a clause selects no other
+// clause whose number begins with it.
 func TestCommandsSelectFunctions(t *testing.T) {
 	functions := declarations(t)
 	checked := 0
@@ -38,8 +40,11 @@ func TestCommandsSelectFunctions(t *testing.T) {
 				}
 				checked++
 				for _, one := range alternatives(pattern) {
-					assert.True(t, matches(t, functions, kinds[match[1]], one, packages(command)),
-						"%s: no function matches %s of: %s", d.path, one, command)
+					names := matches(t, functions, kinds[match[1]], one, packages(command))
+					assert.NotEmpty(t, names, "%s: no function matches %s of: %s", d.path, one, command)
+					for _, name := range names {
+						assert.False(t, cutsNumber(one, name), "%s: %s of: %s selects %s, too", d.path, one, command, name)
+					}
 				}
 			}
 		}
@@ -104,7 +109,8 @@ func declarations(t *testing.T) (all []declaredFunction) {
 	return all
 }
 
-func matches(t *testing.T, functions []declaredFunction, kind, pattern string, directories []string) bool {
+// matches returns the names of the functions that a pattern selects.
+func matches(t *testing.T, functions []declaredFunction, kind, pattern string, directories []string) (names []string) {
 	t.Helper()
 	name, err := regexp.Compile(pattern)
 	require.NoError(t, err)
@@ -114,9 +120,30 @@ func matches(t *testing.T, functions []declaredFunction, kind, pattern string, d
 			parent, below := strings.CutSuffix(directory, "...")
 			in := f.directory == directory || below && strings.HasPrefix(f.directory+"/", strings.TrimPrefix(parent, "./"))
 			if in && begins.MatchString(f.name) && name.MatchString(f.name) {
-				return true
+				names = append(names, f.name)
 			}
 		}
 	}
-	return false
+	return names
+}
+
+// cutsNumber reports whether a pattern matches a name only up to the middle of
+// a number, as C5 matches TestC52.
+func cutsNumber(pattern, name string) bool {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	matched := regexp.MustCompile(pattern).FindAllStringIndex(name, -1)
+	return !slices.ContainsFunc(matched, func(at []int) bool {
+		end := at[1]
+		return end == 0 || end == len(name) || !isDigit(name[end-1]) || !isDigit(name[end])
+	})
+}
+
+func TestCutsNumber(t *testing.T) {
+	for _, pattern := range []string{"C5", "TestC5", "C[15]"} {
+		assert.True(t, cutsNumber(pattern, "TestC52Resize"), pattern)
+	}
+	for _, pattern := range []string{"C52", "C5[^0-9]|C52", "C5[0-2]", "C", "Resize"} {
+		assert.False(t, cutsNumber(pattern, "TestC52Resize"), pattern)
+	}
+	assert.False(t, cutsNumber("C5", "TestC5C52"))
 }
