@@ -32,7 +32,7 @@ var allOldNames = slices.Concat(
 	oldNames(`\b%s\b`, `NewWorkers NewSourceWorkers NewCoalescerWorkers WorkerOptions OnGiveUp ClaimOwner ClaimToken
 		ClaimReturn FailureReporter Workplace MustCoalescer CoalescerOptions CoalescerDrainError ItemInfo ItemState
 		ShardInfo GroupInfo LookAtRetries QueueView LowerLevelEvery WaitingPolicy DropWaiting RunWaiting AwaitWaiting
-		TakeRetries HeldBack GivenUp CountBackOff ShardqGiveUps ShardqHeldBack`),
+		TakeRetries HeldBack GivenUp CountBackOff ShardqGiveUps ShardqHeldBack PartSize`),
 	// These were in package shardq, and have left it.
 	oldNames(`\bshardq\.%s\b|\[%s\]([^(]|$)`, `Must Workers Pending Retried Observable Waiting`),
 	oldNames(`\bshardq\.%s\b`, `Failure PanicError RequeueAfter Permanent ErrGoexit Parallelize NewCoalescer MaxBatchSize
