@@ -109,10 +109,10 @@ func (r *round) checkCounts(a *account) {
 //
 // An immediate add is Added, Deduplicated or Dropped. A delayed add is dropped,
 // joins a running delay (which is not counted), or begins one. That delay
-// expires, as Fired and as Added or Merged, is dropped at the shutdown, or is
-// canceled. In most endings no item is delayed at the shutdown, and nothing is
-// added with a delay after it. An AddWith without a delay is an immediate add,
-// or leaves the item delayed.
+// expires, as Expired and as Added or Deduplicated, is dropped at the shutdown,
+// or is canceled. In most endings no item is delayed at the shutdown, and
+// nothing is added with a delay after it. An AddWith without a delay is an
+// immediate add, or leaves the item delayed.
 func (a *account) disagreement(s shardq.Stats, delayedDropped bool) string {
 	atOnce := s.Added + s.Deduplicated - s.Expired // those that were not dropped
 	switch {
