@@ -1,8 +1,8 @@
 // Package shard is the engine of a work queue. Items hash to shards, and each
 // shard holds its items, their states, their order and their timers under one
 // lock of its own. Programs use package shardq. This package is public so that
-// its documentation can be read beside its code, and it makes the same
-// promises.
+// its documentation can be read beside its code. It is not part of the API that
+// versions protect.
 //
 // # The way of an item
 //
