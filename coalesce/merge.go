@@ -1,8 +1,8 @@
 package coalesce
 
-// The methods below are called with the lock of the stripe, and return with it.
-// They release it while user code runs. If that panics or ends the goroutine,
-// they call a function of their caller before they unwind.
+// The methods that end in Locked are called with the lock of the stripe, and
+// return with it. They release it while user code runs. If that panics or ends
+// the goroutine, they call a function of their caller before they unwind.
 
 // mergeAllLocked merges the segments after the first into it, so that a Take
 // gets them together. It leaves those that other calls are merging. If user
