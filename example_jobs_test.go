@@ -36,7 +36,7 @@ func Example_deduplicatedJobs() {
 		return nil
 	})
 	if err != nil {
-		log.Fatal(err) // the arguments make no sense
+		log.Fatal(err) // fewer than 1 worker, or no handler
 	}
 	// Output:
 	// run 1 of report/7

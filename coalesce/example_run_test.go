@@ -44,7 +44,7 @@ func ExampleCoalescer_Run() {
 		return nil
 	})
 	if err != nil {
-		log.Fatal(err) // the arguments make no sense
+		log.Fatal(err) // fewer than 1 worker, or no handler
 	}
 	// Output: home has 4 more
 }
