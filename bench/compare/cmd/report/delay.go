@@ -29,7 +29,7 @@ func rescheduling(r *report) {
 		lines.add(float64(max(beside, 1)), o)
 	}
 	r.table("ns for each AddAfter", outcomes...)
-	r.plot("pending.svg", "AddAfter against delayed items", figureAxes{
+	r.plot("delayed.svg", "AddAfter against delayed items", figureAxes{
 		X: "delayed items", Y: "ns for each AddAfter",
 	}, lines)
 }
