@@ -7,5 +7,5 @@
 //
 // This command makes the pictures in the documents:
 //
-//	go test -run TestScreenshots -screenshots ../../../docs/images
+//	go test -run TestScreenshots -screenshots ../../../docs/reference/images
 package browsertest
