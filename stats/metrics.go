@@ -7,8 +7,8 @@ import "time"
 // Retries, QueueDuration, WorkDuration, Unfinished, LongestRunning, and the
 // Added of the queue's Stats.
 type Metrics struct {
-	// Depth is the number of items that are ready or dirty. A dirty item
-	// becomes ready at its Done.
+	// Depth is what client-go calls depth: the ready items, as in the queue's
+	// Stats, plus the dirty items. A dirty item becomes ready at its Done.
 	Depth int
 	// Dirty is the number of dirty items.
 	Dirty int
