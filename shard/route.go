@@ -7,11 +7,11 @@ import (
 )
 
 // locate returns the shard of item, and the hash that finds item within the
-// shard. The hash is seeded, so that nobody outside the process can choose keys
-// that collide. The upper half of the seeded hash chooses the shard, and locate
-// returns the lower half. With a user's route function, only the route chooses
-// the shard, but look-ups within it still use the hash. A poor route therefore
-// makes shards uneven, never slow.
+// shard. The hash is seeded, so that no outsider can choose keys that collide.
+// The upper half of the seeded hash chooses the shard, and locate returns the
+// lower half. With a user's route function, only the route chooses the shard,
+// but look-ups within it still use the hash. A poor route therefore makes
+// shards uneven, never slow.
 //
 // locate panics if item holds a dynamic value that cannot be hashed, such as a
 // slice in an any. It does so in the caller's goroutine, before anything is
