@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-type told struct {
+type hookCall struct {
 	kind Misuse
 	item any
 }
 
 // misused returns a set that records the calls of its misuse hook.
-func misused(t *testing.T) (s *Set[any], all *[]told) {
-	all = &[]told{}
+func misused(t *testing.T) (s *Set[any], all *[]hookCall) {
+	all = &[]hookCall{}
 	return newTestSet(t, Config[any]{Shards: 3, OnMisuse: func(kind Misuse, item any) {
 		for i := range s.shards {
 			if !s.shard(i).mu.TryLock() {
@@ -24,25 +24,25 @@ func misused(t *testing.T) (s *Set[any], all *[]told) {
 			}
 			s.shard(i).mu.Unlock()
 		}
-		*all = append(*all, told{kind, item})
+		*all = append(*all, hookCall{kind, item})
 	}}), all
 }
 
 // TestItemNotEqualToItself: such an item is rejected, whichever way it is
 // added, and leaves nothing.
 func TestItemNotEqualToItself(t *testing.T) {
-	var all []told
+	var all []hookCall
 	s := newTestSet(t, Config[float64]{Shards: 3, OnMisuse: func(kind Misuse, item float64) {
-		all = append(all, told{kind, math.IsNaN(item)})
+		all = append(all, hookCall{kind, math.IsNaN(item)})
 	}})
 	nan := math.NaN()
 	s.Add(nan)
 	s.AddAfter(nan, time.Hour)
 	s.AddAfter(nan, 0)
 	s.Done(nan)
-	rejected := told{ItemNotEqualToItself, true}
-	if want := []told{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
-		t.Errorf("the hook was told %v, not %v", all, want)
+	rejected := hookCall{ItemNotEqualToItself, true}
+	if want := []hookCall{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
+		t.Errorf("the hook was called with %v, not %v", all, want)
 	}
 	if st, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); !reflect.DeepEqual(counts(st), want) {
 		t.Errorf("%+v", st)
@@ -80,9 +80,9 @@ func TestDoneWithoutGet(t *testing.T) {
 	item, _ := s.Get()
 	s.Done(item)
 	s.Done(item)
-	want := []told{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "delayed"}, {DoneWithoutGet, "ready"}}
+	want := []hookCall{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "delayed"}, {DoneWithoutGet, "ready"}}
 	if !slices.Equal(*all, want) {
-		t.Errorf("the hook was told %v, not %v", *all, want)
+		t.Errorf("the hook was called with %v, not %v", *all, want)
 	}
 	if st := s.Stats(); st.Misused != 4 || st.Delayed != 1 || st.Ready+st.Processing > 0 {
 		t.Errorf("%+v", st)

@@ -459,7 +459,7 @@ func (c *checkedSet) check() {
 		c.Fatalf("Len is %d, not %d", got, want.Ready)
 	}
 	if c.misused != want.Misused {
-		c.Fatalf("the hook was told of %d misuses, not %d", c.misused, want.Misused)
+		c.Fatalf("the hook was called for %d misuses, not %d", c.misused, want.Misused)
 	}
 	if c.set.ShuttingDown() != c.model.closed {
 		c.Fatalf("ShuttingDown is %v", c.set.ShuttingDown())
