@@ -31,14 +31,14 @@ func Example_observing() {
 	queue.AddAfter("invoice/18", time.Hour)
 	fake.Step(5 * time.Minute)
 
-	look := queue.Snapshot(10) // at most ten items of each state
-	for _, item := range look.Processing {
-		fmt.Println(item.Item, "in flight for", look.Time.Sub(item.Since))
+	snapshot := queue.Snapshot(10) // at most ten items of each state
+	for _, item := range snapshot.Processing {
+		fmt.Println(item.Item, "in flight for", snapshot.Time.Sub(item.Since))
 	}
-	for _, item := range look.Delayed {
-		fmt.Println(item.Item, "delayed for another", item.Deadline.Sub(look.Time))
+	for _, item := range snapshot.Delayed {
+		fmt.Println(item.Item, "delayed for another", item.Deadline.Sub(snapshot.Time))
 	}
-	fmt.Println("ready:", look.Stats.Ready, "longest:", look.Stats.Metrics.LongestRunning)
+	fmt.Println("ready:", snapshot.Stats.Ready, "longest:", snapshot.Stats.Metrics.LongestRunning)
 	// Output:
 	// stuck: invoice/17
 	// invoice/17 in flight for 5m0s
