@@ -59,7 +59,7 @@ func benchmarkHolds(b *testing.B, items, ready, inProcessing, groups, priorities
 		config.Group = func(item int) string { return names[item%groups] }
 	}
 	s := largeSet(b, config, items, ready, inProcessing, priorities)
-	for name, look := range inNameOrder(inspections(s)) {
+	for name, inspect := range inNameOrder(inspections(s)) {
 		b.Run("inspect="+name, func(b *testing.B) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
@@ -77,7 +77,7 @@ func benchmarkHolds(b *testing.B, items, ready, inProcessing, groups, priorities
 					return more
 				}}
 				begin := processorTime()
-				look()
+				inspect()
 				took += processorTime() - begin
 			}
 			s.probe = nil

@@ -100,8 +100,8 @@ func TestC43HoldsAreBounded(t *testing.T) {
 							config.Group = func(item int) string { return fmt.Sprint(item % groups) }
 						}
 						s := largeSet(t, config, items, part[0], part[1], priorities)
-						for name, look := range inspections(s) {
-							_, longest := observe(s, idly, look)
+						for name, inspect := range inspections(s) {
+							_, longest := observe(s, idly, inspect)
 							require.LessOrEqual(t, longest, mostPerHold, name)
 						}
 					})
@@ -154,11 +154,11 @@ func TestC43StatsAskFewGroups(t *testing.T) {
 func TestInspectOfFewAllocatesLittle(t *testing.T) {
 	const items = 20_000
 	s := largeSet(t, Config[int]{Ages: true}, items, items, 0, items)
-	bytes := func(look func()) uint64 {
+	bytes := func(inspect func()) uint64 {
 		var before, after runtime.MemStats
-		look() // allocates what is made once
+		inspect() // allocates what is made once
 		runtime.ReadMemStats(&before)
-		look()
+		inspect()
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -256,11 +256,11 @@ func TestC43InspectOfManyFindsTheFirst(t *testing.T) {
 					s.Add(item)
 					fake.Step(time.Millisecond)
 				}
-				look := s.Inspect(limit)
+				found := s.Inspect(limit)
 				n := min(limit, each)
-				require.Equal(t, countdown(each, n), itemsOfRows(look.Processing))
-				require.Equal(t, countdown(2*each, n), itemsOfRows(look.Ready))
-				waiting := itemsOfRows(look.Delayed)
+				require.Equal(t, countdown(each, n), itemsOfRows(found.Processing))
+				require.Equal(t, countdown(2*each, n), itemsOfRows(found.Ready))
+				waiting := itemsOfRows(found.Delayed)
 				require.Len(t, waiting, n)
 				for i, item := range waiting {
 					require.Equal(t, 2*each+i, item)
@@ -328,12 +328,12 @@ func TestC43InspectionsBesideChanges(t *testing.T) {
 					require.Greater(t, holds, 4)
 					stays(first, got)
 				}
-				var look Inspection[int]
-				observe(s, change, func() { look = s.Inspect(100 * each) })
-				stays(0, itemsOfRows(look.Processing))
-				stays(each, itemsOfRows(look.Delayed))
-				stays(2*each, itemsOfRows(look.Ready))
-				all := slices.Concat(itemsOfRows(look.Processing), itemsOfRows(look.Ready), itemsOfRows(look.Delayed))
+				var found Inspection[int]
+				observe(s, change, func() { found = s.Inspect(100 * each) })
+				stays(0, itemsOfRows(found.Processing))
+				stays(each, itemsOfRows(found.Delayed))
+				stays(2*each, itemsOfRows(found.Ready))
+				all := slices.Concat(itemsOfRows(found.Processing), itemsOfRows(found.Ready), itemsOfRows(found.Delayed))
 				slices.Sort(all)
 				require.Len(t, slices.Compact(slices.Clone(all)), len(all), "in two states")
 				checkSet(t, s)

@@ -60,8 +60,8 @@ func (d *peak) visit(item int) {
 	}
 }
 
-// look reads all that can be read, and compares it with what is possible.
-func (d *peak) look(most int) {
+// read reads all that can be read, and compares it with what is possible.
+func (d *peak) read(most int) {
 	for n := 0; n < 2*d.high && d.flowing.Load(); n++ {
 		st, length := d.Stats(), d.Len()
 		if st.Ready > most || st.Processing > 2 || st.Delayed > most-d.high || length > most {
@@ -94,7 +94,7 @@ func TestLitmusPeak(t *testing.T) {
 				actors: []func(d *peak){
 					(*peak).flow,
 					func(d *peak) { d.visit(d.high) },
-					func(d *peak) { d.look(d.high + 2) },
+					func(d *peak) { d.read(d.high + 2) },
 				},
 				outcome: func(d *peak, _ int) string { return d.left(t) },
 				outcomes: verdicts{

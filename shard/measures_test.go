@@ -166,7 +166,7 @@ func TestC33BeginsAddUp(t *testing.T) {
 // before it inspects the shard, an item is handed out with a later stamp. That
 // item takes nothing off the time of the others.
 func TestC33HandedOutAfterTheReading(t *testing.T) {
-	for name, look := range map[string]func(s *Set[string]){
+	for name, call := range map[string]func(s *Set[string]){
 		"Stats": func(*Set[string]) {}, "ShutDown": (*Set[string]).ShutDown,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestC33HandedOutAfterTheReading(t *testing.T) {
 				c.Step(4 * time.Second)
 				_, _ = s.Get()
 			})
-			look(s)
+			call(s)
 			m := s.Stats().Metrics
 			if m.Unfinished != 28*time.Second || m.LongestRunning != 14*time.Second {
 				t.Errorf("unfinished for %v, the longest %v", m.Unfinished, m.LongestRunning)

@@ -187,7 +187,7 @@ func TestC58FailedValueGoesBack(t *testing.T) {
 func TestC58RequeueAfter(t *testing.T) {
 	var mu sync.Mutex // the race detector does not see that a delay orders this goroutine before a worker
 	var seen []string
-	look := func() []string {
+	soFar := func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(seen)
@@ -215,20 +215,20 @@ func TestC58RequeueAfter(t *testing.T) {
 			require.NoError(t, c.Put("a", "1"))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Equal(t, []string{"1", "1"}, look())
+			require.Equal(t, []string{"1", "1"}, soFar())
 			require.Zero(t, c.Queue().NumRequeues("a"), "its history is gone")
 			require.Equal(t, 1, c.Len())
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			require.Equal(t, []string{"1", "1", "1", "1"}, look())
+			require.Equal(t, []string{"1", "1", "1", "1"}, soFar())
 			require.NoError(t, c.Put("a", "2"))
 			synctest.Wait()
 			if !putEnds {
-				require.Len(t, look(), 4)
+				require.Len(t, soFar(), 4)
 				time.Sleep(time.Hour)
 				synctest.Wait()
 			}
-			require.Equal(t, "12", look()[4])
+			require.Equal(t, "12", soFar()[4])
 			requireNothing(t, c)
 			require.Equal(t, []string{"a=1 1: on purpose"}, s.failed)
 			s.stopPool(t)

@@ -177,22 +177,22 @@ func TestInspectors(t *testing.T) {
 		assert.Equal(t, []limiter.Failed[any]{{Item: 4, Failures: 2}}, o.InspectRetries(5))
 		assert.Empty(t, o.InspectRetries(0))
 		assert.Empty(t, o.InspectRetries(-1))
-		look, exact := o.Inspect(10), q.Snapshot(10)
-		assert.Equal(t, exact.Time, look.Time)
-		assert.Equal(t, exact.Stats, look.Stats)
-		for i, pair := range [][2]int{{len(exact.Processing), len(look.Processing)}, {len(exact.Ready), len(look.Ready)}, {len(exact.Delayed), len(look.Delayed)}} {
+		inspected, exact := o.Inspect(10), q.Snapshot(10)
+		assert.Equal(t, exact.Time, inspected.Time)
+		assert.Equal(t, exact.Stats, inspected.Stats)
+		for i, pair := range [][2]int{{len(exact.Processing), len(inspected.Processing)}, {len(exact.Ready), len(inspected.Ready)}, {len(exact.Delayed), len(inspected.Delayed)}} {
 			assert.Equal(t, []int{1, 2, 1}[i], pair[0])
 			assert.Equal(t, pair[0], pair[1])
 		}
-		for i, row := range look.Ready {
+		for i, row := range inspected.Ready {
 			want := exact.Ready[i]
 			assert.Equal(t, want.Any(), row)
 			assert.Equal(t, want.Item, row.Item)
 			assert.Equal(t, want.Group, row.Group)
 			assert.Equal(t, want.Since, row.Since)
 		}
-		assert.Equal(t, any(4), look.Delayed[0].Item)
-		assert.Equal(t, 2, look.Delayed[0].Attempts)
+		assert.Equal(t, any(4), inspected.Delayed[0].Item)
+		assert.Equal(t, 2, inspected.Delayed[0].Attempts)
 		groups := slices.Collect(o.Groups())
 		assert.Len(t, groups, 2)
 		assert.EqualValues(t, 1, o.TimeLeft().Count)

@@ -134,15 +134,15 @@ func (b *tab) waitFor(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	look := chromedp.Evaluate[bool](
-		"new Promise(resolve => { const look = () => ("+expression+") ? resolve(true) : setTimeout(look, 20); look() })",
+	poll := chromedp.Evaluate[bool](
+		"new Promise(resolve => { const poll = () => ("+expression+") ? resolve(true) : setTimeout(poll, 20); poll() })",
 		chromedp.EvalAwaitPromise)
-	_, err := chromedp.Run(ctx, look)
+	_, err := chromedp.Run(ctx, poll)
 	for range 5 { // polling ends if the document is replaced
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		_, err = chromedp.Run(ctx, look)
+		_, err = chromedp.Run(ctx, poll)
 	}
 	if err != nil {
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
