@@ -32,7 +32,7 @@ var allOldNames = slices.Concat(
 	oldNames(`\b%s\b`, `NewWorkers NewSourceWorkers NewCoalescerWorkers WorkerOptions OnGiveUp ClaimOwner ClaimToken
 		ClaimReturn FailureReporter Workplace MustCoalescer CoalescerOptions CoalescerDrainError ItemInfo ItemState
 		ShardInfo GroupInfo LookAtRetries QueueView LowerLevelEvery WaitingPolicy DropWaiting RunWaiting AwaitWaiting
-		TakeRetries HeldBack GivenUp CountBackOff ShardqGiveUps ShardqHeldBack PartSize`),
+		TakeRetries HeldBack GivenUp CountBackOff ShardqGiveUps ShardqHeldBack PartSize BackedOff`),
 	// These were in package shardq, and have left it.
 	oldNames(`\bshardq\.%s\b|\[%s\]([^(]|$)`, `Must Workers Pending Retried Observable Waiting`),
 	oldNames(`\bshardq\.%s\b`, `Failure PanicError RequeueAfter Permanent ErrGoexit Parallelize NewCoalescer MaxBatchSize
@@ -42,7 +42,7 @@ var allOldNames = slices.Concat(
 	oldNames(`\b(Stats|Stats\(\)|stats|Snapshot|DrainOptions|DrainError|Canceled)\.%s\b`, `Waiting Fired Exceeded`),
 	oldNames(`\b(Stats|Stats\(\))\.%s\b`, `Merged`),
 	// These were fields of JSON.
-	oldNames(`"%s"`, `lowerLevelEvery heldBack givenUp exceeded fired`),
+	oldNames(`"%s"`, `lowerLevelEvery heldBack givenUp exceeded fired backedOff`),
 	// These were metrics.
 	oldNames(`\b%s`, `shardq_waiting_items shardq_held_back_groups shardq_merged_adds shardq_ended_delays shardq_give_ups
 		shardq_exceeding_adds shardq_pending_excesses shardq.waiting.items shardq.held_back.groups shardq.merged.adds

@@ -144,7 +144,7 @@ func (s *Set[T]) countRetry() {
 // has begun.
 func (s *Set[T]) CountBackoff() {
 	if s.measures != nil && !s.ShuttingDown() {
-		s.lane().backedOff.Add(1)
+		s.lane().backoffs.Add(1)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *Set[T]) newMetrics() *stats.Metrics {
 	m := &stats.Metrics{}
 	for i := range s.lanes {
 		m.Retries += s.lanes[i].retries.Load()
-		m.BackedOff += s.lanes[i].backedOff.Load()
+		m.Backoffs += s.lanes[i].backoffs.Load()
 	}
 	return m
 }

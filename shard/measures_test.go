@@ -223,7 +223,7 @@ func TestC34WithoutMetricsNothingIsKept(t *testing.T) {
 			t.Errorf("with ages %v: measures %v", ages, s.measures)
 		}
 		for i := range s.lanes {
-			if s.lanes[i].retries.Load()+s.lanes[i].backedOff.Load() > 0 {
+			if s.lanes[i].retries.Load()+s.lanes[i].backoffs.Load() > 0 {
 				t.Error("retries were counted")
 			}
 		}

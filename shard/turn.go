@@ -21,9 +21,9 @@ type lane struct {
 	// gets counts the Gets. passedOver is the shard whose turn it is for Gets
 	// that pass over the higher levels: see lockPassedOver.
 	gets, passedOver shared.Uint32[shared.Turn]
-	// retries and backedOff count the Retries and BackedOff of the metrics.
-	retries, backedOff shared.Uint64[shared.Turn]
-	_                  [32]byte
+	// retries and backoffs count the Retries and Backoffs of the metrics.
+	retries, backoffs shared.Uint64[shared.Turn]
+	_                 [32]byte
 }
 
 // newLanes returns as many lanes as there are processors, as a power of two: at

@@ -13,9 +13,9 @@ type Metrics struct {
 	// Dirty is the number of dirty items.
 	Dirty int
 	// Retries counts the adds that named a delay or asked the limiter for one,
-	// whatever the delay was. BackedOff counts those that asked the limiter,
+	// whatever the delay was. Backoffs counts those that asked the limiter,
 	// because work had failed. Neither changes after a shutdown has begun.
-	Retries, BackedOff uint64
+	Retries, Backoffs uint64
 	// QueueDuration is how long items waited to be handed out. It starts with
 	// the first add that the run serves, so it includes the time that the item
 	// was in processing before.

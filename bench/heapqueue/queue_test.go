@@ -109,7 +109,7 @@ func TestAnInjectedClockDrivesDelays(t *testing.T) {
 	})
 }
 
-func TestRateLimitedAddsBackOff(t *testing.T) {
+func TestRateLimitedAddsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
 		start := time.Now()

@@ -91,7 +91,7 @@ var counts = []Number{
 	total("shardq.expired.delays", "{delay}", "Delays that expired, and made their item ready or dirty",
 		func(s *shardq.Stats) uint64 { return s.Expired }),
 	total("shardq.backoffs", "{retry}", "Adds whose delay was a backoff of the rate limiter",
-		func(s *shardq.Stats) uint64 { return s.Metrics.BackedOff }),
+		func(s *shardq.Stats) uint64 { return s.Metrics.Backoffs }),
 	total("shardq.discarded.items", "{item}", "Items that workers discarded, because of Permanent or MaxAttempts",
 		func(s *shardq.Stats) uint64 { return s.Discarded }),
 }

@@ -20,7 +20,7 @@ func (c counters) list() []counter {
 		{"Handed out", "counters.handedOut", "items that Get returned", c.HandedOut},
 		{"Done", "counters.done", "items whose processing ended", c.Done},
 		{"Retries", "counters.retries", "adds with a delay", c.Retries},
-		{"Backed off", "counters.backedOff", "retries with a delay from the limiter, because work failed", c.BackedOff},
+		{"Backoffs", "counters.backoffs", "retries with a delay from the limiter, because work failed", c.Backoffs},
 		{"Expired", "counters.expired", "delays that expired", c.Expired},
 		{"Discarded", "counters.discarded", "items that workers discarded", c.Discarded},
 		{"Canceled", "counters.canceled", "calls of Cancel that withdrew an add", c.Canceled},

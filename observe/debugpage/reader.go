@@ -110,7 +110,7 @@ func newCounters(s shardq.Stats) counters {
 		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded,
 	}
 	if m := s.Metrics; m != nil {
-		c.Retries, c.BackedOff = &m.Retries, &m.BackedOff
+		c.Retries, c.Backoffs = &m.Retries, &m.Backoffs
 		c.HandedOut, c.Done = &m.QueueDuration.Count, &m.WorkDuration.Count
 	}
 	return c

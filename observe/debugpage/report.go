@@ -109,7 +109,7 @@ type counters struct {
 	Misused      uint64  `json:"misused"`
 	Discarded    uint64  `json:"discarded"`
 	Retries      *uint64 `json:"retries"`
-	BackedOff    *uint64 `json:"backedOff"`
+	Backoffs     *uint64 `json:"backoffs"`
 	HandedOut    *uint64 `json:"handedOut"`
 	Done         *uint64 `json:"done"`
 }

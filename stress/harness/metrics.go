@@ -48,7 +48,7 @@ func faultOfMetrics(before, now shardq.Stats) string {
 	case queue.Count < before.Metrics.QueueDuration.Count || queue.Sum < before.Metrics.QueueDuration.Sum,
 		work.Count < before.Metrics.WorkDuration.Count || work.Sum < before.Metrics.WorkDuration.Sum,
 		m.Delay.Count < before.Metrics.Delay.Count || m.Delay.Sum < before.Metrics.Delay.Sum,
-		m.Retries < before.Metrics.Retries || m.BackedOff < before.Metrics.BackedOff:
+		m.Retries < before.Metrics.Retries || m.Backoffs < before.Metrics.Backoffs:
 		return "what is counted has become less"
 	}
 	return ""
@@ -83,8 +83,8 @@ func (r *round) checkMetrics(a *account, s shardq.Stats) {
 		fault = "nothing is left"
 	case m.Retries > a.deferred+a.immediate+a.perhaps:
 		fault = "there were fewer adds than retries"
-	case m.BackedOff > m.Retries:
-		fault = "all that is backed off is a retry"
+	case m.Backoffs > m.Retries:
+		fault = "there are more backoffs than retries"
 	}
 	if fault != "" {
 		r.violated.report("C33", -1, "%s, and the metrics are %+v", fault, m)

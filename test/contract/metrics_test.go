@@ -53,7 +53,7 @@ func TestC33SevenSeries(t *testing.T) {
 		require.Equal(t, time.Minute, metrics().Delay.Sum)
 		q.AddRateLimited("b")
 		require.EqualValues(t, 4, metrics().Retries)
-		require.EqualValues(t, 1, metrics().BackedOff)
+		require.EqualValues(t, 1, metrics().Backoffs)
 
 		fake.Step(time.Second)
 		q.ShutDown()

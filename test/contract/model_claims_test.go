@@ -169,7 +169,7 @@ func (p *playing[T]) endInModel(kind callKind, item T, d time.Duration) (err err
 	switch kind {
 	case callClaimRetry:
 		err = p.model.retry(item, func() time.Duration {
-			p.model.countBackOff()
+			p.model.countBackoff()
 			return p.limiter.when(item, p.model.now, p.clock.Now())
 		})
 	case callClaimRequeue:

@@ -11,7 +11,7 @@ import (
 
 // modelMetrics are the Metrics in the simplest form: all durations, one by one.
 type modelMetrics[T comparable] struct {
-	retries, backedOff uint64
+	retries, backoffs uint64
 	// asked has the times since which ready and dirty items have been
 	// requested, and begun those since which items have been in processing.
 	asked, begun map[T]time.Duration
@@ -51,9 +51,9 @@ func (m *modelQueue[T]) countRetry(item T) {
 	}
 }
 
-func (m *modelQueue[T]) countBackOff() {
+func (m *modelQueue[T]) countBackoff() {
 	if !m.refusing {
-		m.measured.backedOff++
+		m.measured.backoffs++
 	}
 }
 
@@ -118,8 +118,8 @@ func (p *playing[T]) checkMetrics() {
 			dirty++
 		}
 	}
-	counted := [4]int{got.Depth, got.Dirty, int(got.Retries), int(got.BackedOff)}
-	if want := [4]int{m.ready() + dirty, dirty, int(m.measured.retries), int(m.measured.backedOff)}; counted != want {
+	counted := [4]int{got.Depth, got.Dirty, int(got.Retries), int(got.Backoffs)}
+	if want := [4]int{m.ready() + dirty, dirty, int(m.measured.retries), int(m.measured.backoffs)}; counted != want {
 		p.fatalf("depth, dirty, retries and back-offs are %v, not %v", counted, want)
 	}
 	p.checkHistogram("QueueDuration", got.QueueDuration, m.measured.queued, !m.measured.coarse)

@@ -363,7 +363,7 @@ func (p *playing[T]) addRateLimited(item T) {
 		p.model.reject(item)
 		return
 	}
-	p.model.countBackOff()
+	p.model.countBackoff()
 	p.model.addAfter(item, p.limiter.when(item, p.model.now, p.clock.Now()))
 }
 
@@ -392,7 +392,7 @@ func (p *playing[T]) addWith(item T, o shardq.AddOptions) {
 		p.model.countRetry(item)
 	}
 	if o.RateLimited {
-		p.model.countBackOff()
+		p.model.countBackoff()
 		o.After = max(o.After, p.limiter.when(item, p.model.now, p.clock.Now()))
 	}
 	p.model.addWith(item, o)

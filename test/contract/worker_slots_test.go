@@ -301,7 +301,7 @@ func TestC33WorkersCountRetries(t *testing.T) {
 		require.Len(t, s.discarded, 1)
 		stats := q.Stats()
 		require.EqualValues(t, 2, stats.Metrics.Retries)
-		require.EqualValues(t, 2, stats.Metrics.BackedOff)
+		require.EqualValues(t, 2, stats.Metrics.Backoffs)
 		require.EqualValues(t, 2, stats.Metrics.Delay.Count)
 		require.EqualValues(t, 3, stats.Metrics.WorkDuration.Count)
 		require.EqualValues(t, 1, stats.Discarded)

@@ -32,7 +32,7 @@ func (i inventive) Stats() shardq.Stats {
 			},
 		},
 		Metrics: &stats.Metrics{
-			Depth: 81, Dirty: 82, Retries: 83, BackedOff: 84,
+			Depth: 81, Dirty: 82, Retries: 83, Backoffs: 84,
 			QueueDuration: played.QueueDuration, WorkDuration: played.WorkDuration, Delay: played.Delay,
 			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
 		},

@@ -45,15 +45,15 @@ func New(name string, seed uint64) *Pair {
 		theirClock: newSteppedClock(start),
 	}
 	p.Ours = shardq.MustNew(shardq.Options[string]{
-		Name: name, Shards: 1, Metrics: true, Clock: p.ourClock, Tick: Grain, RateLimiter: backOff(),
+		Name: name, Shards: 1, Metrics: true, Clock: p.ourClock, Tick: Grain, RateLimiter: backoff(),
 	})
-	p.Theirs = workqueue.NewTypedRateLimitingQueueWithConfig(backOff(), workqueue.TypedRateLimitingQueueConfig[string]{
+	p.Theirs = workqueue.NewTypedRateLimitingQueueWithConfig(backoff(), workqueue.TypedRateLimitingQueueConfig[string]{
 		Name: name, Clock: p.theirClock,
 	})
 	return p
 }
 
-func backOff() limiter.Limiter[string] {
+func backoff() limiter.Limiter[string] {
 	return limiter.NewExponential[string](700_000*Grain, 1<<40*Grain)
 }
 
