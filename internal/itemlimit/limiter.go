@@ -120,7 +120,7 @@ func (l *Limiter) Held() int64 {
 }
 
 // Exceeded returns the number of calls of ForceAcquire that went beyond the
-// capacity.
+// capacity. Callers show it as OverCapacity.
 func (l *Limiter) Exceeded() uint64 {
 	if l == nil {
 		return 0
