@@ -30,8 +30,8 @@ func (q *Queue[T]) AddBatchAfter(items []T, duration time.Duration) {
 
 // GetBatch is [Queue.GetContext] for up to len(dst) items. It blocks until an
 // item is ready, takes what is ready then, and returns how many items it took.
-// They are in the order of as many Gets. Each needs a Done, or a place in a
-// [Queue.DoneBatch].
+// They come in the order in which single Gets would return them. Each needs a
+// Done, or a place in a [Queue.DoneBatch].
 //
 // With an error n is 0. If dst is empty, GetBatch returns 0 at once.
 func (q *Queue[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {

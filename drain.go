@@ -12,7 +12,7 @@ import (
 )
 
 // DrainOptions say how [Queue.Drain] drains. The zero DrainOptions drops
-// delayed items and retries.
+// delayed items and refuses retries.
 type DrainOptions struct {
 	// Delayed says what happens to the items that are delayed when the drain
 	// begins. Defaults to [DropDelayed].
@@ -37,8 +37,8 @@ const (
 	DefaultRetries RetryPolicy = iota
 	// RefuseRetries drops them, like all other adds.
 	RefuseRetries
-	// AcceptRetries accepts them, until another call ends the queue that does
-	// not.
+	// AcceptRetries accepts them until a ShutDown, or a Drain that refuses
+	// retries.
 	AcceptRetries
 
 	retryPolicies

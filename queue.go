@@ -31,8 +31,9 @@ import (
 //		queue.Done(item)
 //	}
 //
-// [Queue.Run] is this loop over a handler. [Queue.Claim] returns a claim, which
-// ends by itself and not by the item's name. [Queue.Items] needs no Done.
+// [Queue.Run] is this loop over a handler. [Queue.Claim] returns a claim. Its
+// own methods end it, so a late call cannot end another worker's turn.
+// [Queue.Items] needs no Done.
 //
 // # Promises
 //
@@ -327,5 +328,5 @@ func (q *Queue[T]) Done(item T) { q.shards.Done(item) }
 // are not ready.
 //
 // It locks one shard after the other, only those with ready items. Under
-// concurrent use the result was about right a moment ago.
+// concurrent use, the result may be out of date when Len returns.
 func (q *Queue[T]) Len() int { return q.shards.Len() }

@@ -203,8 +203,8 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 func (c *Coalescer[K, V]) Queue() shardq.View[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value, including those in a
-// backoff and those in processing. Under concurrent use the result was about
-// right a moment ago. The cost does not grow with the number of keys.
+// backoff and those in processing. The cost does not grow with the number of
+// keys. Under concurrent use, the result may be out of date when Len returns.
 func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
 
 // Stats returns a reading of the queue of keys, as [shardq.Queue.Stats] does.
