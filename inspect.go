@@ -29,18 +29,17 @@ type Snapshot[T comparable] struct {
 // processing is random, except that without groups the next of each shard's
 // ready items are among them.
 //
-// It goes from shard to shard, and visits at most 256 items of each state in
-// one hold of a shard's lock. What it says of a shard is of one moment if the
-// shard has at most 256 items of each state. Of a larger shard that is still so
-// if limit is at most 256, except where it must search: for ready items with
-// groups, for items in processing without Ages, and for delayed items if very
-// many expire at about the same time. Then it reads all entries of the shard
-// after the Stats, in holds of 256. It misses no item that stays in its state,
-// and returns none twice. It may miss an item that changes its state.
+// It goes from shard to shard. A shard with at most 256 items of each state is
+// shown as it is at one moment. A larger one is read in several steps. No item
+// that stays in its state is missed, and none is returned twice. It may miss an
+// item that changes its state.
 //
-// The memory grows with the result, up to about 2 KB for each item. The time
-// grows with limit and the number of shards, and with the number of items where
-// it must search. No lock is held when it returns.
+// docs/reference/benchmarks.md has the cost. The memory grows with the result.
+// The time grows with limit and the number of shards. In large shards it also
+// grows with the number of items, where the queue does not keep the order: for
+// ready items with groups, for items in processing without Ages, and for
+// delayed items if very many expire at about the same time. No lock is held
+// when it returns.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	now := q.clock.Now()
 	found := q.shards.Inspect(limit)

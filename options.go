@@ -88,9 +88,9 @@ type Options[T comparable] struct {
 	//
 	// All items of a group share a shard, which the group's name chooses. So
 	// Hash must be nil, and StableRouting works with any T. One group has at
-	// most the throughput of one shard. A group costs about 120 bytes while it
-	// has items, or 500 with priorities, and nothing afterwards. Most calls
-	// that take an item call Group once, with no lock held.
+	// most the throughput of one shard. A group costs memory while it has
+	// items, and nothing afterwards: see docs/reference/benchmarks.md. Most
+	// calls that take an item call Group once, with no lock held.
 	//
 	// With one shard, an item with i ready items before it in its group is
 	// handed out within (i/weight+1) × W Gets, where W is the total weight of
@@ -113,9 +113,9 @@ type Options[T comparable] struct {
 	GroupLimit int
 
 	// GroupWeight returns how many items of a group are handed out in its turn.
-	// Values below 1 count as 1, and values above [MaxGroupWeight] as that.
-	// Each call that adds an item calls it, with no lock held. The latest
-	// result counts.
+	// Values below 1 count as 1. Values above [MaxGroupWeight] are reduced to
+	// [MaxGroupWeight]. Each call that adds an item calls it, with no lock
+	// held. The latest result counts.
 	//
 	// If nil, every weight is 1.
 	GroupWeight func(group string) int
@@ -158,8 +158,8 @@ type Options[T comparable] struct {
 	HighWatermark, LowWatermark int
 
 	// Ages makes the queue record since when each item is ready or in
-	// processing, to the tick, for [Queue.Snapshot] and the like. An age is too
-	// great by as much as the clock's timer is late. The queue then keeps the
+	// processing, to the tick, for [Queue.Snapshot] and the like. An age may be
+	// too long by the lateness of the clock's timer. The queue then keeps the
 	// items in processing in the order in which they were handed out.
 	//
 	// Ages costs 8 bytes for each item, and a wake-up for each tick in which
@@ -176,8 +176,8 @@ type Options[T comparable] struct {
 	// the clock, and durations are exact. With more calls several share a
 	// reading of a coarse clock: first the adds, then all. As a rule a reading
 	// is some dozen microseconds old, and never older than a tick plus the
-	// delay of the clock's timer. A duration may be wrong by as much. The mean
-	// of many is right if they are long beside that.
+	// delay of the clock's timer. A duration may be wrong by as much. A mean is
+	// accurate for durations well above a tick.
 	Metrics bool
 
 	// The queue calls OnStuck for each item that has been in processing for

@@ -81,9 +81,9 @@ type Stats struct {
 	Values *stats.Values
 }
 
-// Skew returns how much the busiest shard was added, divided by the mean of all
-// shards. It is 1 if all are alike, and the number of shards if one had all
-// adds. It is 0 if nothing was added.
+// Skew returns the adds of the busiest shard divided by the mean of all shards.
+// It is 1 if all are alike, and the number of shards if one had all adds. It is
+// 0 if nothing was added.
 func (s *Stats) Skew() float64 {
 	busiest := uint64(0)
 	for i := range s.PerShard {
@@ -126,10 +126,10 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 // TimeLeft returns how much time is left of the delays that are running, to the
 // tick. Overdue ones count as zero. It does not need [Options].Metrics.
 //
-// It holds the lock of a shard for at most 512 items at a time, about a
-// microsecond, so the result is not of one moment. If more than 65,536 items of
-// a shard are delayed, it reads about that many, in random parts, and scales
-// them: the Count is that of all items.
+// It holds the lock of a shard for at most 512 items at a time, so the result
+// is not of one moment: docs/reference/benchmarks.md has its cost. If more than
+// 65,536 items of a shard are delayed, it reads about that many, in random
+// parts, and scales them: the Count is that of all items.
 func (q *Queue[T]) TimeLeft() stats.Histogram { return q.shards.TimeLeft() }
 
 // MostRetried returns at most limit items, those with the most failures since

@@ -113,9 +113,9 @@
 // [Coalescer.Run] and [DrainError.Left] block. All others return at once, apart
 // from the user's functions that they call.
 //
-// A pending key costs about a hundred bytes beside its key and value. Memory
-// follows the number of pending keys, and is given back after a burst. In
-// steady state nothing is allocated, unless Puts of one key overlap.
+// Memory follows the number of pending keys, and is given back after a burst.
+// In steady state nothing is allocated, unless Puts of one key overlap.
+// docs/reference/benchmarks.md has the cost of a value.
 //
 // # Inspection
 //

@@ -44,7 +44,8 @@ type Options[K comparable, V any] struct {
 	Capacity int
 
 	// Weight returns the weight of a value, such as its bytes. Results below 1
-	// count as 1, and results above [MaxValueWeight] as that.
+	// count as 1. Results above [MaxValueWeight] are reduced to
+	// [MaxValueWeight].
 	//
 	// A value that is put needs room for its own weight. When it has been
 	// merged, the room of both values becomes that of the merged one. The

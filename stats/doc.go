@@ -17,7 +17,7 @@
 // Every histogram has the same 404 buckets, so two of them can be added and
 // subtracted. Their bounds are those of a native Prometheus histogram of schema
 // 3, eight to each doubling, from a nanosecond to 2²⁰ s (twelve days). A
-// quantile is therefore right to 9 %. Each power of ten from 10 ns to 1000 s is
-// a bound as well, so the buckets that controller-runtime exports can be read
-// from it exactly. Longer durations are in one last bucket.
+// quantile exceeds the true value by at most 9 %. Each power of ten from 10 ns
+// to 1000 s is a bound as well, so the buckets that controller-runtime exports
+// can be read from it exactly. Longer durations are in one last bucket.
 package stats
