@@ -79,7 +79,7 @@ var (
 	nameEnds = regexp.MustCompile(`^\W`)
 	// calls begins the comment of a hook, which may also have the fields that
 	// belong to it.
-	calls = regexp.MustCompile(`^(?s)(The|A) [a-z ]+? calls? On.*`)
+	calls = regexp.MustCompile(`^(?s)((The|A) [a-z ]+? calls?|Workers call) On.*`)
 )
 
 // begins reports whether the comment begins with the name.

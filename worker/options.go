@@ -13,16 +13,16 @@ const MaxBatchSize = 1 << 20
 
 // Options configure a [Pool]. [New] reads them once.
 //
-// Only the source counts attempts. A queue asks its limiter: an attempt is the
-// one after as many as NumRequeues says. So the count includes every
-// AddRateLimited, it goes on in another Pool of the same queue, and with a
-// limiter that does not count per item, such as a limiter.Bucket alone, every
-// attempt is the first.
+// Only the source counts attempts. A queue asks its limiter: the number of an
+// attempt is NumRequeues plus one. So the count includes every AddRateLimited,
+// and it goes on in another Pool of the same queue. Some limiters do not count
+// per item, such as a limiter.Bucket alone. With them every attempt is the
+// first.
 //
-// The hooks OnError and OnDiscard are called in the worker's goroutine, between
-// the end of the attempt and the end of the claim, with no lock held. They must
-// be safe for concurrent use. They may use the source and the Pool. The item
-// waits for them. [Pool.Run] says what happens if a hook panics.
+// Workers call the hooks OnError and OnDiscard in their own goroutines, between
+// the end of the attempt and the end of the claim, with no lock held. The hooks
+// must be safe for concurrent use. They may use the source and the Pool. The
+// item waits for them. [Pool.Run] says what happens if a hook panics.
 type Options[T any] struct {
 	// Workers is the number of workers that Run starts: 1 or more. See
 	// [Pool.Resize].
@@ -60,13 +60,14 @@ type Options[T any] struct {
 	// If zero, there is no limit.
 	MaxAttempts int
 
-	// OnError is called for each failed attempt, including the one after which
-	// the item is discarded. It gets the handler's error, a [*PanicError], or
-	// [ErrGoexit]. A [RequeueAfter] is no failure. The value of a coalescer may
-	// be read, but not kept, because it goes back afterwards.
+	// Workers call OnError for each failed attempt, including the one after
+	// which the item is discarded. It gets the handler's error, a
+	// [*PanicError], or [ErrGoexit]. A [RequeueAfter] is no failure. OnError
+	// may read the value of a coalescer, but must not keep it, because it goes
+	// back afterwards.
 	OnError func(Failure[T])
 
-	// OnDiscard is called for each item that will not run again:
+	// Workers call OnDiscard for each item that will not run again:
 	//
 	//   - what failed with [Permanent], or for the MaxAttempts-th time;
 	//   - what failed, or returned a [RequeueAfter], after a shutdown had
@@ -83,10 +84,9 @@ type Options[T any] struct {
 	// caller of the queue's Drain gets them.
 	OnDiscard func(Failure[T])
 
-	// Drain, if not nil, is called when Run's context ends. It begins the
-	// shutdown of the source, and waits until nothing is left to do, while the
-	// workers go on. The DrainWith of a queue and of a coalescer return such a
-	// function.
+	// Drain begins the shutdown of the source, and waits until nothing is left
+	// to do, while the workers go on. Run calls it when its context ends. The
+	// DrainWith of a queue and of a coalescer return such a function.
 	//
 	// Drain returns the items that it dropped, which the Pool passes to
 	// OnDiscard. When its context ends, it returns an error, and so does Run.

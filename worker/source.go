@@ -10,10 +10,10 @@ import (
 // turn, or from a table of a database. Sources are to claims as
 // [io.Reader] is to bytes.
 //
-// All methods are called with no lock held, and must be safe for concurrent
-// use, because every worker calls them. If one panics, all workers leave, and
-// [Pool.Run] panics with a [*PanicError]. Claims that ClaimBatch has returned
-// end nevertheless.
+// Workers call all methods with no lock held. The methods must be safe for
+// concurrent use, because every worker calls them. If one panics, all workers
+// leave, and [Pool.Run] panics with a [*PanicError]. Claims that ClaimBatch has
+// returned end nevertheless.
 //
 // A source may have more methods, which a [Pool] looks for. A struct that
 // embeds a queue has those of the queue.
@@ -25,9 +25,9 @@ import (
 //   - ShuttingDown() bool reports whether a shutdown has begun. From then on
 //     [Pool.Resize] asks no worker to leave. A source needs it if an item can
 //     become ready at the end of its own claim.
-//   - NumRequeues(T) int and Forget(T) are called for the items that
+//   - NumRequeues(T) int and Forget(T), which Run calls for the items that
 //     [Options].Drain has dropped. Without them those items count no attempt.
-//   - OpenSlot is called for each worker: see [Slots].
+//   - OpenSlot, which each worker calls: see [Slots].
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
@@ -59,20 +59,20 @@ type Slots[T any] interface {
 	// that it is about to process, and with none when the handler has returned.
 	// It calls closeSlot when it leaves. Both may be nil.
 	//
-	// OpenSlot and both functions are called in the worker's goroutine. If show
-	// panics or ends the goroutine before the handler is called, the attempt
-	// has failed, as if the handler had done that.
+	// The worker calls OpenSlot and both functions in its goroutine. If show
+	// panics or ends the goroutine before the worker calls the handler, the
+	// attempt has failed, as if the handler had done that.
 	OpenSlot() (number int, show func(items []T), closeSlot func())
 }
 
-// A Reporter is an [Owner] that logs or counts failures. Its methods are called
-// before the hooks of [Options], in the worker's goroutine. The error of the
-// [Failure] may be the handler's own. Panicked is the panic that it is or
+// A Reporter is an [Owner] that logs or counts failures. Workers call its
+// methods before the hooks of [Options], in their own goroutines. The error of
+// the [Failure] may be the handler's own. Panicked is the panic that it is or
 // wraps, or nil.
 type Reporter[T any] interface {
-	// ReportFailure is called for each failed attempt.
+	// ReportFailure reports a failed attempt. Workers call it for each.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
-	// ReportDiscard is called for an item that is discarded because of its
+	// ReportDiscard reports an item that a worker discards because of its
 	// failures.
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
 }
