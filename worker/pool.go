@@ -88,13 +88,16 @@ func nameOfSource(source any) (name string, err error) {
 //
 // When ctx ends and Drain is set, the handlers' contexts live on. Drain runs
 // while the workers go on. Run passes the items that it dropped to OnDiscard,
-// one after the other, with an error that wraps [ErrShutDown], and has their
-// failures forgotten. If DrainTimeout passes first, or another call shuts the
-// source down, the handlers' contexts end, workers finish the items that they
-// have and leave, and Run returns Drain's error, even if nothing is left. The
-// error of a queue's drain lists what is left when the last worker has left. It
-// lists nothing that OnDiscard has received. Without workers nothing drains:
-// see [Pool.Resize].
+// one after the other, with an error that wraps [ErrShutDown]. The source
+// forgets their failures.
+//
+// If DrainTimeout passes first, or another call shuts the source down, the
+// handlers' contexts end. Workers finish the items that they have, and leave.
+// Then Run returns Drain's error, even if nothing is left. The error of a
+// queue's drain lists what is left when the last worker has left. It lists
+// nothing that OnDiscard has received.
+//
+// Without workers nothing drains: see [Pool.Resize].
 //
 // # Other ends
 //
