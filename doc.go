@@ -12,7 +12,11 @@
 // workers ever have the same item. An item that is added while a worker has it
 // runs once more. The documentation of [Queue] is the manual.
 //
-// Package worker has worker pools, package coalesce a queue of keys with values
-// that merge, package limiter the rate limiters, package clock injected time,
-// and the packages below observe show a queue while it runs.
+// The other packages:
+//
+//   - Package worker has worker pools.
+//   - Package coalesce has a queue of keys with values that merge.
+//   - Package limiter has the rate limiters.
+//   - Package clock has injected time.
+//   - The packages below observe show a queue while it runs.
 package shardq
