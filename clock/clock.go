@@ -22,9 +22,9 @@ type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
 	// AfterFunc calls f once, d from now, on any goroutine. It may call f
-	// before it returns, and so may Reset of the returned Timer. f does not
-	// block for long, unless it calls a user's hook that does, such as OnStuck
-	// of a queue.
+	// before it returns, and so may Reset of the returned Timer. f may call a
+	// user's hook, such as OnStuck of a queue. Apart from that it does not
+	// block for long.
 	//
 	// If d is zero or negative, AfterFunc calls f as soon as possible.
 	AfterFunc(d time.Duration, f func()) Timer
