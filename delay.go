@@ -33,6 +33,9 @@ type AddOptions struct {
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
+	// ShorterDelay makes the shorter of the two delays count instead. An After
+	// of zero is none, and a negative one adds the item now.
+	ShorterDelay bool
 	// Policy says which deadline counts if the item is delayed already. An item
 	// that is not delayed gets the new deadline.
 	//
@@ -95,7 +98,12 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 		if q.shards.Reject(item) {
 			return // before the limiter keeps a history of it
 		}
-		delay = max(delay, q.backoff(item))
+		backoff := q.backoff(item)
+		if options.ShorterDelay && delay != 0 {
+			delay = min(delay, backoff)
+		} else {
+			delay = max(delay, backoff)
+		}
 	}
 	q.shards.AddWith(item, shard.Delay{
 		Duration: delay, Policy: policy, MaxWait: options.MaxWait, Priority: options.Priority,

@@ -85,6 +85,16 @@ func (q *Queue[T]) All(state stats.State) iter.Seq[stats.Item[T]] {
 	}
 }
 
+// Lookup returns what the queue knows of an item, and whether it holds it. An
+// item in processing that is delayed as well has a Deadline. Lookup locks the
+// item's shard and takes constant time.
+func (q *Queue[T]) Lookup(item T) (found stats.Item[T], ok bool) {
+	if found, ok = q.shards.Lookup(item); ok {
+		found.Attempts = q.limiter.NumRequeues(item)
+	}
+	return found, ok
+}
+
 // Groups returns an iterator over the groups that have items, in no order: see
 // [Options].Group. It goes from shard to shard, and copies at most 256 groups
 // in one hold of a shard's lock. No lock is held while the loop runs. It yields

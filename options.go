@@ -137,6 +137,38 @@ type Options[T comparable] struct {
 	// running and adds the item again when it expires, as in client-go.
 	CancelDelayOnAdd bool
 
+	// DropDelayIfReady drops a delay that is requested for an item that is
+	// ready or dirty, as controller-runtime's priority queue does: the run to
+	// come serves the call, and gets its priority at once. If false, the delay
+	// runs beside, and adds the item again when it expires.
+	DropDelayIfReady bool
+
+	// KeepPlaces gives an item the place of the add that asked for its run, not
+	// that of the moment at which it became ready, as controller-runtime's
+	// priority queue does. So an item that was added while it was in processing
+	// goes before items that were added after that. So does an item that was
+	// added with a delay, if an add without one made it ready, with no higher
+	// priority. An item whose delay has expired, or whose priority is raised,
+	// gets a new place, the last.
+	//
+	// It makes an add that is not the last of its priority cost the logarithm
+	// of the number of such items, and takes 16 bytes for each item.
+	KeepPlaces bool
+
+	// DiscardOnShutDown makes [Queue.ShutDown] drop what is ready or dirty as
+	// well, and count it in Stats.Dropped, so that workers stop at once, as
+	// with controller-runtime's priority queue. A drain still waits for these
+	// items, until ShutDown is called.
+	DiscardOnShutDown bool
+
+	// The queue calls OnAdd for each call, and each delay that expires, that
+	// puts an item in line for a run, or raises its priority there. It does not
+	// for adds that a run to come serves anyway. OnAdd runs in the goroutine of
+	// the call, or for a delay in that of the clock's timer, with no lock held,
+	// so it may use the queue. By then a consumer may have the item. Calls for
+	// different adds may overlap. It must be safe for concurrent use.
+	OnAdd func(stats.Add[T])
+
 	// Capacity limits the number of distinct items held, in any state. Only
 	// [Queue.TryAdd] and [Queue.AddContext] honor it. Other adds always
 	// succeed, and are counted in Stats.OverCapacity when they exceed it. An

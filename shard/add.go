@@ -1,6 +1,10 @@
 package shard
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/shardq/shardq/stats"
+)
 
 // Add makes item ready. It has no effect if item is ready already. If item is
 // in processing, it becomes ready at its Done. Add takes the shard's lock, and
@@ -32,6 +36,8 @@ type request struct {
 	// counts as well. keepsDelay lets the run at the end of the delay serve the
 	// add.
 	cancelsDelay, keepsDelay bool
+	// expired reports that the add is the end of a delay.
+	expired bool
 }
 
 // request returns what a plain add asks for.
@@ -94,33 +100,53 @@ func (sh *shard[T]) makeTable() {
 		sh.table.times = sh.newTimes()
 		sh.table.addColumn(&sh.table.times.since)
 	}
+	if sh.set.keepPlaces {
+		sh.table.places = &places{}
+		sh.table.addColumn(&sh.table.places.of)
+	}
 }
 
 // add adds an item that has an entry.
 func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
+	hasPlace := false
 	if e.delayed() {
 		if r.keepsDelay {
 			sh.count.deduplicated++
 			return took
 		}
+		if sh.table.places != nil {
+			hasPlace = r.priority <= sh.table.requested.delayed(id)
+		}
 		if r.cancelsDelay {
 			r.priority = max(r.priority, sh.cancelDelay(id, e))
 		}
 	}
-	if r.priority != 0 || sh.table.requested != nil {
+	if r.priority != 0 || sh.table.requested != nil || sh.table.places != nil {
 		sh.requestPriority(id, e, r.priority)
 	}
 	switch e.step(added) {
 	case enqueue:
-		sh.count.added++
+		sh.begin(id, e, r, hasPlace)
 		sh.push(id, e)
 		return took | wakes
 	case mark:
-		sh.count.added++
+		sh.begin(id, e, r, hasPlace)
 		sh.table.times.onDirty(id)
 		return took
 	}
 	return sh.deduplicated()
+}
+
+// begin counts an add that asks for a run. The item has its place already if it
+// was delayed, with a priority that is at least as high.
+func (sh *shard[T]) begin(id uint32, e *entry[T], r request, hasPlace bool) {
+	sh.count.added++
+	if !hasPlace {
+		sh.table.places.renew(id)
+	}
+	if sh.set.adds != nil {
+		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Expired: r.expired})
+	}
 }
 
 // duplicatesBeforeYield is the number of deduplicated adds in a row, with no

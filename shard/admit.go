@@ -23,7 +23,7 @@ func (s *Set[T]) TryAdd(item T) error {
 	}
 	sh, to := s.addressOf(item)
 	err := s.admit(sh, item, to, false)
-	s.limit.Notify()
+	s.notify()
 	return err
 }
 
@@ -47,7 +47,7 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 			err = ErrShutDown
 		}
 	}
-	s.limit.Notify()
+	s.notify()
 	if waited && err == nil && s.groupWeight != nil {
 		// The weight may have changed during the wait. The item is added first,
 		// so that the next waiter does not wait for user code.

@@ -97,7 +97,7 @@ func (s *Set[T]) retryAt(h Handle, d Deadline, priority int) (came Comeback) {
 	}
 	s.publish(fx)
 	s.watchDeadline(filed, d) // these two may panic
-	s.limit.Notify()
+	s.notify()
 	return came
 }
 

@@ -13,7 +13,7 @@ const batchSize = 64
 // For each 64 items it takes the lock of each of their shards once, and wakes
 // at most one consumer.
 func (s *Set[T]) AddBatch(items []T) {
-	defer s.limit.Notify() // last, because it may panic; also if hashing an item panics
+	defer s.notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.addSome(items[:n])
@@ -59,7 +59,7 @@ func (s *Set[T]) partitionAdds(p *partition, items []T) {
 func (s *Set[T]) DoneBatch(items []T) {
 	var misused []T
 	defer s.reportAll(&misused)
-	defer s.limit.Notify() // as in AddBatch
+	defer s.notify() // as in AddBatch
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		misused = append(misused, s.doneSome(items[:n])...)
@@ -96,7 +96,7 @@ func (s *Set[T]) EndBatch(handles []Handle) (late []int) {
 }
 
 func (s *Set[T]) endAll(handles []Handle) (late []int) {
-	defer s.limit.Notify() // last, because it may panic
+	defer s.notify() // last, because it may panic
 	for first := 0; first < len(handles); first += batchSize {
 		some := handles[first:min(first+batchSize, len(handles))]
 		var p partition

@@ -8,7 +8,7 @@ import (
 // AddBatchAfter adds the items as [Set.AddAfter] does. For each 64 items it
 // reads the clock once, and takes the locks of [Set.AddBatch].
 func (s *Set[T]) AddBatchAfter(items []T, duration time.Duration) {
-	defer s.limit.Notify() // last, because it may panic; also if hashing an item panics
+	defer s.notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
 		s.fileSome(items[:n], Delay{Duration: duration, Retry: true})

@@ -162,7 +162,7 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	s.driver.filed(deadline, at)
-	s.limit.Notify()
+	s.notify()
 	return true, false
 }
 
@@ -181,7 +181,16 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing) (deadlin
 	return sh.fileTimerOf(id, e, at, f)
 }
 
+// fileTimerOf is fileTimer of an entry. It returns never if the delay was
+// dropped, because a run to come serves it.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
+	if sh.set.dropDelayIfReady && (e.phase() == ready || e.phase() == dirty) {
+		if f.priority != 0 || sh.table.requested != nil {
+			sh.requestPriority(id, e, f.priority)
+		}
+		sh.count.deduplicated++
+		return never
+	}
 	if e.delayed() {
 		sh.raiseDelayedPriority(id, f.priority)
 		filed, _ := sh.wheel.Deadline(id)
@@ -190,6 +199,9 @@ func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (d
 	e.setDelayed(true)
 	if e.phase() == idle {
 		sh.table.times.onDelay(id, at.now*sh.set.time.tick)
+	}
+	if e.phase() == idle || e.phase() == processing {
+		sh.table.places.renew(id)
 	}
 	sh.setDelayedPriority(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))
@@ -236,7 +248,7 @@ func (sh *shard[T]) clearDelay(id uint32, e *entry[T]) (priority int) {
 func (sh *shard[T]) expireItem(id uint32) {
 	e := sh.table.at(id)
 	sh.rare.expired++
-	sh.add(id, e, request{priority: sh.clearDelay(id, e)})
+	sh.add(id, e, request{priority: sh.clearDelay(id, e), expired: true})
 }
 
 // stepsPerHold bounds how long expire holds a shard's lock, whatever the number

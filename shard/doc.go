@@ -33,10 +33,12 @@
 //	            roundrobin.go and takegroup.go decide whose turn it is
 //	Priority  → priority.go → requested.go keeps it → levels.go and heap.go
 //	            within runqueue.go; prioritybitmap.go beside turn.go
+//	Places    → places.go, beside the list of a level
+//	OnAdd     → addhook.go, from add.go and priority.go
 //	Times     → coarseclock.go, sampler.go → times.go → measures.go
 //	Snapshots → hold.go → inspect.go, list.go, left.go, item_info.go,
 //	            group_info.go, timeleft.go; stats.go
-//	Shutdown  → shutdown.go, drain.go, retries.go
+//	Shutdown  → shutdown.go, discard.go, drain.go, retries.go
 //	Idleness  → idle.go
 //
 // # Locks
@@ -50,8 +52,8 @@
 //
 // The mutex is a leaf: while it is held, nothing is called that could block or
 // run user code. The limiter (internal/itemlimit), the watchdog's list of stuck
-// items, and the list of items that a ShutDown took from a Drain have mutexes
-// of their own, which are leaves as well.
+// items, the list of adds for OnAdd, and the list of items that a ShutDown took
+// from a Drain have mutexes of their own, which are leaves as well.
 //
 // Shards share only atomics:
 //

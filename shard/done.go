@@ -92,6 +92,9 @@ func (s *Set[T]) misuse(item T, h Handle) {
 // finish ends the processing of an entry. The position is that of its slot, or
 // zero if it is not known.
 func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
+	if e.phase() == dirty && sh.set.closing.discarding.Load() {
+		sh.discard(id, e)
+	}
 	outcome := e.step(finished)
 	fx = took
 	sh.table.times.onFinish(&sh.table.slab, id, e)

@@ -78,9 +78,9 @@ type notice struct{ deadline, start uint64 }
 // for later, the new deadline is the earliest of all, and the driver moves the
 // timer without reading the shards.
 func (d *driver[T]) pokeFor(n notice) {
-	told := !d.set.watchdog.pending.Load()
-	if d.run(n) && told && d.set.watchdog.pending.Load() {
-		go d.set.reportStuck() // the caller may hold the wake token, or owe a report
+	told := !d.set.hasReports()
+	if d.run(n) && told && d.set.hasReports() {
+		go d.set.callHooks() // the caller may hold the wake token, or owe a report
 	}
 }
 
@@ -108,10 +108,22 @@ func (d *driver[T]) filed(deadline uint64, at reading) {
 // goroutine calls OnStuck then.
 func (d *driver[T]) call() {
 	if d.run(notice{deadline: never}) {
-		d.set.reportStuck()
-	} else if d.set.watchdog.pending.Load() {
-		go d.set.reportStuck()
+		d.set.callHooks()
+	} else if d.set.hasReports() {
+		go d.set.callHooks()
 	}
+}
+
+// hasReports reports whether the driver has found something that a hook has to
+// be called for.
+func (s *Set[T]) hasReports() bool {
+	return s.watchdog.pending.Load() || s.adds != nil && s.adds.pending.Load()
+}
+
+// callHooks calls the hooks for what the driver has found.
+func (s *Set[T]) callHooks() {
+	s.reportStuck()
+	s.adds.report()
 }
 
 // run updates the timer, unless another goroutine owns it.

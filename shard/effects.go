@@ -32,7 +32,7 @@ const (
 // after carries out the effects of an operation. It calls OnWatermark last,
 // because the hook may panic. The caller reports a misuse after that.
 func (s *Set[T]) after(fx effects) {
-	if fx&^took != 0 || s.limit != nil { // otherwise spare the call
+	if fx&^took != 0 || s.limit != nil || s.adds != nil { // otherwise spare the call
 		s.apply(fx)
 	}
 }
@@ -44,6 +44,13 @@ func (s *Set[T]) apply(fx effects) {
 	if fx&(yields|reports) != 0 {
 		s.publish(fx &^ wakes)
 	}
+	s.notify()
+}
+
+// notify calls OnAdd and OnWatermark for what has happened. It may panic, so it
+// comes last.
+func (s *Set[T]) notify() {
+	s.adds.report()
 	s.limit.Notify()
 }
 

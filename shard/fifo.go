@@ -24,6 +24,18 @@ func (s *slab[T]) join(f *fifo, id uint32, e *entry[T]) {
 	f.length++
 }
 
+// joinFirst puts an entry at the head of a list.
+func (s *slab[T]) joinFirst(f *fifo, id uint32, e *entry[T]) {
+	e.next = f.head
+	if f.head == 0 {
+		f.tail = id
+	} else {
+		s.at(f.head).setPrevious(id)
+	}
+	f.head = id
+	f.length++
+}
+
 // unlink takes an entry out of its list, from any place.
 func (s *slab[T]) unlink(f *fifo, id uint32, e *entry[T]) {
 	f.length--

@@ -21,6 +21,18 @@ func (sh *shard[T]) info(id uint32) stats.Item[T] {
 	return i
 }
 
+// Lookup describes an item, if the set holds it.
+func (s *Set[T]) Lookup(item T) (info stats.Item[T], ok bool) {
+	sh, hash := s.locate(item)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id := sh.find(item, hash)
+	if id == 0 {
+		return info, false
+	}
+	return sh.info(id), true
+}
+
 // state returns the public name of the phase.
 func (p phase) state() stats.State {
 	return [phases]stats.State{idle: stats.Delayed, ready: stats.Ready, processing: stats.Processing, dirty: stats.Processing}[p]

@@ -25,6 +25,8 @@ type level struct {
 	// list has the items of a level in the heap. Those of the served level are
 	// in the run queue's fifo.
 	list fifo
+	// late has the late entries of the level: see places.
+	late lateHeap
 	// next and previous link the levels that have items, the one that was
 	// passed over longest first, if levels are ranked.
 	next, previous *level
@@ -162,7 +164,7 @@ func (l *levels) serve(v *level) {
 	}
 }
 
-// file puts a ready entry at the tail of a level.
+// file puts a ready entry into a level.
 func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	switch {
@@ -180,11 +182,11 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 			l.insert(v, fifo{})
 			l.rank(v)
 		}
-		t.join(&v.list, id, e)
+		t.enter(v, &v.list, id, e)
 		l.ready++
 		return
 	}
-	t.join(&q.fifo, id, e)
+	t.enter(v, &q.fifo, id, e)
 }
 
 // leave takes a ready entry out of its level, from any place. If the served
@@ -192,12 +194,12 @@ func (q *runQueue[T]) file(t *table[T], v *level, id uint32, e *entry[T]) {
 func (q *runQueue[T]) leave(t *table[T], v *level, id uint32, e *entry[T]) {
 	l := q.levels
 	if v == l.served {
-		if t.unlink(&q.fifo, id, e); q.fifo.head == 0 {
+		if t.quit(v, &q.fifo, id, e); q.fifo.head == 0 {
 			q.serveNext()
 		}
 		return
 	}
-	t.unlink(&v.list, id, e)
+	t.quit(v, &v.list, id, e)
 	l.ready--
 	if v.list.head == 0 {
 		l.unrank(v)

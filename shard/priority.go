@@ -1,5 +1,7 @@
 package shard
 
+import "github.com/shardq/shardq/stats"
+
 // addAtPriority is Add with a requested priority.
 func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
@@ -18,17 +20,23 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 // requestPriority notes the requested priority of an entry that is about to be
 // added. The run that serves several adds has the greatest priority requested.
 func (sh *shard[T]) requestPriority(id uint32, e *entry[T], priority int) {
-	if priority != 0 && sh.queueOf(id).levels == nil {
-		sh.needLevels(id)
+	w := sh.requestedFor(id, priority)
+	if e.phase() == idle || e.phase() == processing {
+		w.setRun(id, priority)
+		return
 	}
-	switch w := sh.table.requested; {
-	case e.phase() == idle || e.phase() == processing:
+	before := w.run(id)
+	if priority <= before {
+		return
+	}
+	if e.phase() == dirty {
 		w.setRun(id, priority)
-	case priority <= w.run(id):
-	case e.phase() == dirty:
-		w.setRun(id, priority)
-	default:
+		sh.table.places.renew(id)
+	} else {
 		sh.raise(id, e, priority)
+	}
+	if sh.set.adds != nil {
+		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: priority, Raised: true, Before: before})
 	}
 }
 

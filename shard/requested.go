@@ -82,7 +82,7 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 // requestedFor returns the requested priorities, or nil while all are 0. It
 // makes sure that the given priority can be kept.
 func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
-	if priority != 0 && sh.queueOf(id).levels == nil {
+	if (priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
 	return sh.table.requested
@@ -90,8 +90,11 @@ func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
 
 // raiseDelayedPriority raises the priority of an item that stays delayed.
 func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
-	if r := sh.requestedFor(id, priority); r != nil {
-		r.setDelayed(id, max(priority, r.delayed(id)))
+	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
+		r.setDelayed(id, priority)
+		if p := sh.table.at(id).phase(); p == idle || p == processing {
+			sh.table.places.renew(id)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Set[T]) sweep(w DelayedPolicy, dropped *[]T) {
 		for s.sweepSome(sh) {
 		}
 	}
-	s.limit.Notify() // last, because it may panic
+	s.notify() // last, because it may panic
 }
 
 // beginSweep returns false if a sweep is under way.

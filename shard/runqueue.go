@@ -57,7 +57,7 @@ func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T]
 		id, e = q.pop(t)
 		return id, e, 0
 	}
-	if l.ranked {
+	if l.ranked || t.places != nil {
 		return q.takeFrom(t, l.next(passedOver))
 	}
 	priority = l.served.priority
@@ -82,20 +82,21 @@ func (q *runQueue[T]) pop(t *table[T]) (id uint32, e *entry[T]) {
 func (q *runQueue[T]) raise(t *table[T], id uint32, e *entry[T], priority int) {
 	q.pull(t, id, e)
 	t.requested.setRun(id, priority)
+	t.places.renew(id)
 	q.push(t, id, e)
 }
 
 // walk visits the ready entries, the highest priority first, until visit
 // returns false. It reports whether it visited all.
 func (q *runQueue[T]) walk(t *table[T], visit func(id uint32) bool) (on bool) {
-	if !t.walk(&q.fifo, visit) {
+	if q.levels == nil {
+		return t.walk(&q.fifo, visit)
+	}
+	if !t.walkLevel(q.levels.served, &q.fifo, visit) {
 		return false
 	}
-	if q.levels == nil {
-		return true
-	}
 	for v := range q.levels.inOrder() {
-		if !t.walk(&v.list, visit) {
+		if !t.walkLevel(v, &v.list, visit) {
 			return false
 		}
 	}

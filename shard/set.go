@@ -22,6 +22,12 @@ type Config[T comparable] struct {
 	Tick             time.Duration
 	Route            func(item T) uint64
 	CancelDelayOnAdd bool
+	// KeepPlaces, DropDelayIfReady and DiscardOnShutDown are documented in
+	// package shardq.
+	KeepPlaces, DropDelayIfReady, DiscardOnShutDown bool
+	// OnAdd is called for each add that asked for a run or raised a priority.
+	// It may be nil.
+	OnAdd func(stats.Add[T])
 	// Group returns the group of an item, and replaces Route. If nil, there are
 	// no groups. StableRouting makes the shard of a group the same in every
 	// process.
@@ -73,7 +79,12 @@ type Set[T comparable] struct {
 	// strings has the offsets of the strings within an item: see prefetch.
 	strings          []uintptr
 	cancelDelayOnAdd bool
-	onMisuse         func(kind Misuse, item T)
+	// keepPlaces, dropDelayIfReady and discardOnShutDown are as in Config.
+	keepPlaces, dropDelayIfReady, discardOnShutDown bool
+	// adds has the adds that OnAdd has to be called for. It is nil if there is
+	// no such hook.
+	adds     *addHook[T]
+	onMisuse func(kind Misuse, item T)
 	// shards are made when they are first used: see shard.
 	shards []atomic.Pointer[shard[T]]
 	// spares has chunks of entries that shards have given back.
@@ -188,6 +199,10 @@ func New[T comparable](config Config[T]) *Set[T] {
 		mayDiffer:           mayDiffer[T](),
 		strings:             stringsOf[T](),
 		cancelDelayOnAdd:    config.CancelDelayOnAdd,
+		keepPlaces:          config.KeepPlaces,
+		dropDelayIfReady:    config.DropDelayIfReady,
+		discardOnShutDown:   config.DiscardOnShutDown,
+		adds:                newAddHook(config.OnAdd),
 		onMisuse:            config.OnMisuse,
 		shards:              make([]atomic.Pointer[shard[T]], config.Shards),
 		spares:              &chunked.Spares[entry[T]]{},

@@ -14,6 +14,9 @@ type closing struct {
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
 	// delayed items are dropped, and the driver stops.
 	begun atomic.Bool
+	// discarding is set when ShutDown begins to drop what is ready. A Done does
+	// not make its item ready from then on.
+	discarding atomic.Bool
 	// complete is set after every shard was locked once since begun was set.
 	// All adds that were not dropped have then finished. A consumer that reads
 	// complete, and then finds nothing ready, may therefore leave for good.
@@ -23,12 +26,16 @@ type closing struct {
 }
 
 // ShutDown drops delayed items and later adds. Get returns true once nothing is
-// ready. ShutDown does not wait for workers. It ends the wait of every
-// ShutDownWithDrain under way. It may be called at any time, from any
-// goroutine, and more than once.
+// ready. With Config.DiscardOnShutDown, ShutDown also drops what is ready, and
+// the adds of items in processing. It does not wait for workers. It ends the
+// wait of every ShutDownWithDrain under way. It may be called at any time, from
+// any goroutine, and more than once.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.close(nil)
+	if s.discardOnShutDown {
+		s.discardReady()
+	}
 }
 
 // ShutDownWithDrain is ShutDown, and then blocks until no item is ready or in

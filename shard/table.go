@@ -22,7 +22,8 @@ type table[T comparable] struct {
 	fences *cells[uint32]
 	index
 	slab[T]
-	_ [8]byte // fills the third line
+	// places has the places of the entries. It is nil unless places are kept.
+	places *places
 }
 
 // A position is where a look-up ended: at the slot of the item's entry, or at

@@ -1,0 +1,143 @@
+package shard
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// Usually an item joins the tail of its run queue when it becomes ready. With
+// Config.KeepPlaces its place is that of the add that asked for the run. An
+// item that was added while it was in processing, and one whose delay an add
+// has canceled, therefore come before items that were added later.
+//
+// Each place is a number, which grows from add to add of a shard. An item that
+// becomes ready late, behind its place, cannot join the tail. It goes into a
+// heap beside the list of its level, unless it is the next of all. The head of
+// the list is always the next item of the level. So only late items cost more
+// than others, and no more than the logarithm of their number.
+
+// places has the places of the entries of a shard.
+type places struct {
+	of cells[place]
+	// last is the number of the last place given.
+	last uint64
+}
+
+type place struct {
+	number uint64
+	// late is 1 + the index in the heap of late entries, or 0.
+	late uint32
+}
+
+// renew gives an entry the last place.
+func (p *places) renew(id uint32) {
+	if p != nil {
+		p.last++
+		p.of.Extend(id).number = p.last
+	}
+}
+
+func (p *places) number(id uint32) uint64 { return p.of.At(id).number }
+
+// A lateHeap has the late entries of a level, the next first.
+type lateHeap struct {
+	ids    []uint32
+	places *places
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface. Push and Pop are not
+// used, because they would allocate.
+func (h *lateHeap) Len() int { return len(h.ids) }
+
+func (h *lateHeap) Less(i, j int) bool {
+	return h.places.number(h.ids[i]) < h.places.number(h.ids[j])
+}
+
+func (h *lateHeap) Swap(i, j int) {
+	h.ids[i], h.ids[j] = h.ids[j], h.ids[i]
+	h.places.of.At(h.ids[i]).late = uint32(i) + 1
+	h.places.of.At(h.ids[j]).late = uint32(j) + 1
+}
+
+func (h *lateHeap) Push(any) { panic("shard: use insert") }
+
+func (h *lateHeap) Pop() any { panic("shard: use remove") }
+
+func (h *lateHeap) insert(p *places, id uint32) {
+	h.places = p
+	h.ids = append(h.ids, id)
+	p.of.At(id).late = uint32(len(h.ids))
+	heap.Fix(h, len(h.ids)-1)
+}
+
+// remove takes out the entry at an index.
+func (h *lateHeap) remove(i int) (id uint32) {
+	last := len(h.ids) - 1
+	if i != last {
+		h.Swap(i, last)
+	}
+	id = h.ids[last]
+	h.ids = h.ids[:last]
+	if i != last {
+		heap.Fix(h, i)
+	}
+	h.places.of.At(id).late = 0
+	if last == 0 && cap(h.ids) > 64 {
+		h.ids = nil // after a burst
+	}
+	return id
+}
+
+// enter puts a ready entry into a level, which has the given list: at its
+// place, or at the tail if places are not kept.
+func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
+	p := t.places
+	switch {
+	case p == nil || f.head == 0 || p.number(id) > p.number(f.tail):
+		t.join(f, id, e)
+	case p.number(id) < p.number(f.head):
+		t.joinFirst(f, id, e)
+	default:
+		e.next = 0 // it is in no list
+		v.late.insert(p, id)
+		f.length++
+	}
+}
+
+// quit takes a ready entry out of a level, from any place. If it was the head
+// of the list, the next entry of the level becomes the head.
+func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
+	if t.places != nil {
+		if late := t.places.of.At(id).late; late != 0 {
+			v.late.remove(int(late) - 1)
+			f.length--
+			return
+		}
+	}
+	t.unlink(f, id, e)
+	if h := &v.late; len(h.ids) > 0 && (f.head == 0 || h.places.number(h.ids[0]) < h.places.number(f.head)) {
+		f.length-- // it counts already
+		next := h.remove(0)
+		t.joinFirst(f, next, t.at(next))
+	}
+}
+
+// walkLevel visits the entries of a level in their order until visit returns
+// false. It reports whether it visited all.
+func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
+	if len(v.late.ids) == 0 {
+		return t.walk(f, visit)
+	}
+	p := t.places
+	late := slices.SortedFunc(slices.Values(v.late.ids), func(a, b uint32) int { return cmp.Compare(p.number(a), p.number(b)) })
+	before := func(number uint64) bool {
+		for ; len(late) > 0 && p.number(late[0]) < number; late = late[1:] {
+			if !visit(late[0]) {
+				return false
+			}
+		}
+		return true
+	}
+	return t.walk(f, func(id uint32) bool { return before(p.number(id)) && visit(id) }) && before(never)
+}
