@@ -16,7 +16,7 @@ import (
 var (
 	stories = []string{
 		"jobs", "retries", "delays", "priorities", "tenants", "values", "rate-limits", "shutdown", "testing",
-		"observing", "workers",
+		"observing", "workers", "kubernetes",
 	}
 	others = []string{"debugpage"}
 )
@@ -94,7 +94,7 @@ func programs(t *testing.T) map[string]string {
 // isExample reports whether a file has examples of a package that the guide is
 // about.
 func isExample(file string) bool {
-	of := []string{".", "worker", "coalesce", "observe/debugpage"}
+	of := []string{".", "worker", "coalesce", "observe/debugpage", "kubernetes"}
 	return slices.Contains(of, path.Dir(file)) &&
 		strings.HasPrefix(path.Base(file), "example") && strings.HasSuffix(file, "_test.go")
 }

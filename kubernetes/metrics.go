@@ -1,0 +1,182 @@
+package kubernetes
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/shardq/shardq/kubernetes/queue"
+)
+
+// withPriority is a provider that counts the depth by priority.
+type withPriority interface {
+	NewDepthMetricWithPriority(name string) DepthMetric
+}
+
+// A DepthMetric counts items by priority.
+type DepthMetric interface {
+	Inc(priority int)
+	Dec(priority int)
+}
+
+// instruments returns the metrics of a provider.
+func instruments(name string, p workqueue.MetricsProvider) queue.Instruments {
+	to := queue.Instruments{
+		Adds:           p.NewAddsMetric(name),
+		Retries:        p.NewRetriesMetric(name),
+		Latency:        p.NewLatencyMetric(name),
+		WorkDuration:   p.NewWorkDurationMetric(name),
+		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
+		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
+	}
+	if by, ok := p.(withPriority); ok {
+		to.DepthByPriority = by.NewDepthMetricWithPriority(name)
+	} else {
+		to.Depth = p.NewDepthMetric(name)
+	}
+	return to
+}
+
+// Metrics returns the provider of the workqueue_* metrics on
+// controller-runtime's registry, which its own queues count on as well. It
+// finds them by registering the same metrics again. A registry that has others
+// by these names makes it panic.
+var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
+
+// A provider has the workqueue_* metrics of a registry.
+type provider struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	latency, workDuration      *prometheus.HistogramVec
+}
+
+func newProvider(r prometheus.Registerer) *provider {
+	labels := []string{"name", "controller"}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return registered(r, prometheus.NewGaugeVec(
+			prometheus.GaugeOpts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}, labels))
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return registered(r, prometheus.NewCounterVec(
+			prometheus.CounterOpts{Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help}, labels))
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return registered(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Subsystem: metrics.WorkQueueSubsystem, Name: name, Help: help,
+			Buckets:                         prometheus.ExponentialBuckets(10e-9, 10, 12),
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  100,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, labels))
+	}
+	// A metric is found again by its name, its labels and its help.
+	return &provider{
+		depth: gauge(metrics.DepthKey, "Current depth of workqueue by workqueue and priority", "name", "controller", "priority"),
+		adds:  counter(metrics.AddsKey, "Total number of adds handled by workqueue"),
+		retries: counter(metrics.RetriesKey, "Total number of items added to the workqueue with a non-zero delay "+
+			"(rate-limited requeues, explicit RequeueAfter or AddAfter calls)"),
+		latency:      histogram(metrics.QueueLatencyKey, "How long in seconds an item stays in workqueue before being requested"),
+		workDuration: histogram(metrics.WorkDurationKey, "How long in seconds processing an item from workqueue takes."),
+		unfinished: gauge(metrics.UnfinishedWorkKey, "How many seconds of work has been done that is in progress and "+
+			"hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of "+
+			"stuck threads by observing the rate at which this increases.", labels...),
+		longest: gauge(metrics.LongestRunningProcessorKey,
+			"How many seconds has the longest running processor for workqueue been running.", labels...),
+	}
+}
+
+// registered registers a collector, or returns the one that is registered
+// already.
+func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
+	err := r.Register(c)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		return already.ExistingCollector.(C)
+	}
+	if err != nil {
+		panic("kubernetes: " + err.Error())
+	}
+	return c
+}
+
+// NewDepthMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
+	return p.depth.WithLabelValues(name, name, "")
+}
+
+// NewDepthMetricWithPriority returns the depth by priority.
+func (p *provider) NewDepthMetricWithPriority(name string) DepthMetric {
+	return &depthByPriority{of: p.depth, name: name, shown: map[int]bool{}}
+}
+
+// NewAddsMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewAddsMetric(name string) workqueue.CounterMetric {
+	return p.adds.WithLabelValues(name, name)
+}
+
+// NewLatencyMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return p.latency.WithLabelValues(name, name)
+}
+
+// NewWorkDurationMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return p.workDuration.WithLabelValues(name, name)
+}
+
+// NewUnfinishedWorkSecondsMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return p.unfinished.WithLabelValues(name, name)
+}
+
+// NewLongestRunningProcessorSecondsMetric implements
+// [workqueue.MetricsProvider].
+func (p *provider) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return p.longest.WithLabelValues(name, name)
+}
+
+// NewRetriesMetric implements [workqueue.MetricsProvider].
+func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return p.retries.WithLabelValues(name, name)
+}
+
+// mostPriorities is how many priorities controller-runtime shows each by
+// itself.
+const mostPriorities = 25
+
+// A depthByPriority is a [DepthMetric] of a queue. The first priorities have a
+// label each, and what comes after mostPriorities shares one. A priority keeps
+// its label, so that what was counted up is counted down there.
+type depthByPriority struct {
+	of    *prometheus.GaugeVec
+	name  string
+	mu    sync.Mutex
+	shown map[int]bool
+}
+
+// Inc implements [DepthMetric].
+func (d *depthByPriority) Inc(priority int) {
+	d.of.WithLabelValues(d.name, d.name, d.label(priority)).Inc()
+}
+
+// Dec implements [DepthMetric].
+func (d *depthByPriority) Dec(priority int) {
+	d.of.WithLabelValues(d.name, d.name, d.label(priority)).Dec()
+}
+
+func (d *depthByPriority) label(priority int) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.shown[priority] {
+		if len(d.shown) == mostPriorities {
+			return "exceeded_cardinality_limit"
+		}
+		d.shown[priority] = true
+	}
+	return strconv.Itoa(priority)
+}

@@ -1,0 +1,129 @@
+package kubernetes
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/queue"
+)
+
+// Options configure the queue of a controller.
+type Options[T comparable] struct {
+	// Queue has the options of the shardq queue. NewQueue sets Name,
+	// RateLimiter and the options of [queue.PriorityOptions]. If Shards is
+	// zero, the queue has one, so that the order is that of controller-runtime.
+	// More shards pay with hundreds of workers, or adds from many goroutines.
+	Queue shardq.Options[T]
+
+	// MetricsProvider gets client-go's seven metrics. One with the method
+	// NewDepthMetricWithPriority gets the depth by priority.
+	//
+	// Defaults to controller-runtime's own metrics: see [Metrics].
+	MetricsProvider workqueue.MetricsProvider
+
+	// DrainFor makes ShutDown, which a controller calls at its end, let the
+	// workers go on with what is ready, for at most so long, before it discards
+	// the rest. The controller cancels the context of its reconcilers before
+	// that: only reconcilers that ignore it can use this. A manager waits for a
+	// controller no longer than its GracefulShutdownTimeout.
+	//
+	// If zero, ShutDown discards what is ready at once, as controller-runtime
+	// does.
+	DrainFor time.Duration
+}
+
+// NewQueue returns a function for NewQueue in the Options of a controller. The
+// queue that it makes is a [Queue]. The function panics if the options have a
+// fault, because it cannot return an error.
+func NewQueue[T comparable](options Options[T]) func(
+	name string, limiter workqueue.TypedRateLimiter[T],
+) workqueue.TypedRateLimitingInterface[T] {
+	return func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+		options := options // the function may be called for several controllers
+		options.Queue.Name = name
+		if limiter != nil {
+			options.Queue.RateLimiter = limiter
+		}
+		q, err := New(options)
+		if err != nil {
+			panic(err)
+		}
+		return q
+	}
+}
+
+// A Queue is a [priorityqueue.PriorityQueue]. It must be made by [New] or by
+// the function that [NewQueue] returns. All methods are safe for concurrent
+// use.
+type Queue[T comparable] struct {
+	*queue.Queue[T]
+	drainFor time.Duration
+}
+
+var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request])(nil)
+
+// updatePeriod is how often controller-runtime sets the gauges of unfinished
+// work.
+const updatePeriod = 500 * time.Millisecond
+
+// New returns a queue, or an error that lists the faults of the options.
+func New[T comparable](options Options[T]) (*Queue[T], error) {
+	all := queue.Options[T]{Queue: queue.PriorityOptions(options.Queue)}
+	if name := options.Queue.Name; name != "" {
+		provider := options.MetricsProvider
+		if provider == nil {
+			provider = Metrics()
+		}
+		all.Observer = queue.NewMeter[T](instruments(name, provider), options.Queue.Clock)
+		all.Ticker = clock.RealClock{}.NewTicker(updatePeriod)
+	}
+	made, err := queue.New(all)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue[T]{made, options.DrainFor}
+	pages.add(made.Underlying())
+	return q, nil
+}
+
+// AddWithOpts adds items as the options say. After a shutdown has begun, it
+// does nothing.
+func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
+	with := queue.AddOptions{After: o.After, RateLimited: o.RateLimited}
+	if o.Priority != nil {
+		with.Priority = *o.Priority
+	}
+	q.AddWith(with, items...)
+}
+
+// Len returns the number of items that are ready, or in processing and added
+// again, as controller-runtime counts them.
+func (q *Queue[T]) Len() int { return q.Depth() }
+
+// ShutDown ends the queue. What is ready is discarded, at once or after
+// [Options].DrainFor, and every Get returns true. With DrainFor, ShutDown
+// blocks until then, or until nothing is ready or in processing.
+func (q *Queue[T]) ShutDown() {
+	if q.drainFor > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), q.drainFor)
+		defer cancel()
+		_, _ = q.Underlying().Drain(ctx, shardq.DrainOptions{})
+	}
+	q.Queue.ShutDown()
+	pages.remove(q.Underlying())
+}
+
+// ShutDownWithDrain is ShutDown, as in controller-runtime.
+func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
+
+// ByNamespace is a function for Group in the options of a queue: all objects of
+// a namespace are a group. Groups take turns, so that a namespace with many
+// objects does not delay those of others. GroupLimit limits how many objects of
+// one namespace are reconciled at once.
+func ByNamespace(r reconcile.Request) string { return r.Namespace }

@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"sync"
+	"time"
+
+	kubernetes "k8s.io/utils/clock"
+
+	"github.com/shardq/shardq/clock"
+)
+
+// FromClock returns a clock for a shardq queue that goes by a clock of
+// k8s.io/utils, such as its FakeClock. The real clock becomes [clock.Real].
+//
+// Each timer that is set has a goroutine until it fires or is stopped.
+// AfterFunc of a FakeClock would not do: it calls its function with the lock of
+// the clock held.
+func FromClock(from kubernetes.Clock) clock.Clock {
+	if _, ok := from.(kubernetes.RealClock); ok || from == nil {
+		return clock.Real()
+	}
+	return bridge{from}
+}
+
+type bridge struct{ kubernetes.Clock }
+
+// AfterFunc implements [clock.Clock].
+func (b bridge) AfterFunc(d time.Duration, f func()) clock.Timer {
+	t := &timer{clock: b.Clock, f: f}
+	t.Reset(d)
+	return t
+}
+
+// A timer is a clock.Timer.
+type timer struct {
+	clock kubernetes.Clock
+	f     func()
+
+	mu sync.Mutex
+	// waits is the wait that is under way, or nil.
+	waits *wait
+}
+
+// A wait ends when its timer fires, or it is canceled.
+type wait struct {
+	timer    kubernetes.Timer // nil if the wait is over at once
+	canceled chan struct{}
+}
+
+// Reset implements [clock.Timer].
+func (t *timer) Reset(d time.Duration) (active bool) {
+	w := &wait{canceled: make(chan struct{})}
+	if d > 0 { // a FakeClock would wait for its next step
+		w.timer = t.clock.NewTimer(d)
+	}
+	active = t.replace(w)
+	go t.run(w)
+	return active
+}
+
+// Stop implements [clock.Timer].
+func (t *timer) Stop() (active bool) { return t.replace(nil) }
+
+// replace cancels the wait that is under way, and begins another.
+func (t *timer) replace(next *wait) (active bool) {
+	t.mu.Lock()
+	before := t.waits
+	t.waits = next
+	t.mu.Unlock()
+	if before != nil {
+		close(before.canceled)
+		if before.timer != nil {
+			before.timer.Stop()
+		}
+	}
+	return before != nil
+}
+
+func (t *timer) run(w *wait) {
+	if w.timer != nil {
+		select {
+		case <-w.canceled:
+			return
+		case <-w.timer.C():
+		}
+	}
+	t.mu.Lock()
+	fires := t.waits == w
+	if fires {
+		t.waits = nil
+	}
+	t.mu.Unlock()
+	if fires {
+		t.f()
+	}
+}

@@ -1,0 +1,190 @@
+package queue
+
+import (
+	"sync"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
+)
+
+// An Observer follows what happens in a queue. Calls may overlap. The calls for
+// one item may come in another order than what they are about, so that Started
+// may come before Added.
+type Observer[T comparable] interface {
+	// Adding is called before an item is added, with its delay.
+	Adding(item T, delay time.Duration)
+	// Added is called when an item is in line for a run.
+	Added(stats.Add[T])
+	// Retried is called for each add with a delay.
+	Retried()
+	// Started is called when an item was handed out.
+	Started(item T, priority int)
+	// Finished is called by Done, before it ends the processing.
+	Finished(item T)
+	// Update is called now and then.
+	Update()
+}
+
+// Instruments are where a [Meter] counts. Their methods are those of the
+// metrics of client-go's MetricsProvider.
+type Instruments struct {
+	// Depth counts the items that are ready or dirty. DepthByPriority does so
+	// by priority. One of them is nil.
+	Depth interface {
+		Inc()
+		Dec()
+	}
+	DepthByPriority interface {
+		Inc(priority int)
+		Dec(priority int)
+	}
+	Adds, Retries interface{ Inc() }
+	// Latency and WorkDuration observe seconds.
+	Latency, WorkDuration interface{ Observe(float64) }
+	// Unfinished and LongestRunning are in seconds.
+	Unfinished, LongestRunning interface{ Set(float64) }
+}
+
+// A Meter is an [Observer] that keeps the seven metrics of client-go.
+type Meter[T comparable] struct {
+	to    Instruments
+	clock clock.Clock
+	depth depth
+	// added and started have the times at which items came into line, and were
+	// handed out.
+	added, started *xsync.MapOf[T, time.Time]
+}
+
+// NewMeter returns a Meter. If clock is nil, it uses the real one.
+func NewMeter[T comparable](to Instruments, c clock.Clock) *Meter[T] {
+	if c == nil {
+		c = clock.Real()
+	}
+	return &Meter[T]{
+		to: to, clock: c, added: xsync.NewMapOf[T, time.Time](), started: xsync.NewMapOf[T, time.Time](),
+	}
+}
+
+// Adding implements [Observer].
+func (m *Meter[T]) Adding(item T, delay time.Duration) {
+	if delay <= 0 {
+		m.added.LoadOrStore(item, m.clock.Now())
+	}
+}
+
+// Added implements [Observer].
+func (m *Meter[T]) Added(a stats.Add[T]) {
+	if !a.Raised {
+		m.to.Adds.Inc()
+	}
+	if a.Expired {
+		m.added.LoadOrStore(a.Item, m.clock.Now())
+	}
+	if a.Raised {
+		m.change(a.Before, -1)
+	}
+	m.change(a.Priority, 1)
+}
+
+// Retried implements [Observer].
+func (m *Meter[T]) Retried() { m.to.Retries.Inc() }
+
+// Started implements [Observer].
+func (m *Meter[T]) Started(item T, priority int) {
+	m.change(priority, -1)
+	now := m.clock.Now()
+	m.started.Store(item, now)
+	if since, ok := m.added.LoadAndDelete(item); ok {
+		m.to.Latency.Observe(now.Sub(since).Seconds())
+	}
+}
+
+// Finished implements [Observer].
+func (m *Meter[T]) Finished(item T) {
+	if since, ok := m.started.LoadAndDelete(item); ok {
+		m.to.WorkDuration.Observe(m.clock.Now().Sub(since).Seconds())
+	}
+}
+
+// Update implements [Observer].
+func (m *Meter[T]) Update() {
+	now := m.clock.Now()
+	var sum, longest float64
+	m.started.Range(func(_ T, since time.Time) bool {
+		age := now.Sub(since).Seconds()
+		sum, longest = sum+age, max(longest, age)
+		return true
+	})
+	m.to.Unfinished.Set(sum)
+	m.to.LongestRunning.Set(longest)
+}
+
+func (m *Meter[T]) change(priority, by int) { m.depth.change(priority, by, m.apply) }
+
+// apply carries a change out on the instrument.
+func (m *Meter[T]) apply(priority, by int) {
+	for ; by > 0; by-- {
+		if m.to.DepthByPriority != nil {
+			m.to.DepthByPriority.Inc(priority)
+		} else {
+			m.to.Depth.Inc()
+		}
+	}
+	for ; by < 0; by++ {
+		if m.to.DepthByPriority != nil {
+			m.to.DepthByPriority.Dec(priority)
+		} else {
+			m.to.Depth.Dec()
+		}
+	}
+}
+
+// A depth counts items by priority. A consumer may tell that it has an item
+// before the producer tells that it has added it. So the counts may be below
+// zero for a moment, and what is shown is not.
+type depth struct {
+	mu            sync.Mutex
+	counts, shown map[int]int
+	// changed has the priorities whose count is not shown yet. One caller shows
+	// them at a time, without the lock.
+	changed []int
+	showing bool
+}
+
+// change changes a count, and calls show for what has to be shown, unless
+// another caller does.
+func (d *depth) change(priority, by int, show func(priority, by int)) {
+	d.mu.Lock()
+	if d.counts == nil {
+		d.counts, d.shown = map[int]int{}, map[int]int{}
+	}
+	d.counts[priority] += by
+	d.changed = append(d.changed, priority)
+	if d.showing {
+		d.mu.Unlock()
+		return
+	}
+	d.showing = true
+	for len(d.changed) > 0 {
+		p := d.changed[0]
+		d.changed = d.changed[1:]
+		by := max(0, d.counts[p]) - d.shown[p]
+		d.shown[p] += by
+		if d.counts[p] == 0 && len(d.counts) > mostRemembered {
+			delete(d.counts, p)
+			delete(d.shown, p)
+		}
+		d.mu.Unlock()
+		show(p, by)
+		d.mu.Lock()
+	}
+	d.changed = d.changed[:0]
+	d.showing = false
+	d.mu.Unlock()
+}
+
+// mostRemembered limits the priorities without items that are remembered.
+const mostRemembered = 64

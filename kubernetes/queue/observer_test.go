@@ -1,0 +1,74 @@
+package queue_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/queue"
+)
+
+// gauge counts, and notes whether it was ever below zero.
+type gauge struct {
+	mu    sync.Mutex
+	of    map[int]int
+	below bool
+}
+
+func (g *gauge) add(priority, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.of[priority] += n
+	g.below = g.below || g.of[priority] < 0
+}
+
+func (g *gauge) Inc(priority int) { g.add(priority, 1) }
+func (g *gauge) Dec(priority int) { g.add(priority, -1) }
+
+type ignored struct{}
+
+func (ignored) Inc()            {}
+func (ignored) Observe(float64) {}
+func (ignored) Set(float64)     {}
+
+// TestDepthIsNeverBelowZero: producers and consumers tell about the same items
+// in any order, and the gauge shows neither less than nothing nor, in the end,
+// more.
+func TestDepthIsNeverBelowZero(t *testing.T) {
+	g := &gauge{of: map[int]int{}}
+	nothing := ignored{}
+	q, err := queue.New(queue.Options[int]{
+		Queue: queue.PriorityOptions(shardq.Options[int]{}),
+		Observer: queue.NewMeter[int](queue.Instruments{
+			DepthByPriority: g, Adds: nothing, Retries: nothing, Latency: nothing, WorkDuration: nothing,
+			Unfinished: nothing, LongestRunning: nothing,
+		}, nil),
+	})
+	require.NoError(t, err)
+	var producers, consumers sync.WaitGroup
+	for n := range 4 {
+		producers.Go(func() {
+			for i := range 5000 {
+				q.AddWith(queue.AddOptions{Priority: (i + n) % 3}, i%50)
+			}
+		})
+		consumers.Go(func() {
+			for {
+				item, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				q.Done(item)
+			}
+		})
+	}
+	producers.Wait()
+	q.ShutDownWithDrain()
+	consumers.Wait()
+	require.False(t, g.below)
+	for priority, n := range g.of {
+		require.Zero(t, n, "priority %d", priority)
+	}
+}

@@ -1,0 +1,227 @@
+package queue
+
+import (
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
+)
+
+// Options configure a [Queue].
+type Options[T comparable] struct {
+	// Queue has the options of the shardq queue. New sets OnAdd, and calls the
+	// given one as well.
+	Queue shardq.Options[T]
+	// Observer is called for what happens.
+	//
+	// If nil, nothing is.
+	Observer Observer[T]
+	// Ticker calls the Observer's Update now and then, until the queue is shut
+	// down.
+	//
+	// If nil, nothing calls it.
+	Ticker Ticker
+	// CountEveryDelay counts a call of AddAfter as a retry also if the delay is
+	// not above zero, as client-go does. If false, it does not, as in
+	// controller-runtime.
+	CountEveryDelay bool
+}
+
+// A Ticker sends a value now and then. The tickers of k8s.io/utils/clock are
+// Tickers.
+type Ticker interface {
+	C() <-chan time.Time
+	Stop()
+}
+
+// A Queue is a work queue with the methods of client-go's rate limiting queues,
+// and of controller-runtime's priority queue. It must be made by [New]. All
+// methods are safe for concurrent use. [shardq.Queue] documents those that have
+// no comment here.
+type Queue[T comparable] struct {
+	queue           *shardq.Queue[T]
+	limiter         limiter.Limiter[T]
+	observer        Observer[T]
+	countEveryDelay bool
+
+	// stop ends the goroutine that calls Update, which running waits for.
+	stop    chan struct{}
+	once    sync.Once
+	running sync.WaitGroup
+}
+
+// New returns a queue, or an error that lists the faults of the options.
+func New[T comparable](options Options[T]) (*Queue[T], error) {
+	q := &Queue[T]{
+		observer: options.Observer, countEveryDelay: options.CountEveryDelay, stop: make(chan struct{}),
+	}
+	if options.Queue.RateLimiter == nil {
+		options.Queue.RateLimiter = limiter.NewExponential[T](5*time.Millisecond, 1000*time.Second)
+	}
+	q.limiter = options.Queue.RateLimiter
+	if q.observer != nil {
+		options.Queue.OnAdd = q.observing(options.Queue.OnAdd)
+	}
+	var err error
+	if q.queue, err = shardq.New(options.Queue); err != nil {
+		return nil, err
+	}
+	if q.observer != nil && options.Ticker != nil {
+		q.running.Go(func() { q.update(options.Ticker) })
+	}
+	return q, nil
+}
+
+// observing returns a hook that tells the Observer, and then calls another.
+func (q *Queue[T]) observing(next func(stats.Add[T])) func(stats.Add[T]) {
+	return func(a stats.Add[T]) {
+		q.observer.Added(a)
+		if next != nil {
+			next(a)
+		}
+	}
+}
+
+func (q *Queue[T]) update(ticker Ticker) {
+	defer ticker.Stop()
+	for {
+		select {
+		case <-q.stop:
+			return
+		case <-ticker.C():
+			q.observer.Update()
+		}
+	}
+}
+
+// Underlying returns the shardq queue, for what this type does not have.
+func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
+
+// Add adds an item.
+func (q *Queue[T]) Add(item T) { q.AddWith(AddOptions{}, item) }
+
+// AddAfter adds an item after a delay.
+func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
+	if q.countEveryDelay && delay <= 0 {
+		q.retried()
+	}
+	q.AddWith(AddOptions{After: delay}, item)
+}
+
+// AddRateLimited adds an item after the delay that the limiter asks for.
+func (q *Queue[T]) AddRateLimited(item T) {
+	if q.countEveryDelay { // client-go asks the limiter in any case
+		q.AddAfter(item, q.limiter.When(item))
+		return
+	}
+	q.AddWith(AddOptions{RateLimited: true}, item)
+}
+
+// AddOptions say how [Queue.AddWith] adds items.
+type AddOptions struct {
+	// After is a delay.
+	After time.Duration
+	// RateLimited asks the limiter for a delay, for each item. With an After
+	// other than zero, the shorter delay counts.
+	RateLimited bool
+	// Priority is the least priority of the run.
+	Priority int
+}
+
+// AddWith adds items as the options say. After a shutdown has begun, it does
+// nothing.
+func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
+	if q.queue.ShuttingDown() {
+		return
+	}
+	for _, item := range items {
+		delay := o.After
+		if o.RateLimited {
+			if backoff := q.limiter.When(item); delay == 0 || backoff < delay {
+				delay = backoff
+			}
+		}
+		if q.observer != nil {
+			q.observer.Adding(item, delay)
+			if delay > 0 {
+				q.observer.Retried()
+			}
+		}
+		q.queue.AddWith(item, shardq.AddOptions{After: delay, Priority: o.Priority})
+	}
+}
+
+func (q *Queue[T]) retried() {
+	if q.observer != nil && !q.queue.ShuttingDown() {
+		q.observer.Retried()
+	}
+}
+
+// Get blocks until an item is ready, and returns it. After a shutdown it
+// returns true.
+func (q *Queue[T]) Get() (item T, shutdown bool) {
+	item, _, shutdown = q.GetWithPriority()
+	return item, shutdown
+}
+
+// GetWithPriority is Get that also returns the item's priority.
+func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	item, priority, shutdown = q.queue.GetWithPriority()
+	if q.observer != nil && !shutdown {
+		q.observer.Started(item, priority)
+	}
+	return item, priority, shutdown
+}
+
+// Done ends the processing of an item.
+func (q *Queue[T]) Done(item T) {
+	if q.observer != nil {
+		q.observer.Finished(item)
+	}
+	q.queue.Done(item)
+}
+
+// Len returns the number of ready items.
+func (q *Queue[T]) Len() int { return q.queue.Len() }
+
+// Depth returns the number of items that are ready or dirty. Its cost grows
+// with the number of items in processing.
+func (q *Queue[T]) Depth() int {
+	n := q.queue.Len()
+	for item := range q.queue.All(stats.Processing) {
+		if item.Dirty {
+			n++
+		}
+	}
+	return n
+}
+
+// Forget makes the limiter forget an item.
+func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
+
+// NumRequeues returns how often the limiter was asked for an item since it was
+// last forgotten.
+func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+
+// ShuttingDown reports whether a shutdown has begun.
+func (q *Queue[T]) ShuttingDown() bool { return q.queue.ShuttingDown() }
+
+// ShutDown begins a shutdown. It does not wait for workers.
+func (q *Queue[T]) ShutDown() {
+	q.queue.ShutDown()
+	q.stopUpdates()
+}
+
+// ShutDownWithDrain is ShutDown, and blocks until what is ready or in
+// processing is done, or ShutDown is called.
+func (q *Queue[T]) ShutDownWithDrain() {
+	q.queue.ShutDownWithDrain()
+	q.stopUpdates()
+}
+
+func (q *Queue[T]) stopUpdates() {
+	q.once.Do(func() { close(q.stop) })
+	q.running.Wait()
+}

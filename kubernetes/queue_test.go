@@ -1,0 +1,180 @@
+package kubernetes_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes"
+)
+
+// TestControllerReconciles: a controller runs on the queue, retries what fails,
+// and ends.
+func TestControllerReconciles(t *testing.T) {
+	var mu sync.Mutex
+	runs := map[string]int{}
+	failed := errors.New("fails at first")
+	skip := true
+	c, err := controller.NewTypedUnmanaged("reconciles", controller.TypedOptions[reconcile.Request]{
+		SkipNameValidation: &skip, MaxConcurrentReconciles: 4,
+		NewQueue: kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{}),
+		Reconciler: reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if runs[r.String()]++; runs[r.String()] < 3 {
+				return reconcile.Result{}, failed
+			}
+			return reconcile.Result{}, nil
+		}),
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.Watch(source.TypedFunc[reconcile.Request](
+		func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			_, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+			require.True(t, ok, "the controller has wrapped the queue, and lost the priorities")
+			for i := range 20 {
+				q.Add(request("a", i))
+			}
+			return nil
+		})))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range 20 {
+			if runs[request("a", i).String()] < 3 {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
+	text := scraped(t)
+	require.Contains(t, text, `workqueue_depth{controller="reconciles",name="reconciles",priority="0"} 0`)
+	require.Contains(t, text, `workqueue_adds_total{controller="reconciles",name="reconciles"} 60`)
+	require.Contains(t, text, `workqueue_retries_total{controller="reconciles",name="reconciles"} 40`)
+	require.Contains(t, text, `workqueue_queue_duration_seconds_count{controller="reconciles",name="reconciles"} 60`)
+	require.Contains(t, text, `workqueue_work_duration_seconds_count{controller="reconciles",name="reconciles"} 60`)
+}
+
+// scraped returns controller-runtime's metrics as text.
+func scraped(t *testing.T) string {
+	families, err := metrics.Registry.Gather()
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+`="`+l.GetValue()+`"`)
+			}
+			of := "{" + strings.Join(labels, ",") + "} "
+			switch {
+			case m.Gauge != nil:
+				text.WriteString(family.GetName() + of + number(m.Gauge.GetValue()))
+			case m.Counter != nil:
+				text.WriteString(family.GetName() + of + number(m.Counter.GetValue()))
+			case m.Histogram != nil:
+				text.WriteString(family.GetName() + "_count" + of + number(float64(m.Histogram.GetSampleCount())))
+			}
+		}
+	}
+	return text.String()
+}
+
+// TestSameSeriesAsTheOther: for the same calls, the metrics of the two queues
+// have the same names, labels and values, also beyond 25 priorities.
+func TestSameSeriesAsTheOther(t *testing.T) {
+	ours, err := kubernetes.New(kubernetes.Options[int]{Queue: shardq.Options[int]{Name: "series-of-one"}})
+	require.NoError(t, err)
+	theirs := priorityqueue.New[int]("series-of-two")
+	for _, q := range []priorityqueue.PriorityQueue[int]{ours, theirs} {
+		for item := range 40 {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: &item}, item)
+			q.Len() // the other one takes adds in when it is asked
+		}
+		for range 10 {
+			q.Get()
+		}
+	}
+	series := func(name string) string {
+		var lines []string
+		for line := range strings.Lines(scraped(t)) {
+			if strings.Contains(line, `"`+name+`"`) && !strings.Contains(line, "seconds{") {
+				lines = append(lines, strings.ReplaceAll(line, name, "one"))
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	require.NotEmpty(t, series("series-of-one"))
+	require.Equal(t, series("series-of-two"), series("series-of-one"))
+	ours.ShutDown()
+	theirs.ShutDown()
+}
+
+func TestDrainFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kubernetes.New(kubernetes.Options[string]{DrainFor: time.Second})
+		require.NoError(t, err)
+		q.Add("a")
+		q.Add("b")
+		ended := make(chan struct{})
+		go func() { q.ShutDown(); close(ended) }()
+		synctest.Wait()
+		item, shutdown := q.Get()
+		require.False(t, shutdown)
+		q.Done(item)
+		time.Sleep(2 * time.Second)
+		<-ended
+		_, shutdown = q.Get()
+		require.True(t, shutdown, "b is discarded")
+	})
+}
+
+func TestFaultsOfOptions(t *testing.T) {
+	_, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})
+	require.ErrorContains(t, err, "Options.Shards is -1")
+	require.PanicsWithError(t, err.Error(), func() {
+		kubernetes.NewQueue(kubernetes.Options[string]{Queue: shardq.Options[string]{Shards: -1}})("a", nil)
+	})
+}
+
+func TestHandlerShowsOpenQueues(t *testing.T) {
+	server := httptest.NewServer(kubernetes.Handler())
+	defer server.Close()
+	page := func() string {
+		response, err := http.Get(server.URL + "?format=text")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	q, err := kubernetes.New(kubernetes.Options[string]{Queue: shardq.Options[string]{Name: "on the page"}})
+	require.NoError(t, err)
+	require.Contains(t, page(), "on the page")
+	q.ShutDown()
+	require.NotContains(t, page(), "on the page")
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) + "\n" }

@@ -1,0 +1,113 @@
+package workqueue
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/queue"
+)
+
+type (
+	// TypedInterface is client-go's.
+	TypedInterface[T comparable] = workqueue.TypedInterface[T]
+	// TypedDelayingInterface is client-go's.
+	TypedDelayingInterface[T comparable] = workqueue.TypedDelayingInterface[T]
+	// TypedRateLimitingInterface is client-go's.
+	TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
+	// TypedQueueConfig is client-go's.
+	TypedQueueConfig[T comparable] = workqueue.TypedQueueConfig[T]
+	// TypedDelayingQueueConfig is client-go's.
+	TypedDelayingQueueConfig[T comparable] = workqueue.TypedDelayingQueueConfig[T]
+	// TypedRateLimitingQueueConfig is client-go's.
+	TypedRateLimitingQueueConfig[T comparable] = workqueue.TypedRateLimitingQueueConfig[T]
+	// Typed is a queue. It has the methods of a TypedRateLimitingInterface.
+	Typed[T comparable] = queue.Queue[T]
+)
+
+// NewTyped is client-go's constructor: a queue without metrics.
+func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
+
+// NewTypedWithConfig is client-go's constructor. It panics if the configuration
+// has a Queue: shardq has its own order, and no other can be put in its place.
+func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
+	if config.Queue != nil {
+		panic("workqueue: TypedQueueConfig.Queue is set: want none, because shardq has its own order")
+	}
+	return newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})
+}
+
+// NewTypedDelayingQueue is client-go's constructor: a queue without metrics.
+func NewTypedDelayingQueue[T comparable]() TypedDelayingInterface[T] {
+	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
+}
+
+// NewTypedDelayingQueueWithConfig is client-go's constructor. If the
+// configuration has a Queue, client-go adds the delays to it.
+func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConfig[T]) TypedDelayingInterface[T] {
+	if config.Queue != nil {
+		return workqueue.NewTypedDelayingQueueWithConfig(config)
+	}
+	return newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})
+}
+
+// NewTypedRateLimitingQueue is client-go's constructor: a queue without
+// metrics.
+func NewTypedRateLimitingQueue[T comparable](limiter TypedRateLimiter[T]) TypedRateLimitingInterface[T] {
+	return NewTypedRateLimitingQueueWithConfig(limiter, TypedRateLimitingQueueConfig[T]{})
+}
+
+// NewTypedRateLimitingQueueWithConfig is client-go's constructor. If the
+// configuration has a DelayingQueue, client-go adds the limiter to it.
+func NewTypedRateLimitingQueueWithConfig[T comparable](
+	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
+) TypedRateLimitingInterface[T] {
+	if config.DelayingQueue != nil {
+		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+	}
+	return NewTypedRateLimitingQueueWithOptions(limiter, config, shardq.Options[T]{})
+}
+
+// NewTypedRateLimitingQueueWithOptions is [NewTypedRateLimitingQueueWithConfig]
+// with the options of a shardq queue. The name, the clock and the limiter are
+// those of the other arguments. If Shards is 0, the queue has one. It panics if
+// the options have a fault, or if the configuration has a DelayingQueue.
+func NewTypedRateLimitingQueueWithOptions[T comparable](
+	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T], options shardq.Options[T],
+) *Typed[T] {
+	if config.DelayingQueue != nil {
+		panic("workqueue: TypedRateLimitingQueueConfig.DelayingQueue is set: want none with options of shardq")
+	}
+	options.RateLimiter = limiter
+	return newQueue(config.Name, config.MetricsProvider, config.Clock, options)
+}
+
+// updatePeriod is how often client-go sets the gauges of unfinished work.
+const updatePeriod = 500 * time.Millisecond
+
+func newQueue[T comparable](
+	name string, provider MetricsProvider, c clock.WithTicker, options shardq.Options[T],
+) *Typed[T] {
+	if c == nil {
+		c = clock.RealClock{}
+	}
+	options.Name, options.Clock = name, queue.FromClock(c)
+	if options.Shards == 0 {
+		options.Shards = 1
+	}
+	all := queue.Options[T]{Queue: options, CountEveryDelay: true}
+	if provider == nil {
+		provider = registered.Load()
+	}
+	if name != "" && provider != nil {
+		all.Observer = queue.NewMeter[T](instruments(name, provider), options.Clock)
+		all.Ticker = c.NewTicker(updatePeriod)
+	}
+	q, err := queue.New(all)
+	if err != nil {
+		panic(err)
+	}
+	return q
+}

@@ -1,0 +1,109 @@
+package workqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	theirs "k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/workqueue"
+	"github.com/shardq/shardq/limiter"
+)
+
+// The types are client-go's, and limiters are assignable both ways.
+var (
+	_ theirs.TypedRateLimitingInterface[string] = (*workqueue.Typed[string])(nil)
+	_ theirs.TypedRateLimiter[string]           = limiter.Limiter[string](nil)
+	_ limiter.Limiter[string]                   = theirs.TypedRateLimiter[string](nil)
+)
+
+// counts is a MetricsProvider of metrics of prometheus.
+type counts struct {
+	depth, unfinished, longest prometheus.Gauge
+	adds, retries              prometheus.Counter
+	latency, duration          prometheus.Histogram
+}
+
+func newCounts() *counts {
+	gauge := func() prometheus.Gauge { return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g"}) }
+	counter := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "c"}) }
+	histogram := func() prometheus.Histogram { return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h"}) }
+	return &counts{gauge(), gauge(), gauge(), counter(), counter(), histogram(), histogram()}
+}
+
+func (c *counts) NewDepthMetric(string) workqueue.GaugeMetric            { return c.depth }
+func (c *counts) NewAddsMetric(string) workqueue.CounterMetric           { return c.adds }
+func (c *counts) NewRetriesMetric(string) workqueue.CounterMetric        { return c.retries }
+func (c *counts) NewLatencyMetric(string) workqueue.HistogramMetric      { return c.latency }
+func (c *counts) NewWorkDurationMetric(string) workqueue.HistogramMetric { return c.duration }
+func (c *counts) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return c.unfinished
+}
+func (c *counts) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return c.longest
+}
+
+// TestRegisteredProvider: the provider that a program registers gets the
+// metrics of queues that name no other. Only the first registration counts.
+func TestRegisteredProvider(t *testing.T) {
+	first, second, own := newCounts(), newCounts(), newCounts()
+	workqueue.SetProvider(first)
+	workqueue.SetProvider(second)
+	for _, config := range []workqueue.TypedRateLimitingQueueConfig[string]{
+		{Name: "a"}, {}, {Name: "b", MetricsProvider: own}, {MetricsProvider: own},
+	} {
+		q := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](), config)
+		q.Add("x")
+		q.AddAfter("y", 0)
+		q.ShutDown()
+	}
+	for _, c := range []*counts{first, own} {
+		require.EqualValues(t, 2, testutil.ToFloat64(c.adds))
+		require.EqualValues(t, 1, testutil.ToFloat64(c.retries), "client-go counts an AddAfter without a delay")
+	}
+	require.Zero(t, testutil.ToFloat64(second.adds))
+}
+
+// TestFakeClock: client-go's fake clock drives delays and the gauges.
+func TestFakeClock(t *testing.T) {
+	c, provider := testingclock.NewFakeClock(time.Unix(0, 0)), newCounts()
+	q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
+		Name: "clock", Clock: c, MetricsProvider: provider,
+	})
+	defer q.ShutDown()
+	for range 3 { // a second firing of one timer, too
+		q.AddAfter("a", time.Minute)
+		q.AddAfter("b", 2*time.Minute)
+		for _, want := range []string{"a", "b"} {
+			require.Zero(t, q.Len())
+			c.Step(time.Minute)
+			item, _ := q.Get()
+			require.Equal(t, want, item)
+			q.Done(item)
+		}
+	}
+	require.EqualValues(t, 6, testutil.ToFloat64(provider.retries))
+}
+
+// TestForeignParts: a queue that the configuration brings along is used.
+func TestForeignParts(t *testing.T) {
+	inner := workqueue.NewTyped[string]()
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: inner})
+	limiting := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying})
+	limiting.Add("a")
+	require.Equal(t, 1, inner.Len())
+	limiting.ShutDown()
+	require.Panics(t, func() {
+		workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: theirs.DefaultQueue[string]()})
+	})
+	require.Panics(t, func() {
+		workqueue.NewTypedRateLimitingQueueWithOptions(workqueue.DefaultTypedItemBasedRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying}, shardq.Options[string]{})
+	})
+}
