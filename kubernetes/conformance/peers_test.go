@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A suite is the tests of a peer's queue.
+type suite struct {
+	module, path string
+	// shims is the folder of the files that take the place of the peer's. They
+	// export the same, over a shardq queue.
+	shims string
+	// tests is the number of test functions that there are at least. Some of
+	// controller-runtime's are specs of Ginkgo within one.
+	tests int
+}
+
+var suites = []suite{
+	{"k8s.io/client-go", "util/workqueue", "workqueue", 24},
+	{"sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 14},
+}
+
+// TestPeersTests runs the peers' own tests, as they are, over our queues. They
+// run in a copy of the peer's module, in which files of a queue are replaced.
+func TestPeersTests(t *testing.T) {
+	for _, s := range suites {
+		t.Run(s.shims, func(t *testing.T) {
+			modfile := s.copied(t)
+			deps := run(t, "list", "-modfile", modfile, "-deps", s.module+"/"+s.path)
+			require.Contains(t, deps, "github.com/shardq/shardq/kubernetes/queue\n", "the copy is not used")
+			s.test(t, modfile)
+			if !testing.Short() {
+				s.test(t, modfile, "-race")
+			}
+		})
+	}
+}
+
+// copied copies the peer's module, puts the shims into the copy, and returns a
+// go.mod that names it.
+func (s suite) copied(t *testing.T) (modfile string) {
+	dir := t.TempDir()
+	from := strings.TrimSpace(run(t, "list", "-m", "-f", "{{.Dir}}", s.module))
+	to := filepath.Join(dir, "copy")
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	require.NoError(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	}))
+	shims, err := filepath.Glob(filepath.Join("testdata", s.shims, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, shims)
+	for _, shim := range shims {
+		require.NotContains(t, shim, "_test.go")
+		copyFile(t, shim, filepath.Join(to, s.path, filepath.Base(shim)))
+	}
+	modfile = filepath.Join(dir, "go.mod")
+	copyFile(t, "go.mod", modfile)
+	copyFile(t, "go.sum", filepath.Join(dir, "go.sum"))
+	run(t, "mod", "edit", "-replace", s.module+"="+to, modfile)
+	return modfile
+}
+
+// test runs the tests, and checks that none failed and none is missing.
+func (s suite) test(t *testing.T, modfile string, flags ...string) {
+	arguments := append([]string{"test", "-modfile", modfile, "-json", "-count", "1", "-timeout", "5m"}, flags...)
+	command := exec.Command("go", append(arguments, s.module+"/"+s.path)...)
+	var errors bytes.Buffer
+	command.Stderr = &errors
+	output, err := command.Output()
+	passed := 0
+	var printed strings.Builder
+	for lines := bufio.NewScanner(bytes.NewReader(output)); lines.Scan(); {
+		var event struct{ Action, Test, Output string }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &event))
+		printed.WriteString(event.Output)
+		if event.Action == "pass" && event.Test != "" && !strings.Contains(event.Test, "/") {
+			passed++
+		}
+	}
+	require.NoError(t, err, "%s%s", &printed, &errors)
+	require.GreaterOrEqual(t, passed, s.tests, "%s", &printed)
+	t.Logf("%v: %d tests passed", flags, passed)
+}
+
+func run(t *testing.T, arguments ...string) string {
+	output, err := exec.Command("go", arguments...).CombinedOutput()
+	require.NoError(t, err, "go %s: %s", strings.Join(arguments, " "), output)
+	return string(output)
+}
+
+func copyFile(t *testing.T, from, to string) {
+	content, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, content, 0o644))
+}

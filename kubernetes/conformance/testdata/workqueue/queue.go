@@ -1,0 +1,158 @@
+// Package workqueue is what client-go's package of this name exports, and what
+// its tests use of the rest, over a shardq queue.
+package workqueue
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/queue"
+	"github.com/shardq/shardq/stats"
+)
+
+type Interface TypedInterface[any]
+
+type TypedInterface[T comparable] interface {
+	Add(item T)
+	Len() int
+	Get() (item T, shutdown bool)
+	Done(item T)
+	ShutDown()
+	ShutDownWithDrain()
+	ShuttingDown() bool
+}
+
+type Queue[T comparable] interface {
+	Touch(item T)
+	Push(item T)
+	Len() int
+	Pop() (item T)
+}
+
+// DefaultQueue returns a queue that does nothing.
+func DefaultQueue[T comparable]() Queue[T] { return nothing[T]{} }
+
+type nothing[T comparable] struct{}
+
+func (nothing[T]) Touch(T)       {}
+func (nothing[T]) Push(T)        {}
+func (nothing[T]) Len() int      { return 0 }
+func (nothing[T]) Pop() (item T) { return item }
+
+type (
+	QueueConfig = TypedQueueConfig[any]
+	Type        = Typed[any]
+)
+
+type TypedQueueConfig[T comparable] struct {
+	Name            string
+	MetricsProvider MetricsProvider
+	Clock           clock.WithTicker
+	Queue           Queue[T]
+}
+
+// A Typed touches the Queue that a test has given, as the other does. Its order
+// is not used: package kubernetes/workqueue leaves such queues to client-go.
+type Typed[T comparable] struct {
+	*queue.Queue[T]
+	touches Queue[T]
+}
+
+func (q *Typed[T]) Add(item T) {
+	if row, held := q.Underlying().Lookup(item); held && row.State == stats.Ready && q.touches != nil {
+		q.touches.Touch(item)
+	}
+	q.Queue.Add(item)
+}
+
+const defaultUnfinishedWorkUpdatePeriod = 500 * time.Millisecond
+
+func New() *Type { return NewWithConfig(QueueConfig{}) }
+
+func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
+
+func NewNamed(name string) *Type { return NewWithConfig(QueueConfig{Name: name}) }
+
+func NewWithConfig(config QueueConfig) *Type { return NewTypedWithConfig(config) }
+
+func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
+	return newQueueWithConfig(config, defaultUnfinishedWorkUpdatePeriod)
+}
+
+func newQueueWithConfig[T comparable](config TypedQueueConfig[T], period time.Duration) *Typed[T] {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	q := makeQueue(config.Clock, meter[T](config), period)
+	q.touches = config.Queue
+	return q
+}
+
+func meter[T comparable](config TypedQueueConfig[T]) queue.Observer[T] {
+	provider := config.MetricsProvider
+	if provider == nil {
+		provider = globalMetricsProvider
+	}
+	if config.Name == "" {
+		return nil
+	}
+	return queue.NewMeter[T](queue.Instruments{
+		Depth: provider.NewDepthMetric(config.Name), Adds: provider.NewAddsMetric(config.Name),
+		Latency: provider.NewLatencyMetric(config.Name), WorkDuration: provider.NewWorkDurationMetric(config.Name),
+		Unfinished:     provider.NewUnfinishedWorkSecondsMetric(config.Name),
+		LongestRunning: provider.NewLongestRunningProcessorSecondsMetric(config.Name),
+		Retries:        provider.NewRetriesMetric(config.Name),
+	}, queue.FromClock(config.Clock))
+}
+
+func makeQueue[T comparable](c clock.WithTicker, o queue.Observer[T], period time.Duration) *Typed[T] {
+	options := queue.Options[T]{
+		Queue: shardq.Options[T]{Shards: 1, Clock: queue.FromClock(c)}, Observer: o, CountEveryDelay: true,
+	}
+	if o != nil {
+		options.Ticker = c.NewTicker(period)
+	}
+	q, err := queue.New(options)
+	if err != nil {
+		panic(err)
+	}
+	return &Typed[T]{Queue: q}
+}
+
+// newQueue makes a queue whose metrics a test has written.
+func newQueue[T comparable](c clock.WithTicker, _ Queue[T], m queueMetrics[T], period time.Duration) *Typed[T] {
+	return makeQueue[T](c, &ofTest[T]{to: m}, period)
+}
+
+// ofTest is an Observer for queueMetrics, which expect their caller to lock.
+type ofTest[T comparable] struct {
+	mu sync.Mutex
+	to queueMetrics[T]
+}
+
+func (o *ofTest[T]) Adding(T, time.Duration) {}
+
+func (o *ofTest[T]) Retried() {}
+
+func (o *ofTest[T]) Added(a stats.Add[T]) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to.add(a.Item)
+}
+
+func (o *ofTest[T]) Started(item T, _ int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to.get(item)
+}
+
+func (o *ofTest[T]) Finished(item T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to.done(item)
+}
+
+func (o *ofTest[T]) Update() { o.to.updateUnfinishedWork() }

@@ -1,0 +1,43 @@
+package workqueue
+
+import "k8s.io/utils/clock"
+
+type RateLimitingInterface TypedRateLimitingInterface[any]
+
+type TypedRateLimitingInterface[T comparable] interface {
+	TypedDelayingInterface[T]
+	AddRateLimited(item T)
+	Forget(item T)
+	NumRequeues(item T) int
+}
+
+type RateLimitingQueueConfig = TypedRateLimitingQueueConfig[any]
+
+type TypedRateLimitingQueueConfig[T comparable] struct {
+	Name            string
+	MetricsProvider MetricsProvider
+	Clock           clock.WithTicker
+	DelayingQueue   TypedDelayingInterface[T]
+}
+
+type rateLimitingType[T comparable] struct {
+	TypedDelayingInterface[T]
+	rateLimiter TypedRateLimiter[T]
+}
+
+func NewRateLimitingQueue(limiter RateLimiter) RateLimitingInterface {
+	return NewTypedRateLimitingQueueWithConfig[any](limiter, RateLimitingQueueConfig{})
+}
+
+func NewTypedRateLimitingQueueWithConfig[T comparable](
+	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
+) TypedRateLimitingInterface[T] {
+	return &rateLimitingType[T]{rateLimiter: limiter, TypedDelayingInterface: NewTypedDelayingQueueWithConfig(
+		TypedDelayingQueueConfig[T]{Name: config.Name, MetricsProvider: config.MetricsProvider, Clock: config.Clock})}
+}
+
+func (q *rateLimitingType[T]) AddRateLimited(item T) { q.AddAfter(item, q.rateLimiter.When(item)) }
+
+func (q *rateLimitingType[T]) Forget(item T) { q.rateLimiter.Forget(item) }
+
+func (q *rateLimitingType[T]) NumRequeues(item T) int { return q.rateLimiter.NumRequeues(item) }
