@@ -1,10 +1,6 @@
 package shard
 
-import (
-	"runtime"
-
-	"github.com/shardq/shardq/stats"
-)
+import "runtime"
 
 // Add makes item ready. It has no effect if item is ready already. If item is
 // in processing, it becomes ready at its Done. Add takes the shard's lock, and
@@ -100,6 +96,9 @@ func (sh *shard[T]) makeTable() {
 		sh.table.times = sh.newTimes()
 		sh.table.addColumn(&sh.table.times.since)
 	}
+	if sh.set.tracksAdds() {
+		sh.table.needRequested() // so that each add calls requestPriority
+	}
 	if sh.set.keepPlaces {
 		sh.table.places = &places{}
 		sh.table.addColumn(&sh.table.places.of)
@@ -114,39 +113,25 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 			sh.count.deduplicated++
 			return took
 		}
-		if sh.table.places != nil {
-			hasPlace = r.priority <= sh.table.requested.delayed(id)
-		}
+		hasPlace = sh.keepsPlace(id, r.priority)
 		if r.cancelsDelay {
 			r.priority = max(r.priority, sh.cancelDelay(id, e))
 		}
 	}
-	if r.priority != 0 || sh.table.requested != nil || sh.table.places != nil {
-		sh.requestPriority(id, e, r.priority)
+	if r.priority != 0 || sh.table.requested != nil {
+		sh.requestPriority(id, e, r, hasPlace)
 	}
 	switch e.step(added) {
 	case enqueue:
-		sh.begin(id, e, r, hasPlace)
+		sh.count.added++
 		sh.push(id, e)
 		return took | wakes
 	case mark:
-		sh.begin(id, e, r, hasPlace)
+		sh.count.added++
 		sh.table.times.onDirty(id)
 		return took
 	}
 	return sh.deduplicated()
-}
-
-// begin counts an add that asks for a run. The item has its place already if it
-// was delayed, with a priority that is at least as high.
-func (sh *shard[T]) begin(id uint32, e *entry[T], r request, hasPlace bool) {
-	sh.count.added++
-	if !hasPlace {
-		sh.table.places.renew(id)
-	}
-	if sh.set.adds != nil {
-		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Expired: r.expired})
-	}
 }
 
 // duplicatesBeforeYield is the number of deduplicated adds in a row, with no

@@ -25,6 +25,10 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 	return &addHook[T]{hook: hook}
 }
 
+// tracksAdds reports whether each add needs requestPriority: for its place, or
+// for OnAdd.
+func (s *Set[T]) tracksAdds() bool { return s.keepPlaces || s.adds != nil }
+
 // keep keeps an add for report. It is called with the lock of the item's shard
 // held, and takes no other lock than its own.
 func (h *addHook[T]) keep(a stats.Add[T]) {

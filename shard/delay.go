@@ -184,9 +184,9 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing) (deadlin
 // fileTimerOf is fileTimer of an entry. It returns never if the delay was
 // dropped, because a run to come serves it.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
-	if sh.set.dropDelayIfReady && (e.phase() == ready || e.phase() == dirty) {
+	if p := e.phase(); (p == ready || p == dirty) && sh.set.dropDelayIfReady {
 		if f.priority != 0 || sh.table.requested != nil {
-			sh.requestPriority(id, e, f.priority)
+			sh.requestPriority(id, e, request{priority: f.priority}, true)
 		}
 		sh.count.deduplicated++
 		return never
@@ -199,9 +199,6 @@ func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (d
 	e.setDelayed(true)
 	if e.phase() == idle {
 		sh.table.times.onDelay(id, at.now*sh.set.time.tick)
-	}
-	if e.phase() == idle || e.phase() == processing {
-		sh.table.places.renew(id)
 	}
 	sh.setDelayedPriority(id, f.priority)
 	return sh.schedule(id, min(f.deadline, sh.wheel.limit(id, f.limit)))

@@ -32,7 +32,7 @@ const (
 // after carries out the effects of an operation. It calls OnWatermark last,
 // because the hook may panic. The caller reports a misuse after that.
 func (s *Set[T]) after(fx effects) {
-	if fx&^took != 0 || s.limit != nil || s.adds != nil { // otherwise spare the call
+	if fx&^took != 0 || s.notifies { // otherwise spare the call
 		s.apply(fx)
 	}
 }

@@ -25,8 +25,9 @@ type level struct {
 	// list has the items of a level in the heap. Those of the served level are
 	// in the run queue's fifo.
 	list fifo
-	// late has the late entries of the level: see places.
-	late lateHeap
+	// late has the late entries of the level: see places. It is nil until there
+	// is one.
+	late *lateHeap
 	// next and previous link the levels that have items, the one that was
 	// passed over longest first, if levels are ranked.
 	next, previous *level
@@ -89,7 +90,8 @@ func (q *runQueue[T]) needLevels(ranked bool, lowPriorityInterval uint32) {
 func (sh *shard[T]) needLevels(id uint32) {
 	sh.table.needRequested()
 	lowPriorityInterval := sh.set.lowPriorityInterval
-	ranked := lowPriorityInterval > 0
+	// Without ranks, take pops the list of the served level by hand.
+	ranked := lowPriorityInterval > 0 || sh.table.places != nil
 	if sh.groups == nil && len(sh.set.shards) > 1 {
 		lowPriorityInterval = 0 // consumers count for all shards: see lockByPriority
 		sh.set.needPriorityBitmap()
@@ -103,6 +105,9 @@ func (sh *shard[T]) needLevels(id uint32) {
 func (sh *shard[T]) levelsDueForRelease() bool {
 	l := sh.ready.levels
 	l.emptied++
+	if sh.set.tracksAdds() {
+		return false
+	}
 	few := len(l.byPriority) <= mostIdleLevels && sh.table.requested.few()
 	return l.emptied%patienceWithLevels == 0 && !few
 }

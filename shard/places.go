@@ -38,6 +38,12 @@ func (p *places) renew(id uint32) {
 	}
 }
 
+// keepsPlace reports whether a delayed item keeps its place if an add with this
+// priority makes it ready.
+func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
+	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
+}
+
 func (p *places) number(id uint32) uint64 { return p.of.At(id).number }
 
 // A lateHeap has the late entries of a level, the next first.
@@ -64,10 +70,9 @@ func (h *lateHeap) Push(any) { panic("shard: use insert") }
 
 func (h *lateHeap) Pop() any { panic("shard: use remove") }
 
-func (h *lateHeap) insert(p *places, id uint32) {
-	h.places = p
+func (h *lateHeap) insert(id uint32) {
 	h.ids = append(h.ids, id)
-	p.of.At(id).late = uint32(len(h.ids))
+	h.places.of.At(id).late = uint32(len(h.ids))
 	heap.Fix(h, len(h.ids)-1)
 }
 
@@ -92,31 +97,50 @@ func (h *lateHeap) remove(i int) (id uint32) {
 // enter puts a ready entry into a level, which has the given list: at its
 // place, or at the tail if places are not kept.
 func (t *table[T]) enter(v *level, f *fifo, id uint32, e *entry[T]) {
+	if t.places == nil {
+		t.join(f, id, e)
+		return
+	}
+	t.enterInPlace(v, f, id, e)
+}
+
+func (t *table[T]) enterInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
 	p := t.places
 	switch {
-	case p == nil || f.head == 0 || p.number(id) > p.number(f.tail):
+	case f.head == 0 || p.number(id) > p.number(f.tail):
 		t.join(f, id, e)
 	case p.number(id) < p.number(f.head):
 		t.joinFirst(f, id, e)
 	default:
+		if v.late == nil {
+			v.late = &lateHeap{places: p}
+		}
 		e.next = 0 // it is in no list
-		v.late.insert(p, id)
+		v.late.insert(id)
 		f.length++
 	}
 }
 
-// quit takes a ready entry out of a level, from any place. If it was the head
-// of the list, the next entry of the level becomes the head.
+// quit takes a ready entry out of a level, from any place.
 func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
-	if t.places != nil {
-		if late := t.places.of.At(id).late; late != 0 {
-			v.late.remove(int(late) - 1)
-			f.length--
-			return
-		}
+	if t.places == nil {
+		t.unlink(f, id, e)
+		return
+	}
+	t.quitInPlace(v, f, id, e)
+}
+
+// quitInPlace is quit where places are kept. If the entry was the head of the
+// list, the next entry of the level becomes the head.
+func (t *table[T]) quitInPlace(v *level, f *fifo, id uint32, e *entry[T]) {
+	p := t.places
+	if late := p.of.At(id).late; late != 0 {
+		v.late.remove(int(late) - 1)
+		f.length--
+		return
 	}
 	t.unlink(f, id, e)
-	if h := &v.late; len(h.ids) > 0 && (f.head == 0 || h.places.number(h.ids[0]) < h.places.number(f.head)) {
+	if h := v.late; h != nil && len(h.ids) > 0 && (f.head == 0 || p.number(h.ids[0]) < p.number(f.head)) {
 		f.length-- // it counts already
 		next := h.remove(0)
 		t.joinFirst(f, next, t.at(next))
@@ -126,7 +150,7 @@ func (t *table[T]) quit(v *level, f *fifo, id uint32, e *entry[T]) {
 // walkLevel visits the entries of a level in their order until visit returns
 // false. It reports whether it visited all.
 func (t *table[T]) walkLevel(v *level, f *fifo, visit func(id uint32) bool) (on bool) {
-	if len(v.late.ids) == 0 {
+	if v.late == nil || len(v.late.ids) == 0 {
 		return t.walk(f, visit)
 	}
 	p := t.places

@@ -19,24 +19,35 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 
 // requestPriority notes the requested priority of an entry that is about to be
 // added. The run that serves several adds has the greatest priority requested.
-func (sh *shard[T]) requestPriority(id uint32, e *entry[T], priority int) {
-	w := sh.requestedFor(id, priority)
+// It also gives the entry a place, unless it keeps the one of its delay, and
+// keeps the add for OnAdd.
+func (sh *shard[T]) requestPriority(id uint32, e *entry[T], r request, hasPlace bool) {
+	if (r.priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
+		sh.needLevels(id)
+	}
+	w := sh.table.requested
 	if e.phase() == idle || e.phase() == processing {
-		w.setRun(id, priority)
+		w.setRun(id, r.priority)
+		if !hasPlace {
+			sh.table.places.renew(id)
+		}
+		if sh.set.adds != nil {
+			sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Expired: r.expired})
+		}
 		return
 	}
 	before := w.run(id)
-	if priority <= before {
+	if r.priority <= before {
 		return
 	}
 	if e.phase() == dirty {
-		w.setRun(id, priority)
+		w.setRun(id, r.priority)
 		sh.table.places.renew(id)
 	} else {
-		sh.raise(id, e, priority)
+		sh.raise(id, e, r.priority)
 	}
 	if sh.set.adds != nil {
-		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: priority, Raised: true, Before: before})
+		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: r.priority, Raised: true, Before: before})
 	}
 }
 

@@ -82,7 +82,7 @@ func (sh *shard[T]) priorityOf(id uint32, e *entry[T]) int {
 // requestedFor returns the requested priorities, or nil while all are 0. It
 // makes sure that the given priority can be kept.
 func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
-	if (priority != 0 || sh.table.places != nil) && sh.queueOf(id).levels == nil {
+	if priority != 0 && sh.queueOf(id).levels == nil {
 		sh.needLevels(id)
 	}
 	return sh.table.requested
@@ -92,9 +92,7 @@ func (sh *shard[T]) requestedFor(id uint32, priority int) *requested {
 func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil && priority > r.delayed(id) {
 		r.setDelayed(id, priority)
-		if p := sh.table.at(id).phase(); p == idle || p == processing {
-			sh.table.places.renew(id)
-		}
+		sh.renewDelayed(id)
 	}
 }
 
@@ -102,5 +100,14 @@ func (sh *shard[T]) raiseDelayedPriority(id uint32, priority int) {
 func (sh *shard[T]) setDelayedPriority(id uint32, priority int) {
 	if r := sh.requestedFor(id, priority); r != nil {
 		r.setDelayed(id, priority)
+		sh.renewDelayed(id)
+	}
+}
+
+// renewDelayed gives a delayed entry the last place, unless it has a run to
+// come, whose place it keeps.
+func (sh *shard[T]) renewDelayed(id uint32) {
+	if p := sh.table.at(id).phase(); p == idle || p == processing {
+		sh.table.places.renew(id)
 	}
 }

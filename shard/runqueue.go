@@ -57,7 +57,7 @@ func (q *runQueue[T]) take(t *table[T], passedOver bool) (id uint32, e *entry[T]
 		id, e = q.pop(t)
 		return id, e, 0
 	}
-	if l.ranked || t.places != nil {
+	if l.ranked {
 		return q.takeFrom(t, l.next(passedOver))
 	}
 	priority = l.served.priority

@@ -83,7 +83,9 @@ type Set[T comparable] struct {
 	keepPlaces, dropDelayIfReady, discardOnShutDown bool
 	// adds has the adds that OnAdd has to be called for. It is nil if there is
 	// no such hook.
-	adds     *addHook[T]
+	adds *addHook[T]
+	// notifies reports that notify has something to do.
+	notifies bool
 	onMisuse func(kind Misuse, item T)
 	// shards are made when they are first used: see shard.
 	shards []atomic.Pointer[shard[T]]
@@ -216,6 +218,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 		parker: newParker(),
 		ids:    maxIDs,
 	}
+	s.notifies = s.limit != nil || s.adds != nil
 	s.initGroups(config)
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)

@@ -56,6 +56,7 @@ func verbs() map[string]verb {
 		"done":          {"done [batch] ITEM...", parseDone, (*player).done},
 		"forget":        {"forget ITEM...", parseItems, (*player).forget},
 		"requeues":      {"requeues ITEM", parseItem, (*player).requeues},
+		"lookup":        {"lookup ITEM", parseItem, (*player).lookup},
 		"when":          {"when ITEM", parseWhen, (*player).when},
 		"len":           {"len", parseNothing, (*player).len},
 		"name":          {"name", parseNothing, (*player).name},

@@ -33,6 +33,16 @@ func (p *player) snapshot(c *command) string {
 	return ""
 }
 
+// lookup shows what Lookup returns of an item.
+func (p *player) lookup(c *command) string {
+	row, held := p.queue.lookup(c.items[0])
+	if !held {
+		return "is not held"
+	}
+	p.below = append(p.below, p.describe([]stats.Item[string]{row})...)
+	return ""
+}
+
 // metrics shows the seven series of Metrics.
 func (p *player) metrics(*command) string {
 	stats := p.queue.stats()

@@ -49,6 +49,7 @@ type namedQueue interface {
 	shutDownWithDrain()
 	drain(ctx context.Context, options shardq.DrainOptions) (dropped []string, err error)
 	snapshot(limit int) shardq.Snapshot[string]
+	lookup(name string) (row stats.Item[string], held bool)
 	groups() iter.Seq[stats.Group]
 	all(state stats.State) iter.Seq[stats.Item[string]]
 	shuttingDown() bool
@@ -89,15 +90,20 @@ func (q typed[T]) doneBatch(names []string)           { q.queue.DoneBatch(q.list
 func (q typed[T]) cancel(name string) shardq.Canceled { return q.queue.Cancel(q.kind.must(name)) }
 func (q typed[T]) done(name string)                   { q.queue.Done(q.kind.must(name)) }
 func (q typed[T]) forget(name string)                 { q.queue.Forget(q.kind.must(name)) }
-func (q typed[T]) requeues(name string) int           { return q.queue.NumRequeues(q.kind.must(name)) }
-func (q typed[T]) when(name string) time.Duration     { return q.limiter.When(q.kind.must(name)) }
-func (q typed[T]) shutDown()                          { q.queue.ShutDown() }
-func (q typed[T]) shutDownWithDrain()                 { q.queue.ShutDownWithDrain() }
-func (q typed[T]) end()                               { q.queue.ShutDown() }
-func (q typed[T]) shuttingDown() bool                 { return q.queue.ShuttingDown() }
-func (q typed[T]) len() int                           { return q.queue.Len() }
-func (q typed[T]) stats() shardq.Stats                { return q.queue.Stats() }
-func (q typed[T]) name() string                       { return q.queue.Name() }
+func (q typed[T]) lookup(name string) (row stats.Item[string], held bool) {
+	found, held := q.queue.Lookup(q.kind.must(name))
+	return rename(q.kind, found), held
+}
+
+func (q typed[T]) requeues(name string) int       { return q.queue.NumRequeues(q.kind.must(name)) }
+func (q typed[T]) when(name string) time.Duration { return q.limiter.When(q.kind.must(name)) }
+func (q typed[T]) shutDown()                      { q.queue.ShutDown() }
+func (q typed[T]) shutDownWithDrain()             { q.queue.ShutDownWithDrain() }
+func (q typed[T]) end()                           { q.queue.ShutDown() }
+func (q typed[T]) shuttingDown() bool             { return q.queue.ShuttingDown() }
+func (q typed[T]) len() int                       { return q.queue.Len() }
+func (q typed[T]) stats() shardq.Stats            { return q.queue.Stats() }
+func (q typed[T]) name() string                   { return q.queue.Name() }
 
 // The reasons why a Get returns no item.
 const (
@@ -238,6 +244,9 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		Clock:               m.clock,
 		Tick:                s.tick,
 		CancelDelayOnAdd:    s.cancelDelayOnAdd,
+		DropDelayIfReady:    s.dropDelayIfReady,
+		KeepPlaces:          s.keepPlaces,
+		DiscardOnShutDown:   s.discards,
 		Capacity:            s.capacity,
 		LowPriorityInterval: s.lowPriority,
 		Ages:                s.ages,

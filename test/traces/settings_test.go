@@ -17,6 +17,9 @@ type settings struct {
 	name             string
 	kind             anyKind
 	cancelDelayOnAdd bool
+	dropDelayIfReady bool
+	keepPlaces       bool
+	discards         bool
 	limiter          string
 	capacity         int
 	lowPriority      int
@@ -47,7 +50,7 @@ const withUsage = `want one of
 	with name NAME
 	with items string|int|float64|point|*string|any
 	with limiter ...
-	with CancelDelayOnAdd
+	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown
 	with capacity NUMBER
 	with low-priority-interval NUMBER
 	with groups
@@ -100,6 +103,15 @@ func (s *settings) with(text string) error {
 		return err
 	case "CancelDelayOnAdd":
 		s.cancelDelayOnAdd = true
+		return nil
+	case "DropDelayIfReady":
+		s.dropDelayIfReady = true
+		return nil
+	case "KeepPlaces":
+		s.keepPlaces = true
+		return nil
+	case "DiscardOnShutDown":
+		s.discards = true
 		return nil
 	}
 	return fmt.Errorf("no setting %q: %s", what, withUsage)
