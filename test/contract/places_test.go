@@ -259,6 +259,22 @@ func TestC62LateItems(t *testing.T) {
 	require.Equal(t, items/3, q.Stats().Delayed, "those that nothing made ready")
 }
 
+// TestC62RaisedItem: an item whose priority is raised has the last place, ready
+// or dirty.
+func TestC62RaisedItem(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, KeepPlaces: true})
+	defer q.ShutDown()
+	q.Add("processing")
+	processing, _ := q.Get()
+	q.Add(processing)
+	q.Add("ready")
+	q.AddWith("first", withPriority(1))
+	q.AddWith("ready", withPriority(1))
+	q.AddWith(processing, withPriority(1))
+	q.Done(processing)
+	require.Equal(t, []string{"first", "ready", "processing"}, handedOut(q))
+}
+
 // TestC62NothingIsAllocated checks that late items allocate nothing in steady
 // state.
 func TestC62NothingIsAllocated(t *testing.T) {
