@@ -163,10 +163,11 @@ type Options[T comparable] struct {
 
 	// The queue calls OnAdd for each call, and each delay that expires, that
 	// puts an item in line for a run, or raises its priority there. It does not
-	// for adds that a run to come serves anyway. OnAdd runs in the goroutine of
-	// the call, or for a delay in that of the clock's timer, with no lock held,
-	// so it may use the queue. By then a consumer may have the item. Calls for
-	// different adds may overlap. It must be safe for concurrent use.
+	// for adds that a run to come serves anyway. OnAdd runs with no lock held,
+	// in the goroutine of the call, of another call at the same time, or of
+	// the clock's timer. It may use the queue. By then a consumer may have the
+	// item. It must be safe for concurrent use, and must not panic: in the
+	// goroutine of the timer that ends the program.
 	OnAdd func(stats.Add[T])
 
 	// Capacity limits the number of distinct items held, in any state. Only

@@ -34,7 +34,7 @@
 //	Priority  → priority.go → requested.go keeps it → levels.go and heap.go
 //	            within runqueue.go; prioritybitmap.go beside turn.go
 //	Places    → places.go, beside the list of a level
-//	OnAdd     → addhook.go, from add.go and priority.go
+//	OnAdd     → addhook.go, from add.go and priority.go; outbox.go
 //	Times     → coarseclock.go, sampler.go → times.go → measures.go
 //	Snapshots → hold.go → inspect.go, list.go, left.go, item_info.go,
 //	            group_info.go, timeleft.go; stats.go

@@ -117,13 +117,13 @@ func (d *driver[T]) call() {
 // hasReports reports whether the driver has found something that a hook has to
 // be called for.
 func (s *Set[T]) hasReports() bool {
-	return s.watchdog.pending.Load() || s.adds != nil && s.adds.pending.Load()
+	return s.watchdog.found.pending.Load() || s.adds != nil && s.adds.pending.Load()
 }
 
 // callHooks calls the hooks for what the driver has found.
 func (s *Set[T]) callHooks() {
 	s.reportStuck()
-	s.adds.report()
+	s.reportAdds()
 }
 
 // run updates the timer, unless another goroutine owns it.

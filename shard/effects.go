@@ -50,7 +50,7 @@ func (s *Set[T]) apply(fx effects) {
 // notify calls OnAdd and OnWatermark for what has happened. It may panic, so it
 // comes last.
 func (s *Set[T]) notify() {
-	s.adds.report()
+	s.reportAdds()
 	s.limit.Notify()
 }
 

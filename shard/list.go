@@ -44,9 +44,12 @@ func (s *Set[T]) listIn(sh *shard[T], state stats.State) iter.Seq[*stats.Item[T]
 	if more {
 		l.sweep(sh, state, there)
 	}
-	if state != stats.Ready {
+	switch {
+	case state != stats.Ready:
 		l.rows = firstOf(l.rows, len(l.rows))
-	} else if more {
+	case more && s.keepPlaces:
+		return l.byPlace
+	case more:
 		return l.inLine
 	}
 	return l.asTheyAre
@@ -60,8 +63,11 @@ type listing[T comparable] struct {
 }
 
 // A link is an entry's id, and the id of the next entry in its run queue if it
-// is ready.
-type link struct{ id, next uint32 }
+// is ready. If places are kept, it has the entry's place.
+type link struct {
+	id, next uint32
+	place    uint64
+}
 
 // sweep lists the items of a shard, each once. An item that was forgotten and
 // added again has another id, and is met again. there is about the number of
@@ -73,7 +79,7 @@ func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 	var links []link
 	sh.set.eachEntry(sh, func(id uint32, e *entry[T]) {
 		if e.phase().state() == state {
-			rows, links = append(rows, sh.info(id)), append(links, link{id, e.next})
+			rows, links = append(rows, sh.info(id)), append(links, link{id, e.next, sh.table.placeOf(id)})
 		}
 	}, func() (on bool) {
 		for i := range rows {
@@ -89,6 +95,25 @@ func (l *listing[T]) sweep(sh *shard[T], state stats.State, there int) {
 
 func (l *listing[T]) asTheyAre(yield func(*stats.Item[T]) bool) {
 	for i := range l.rows {
+		if !yield(&l.rows[i]) {
+			return
+		}
+	}
+}
+
+// byPlace yields ready items in the order of their places, one group after
+// another.
+func (l *listing[T]) byPlace(yield func(*stats.Item[T]) bool) {
+	order := make([]int, len(l.rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &l.rows[i], &l.rows[j]
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(l.links[i].place, l.links[j].place))
+	})
+	for _, i := range order {
 		if !yield(&l.rows[i]) {
 			return
 		}

@@ -44,6 +44,17 @@ func (sh *shard[T]) keepsPlace(id uint32, priority int) bool {
 	return sh.table.places != nil && priority <= sh.table.requested.delayed(id)
 }
 
+// placeOf returns the place of an entry, or 0 if places are not kept.
+func (t *table[T]) placeOf(id uint32) uint64 {
+	if t.places == nil {
+		return 0
+	}
+	if cell := t.places.of.Lookup(id); cell != nil {
+		return cell.number
+	}
+	return 0
+}
+
 func (p *places) number(id uint32) uint64 { return p.of.At(id).number }
 
 // A lateHeap has the late entries of a level, the next first.

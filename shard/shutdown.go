@@ -66,7 +66,7 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	if !s.closing.begun.CompareAndSwap(false, true) {
 		return
 	}
-	s.watchdog.close()
+	s.watchdog.found.close()
 	s.coarse.live.Store(0)
 	defer s.driver.stop() // last: it calls the clock, which may panic
 	for sh := range s.made() {

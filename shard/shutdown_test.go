@@ -225,8 +225,8 @@ func TestShutDownBesideTheWatchdog(t *testing.T) {
 	s.Get()
 	s.ShutDown()
 	s.findStuck(s.time.now() + 10_000)
-	if w := &s.watchdog; len(w.found) > 0 || w.pending.Load() {
-		t.Errorf("%d are kept", len(w.found))
+	if found := &s.watchdog.found; len(found.kept) > 0 || found.pending.Load() {
+		t.Errorf("%d are kept", len(found.kept))
 	}
 	if s.reportStuck(); told > 0 {
 		t.Errorf("%d were reported", told)

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"sync"
-
 	"github.com/shardq/shardq/internal/shared"
 	"github.com/shardq/shardq/stats"
 )
@@ -19,14 +17,9 @@ type watchdog[T comparable] struct {
 	// next is when the driver has to search again. It is never if all items in
 	// processing were found, or there are none.
 	next shared.Uint64[shared.Timer]
-
-	mu sync.Mutex
-	// found are the items that the hook still has to be called for, and pending
-	// reports that there are some.
-	found   []stats.Item[T]
-	pending shared.Bool[shared.Timer]
-	// closed reports that a shutdown has begun. Nothing is found any more.
-	closed bool
+	// found has the items that the hook still has to be called for. It is
+	// closed when a shutdown begins.
+	found outbox[stats.Item[T]]
 }
 
 // init takes a number of ticks. A stamp is the start of its tick, so an item
@@ -76,7 +69,7 @@ func (s *Set[T]) findStuck(now uint64) {
 func (s *Set[T]) findStuckIn(sh *shard[T], now uint64) (next uint64) {
 	for {
 		found, next := s.stuckIn(sh, now)
-		s.watchdog.keep(found)
+		s.watchdog.found.keep(found...) // or drops them, if a shutdown has begun
 		if next > now {
 			return next
 		}
@@ -108,50 +101,5 @@ func (s *Set[T]) stuckIn(sh *shard[T], now uint64) (found []stats.Item[T], next 
 	return found, never
 }
 
-// keep keeps the found items for reportStuck. The driver may still be searching
-// when a shutdown begins. What it finds then is dropped.
-func (w *watchdog[T]) keep(found []stats.Item[T]) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(found) > 0 && !w.closed {
-		w.found = append(w.found, found...)
-		w.pending.Store(true)
-	}
-}
-
-// close is called when a shutdown begins. It drops the found items, so that the
-// queue no longer refers to them. It does not wait for a call of the hook,
-// because the hook itself may shut the queue down.
-func (w *watchdog[T]) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed, w.found = true, nil
-	w.pending.Store(false)
-}
-
-// reportStuck calls the hook for the found items, until a shutdown begins. The
-// caller holds no lock and does not own the timer. If the hook panics, the next
-// call of reportStuck goes on with the others.
-func (s *Set[T]) reportStuck() {
-	w := &s.watchdog
-	for w.pending.Load() {
-		if info, ok := w.takeFound(); ok {
-			w.hook(info)
-		}
-	}
-}
-
-// takeFound takes one of the found items.
-func (w *watchdog[T]) takeFound() (info stats.Item[T], ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.found) == 0 {
-		return info, false
-	}
-	info, w.found[0] = w.found[0], info // the array must not keep the item
-	if w.found = w.found[1:]; len(w.found) == 0 {
-		w.found = nil
-		w.pending.Store(false)
-	}
-	return info, true
-}
+// reportStuck calls the hook for the found items, until a shutdown begins.
+func (s *Set[T]) reportStuck() { s.watchdog.found.send(s.watchdog.hook) }
