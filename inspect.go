@@ -211,8 +211,11 @@ type Configuration struct {
 	// Routing says what chooses an item's shard: "seeded hash", "hash
 	// function", "stable hash" or "group".
 	Routing string
-	// Groups, Ages, Metrics and CancelDelayOnAdd say which features are on.
-	Groups, Ages, Metrics, CancelDelayOnAdd bool
+	// Groups, Ages and Metrics say which features are on.
+	Groups, Ages, Metrics bool
+	// CancelDelayOnAdd, DropDelayIfReady, KeepPlaces and DiscardOnShutDown are
+	// as in [Options].
+	CancelDelayOnAdd, DropDelayIfReady, KeepPlaces, DiscardOnShutDown bool
 	// Limiter and Clock are the types of the limiter and of the clock.
 	Limiter, Clock string
 	// Created is the real time at which the queue was made, whatever its clock
@@ -244,6 +247,7 @@ func (o Options[T]) configuration() Configuration {
 		Tick: o.Tick, StuckAfter: o.StuckAfter,
 		Routing: routing,
 		Groups:  o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics, CancelDelayOnAdd: o.CancelDelayOnAdd,
+		DropDelayIfReady: o.DropDelayIfReady, KeepPlaces: o.KeepPlaces, DiscardOnShutDown: o.DiscardOnShutDown,
 		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
 		Created: time.Now(),
 	}

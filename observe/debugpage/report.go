@@ -258,6 +258,9 @@ type configuration struct {
 	Ages                bool    `json:"ages"`
 	Metrics             bool    `json:"metrics"`
 	CancelDelayOnAdd    bool    `json:"cancelDelayOnAdd"`
+	DropDelayIfReady    bool    `json:"dropDelayIfReady"`
+	KeepPlaces          bool    `json:"keepPlaces"`
+	DiscardOnShutDown   bool    `json:"discardOnShutDown"`
 	Limiter             string  `json:"limiter"`
 	Clock               string  `json:"clock"`
 }
@@ -268,6 +271,7 @@ func newConfiguration(c shardq.Configuration) configuration {
 		TickSeconds: inSeconds(c.Tick), StuckSeconds: inSeconds(c.StuckAfter),
 		GroupLimit: c.GroupLimit, LowPriorityInterval: c.LowPriorityInterval,
 		Groups: c.Groups, Ages: c.Ages, Metrics: c.Metrics, CancelDelayOnAdd: c.CancelDelayOnAdd,
+		DropDelayIfReady: c.DropDelayIfReady, KeepPlaces: c.KeepPlaces, DiscardOnShutDown: c.DiscardOnShutDown,
 		Limiter: c.Limiter, Clock: c.Clock,
 	}
 }
