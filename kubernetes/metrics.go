@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/shardq/shardq/kubernetes/internal/instruments"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -24,22 +25,12 @@ type DepthMetric interface {
 	Dec(priority int)
 }
 
-// instruments returns the metrics of a provider.
-func instruments(name string, p workqueue.MetricsProvider) queue.Instruments {
-	to := queue.Instruments{
-		Adds:           p.NewAddsMetric(name),
-		Retries:        p.NewRetriesMetric(name),
-		Latency:        p.NewLatencyMetric(name),
-		WorkDuration:   p.NewWorkDurationMetric(name),
-		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
-		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
-	}
+// instrumentsOf returns the metrics of a provider.
+func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 	if by, ok := p.(withPriority); ok {
-		to.DepthByPriority = by.NewDepthMetricWithPriority(name)
-	} else {
-		to.Depth = p.NewDepthMetric(name)
+		return instruments.Of(name, p, by.NewDepthMetricWithPriority(name))
 	}
-	return to
+	return instruments.Of(name, p, nil)
 }
 
 // Metrics returns the provider of the workqueue_* metrics on

@@ -72,7 +72,8 @@ var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request
 // work.
 const updatePeriod = 500 * time.Millisecond
 
-// New returns a queue, or an error that lists the faults of the options.
+// New returns a queue, or an error that lists the faults of the options. Until
+// ShutDown is called, [Handler] shows the queue, and keeps it in memory.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	all := queue.Options[T]{Queue: queue.PriorityOptions(options.Queue)}
 	if name := options.Queue.Name; name != "" {
@@ -80,7 +81,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		if provider == nil {
 			provider = Metrics()
 		}
-		all.Observer = queue.NewMeter[T](instruments(name, provider), options.Queue.Clock)
+		all.Observer = queue.NewMeter[T](instrumentsOf(name, provider), options.Queue.Clock)
 		all.Ticker = clock.RealClock{}.NewTicker(updatePeriod)
 	}
 	made, err := queue.New(all)

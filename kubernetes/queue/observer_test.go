@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"math"
 	"sync"
 	"testing"
 
@@ -71,4 +72,25 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 	for priority, n := range g.of {
 		require.Zero(t, n, "priority %d", priority)
 	}
+}
+
+// TestItemNotEqualToItself: it is rejected and counted, and neither the limiter
+// nor the Meter keeps anything of it.
+func TestItemNotEqualToItself(t *testing.T) {
+	g, nothing := &gauge{of: map[int]int{}}, ignored{}
+	meter := queue.NewMeter[float64](queue.Instruments{
+		DepthByPriority: g, Adds: nothing, Retries: nothing, Latency: nothing, WorkDuration: nothing,
+		Unfinished: nothing, LongestRunning: nothing,
+	}, nil)
+	q, err := queue.New(queue.Options[float64]{Observer: meter})
+	require.NoError(t, err)
+	defer q.ShutDown()
+	for range 3 {
+		q.Add(math.NaN())
+		q.AddRateLimited(math.NaN())
+	}
+	require.EqualValues(t, 6, q.Underlying().Stats().Rejected)
+	require.Zero(t, q.Depth())
+	require.Empty(t, g.of)
+	require.Zero(t, meter.Remembered())
 }

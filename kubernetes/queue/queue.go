@@ -96,7 +96,8 @@ func (q *Queue[T]) update(ticker Ticker) {
 	}
 }
 
-// Underlying returns the shardq queue, for what this type does not have.
+// Underlying returns the shardq queue, for what this type does not have. The
+// Observer does not learn of what is canceled, claimed or run through it.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 // Add adds an item.
@@ -137,6 +138,10 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 		return
 	}
 	for _, item := range items {
+		if item != item { // such as NaN: the queue rejects and counts it
+			q.queue.Add(item)
+			continue
+		}
 		delay := o.After
 		if o.RateLimited {
 			if backoff := q.limiter.When(item); delay == 0 || backoff < delay {

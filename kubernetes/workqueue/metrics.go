@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/util/workqueue"
-
-	"github.com/shardq/shardq/kubernetes/queue"
 )
 
 type (
@@ -41,16 +39,3 @@ func (r *provider) Load() MetricsProvider {
 // made afterwards and name no other. Only the first call has an effect.
 // client-go's own queues have a provider of their own.
 func SetProvider(p MetricsProvider) { registered.p.CompareAndSwap(nil, &p) }
-
-// instruments returns the metrics of a provider.
-func instruments(name string, p MetricsProvider) queue.Instruments {
-	return queue.Instruments{
-		Depth:          p.NewDepthMetric(name),
-		Adds:           p.NewAddsMetric(name),
-		Retries:        p.NewRetriesMetric(name),
-		Latency:        p.NewLatencyMetric(name),
-		WorkDuration:   p.NewWorkDurationMetric(name),
-		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
-		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
-	}
-}

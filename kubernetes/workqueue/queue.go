@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes/internal/instruments"
 	"github.com/shardq/shardq/kubernetes/queue"
 )
 
@@ -102,7 +103,7 @@ func newQueue[T comparable](
 		provider = registered.Load()
 	}
 	if name != "" && provider != nil {
-		all.Observer = queue.NewMeter[T](instruments(name, provider), options.Clock)
+		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, nil), options.Clock)
 		all.Ticker = c.NewTicker(updatePeriod)
 	}
 	q, err := queue.New(all)

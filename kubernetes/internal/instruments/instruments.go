@@ -1,0 +1,34 @@
+// Package instruments makes the instruments of a queue of client-go's
+// MetricsProvider.
+package instruments
+
+import (
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/shardq/shardq/kubernetes/queue"
+)
+
+// A DepthMetric counts items by priority.
+type DepthMetric interface {
+	Inc(priority int)
+	Dec(priority int)
+}
+
+// Of returns the instruments of a queue. If byPriority is nil, the depth is
+// that of all priorities together.
+func Of(name string, p workqueue.MetricsProvider, byPriority DepthMetric) queue.Instruments {
+	to := queue.Instruments{
+		Adds:           p.NewAddsMetric(name),
+		Retries:        p.NewRetriesMetric(name),
+		Latency:        p.NewLatencyMetric(name),
+		WorkDuration:   p.NewWorkDurationMetric(name),
+		Unfinished:     p.NewUnfinishedWorkSecondsMetric(name),
+		LongestRunning: p.NewLongestRunningProcessorSecondsMetric(name),
+	}
+	if byPriority != nil {
+		to.DepthByPriority = byPriority
+	} else {
+		to.Depth = p.NewDepthMetric(name)
+	}
+	return to
+}
