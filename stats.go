@@ -75,6 +75,13 @@ type Stats struct {
 	NextDue time.Time
 	// PerShard counts the items of each shard, by its number.
 	PerShard []stats.Shard
+	// Priorities counts the ready items of each priority that has some, the
+	// highest first.
+	//
+	// It is nil while all items have the priority 0. It is also nil while the
+	// ready items of a shard have more than 256 priorities, counted for each
+	// group alone.
+	Priorities []stats.Priority
 	// Metrics has the figures that [Options].Metrics asks for, or is nil.
 	Metrics *stats.Metrics
 	// Values counts the values of a coalescer. It is nil for other queues.
@@ -98,8 +105,9 @@ func (s *Stats) Skew() float64 {
 // Stats returns a reading of the queue's state and counters. It locks one shard
 // after the other, each briefly. Every shard's part is consistent in itself,
 // the sum only if the queue is at rest. The cost grows with the number of
-// shards, not with that of items, groups or priorities: with Ages, it asks at
-// most 64 groups of a shard for their oldest item.
+// shards, not with that of items, groups or priorities: of a shard, it adds
+// up at most 256 priorities and, with Ages, asks at most 64 groups for their
+// oldest item.
 func (q *Queue[T]) Stats() Stats { return q.newStats(q.shards.Stats()) }
 
 // newStats adds to a reading of the shards what they do not know.
@@ -112,7 +120,7 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 		Discarded: s.Discarded,
 		Capacity:  q.configuration.Capacity, Limited: -1, Parked: s.Parked, Workers: q.slots.open(),
 		ShuttingDown: s.ShuttingDown, NextDue: s.NextDue,
-		PerShard: s.PerShard, Metrics: s.Metrics,
+		PerShard: s.PerShard, Priorities: s.Priorities, Metrics: s.Metrics,
 	}
 	if census, ok := q.limiter.(limiter.Census[T]); ok {
 		st.Limited = census.Len()

@@ -39,5 +39,6 @@ func newTestSet[T comparable](t failer, config Config[T]) *Set[T] {
 // counts returns the stats without the fields that are looked up or measured.
 func counts(st Stats) Stats {
 	st.PerShard, st.Metrics, st.NextDue, st.Parked, st.ShuttingDown = nil, nil, time.Time{}, 0, false
+	st.Priorities = nil
 	return st
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"maps"
 	"math/bits"
 )
 
@@ -261,6 +262,7 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 		checkItem(t, sh, id, e)
 	}
 	checkFIFO(t, sh, counts[ready])
+	checkDepths(t, sh)
 	if sh.groups == nil {
 		checkLevels(t, sh, &sh.ready)
 	} else {
@@ -271,6 +273,30 @@ func checkShard[T comparable](t failer, sh *shard[T]) {
 	}
 	checkWheel(t, sh, waiting)
 	checkMeasures(t, sh)
+}
+
+// checkDepths compares the counts by priority with the entries.
+func checkDepths[T comparable](t failer, sh *shard[T]) {
+	t.Helper()
+	var got depths
+	sh.addDepthsTo(&got)
+	if got.tooMany {
+		return
+	}
+	counted := map[int]int{}
+	for id := range idsOf(t, sh) {
+		if e := sh.table.at(id); e.phase() != ready {
+			continue
+		} else if sh.table.requested == nil {
+			counted[0]++
+		} else {
+			counted[sh.table.requested.run(id)]++
+		}
+	}
+	maps.DeleteFunc(got.by, func(_, n int) bool { return n == 0 })
+	if !maps.Equal(got.by, counted) {
+		t.Fatalf("shard %d: %v items are ready by priority, but the reading has %v", sh.number, counted, got.by)
+	}
 }
 
 // idsOf checks the table of a shard, if it has one, and returns the ids in use.

@@ -55,8 +55,14 @@ type Stats struct {
 	NextDue time.Time
 	// PerShard has the parts of the shards, by their numbers.
 	PerShard []stats.Shard
+	// Priorities counts the ready items by priority, the highest first. It is
+	// nil while all items have the priority 0, or there are more than
+	// mostLevelsCounted levels in a shard.
+	Priorities []stats.Priority
 	// Metrics is nil unless metrics are kept.
 	Metrics *stats.Metrics
+
+	depths depths
 }
 
 // Stats returns a reading. It locks one shard after the other.
@@ -94,6 +100,7 @@ func (s *Set[T]) newStats() (st Stats, now present) {
 
 // finish completes the reading after all shards were read.
 func (s *Set[T]) finish(st *Stats) {
+	st.Priorities, st.depths = st.depths.rows(), depths{}
 	first := uint64(never)
 	for sh := range s.made() {
 		first = min(first, sh.next.Load())
@@ -109,8 +116,8 @@ func (s *Set[T]) finish(st *Stats) {
 	}
 }
 
-// addStatsTo adds the shard's reading. It returns the number of groups that it
-// asked for their oldest item.
+// addStatsTo adds the shard's reading. It returns the number of groups and
+// levels that it asked.
 func (sh *shard[T]) addStatsTo(st *Stats, read present) (asked int) {
 	now := sh.seen(read)
 	info, asked := sh.shardInfo(now)
@@ -119,6 +126,7 @@ func (sh *shard[T]) addStatsTo(st *Stats, read present) (asked int) {
 	st.Processing += info.Processing
 	st.Held += info.Held
 	st.Delayed += info.Delayed
+	asked += sh.addDepthsTo(&st.depths)
 	if sh.groups != nil {
 		st.Groups += int(sh.groups.names.live)
 	}

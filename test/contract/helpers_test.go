@@ -213,7 +213,7 @@ func numbers(n int) []int {
 
 // counts returns only the counters and gauges of the stats.
 func counts(stats shardq.Stats) shardq.Stats {
-	stats.PerShard, stats.Metrics, stats.NextDue = nil, nil, time.Time{}
+	stats.PerShard, stats.Priorities, stats.Metrics, stats.NextDue = nil, nil, nil, time.Time{}
 	stats.Capacity, stats.Limited, stats.Parked, stats.Workers, stats.ShuttingDown = 0, 0, 0, 0, false
 	return stats
 }

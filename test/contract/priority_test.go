@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 func withPriority(priority int) shardq.AddOptions { return shardq.AddOptions{Priority: priority} }
@@ -195,6 +196,40 @@ func TestC45PrioritiesAllocateNothing(t *testing.T) {
 		if allocations := testing.AllocsPerRun(20, cycle); allocations > 0 && !raceDetector {
 			t.Errorf("%v allocations", allocations)
 		}
+	}
+}
+
+// TestC45StatsCountByPriority: with and without groups, at each step.
+func TestC45StatsCountByPriority(t *testing.T) {
+	for name, group := range map[string]func(int) string{
+		"no groups": nil,
+		"groups":    func(item int) string { return fmt.Sprint(item % 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := shardq.MustNew(shardq.Options[int]{Shards: 4, Group: group})
+			expect := func(want ...stats.Priority) {
+				t.Helper()
+				require.Equal(t, want, q.Stats().Priorities)
+			}
+			q.AddBatch([]int{0, 1, 2, 3, 4})
+			expect() // all have the priority 0
+			for item := range 20 {
+				q.AddWith(item, withPriority(item%4-1))
+			}
+			expect(stats.Priority{Priority: 2, Ready: 5}, stats.Priority{Priority: 1, Ready: 5},
+				stats.Priority{Priority: 0, Ready: 7}, stats.Priority{Priority: -1, Ready: 3})
+			q.AddWith(19, withPriority(9)) // raised
+			q.Cancel(15)
+			expect(stats.Priority{Priority: 9, Ready: 1}, stats.Priority{Priority: 2, Ready: 3},
+				stats.Priority{Priority: 1, Ready: 5}, stats.Priority{Priority: 0, Ready: 7},
+				stats.Priority{Priority: -1, Ready: 3})
+			handedOut(q)
+			expect()
+			for item := range 1000 {
+				q.AddWith(item, withPriority(item))
+			}
+			expect() // too many
+		})
 	}
 }
 
