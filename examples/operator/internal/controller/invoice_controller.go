@@ -1,0 +1,109 @@
+// Package controller has the controller of invoices.
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/shardq/shardq"
+	examplev1 "github.com/shardq/shardq/examples/operator/api/v1"
+	"github.com/shardq/shardq/kubernetes"
+)
+
+const (
+	// paymentTerm is the age at which an unpaid invoice is overdue.
+	paymentTerm = 30 * 24 * time.Hour
+
+	// workers is the number of invoices that are reconciled at once, and
+	// perNamespace how many of them may be of one namespace.
+	workers, perNamespace = 8, 4
+
+	// stuckAfter is the time after which the log names an invoice whose
+	// Reconcile has not returned.
+	stuckAfter = time.Minute
+)
+
+// An InvoiceReconciler sets the status of invoices.
+type InvoiceReconciler struct {
+	client.Client
+
+	// Now returns the current time.
+	Now func() time.Time
+}
+
+// +kubebuilder:rbac:groups=example.com,resources=invoices,verbs=get;list;watch
+// +kubebuilder:rbac:groups=example.com,resources=invoices/status,verbs=update
+
+// Reconcile sets the status of an invoice. An open invoice is reconciled again
+// when it is due.
+func (r *InvoiceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var invoice examplev1.Invoice
+	if err := r.Get(ctx, request.NamespacedName, &invoice); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	status, due := statusOf(&invoice, r.Now())
+	if status != invoice.Status {
+		invoice.Status = status
+		if err := r.Status().Update(ctx, &invoice); err != nil {
+			return ctrl.Result{}, err
+		}
+		logf.FromContext(ctx).Info("status set", "phase", status.Phase)
+	}
+	return ctrl.Result{RequeueAfter: due}, nil
+}
+
+// statusOf returns the status of an invoice at a time, and after how long it
+// changes if nobody changes the invoice. That is 0 if it never does.
+func statusOf(invoice *examplev1.Invoice, now time.Time) (status examplev1.InvoiceStatus, due time.Duration) {
+	status.ObservedGeneration = invoice.Generation
+	left := invoice.CreationTimestamp.Add(paymentTerm).Sub(now)
+	switch {
+	case invoice.Spec.Paid:
+		status.Phase = examplev1.Paid
+	case left > 0:
+		status.Phase, due = examplev1.Open, left
+	default:
+		status.Phase = examplev1.Overdue
+	}
+	return status, due
+}
+
+// SetupWithManager adds the controller to a manager.
+func (r *InvoiceReconciler) SetupWithManager(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		For(&examplev1.Invoice{}).
+		WithOptions(options(manager.GetLogger())).
+		Complete(r)
+}
+
+// options returns the options of the controller.
+func options(log logr.Logger) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		NewQueue:                kubernetes.NewQueue(queueOptions(log)), // added for shardq
+	}
+}
+
+// queueOptions returns the options of the queue. All of it was added for
+// shardq, and kubernetes.Options without fields would do as well.
+func queueOptions(log logr.Logger) kubernetes.Options[reconcile.Request] {
+	return kubernetes.Options[reconcile.Request]{Queue: shardq.Options[reconcile.Request]{
+		// Namespaces take turns, and none occupies all workers.
+		Group:      kubernetes.ByNamespace,
+		GroupLimit: perNamespace,
+		// The log names an invoice that is stuck.
+		StuckAfter: stuckAfter,
+		Logger:     slog.New(logr.ToSlogHandler(log)),
+		LogItems:   true,
+		// The live page shows how long invoices wait, and take.
+		Metrics: true,
+	}}
+}
