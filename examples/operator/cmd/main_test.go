@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	examplev1 "github.com/shardq/shardq/examples/operator/api/v1"
+	"github.com/shardq/shardq/kubernetes"
+)
+
+// nowhere is the configuration of a cluster that does not exist.
+var nowhere = &rest.Config{Host: "https://cluster.invalid"}
+
+// testOptions returns the options of a manager that listens nowhere. Managers
+// of several tests have controllers of the same name.
+func testOptions(t *testing.T, arguments ...string) ctrl.Options {
+	s, err := parse(append(arguments, "-health-probe-bind-address=0"))
+	require.NoError(t, err)
+	options := s.options()
+	options.Controller.SkipNameValidation = new(true)
+	return options
+}
+
+func TestFlags(t *testing.T) {
+	s, err := parse(nil)
+	require.NoError(t, err)
+	require.Equal(t, "0", s.metricsAddress)
+	require.Equal(t, ":8081", s.probeAddress)
+	require.True(t, s.secureMetrics)
+	require.False(t, s.leaderElection)
+
+	// These are the flags of config/manager/manager.yaml and of the Makefile.
+	s, err = parse([]string{
+		"--leader-elect", "--metrics-bind-address=:8443", "--health-probe-bind-address=:9000", "--metrics-secure=false",
+		"--metrics-cert-path=certificates", "--enable-http2", "--zap-log-level=error", "--kubeconfig=",
+	})
+	require.NoError(t, err)
+	options := s.options()
+	require.True(t, options.LeaderElection)
+	require.Equal(t, ":8443", options.Metrics.BindAddress)
+	require.Equal(t, ":9000", options.HealthProbeBindAddress)
+	require.Equal(t, "certificates", options.Metrics.CertDir)
+	require.False(t, options.Metrics.SecureServing)
+	require.Nil(t, options.Metrics.FilterProvider)
+	require.Empty(t, options.Metrics.TLSOpts)
+}
+
+// TestMetricsAreProtected: unless a flag says otherwise, the metrics server has
+// HTTPS, and a filter for all its pages.
+func TestMetricsAreProtected(t *testing.T) {
+	metrics := testOptions(t).Metrics
+	require.True(t, metrics.SecureServing)
+	require.NotNil(t, metrics.FilterProvider)
+	require.Len(t, metrics.TLSOpts, 1)
+	require.Contains(t, metrics.ExtraHandlers, kubernetes.Path)
+}
+
+// TestManagerNeedsNoCluster: a manager can be made before its cluster answers.
+func TestManagerNeedsNoCluster(t *testing.T) {
+	_, err := newManager(nowhere, testOptions(t, "-metrics-bind-address=127.0.0.1:0"))
+	require.NoError(t, err)
+}
+
+// TestManagerReconciles runs the manager with one invoice, and with fakes in
+// place of the cluster. The controller sets the status, and the live page shows
+// its queue.
+func TestManagerReconciles(t *testing.T) {
+	invoice := &examplev1.Invoice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "17", CreationTimestamp: metav1.Now()},
+		Spec:       examplev1.InvoiceSpec{Amount: 4990, Currency: "EUR"},
+	}
+	updated := make(chan examplev1.InvoiceStatus, 1)
+	options := testOptions(t)
+	options.NewClient = func(*rest.Config, client.Options) (client.Client, error) {
+		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(invoice).WithStatusSubresource(invoice).
+			WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(
+				ctx context.Context, c client.Client, name string, o client.Object, all ...client.SubResourceUpdateOption,
+			) error {
+				err := c.SubResource(name).Update(ctx, o, all...)
+				updated <- o.(*examplev1.Invoice).Status
+				return err
+			}}).Build(), nil
+	}
+	options.NewCache = func(*rest.Config, cache.Options) (cache.Cache, error) {
+		return listing{&informertest.FakeInformers{Scheme: scheme}, invoice}, nil
+	}
+	manager, err := newManager(nowhere, options)
+	require.NoError(t, err)
+
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+	select {
+	case status := <-updated:
+		require.Equal(t, examplev1.Open, status.Phase)
+	case err := <-ended:
+		require.FailNow(t, "the manager has ended", "%v", err)
+	}
+
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodGet, kubernetes.Path+"?format=text", nil)
+	options.Metrics.ExtraHandlers[kubernetes.Path].ServeHTTP(answer, request)
+	page, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.Code)
+	require.Contains(t, string(page), "invoice")
+	require.Contains(t, string(page), "shop/17")
+
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// A listing is a cache whose informers list one invoice.
+type listing struct {
+	cache.Cache
+	invoice *examplev1.Invoice
+}
+
+// GetInformer implements [cache.Informers].
+func (l listing) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return informer{controllertest.NewFakeInformer(controllertest.Synced), l.invoice}, nil
+}
+
+type informer struct {
+	*controllertest.FakeInformer
+	invoice *examplev1.Invoice
+}
+
+// AddEventHandlerWithOptions calls the handler for the initial list.
+func (i informer) AddEventHandlerWithOptions(
+	handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
+) (toolscache.ResourceEventHandlerRegistration, error) {
+	handler.OnAdd(i.invoice, true)
+	return i.FakeInformer.AddEventHandlerWithOptions(handler, options)
+}
