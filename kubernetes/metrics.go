@@ -102,7 +102,7 @@ func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
 
 // NewDepthMetricWithPriority returns the depth by priority.
 func (p *provider) NewDepthMetricWithPriority(name string) DepthMetric {
-	return &depthByPriority{of: p.depth, name: name, shown: map[int]bool{}}
+	return &depthByPriority{of: p.depth, name: name, gauges: map[int]prometheus.Gauge{}}
 }
 
 // NewAddsMetric implements [workqueue.MetricsProvider].
@@ -141,33 +141,35 @@ func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 const mostPriorities = 25
 
 // A depthByPriority is a [DepthMetric] of a queue. The first priorities have a
-// label each, and what comes after mostPriorities shares one. A priority keeps
-// its label, so that what was counted up is counted down there.
+// gauge each, and what comes after mostPriorities shares one. A priority keeps
+// its gauge, so that what was counted up is counted down there.
 type depthByPriority struct {
-	of    *prometheus.GaugeVec
-	name  string
-	mu    sync.Mutex
-	shown map[int]bool
+	of     *prometheus.GaugeVec
+	name   string
+	mu     sync.Mutex
+	gauges map[int]prometheus.Gauge
 }
 
 // Inc implements [DepthMetric].
-func (d *depthByPriority) Inc(priority int) {
-	d.of.WithLabelValues(d.name, d.name, d.label(priority)).Inc()
-}
+func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
 
 // Dec implements [DepthMetric].
-func (d *depthByPriority) Dec(priority int) {
-	d.of.WithLabelValues(d.name, d.name, d.label(priority)).Dec()
-}
+func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
 
-func (d *depthByPriority) label(priority int) string {
+// gauge returns the gauge of a priority. To search the GaugeVec for it each
+// time would cost more than the rest of an add.
+func (d *depthByPriority) gauge(priority int) prometheus.Gauge {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.shown[priority] {
-		if len(d.shown) == mostPriorities {
-			return "exceeded_cardinality_limit"
+	g, known := d.gauges[priority]
+	if !known {
+		label := "exceeded_cardinality_limit"
+		if len(d.gauges) < mostPriorities {
+			label = strconv.Itoa(priority)
 		}
-		d.shown[priority] = true
+		if g = d.of.WithLabelValues(d.name, d.name, label); len(d.gauges) < mostPriorities {
+			d.gauges[priority] = g
+		}
 	}
-	return strconv.Itoa(priority)
+	return g
 }

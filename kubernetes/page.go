@@ -11,26 +11,26 @@ import (
 
 // pages has the queues of this process that were not shut down, in the order in
 // which they were made.
-var pages registry
+var pages pageList
 
-type registry struct {
+type pageList struct {
 	mu     sync.Mutex
 	queues []shardq.Inspector
 }
 
-func (r *registry) add(q shardq.Inspector) {
+func (r *pageList) add(q shardq.Inspector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queues = append(r.queues, q)
 }
 
-func (r *registry) remove(q shardq.Inspector) {
+func (r *pageList) remove(q shardq.Inspector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queues = slices.DeleteFunc(r.queues, func(other shardq.Inspector) bool { return other == q })
 }
 
-func (r *registry) list() []shardq.Inspector {
+func (r *pageList) list() []shardq.Inspector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.queues)

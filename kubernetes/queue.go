@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/kubernetes/queue"
+	"github.com/shardq/shardq/stats"
 )
 
 // Options configure the queue of a controller.
@@ -26,6 +27,11 @@ type Options[T comparable] struct {
 	//
 	// Defaults to controller-runtime's own metrics: see [Metrics].
 	MetricsProvider workqueue.MetricsProvider
+
+	// Claims tell the reconciler about the item that it has. See [Claims].
+	//
+	// If nil, they do not.
+	Claims *Claims[T]
 
 	// DrainFor makes ShutDown, which a controller calls at its end, let the
 	// workers go on with what is ready, for at most so long, before it discards
@@ -84,13 +90,33 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		all.Observer = queue.NewMeter[T](instrumentsOf(name, provider), options.Queue.Clock)
 		all.Ticker = clock.RealClock{}.NewTicker(updatePeriod)
 	}
+	if options.Claims != nil {
+		all.Queue.OnAdd = both(options.Claims.added, all.Queue.OnAdd)
+	}
 	made, err := queue.New(all)
 	if err != nil {
 		return nil, err
 	}
+	if options.Claims != nil {
+		if err := options.Claims.serve(made.Underlying()); err != nil {
+			made.ShutDown()
+			return nil, err
+		}
+	}
 	q := &Queue[T]{made, options.DrainFor}
 	pages.add(made.Underlying())
 	return q, nil
+}
+
+// both returns a hook that calls two hooks. The second may be nil.
+func both[T comparable](first, second func(stats.Add[T])) func(stats.Add[T]) {
+	if second == nil {
+		return first
+	}
+	return func(a stats.Add[T]) {
+		first(a)
+		second(a)
+	}
 }
 
 // AddWithOpts adds items as the options say. After a shutdown has begun, it

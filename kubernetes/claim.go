@@ -1,0 +1,147 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+// Claims tell a reconciler about the item that it has, and whether it was added
+// again meanwhile. One goes into [Options] and around the reconciler of the same
+// controller:
+//
+//	claims := &kubernetes.Claims[reconcile.Request]{}
+//	options.NewQueue = kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{Claims: claims})
+//	….Complete(claims.Reconciler(r))
+//
+// The zero value is ready to use. It serves one queue at a time.
+type Claims[T comparable] struct {
+	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
+	// [ErrAddedAgain], when its item is added again. An item that changes more
+	// often than a reconcile takes is then never reconciled to the end.
+	CancelIfAddedAgain bool
+
+	queue   atomic.Pointer[shardq.Queue[T]]
+	running sync.Map // of *Claim[T], by item
+}
+
+// ErrAddedAgain is the cause of a context that ended because the item was added
+// again.
+var ErrAddedAgain = errors.New("kubernetes: the item was added again")
+
+var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
+
+// serve makes c serve a queue. It returns an error if it serves another one.
+func (c *Claims[T]) serve(q *shardq.Queue[T]) error {
+	before := c.queue.Load()
+	if before != nil && !before.ShuttingDown() || !c.queue.CompareAndSwap(before, q) {
+		return errClaimsInUse
+	}
+	return nil
+}
+
+// A Claim is what a reconciler can ask about the item that it has.
+type Claim[T comparable] struct {
+	item   T
+	queue  *shardq.Queue[T]
+	cancel context.CancelCauseFunc // nil unless CancelIfAddedAgain is set
+	once   sync.Once
+	again  chan struct{}
+}
+
+// Item returns what the queue knows about the item: since when it is in
+// processing, its attempts and its group. It takes constant time.
+func (c *Claim[T]) Item() stats.Item[T] {
+	found, _ := c.queue.Lookup(c.item)
+	return found
+}
+
+// AddedAgain reports whether the item was added since it was handed out. It is
+// then reconciled once more, so that this reconcile may end early.
+func (c *Claim[T]) AddedAgain() bool {
+	select {
+	case <-c.again:
+		return true
+	default:
+		return false
+	}
+}
+
+// Again returns a channel that is closed when the item is added again.
+func (c *Claim[T]) Again() <-chan struct{} { return c.again }
+
+// look tells the reconciler if the item was added again.
+func (c *Claim[T]) look() {
+	if c.Item().Dirty {
+		c.once.Do(func() {
+			close(c.again)
+			if c.cancel != nil {
+				c.cancel(ErrAddedAgain)
+			}
+		})
+	}
+}
+
+type claimKey[T comparable] struct{}
+
+// ClaimFrom returns the claim of the item that is being reconciled. It returns
+// false for other contexts.
+func ClaimFrom[T comparable](ctx context.Context) (claim *Claim[T], ok bool) {
+	claim, ok = ctx.Value(claimKey[T]{}).(*Claim[T])
+	return claim, ok
+}
+
+// Reconciler returns a reconciler that calls r with a context that has the
+// item's [Claim]. If that context was canceled because the item was added
+// again, and r returns an error that wraps [context.Canceled] or
+// [ErrAddedAgain], the controller does not see it: the item is reconciled once
+// more without it.
+func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedReconciler[T] {
+	return reconcile.TypedFunc[T](func(ctx context.Context, item T) (reconcile.Result, error) {
+		ctx, end := c.begin(ctx, item)
+		defer end()
+		result, err := r.Reconcile(ctx, item)
+		if canceled := errors.Is(err, context.Canceled) || errors.Is(err, ErrAddedAgain); canceled &&
+			context.Cause(ctx) == ErrAddedAgain {
+			return reconcile.Result{}, nil
+		}
+		return result, err
+	})
+}
+
+// begin adds a claim to a context, if the queue has the item in processing. end
+// must be called when the reconcile has ended.
+func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, end func()) {
+	q := c.queue.Load()
+	if q == nil {
+		return ctx, func() {}
+	}
+	if found, ok := q.Lookup(item); !ok || found.State != stats.Processing {
+		return ctx, func() {}
+	}
+	claim := &Claim[T]{item: item, queue: q, again: make(chan struct{})}
+	cancel := func(error) {}
+	if c.CancelIfAddedAgain {
+		ctx, cancel = context.WithCancelCause(ctx)
+		claim.cancel = cancel
+	}
+	c.running.Store(item, claim)
+	claim.look() // for an add before that
+	return context.WithValue(ctx, claimKey[T]{}, claim), func() {
+		c.running.CompareAndDelete(item, claim)
+		cancel(nil)
+	}
+}
+
+// added is called for each add.
+func (c *Claims[T]) added(a stats.Add[T]) {
+	if claim, ok := c.running.Load(a.Item); ok {
+		claim.(*Claim[T]).look()
+	}
+}

@@ -1,0 +1,184 @@
+package kubernetes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/kubernetes"
+)
+
+// queueWith returns the queue that a controller gets.
+func queueWith(t *testing.T, options kubernetes.Options[reconcile.Request]) priorityqueue.PriorityQueue[reconcile.Request] {
+	options.MetricsProvider = noMetrics{}
+	q := kubernetes.NewQueue(options)(t.Name(), nil).(priorityqueue.PriorityQueue[reconcile.Request])
+	t.Cleanup(q.ShutDown)
+	return q
+}
+
+type noMetrics struct{ workqueue.MetricsProvider }
+
+func (noMetrics) NewDepthMetric(string) workqueue.GaugeMetric            { return nothing{} }
+func (noMetrics) NewAddsMetric(string) workqueue.CounterMetric           { return nothing{} }
+func (noMetrics) NewLatencyMetric(string) workqueue.HistogramMetric      { return nothing{} }
+func (noMetrics) NewWorkDurationMetric(string) workqueue.HistogramMetric { return nothing{} }
+func (noMetrics) NewRetriesMetric(string) workqueue.CounterMetric        { return nothing{} }
+func (noMetrics) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return nothing{}
+}
+
+func (noMetrics) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return nothing{}
+}
+
+type nothing struct{}
+
+func (nothing) Inc()            {}
+func (nothing) Dec()            {}
+func (nothing) Observe(float64) {}
+func (nothing) Set(float64)     {}
+
+// TestReconcilerLearnsOfAnAdd: before the reconcile begins, in its midst, by a
+// delay that expires, and never of what is another item's.
+func TestReconcilerLearnsOfAnAdd(t *testing.T) {
+	item, other := request("a", 1), request("a", 2)
+	for name, add := range map[string]func(q priorityqueue.PriorityQueue[reconcile.Request]){
+		"Add":     func(q priorityqueue.PriorityQueue[reconcile.Request]) { q.Add(item) },
+		"a delay": func(q priorityqueue.PriorityQueue[reconcile.Request]) { q.AddAfter(item, time.Second) },
+		"AddWithOpts": func(q priorityqueue.PriorityQueue[reconcile.Request]) {
+			q.AddWithOpts(priorityqueue.AddOpts{}, other, item)
+		},
+	} {
+		for _, early := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/early=%v", name, early), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					claims := &kubernetes.Claims[reconcile.Request]{}
+					q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+					q.Add(item)
+					got, _ := q.Get()
+					require.Equal(t, item, got)
+					if early {
+						add(q)
+						time.Sleep(2 * time.Second) // of the bubble
+					}
+					_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+						claim, ok := kubernetes.ClaimFrom[reconcile.Request](ctx)
+						require.True(t, ok)
+						require.Equal(t, item, claim.Item().Item)
+						require.Equal(t, early, claim.AddedAgain())
+						if !early {
+							q.Add(other)
+							require.False(t, claim.AddedAgain())
+							add(q)
+							<-claim.Again()
+						}
+						require.True(t, claim.AddedAgain())
+						require.NoError(t, ctx.Err(), "nobody asked for that")
+						return reconcile.Result{}, nil
+					})).Reconcile(t.Context(), item)
+					require.NoError(t, err)
+				})
+			})
+		}
+	}
+}
+
+// TestReconcileIsCanceled: with the cause, and without an error that the
+// controller would count. Other errors pass.
+func TestReconcileIsCanceled(t *testing.T) {
+	own := errors.New("of the reconciler")
+	item := request("a", 1)
+	for name, c := range map[string]struct {
+		fail func(ctx context.Context) error
+		want error
+	}{
+		"its context's error": {func(ctx context.Context) error { return ctx.Err() }, nil},
+		"the cause":           {context.Cause, nil},
+		"another error":       {func(context.Context) error { return own }, own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claims := &kubernetes.Claims[reconcile.Request]{CancelIfAddedAgain: true}
+			q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+			q.Add(item)
+			_, _ = q.Get()
+			_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				q.Add(r)
+				<-ctx.Done()
+				require.Equal(t, kubernetes.ErrAddedAgain, context.Cause(ctx))
+				return reconcile.Result{}, c.fail(ctx)
+			})).Reconcile(t.Context(), item)
+			require.Equal(t, c.want, err)
+			q.Done(item)
+			require.Equal(t, 1, q.Len(), "it runs once more")
+		})
+	}
+}
+
+// TestNoClaim: a reconciler that is called by a test has none, and a Claims
+// does not serve two queues.
+func TestNoClaim(t *testing.T) {
+	claims := &kubernetes.Claims[reconcile.Request]{}
+	plain := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		_, ok := kubernetes.ClaimFrom[reconcile.Request](ctx)
+		require.False(t, ok)
+		return reconcile.Result{}, nil
+	}))
+	_, err := plain.Reconcile(t.Context(), request("a", 1))
+	require.NoError(t, err)
+
+	options := kubernetes.Options[reconcile.Request]{Claims: claims}
+	first, err := kubernetes.New(options)
+	require.NoError(t, err)
+	_, err = plain.Reconcile(t.Context(), request("a", 1)) // not in processing
+	require.NoError(t, err)
+	_, err = kubernetes.New(options)
+	require.ErrorContains(t, err, "serves another queue")
+	first.ShutDown()
+	second, err := kubernetes.New(options)
+	require.NoError(t, err)
+	second.ShutDown()
+}
+
+// TestGroupMetrics: the largest groups have series, and a queue that is shut
+// down has none.
+func TestGroupMetrics(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(kubernetes.GroupMetrics(1))
+	q := queueWith(t, kubernetes.Options[reconcile.Request]{
+		Queue: shardq.Options[reconcile.Request]{Group: kubernetes.ByNamespace},
+	})
+	for i := range 3 {
+		q.Add(request("big", i))
+	}
+	q.Add(request("small", 0))
+	q.AddAfter(request("small", 1), time.Hour)
+	values := func() map[string]float64 {
+		families, err := r.Gather()
+		require.NoError(t, err)
+		found := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if labels := m.Label; labels[3].GetValue() != "" && labels[2].GetValue() == t.Name() {
+					found[labels[1].GetValue()+" "+labels[3].GetValue()] = m.Gauge.GetValue()
+				}
+			}
+		}
+		return found
+	}
+	require.Equal(t, map[string]float64{
+		"big ready": 3, "big processing": 0, "big delayed": 0,
+		"other ready": 1, "other processing": 0, "other delayed": 1,
+	}, values())
+	q.ShutDown()
+	require.Empty(t, values())
+}

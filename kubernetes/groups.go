@@ -1,0 +1,45 @@
+package kubernetes
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/shardq/shardq/internal/registry"
+	"github.com/shardq/shardq/internal/series"
+)
+
+// GroupMetrics returns a collector of shardq_group_items: the items of the
+// largest groups of each queue of this package that has a name and was not shut
+// down, and of all its others together, as the group "other". Register it once:
+//
+//	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
+//
+// most is the number of groups that have series of their own, and at least 1.
+// Each scrape reads all groups that have items.
+func GroupMetrics(most int) prometheus.Collector {
+	return &groupCollector{max(1, most), prometheus.NewDesc("shardq_group_items", series.GroupItems.Text,
+		[]string{"name", "controller", "group", "state"}, nil)}
+}
+
+type groupCollector struct {
+	most int
+	desc *prometheus.Desc
+}
+
+// Describe implements [prometheus.Collector].
+func (c *groupCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+// Collect implements [prometheus.Collector].
+func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
+	known := map[string]bool{"": true} // a name twice would fail the scrape
+	for _, q := range pages.list() {
+		name := q.Name()
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Configuration()}}
+		for _, g := range series.Groups(reading, c.most) {
+			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Items), name, name, g.Group, g.State)
+		}
+	}
+}
