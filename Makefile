@@ -2,7 +2,7 @@
 # checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
-.PHONY: help check clauses gate soak stress fuzz mutants gremlins models survey adversaries
+.PHONY: help check clauses gate soak stress fuzz mutants gremlins models trial survey adversaries
 
 help: ## list what make can do
 	@echo 'make TARGET, where TARGET is one of:'
@@ -53,6 +53,9 @@ gremlins: ## mistakes that a tool makes by rule
 models: ## the protocols in larger bounds, which needs Spin, and long model runs
 	SHARDQ_SOAK=1 SHARDQ_REQUIRE_SPIN=1 go test -count=1 -timeout 60m ./test/proof/...
 	SHARDQ_SCALE=100 go test -count=1 -timeout 120m -run 'Model|Litmus' ./...
+
+trial: ## controllers over a real API server, on three queues, with faults: half an hour
+	go run -C kubernetes/trial . -tasks 100000 -workers 100
 
 adversaries: ## inputs that break queues, on this one and others
 	go run -C bench/compare ./cmd/adversary

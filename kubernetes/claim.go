@@ -13,8 +13,8 @@ import (
 )
 
 // Claims tell a reconciler about the item that it has, and whether it was added
-// again meanwhile. One goes into [Options] and around the reconciler of the same
-// controller:
+// again meanwhile. A Claims goes into [Options], and around the reconciler of
+// the same controller:
 //
 //	claims := &kubernetes.Claims[reconcile.Request]{}
 //	options.NewQueue = kubernetes.NewQueue(kubernetes.Options[reconcile.Request]{Claims: claims})

@@ -9,7 +9,7 @@
 // proxy. The proxy counts what the API server accepts, drops watches, delays
 // writes, and is unreachable while the API server is down.
 //
-// The program fails if a task is left unreconciled, or reconciled twice at once.
+// The program fails if a task is not reconciled, or reconciled twice at once.
 package main
 
 import (

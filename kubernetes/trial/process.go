@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A process is a manager in a process of its own, so that its processor time
-// and its memory can be told from those of the API server.
+// A process is a manager in a process of its own. So its processor time and its
+// memory are not those of the API server.
 type process struct {
 	command *exec.Cmd
 	out     bytes.Buffer

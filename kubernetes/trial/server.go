@@ -44,8 +44,8 @@ func startServer() (*server, error) {
 		return nil, fmt.Errorf("starting etcd: %w", err)
 	}
 	<-s.etcd.Server.ReadyNotify()
-	// The server wants the address of another that knows its users. It is never
-	// asked: whoever has the loopback token may do all.
+	// The server wants the address of another that knows its users. It never
+	// asks: a client with the loopback token may do all.
 	if err := os.WriteFile(s.kubeconfig(), []byte(noKubeconfig), 0o600); err != nil {
 		return nil, err
 	}

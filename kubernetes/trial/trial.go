@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The parts of a trial. Latencies are told for each.
+// The parts of a trial. Each has latencies of its own.
 const (
 	partInitial = "initial list"
 	partAmid    = "changes amid the initial list"
