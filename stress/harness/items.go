@@ -176,6 +176,7 @@ type request struct {
 	items        Items
 	clock        clock.Clock
 	cancel       bool
+	places       bool
 	hash         func(key int) uint64 // nil: the queue's own
 	onMisuse     func()
 	limiter      *panicker     // nil: it never panics
@@ -212,7 +213,7 @@ func (t Target) open(r request) queue {
 }
 
 func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request) queue {
-	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, OnMisuse: r.onMisuse}
+	s := Settings[T]{Shards: r.shards, Clock: r.clock, CancelDelayOnAdd: r.cancel, KeepPlaces: r.places, OnMisuse: r.onMisuse}
 	s.Limiter = limits[T]{limiter.NewExponential[T](firstLimit, longestLimit), r.limiter, r.limiterCalls, c.decode, r.counted}
 	r.keep(s.Limiter)
 	if r.hash != nil {

@@ -62,8 +62,8 @@ type Plan struct {
 	Choice     Choice
 	Ending     Ending
 	Mix        Ingredients
-	// Cancel sets CancelDelayOnAdd.
-	Cancel bool
+	// Cancel sets CancelDelayOnAdd, and Places sets KeepPlaces.
+	Cancel, Places bool
 	// Grouped routes keys by the plan's own hash function, or by groups, so
 	// that the order within a shard or group is visible.
 	Grouped bool
@@ -128,6 +128,7 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 	if !p.Ledger && p.Ending != Small {
 		p.Adds *= 4 // Gets are cheap
 	}
+	p.Places = r.IntN(3) == 0
 	if p.Keys == 20_000 {
 		p.Keys = max(16, min(p.Keys, limits.Adds/2))
 	}
@@ -150,7 +151,7 @@ func (p Plan) within(limits Limits, features Features) Plan {
 		p.Shards = 1
 	}
 	if !features.Options {
-		p.Cancel, p.Grouped = false, false
+		p.Cancel, p.Places, p.Grouped = false, false, false
 	}
 	if !features.Clock {
 		p.Mix &^= Steps
@@ -199,10 +200,10 @@ func (p Plan) controlled(features Features) Plan {
 
 func (p Plan) String() string {
 	return fmt.Sprintf("seed=%d ending=%v shards=%d producers=%d consumers=%d processors=%d "+
-		"keys=%d items=%v choice=%v mix=%v cancel=%t grouped=%t ledger=%t capacity=%d strict=%t delayed=%d ends-early=%t "+
+		"keys=%d items=%v choice=%v mix=%v cancel=%t places=%t grouped=%t ledger=%t capacity=%d strict=%t delayed=%d ends-early=%t "+
 		"group-limit=%d weighted=%t",
 		p.Seed, p.Ending, p.Shards, p.Producers, p.Consumers, p.Processors,
-		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Grouped, p.Ledger,
+		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Places, p.Grouped, p.Ledger,
 		p.Capacity, p.Strict, p.Delayed, p.EndsEarly, p.GroupLimit, p.Weighted)
 }
 

@@ -95,7 +95,7 @@ func (r *round) weigh(open func()) int64 {
 // request describes the queue of the plan.
 func (r *round) request() request {
 	p := r.plan
-	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, limiterCalls: r.limiterCalls, keep: func(any) {}}
+	wanted := request{shards: p.Shards, items: p.Items, cancel: p.Cancel, places: p.Places, limiterCalls: r.limiterCalls, keep: func(any) {}}
 	if p.Mix.Has(Steps) {
 		r.fake = clock.NewFake(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 		wanted.clock = r.fake

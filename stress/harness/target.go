@@ -43,6 +43,7 @@ type Settings[T comparable] struct {
 	Clock            clock.Clock
 	Hash             func(T) uint64
 	CancelDelayOnAdd bool
+	KeepPlaces       bool
 	OnMisuse         func()
 	// Capacity and the fields below are set only for targets that have them:
 	// for section I and later ones.
@@ -67,8 +68,8 @@ type Features struct {
 	Shards bool
 	// Clock reports whether time can be injected.
 	Clock bool
-	// Options reports whether there are a hash function, a misuse hook and
-	// CancelDelayOnAdd.
+	// Options reports whether there are a hash function, a misuse hook,
+	// CancelDelayOnAdd and KeepPlaces.
 	Options bool
 	// CallersLimiter reports whether the caller of AddRateLimited calls the
 	// limiter, so that its panic can be recovered.
@@ -107,6 +108,7 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 	options := shardq.Options[T]{
 		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
 		CancelDelayOnAdd: s.CancelDelayOnAdd,
+		KeepPlaces:       s.KeepPlaces,
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowPriorityInterval: s.LowPriorityInterval,
 		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
