@@ -36,7 +36,7 @@ func printOutcomes(w io.Writer, o options, all []outcome) {
 		return fmt.Sprintf("%.2f", float64(o.writes)/float64(o.changes))
 	})
 	row("reconciles, faults included", func(o *outcome) string { return fmt.Sprint(o.report.Reconciles) })
-	row("processor time, faults included", func(o *outcome) string { return short(o.processor) })
+	row("processor time of the manager, faults included", func(o *outcome) string { return short(o.processor) })
 	row("memory from the system", func(o *outcome) string { return fmt.Sprintf("%d MB", o.report.Memory>>20) })
 	row("tasks left unreconciled", func(o *outcome) string { return fmt.Sprint(o.left) })
 	row("reconciled twice at once", func(o *outcome) string { return fmt.Sprint(o.report.Doubled + o.overlaps) })
