@@ -10,8 +10,10 @@ import (
 // found under a shard's lock is kept here, and reported once the lock is
 // released. The outbox's own lock is a leaf.
 type outbox[E any] struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// kept has the reports, of which the first sent ones were sent.
 	kept []E
+	sent int
 	// pending reports that something is kept.
 	pending shared.Bool[shared.Timer]
 	// closed reports that nothing is kept any more.
@@ -34,7 +36,7 @@ func (o *outbox[E]) keep(reports ...E) {
 func (o *outbox[E]) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.closed, o.kept = true, nil
+	o.closed, o.kept, o.sent = true, nil, 0
 	o.pending.Store(false)
 }
 
@@ -51,13 +53,20 @@ func (o *outbox[E]) send(hook func(E)) {
 func (o *outbox[E]) take() (report E, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.kept) == 0 {
+	if o.sent == len(o.kept) {
 		return report, false
 	}
-	report, o.kept[0] = o.kept[0], report // the array must not keep the item
-	if o.kept = o.kept[1:]; len(o.kept) == 0 {
-		o.kept = nil
+	next := &o.kept[o.sent]
+	report, *next = *next, report // the array must not keep the item
+	if o.sent++; o.sent == len(o.kept) {
+		o.kept, o.sent = o.kept[:0], 0
+		if cap(o.kept) > mostSpareReports {
+			o.kept = nil // after a burst
+		}
 		o.pending.Store(false)
 	}
 	return report, true
 }
+
+// mostSpareReports limits the reports for which an empty outbox has memory.
+const mostSpareReports = 64
