@@ -146,44 +146,62 @@ func (m *Meter[T]) apply(priority, by int) {
 // before the producer tells that it has added it. So the counts may be below
 // zero for a moment, and what is shown is not.
 type depth struct {
-	mu            sync.Mutex
-	counts, shown map[int]int
-	// changed has the priorities whose count is not shown yet. One caller shows
-	// them at a time, without the lock.
-	changed []int
+	mu sync.Mutex
+	of map[int]*counted
+	// changed has what is not shown yet, each once. One caller shows it at a
+	// time, without the lock.
+	changed []*counted
 	showing bool
+}
+
+// A counted is the count of a priority.
+type counted struct {
+	priority, count, shown int
+	changed                bool // it is in depth.changed
 }
 
 // change changes a count, and calls show for what has to be shown, unless
 // another caller does.
 func (d *depth) change(priority, by int, show func(priority, by int)) {
 	d.mu.Lock()
-	if d.counts == nil {
-		d.counts, d.shown = map[int]int{}, map[int]int{}
-	}
-	d.counts[priority] += by
-	d.changed = append(d.changed, priority)
+	d.count(priority, by)
 	if d.showing {
 		d.mu.Unlock()
 		return
 	}
 	d.showing = true
-	for len(d.changed) > 0 {
-		p := d.changed[0]
-		d.changed = d.changed[1:]
-		by := max(0, d.counts[p]) - d.shown[p]
-		d.shown[p] += by
-		if d.counts[p] == 0 && len(d.counts) > mostRemembered {
-			delete(d.counts, p)
-			delete(d.shown, p)
+	for last := len(d.changed) - 1; last >= 0; last = len(d.changed) - 1 {
+		c := d.changed[last]
+		d.changed = d.changed[:last]
+		priority, by := c.priority, max(0, c.count)-c.shown
+		c.shown += by
+		c.changed = false
+		if c.count == 0 && len(d.of) > mostRemembered {
+			delete(d.of, priority)
 		}
 		d.mu.Unlock()
-		show(p, by)
+		show(priority, by)
 		d.mu.Lock()
 	}
-	d.changed = d.changed[:0]
 	d.showing = false
 	d.mu.Unlock()
+}
+
+// count changes a count, and notes that it has to be shown.
+func (d *depth) count(priority, by int) {
+	if d.of == nil {
+		d.of = map[int]*counted{}
+	}
+	c := d.of[priority]
+	if c == nil {
+		c = &counted{priority: priority}
+		d.of[priority] = c
+	}
+	c.count += by
+	if !c.changed {
+		c.changed = true
+		d.changed = append(d.changed, c)
+	}
 }
 
 // mostRemembered limits the priorities without items that are remembered.

@@ -50,8 +50,9 @@ func runManager(ctx context.Context, o managerOptions) error {
 		Scheme: scheme, MapperProvider: mapper, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: true, LeaderElectionID: "trial", LeaderElectionNamespace: "default",
 		LeaderElectionReleaseOnCancel: true,
-		// The leader stays one while the API server is down.
-		LeaseDuration: new(o.down + 10*time.Second), RenewDeadline: new(o.down + 5*time.Second), RetryPeriod: new(time.Second),
+		// The leader stays one while the API server is down, also on a machine
+		// that has much else to do.
+		LeaseDuration: new(o.down + 30*time.Second), RenewDeadline: new(o.down + 20*time.Second), RetryPeriod: new(time.Second),
 	})
 	if err != nil {
 		return err
