@@ -62,8 +62,10 @@ type Typed[T comparable] struct {
 }
 
 func (q *Typed[T]) Add(item T) {
-	if row, held := q.Underlying().Lookup(item); held && row.State == stats.Ready && q.touches != nil {
-		q.touches.Touch(item)
+	if q.touches != nil {
+		if row, held := q.Underlying().Lookup(item); held && row.State == stats.Ready {
+			q.touches.Touch(item)
+		}
 	}
 	q.Queue.Add(item)
 }

@@ -32,8 +32,20 @@ func NewRateLimitingQueue(limiter RateLimiter) RateLimitingInterface {
 func NewTypedRateLimitingQueueWithConfig[T comparable](
 	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
 ) TypedRateLimitingInterface[T] {
-	return &rateLimitingType[T]{rateLimiter: limiter, TypedDelayingInterface: NewTypedDelayingQueueWithConfig(
-		TypedDelayingQueueConfig[T]{Name: config.Name, MetricsProvider: config.MetricsProvider, Clock: config.Clock})}
+	if config.DelayingQueue == nil {
+		config.DelayingQueue = NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{
+			Name: config.Name, MetricsProvider: config.MetricsProvider, Clock: config.Clock,
+		})
+	}
+	return &rateLimitingType[T]{config.DelayingQueue, limiter}
+}
+
+func NewNamedRateLimitingQueue(limiter RateLimiter, name string) RateLimitingInterface {
+	return NewTypedRateLimitingQueueWithConfig(limiter, RateLimitingQueueConfig{Name: name})
+}
+
+func NewTypedRateLimitingQueue[T comparable](limiter TypedRateLimiter[T]) TypedRateLimitingInterface[T] {
+	return NewTypedRateLimitingQueueWithConfig(limiter, TypedRateLimitingQueueConfig[T]{})
 }
 
 func (q *rateLimitingType[T]) AddRateLimited(item T) { q.AddAfter(item, q.rateLimiter.When(item)) }
