@@ -66,8 +66,8 @@ survey: ## which clauses this and other queues break under the same checks
 	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target controller-runtime -survey -adds 20000
 
-# The first time, this builds Kubernetes: a quarter of an hour. It needs a module
-# proxy, and 3 GB of memory.
+# The first time, this builds Kubernetes, in half an hour of processor time. It
+# needs a module proxy.
 OBJECTS ?= 2000
 kubernetes-controllers: ## Kubernetes' own controllers, on client-go's queues and on shardq; OBJECTS=100 for a short run
 	go run -C kubernetes/trial/controllers . -n $(OBJECTS)

@@ -20,7 +20,9 @@ var (
 // counted are the resources of all objects of a trial, but for events.
 var counted = []resource{deployments, replicaSets, pods, jobs, namespaces, serviceAccounts, configMaps}
 
-// path returns the path of the objects in a namespace, or in all if it is empty.
+// path returns the path of the objects in a namespace.
+//
+// If namespace is empty, it is that of the objects in all namespaces.
 func (r resource) path(namespace string) string {
 	if namespace == "" {
 		return r.version + "/" + r.name
