@@ -127,8 +127,9 @@ func (h *histogram) mean() time.Duration {
 }
 
 // quantile estimates a quantile as histogram_quantile of Prometheus does: it
-// takes the observations of a bucket for evenly distributed.
-func (h *histogram) quantile(q float64) time.Duration {
+// takes the observations of a bucket for evenly distributed. Of the last bucket
+// it tells the lower bound.
+func (h *histogram) quantile(q float64) string {
 	rank, below, lower := q*float64(h.count), 0.0, 0.0
 	bounds := make([]float64, 0, len(h.buckets))
 	for bound := range h.buckets {
@@ -139,13 +140,13 @@ func (h *histogram) quantile(q float64) time.Duration {
 		count := float64(h.buckets[bound])
 		if count >= rank && count > below {
 			if math.IsInf(bound, 1) {
-				break
+				return "over " + short(seconds(lower))
 			}
-			return seconds(lower + (bound-lower)*(rank-below)/(count-below))
+			return short(seconds(lower + (bound-lower)*(rank-below)/(count-below)))
 		}
 		below, lower = count, bound
 	}
-	return seconds(lower)
+	return short(seconds(lower))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -41,7 +41,7 @@ func printOutcomes(w io.Writer, o options, all []*outcome) {
 	row("workqueue_retries_total", total(func(q queueMetrics) string { return fmt.Sprint(int(q.retries)) }))
 	row("workqueue_queue_duration_seconds, mean", total(func(q queueMetrics) string { return short(q.duration.mean()) }))
 	row("p50 / p99, from its buckets", total(func(q queueMetrics) string {
-		return short(q.duration.quantile(0.5)) + " / " + short(q.duration.quantile(0.99))
+		return q.duration.quantile(0.5) + " / " + q.duration.quantile(0.99)
 	}))
 	row("workqueue_depth at the end", total(func(q queueMetrics) string { return fmt.Sprint(int(q.depth)) }))
 	row("work queues", func(o *outcome) string { return fmt.Sprint(len(o.metrics)) })
