@@ -4,11 +4,12 @@
 //	go run -C kubernetes/trial/controllers . -n 2000
 //
 // It builds kube-apiserver once and kube-controller-manager twice: as it is,
-// and with shardq in the place of client-go's queues. The first time, that takes
-// half an hour of processor time. For each kube-controller-manager it starts an
-// etcd, in this process, and a kube-apiserver. There is no kubelet. Then it
-// creates Deployments, Jobs and Namespaces, waits until the controllers have
-// created what belongs to them, deletes them, and waits until all of it is gone.
+// and with shardq in the place of client-go's queues. The first time, that
+// takes half an hour of processor time. For each kube-controller-manager it
+// starts an etcd, in this process, and a kube-apiserver. There is no kubelet.
+// Then it creates Deployments, Jobs and Namespaces, waits until the controllers
+// have created what belongs to them, deletes them, and waits until all of it is
+// gone.
 //
 // The program fails if an object lacks its dependents, has too many of them, or
 // is left over.
