@@ -57,36 +57,3 @@ func BenchmarkCycle(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkAdd is the Add of an item that nobody waits for.
-func BenchmarkAdd(b *testing.B) {
-	const most = 1 << 20
-	items := manyRequests(most)
-	eachQueue(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		b.N = min(b.N, most)
-		for i := range b.N {
-			q.Add(items[i])
-		}
-	})
-}
-
-// BenchmarkAddWhileWorkersWait is the Add of an item that a parked worker gets.
-func BenchmarkAddWhileWorkersWait(b *testing.B) {
-	items := manyRequests(1000)
-	eachQueue(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		for range 8 {
-			go func() {
-				for {
-					item, shutdown := q.Get()
-					if shutdown {
-						return
-					}
-					q.Done(item)
-				}
-			}()
-		}
-		for i := 0; b.Loop(); i++ {
-			q.Add(items[i%len(items)])
-		}
-	})
-}
