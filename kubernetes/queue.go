@@ -152,5 +152,6 @@ func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
 // ByNamespace is a function for Group in the options of a queue: all objects of
 // a namespace are a group. Groups take turns, so that a namespace with many
 // objects does not delay those of others. GroupLimit limits how many objects of
-// one namespace are reconciled at once.
+// one namespace are reconciled at once. Turns come before priorities: a changed
+// object of one namespace waits for one of the initial list of each other.
 func ByNamespace(r reconcile.Request) string { return r.Namespace }

@@ -170,6 +170,10 @@ func (d *depth) change(priority, by int, show func(priority, by int)) {
 		return
 	}
 	d.showing = true
+	defer func() { // also if show panics
+		d.showing = false
+		d.mu.Unlock()
+	}()
 	for last := len(d.changed) - 1; last >= 0; last = len(d.changed) - 1 {
 		c := d.changed[last]
 		d.changed = d.changed[:last]
@@ -179,12 +183,15 @@ func (d *depth) change(priority, by int, show func(priority, by int)) {
 		if c.count == 0 && len(d.of) > mostRemembered {
 			delete(d.of, priority)
 		}
-		d.mu.Unlock()
-		show(priority, by)
-		d.mu.Lock()
+		d.showUnlocked(priority, by, show)
 	}
-	d.showing = false
+}
+
+// showUnlocked calls show without the lock, which the caller holds.
+func (d *depth) showUnlocked(priority, by int, show func(priority, by int)) {
 	d.mu.Unlock()
+	defer d.mu.Lock()
+	show(priority, by)
 }
 
 // count changes a count, and notes that it has to be shown.

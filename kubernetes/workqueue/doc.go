@@ -4,11 +4,12 @@
 //   - "k8s.io/client-go/util/workqueue"
 //   - "github.com/shardq/shardq/kubernetes/workqueue"
 //
-// Everything that client-go has not deprecated is here, with the same
-// signatures, and the interfaces and the configurations are client-go's own
-// types. So a queue of this package goes wherever one of client-go's does.
-// docs/reference/semantics.md in the repository compares the two clause by
-// clause.
+// The constructors and limiters that client-go has not deprecated are here,
+// with the same signatures, and the interfaces and the configurations are
+// client-go's own types. Metrics need [SetProvider]: client-go's provider is
+// not known here. So a queue of this package goes wherever one of client-go's
+// does. docs/reference/semantics.md in the repository compares the two clause
+// by clause.
 //
 // A queue has one shard, so that items are handed out in the order of
 // client-go. [NewTypedRateLimitingQueueWithOptions] takes the options of a
