@@ -214,6 +214,34 @@ func TestC43ItemsInOrder(t *testing.T) {
 	}
 }
 
+// TestC43ItemsInOrderOfPlaces: where items keep their places, those that became
+// ready late are shown in theirs.
+func TestC43ItemsInOrderOfPlaces(t *testing.T) {
+	for _, items := range []int{rowsPerHold / 2, 10 * rowsPerHold} {
+		t.Run(fmt.Sprint(items), func(t *testing.T) {
+			s := largeSet(t, Config[int]{Ages: true, KeepPlaces: true}, items, items, 0, 0)
+			held := make([]int, items/2)
+			for i := range held {
+				held[i], _ = s.Get()
+			}
+			for item := range items { // dirty items and new ones in turns
+				s.Add(held[item%len(held)])
+				s.Add(items + item)
+			}
+			for _, item := range held {
+				s.Done(item)
+			}
+			ready := itemsIn(s.Items(stats.Ready))
+			got := make([]int, len(ready))
+			for i := range got {
+				got[i], _ = s.Get()
+			}
+			require.Equal(t, got, ready)
+			require.Zero(t, s.Len())
+		})
+	}
+}
+
 // TestC43ItemsOfGroupsInOrder: the items of a group come together, by their
 // priorities.
 func TestC43ItemsOfGroupsInOrder(t *testing.T) {

@@ -220,6 +220,8 @@ func (a *actor) byAge(x, y stats.Item[int]) int {
 		return x.Deadline.Compare(y.Deadline)
 	case x.State == stats.Ready && a.has(Priorities):
 		return cmp.Compare(y.Priority, x.Priority)
+	case x.State == stats.Ready && a.plan.Places:
+		return 0 // an item may be ready later than those behind its place
 	default:
 		return x.Since.Compare(y.Since)
 	}
