@@ -6,10 +6,9 @@
 //
 // The constructors and limiters that client-go has not deprecated are here,
 // with the same signatures, and the interfaces and the configurations are
-// client-go's own types. Metrics need [SetProvider]: client-go's provider is
-// not known here. So a queue of this package goes wherever one of client-go's
-// does. docs/reference/semantics.md in the repository compares the two clause
-// by clause.
+// client-go's own types. So a queue of this package goes wherever one of
+// client-go's does. docs/reference/semantics.md in the repository compares the
+// two clause by clause.
 //
 // A queue has one shard, so that items are handed out in the order of
 // client-go. [NewTypedRateLimitingQueueWithOptions] takes the options of a
@@ -18,7 +17,7 @@
 // # Metrics
 //
 // A queue with a name pushes client-go's seven metrics to the MetricsProvider
-// of its configuration, or to that of [SetProvider]. client-go does not tell
-// which provider was set there, so a program that sets one has to set it here
-// as well.
+// of its configuration, or to the one that was set for client-go: by
+// [SetProvider] here or there, or by controller-runtime. client-go also logs
+// each change of its items at verbosity 5, which this package does not.
 package workqueue

@@ -14,6 +14,15 @@ type (
 	TypedRateLimiter[T comparable] = workqueue.TypedRateLimiter[T]
 	// TypedBucketRateLimiter is client-go's.
 	TypedBucketRateLimiter[T comparable] = workqueue.TypedBucketRateLimiter[T]
+	// TypedItemExponentialFailureRateLimiter is client-go's. The constructor
+	// below returns shardq's, like those of the other limiters.
+	TypedItemExponentialFailureRateLimiter[T comparable] = workqueue.TypedItemExponentialFailureRateLimiter[T]
+	// TypedItemFastSlowRateLimiter is client-go's.
+	TypedItemFastSlowRateLimiter[T comparable] = workqueue.TypedItemFastSlowRateLimiter[T]
+	// TypedMaxOfRateLimiter is client-go's.
+	TypedMaxOfRateLimiter[T comparable] = workqueue.TypedMaxOfRateLimiter[T]
+	// TypedWithMaxWaitRateLimiter is client-go's.
+	TypedWithMaxWaitRateLimiter[T comparable] = workqueue.TypedWithMaxWaitRateLimiter[T]
 )
 
 // NewTypedItemExponentialFailureRateLimiter is [limiter.NewExponential].

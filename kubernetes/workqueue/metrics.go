@@ -1,7 +1,8 @@
 package workqueue
 
 import (
-	"sync/atomic"
+	"reflect"
+	_ "unsafe" // for go:linkname
 
 	"k8s.io/client-go/util/workqueue"
 )
@@ -21,21 +22,25 @@ type (
 	HistogramMetric = workqueue.HistogramMetric
 )
 
-// registered is the provider that SetProvider was called with first.
-var registered provider
+// SetProvider is client-go's: it sets the MetricsProvider of all queues that
+// are made afterwards and name no other, those of client-go among them. Only
+// the first call has an effect, there or here. controller-runtime and
+// k8s.io/component-base call it when they are imported.
+func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 
-type provider struct {
-	p atomic.Pointer[MetricsProvider]
-}
+// globalMetricsProvider is client-go's variable, which it does not export. If a
+// version of client-go has none of this name, it is nil.
+//
+//go:linkname globalMetricsProvider k8s.io/client-go/util/workqueue.globalMetricsProvider
+var globalMetricsProvider MetricsProvider
 
-func (r *provider) Load() MetricsProvider {
-	if p := r.p.Load(); p != nil {
-		return *p
+// noProvider is the type of what client-go has before SetProvider is called.
+const noProvider = "noopMetricsProvider"
+
+// setProvider returns the provider that SetProvider has set, or nil.
+func setProvider() MetricsProvider {
+	if p := globalMetricsProvider; p != nil && reflect.TypeOf(p).Name() != noProvider {
+		return p
 	}
 	return nil
 }
-
-// SetProvider sets the MetricsProvider of all queues of this package that are
-// made afterwards and name no other. Only the first call has an effect.
-// client-go's own queues have a provider of their own.
-func SetProvider(p MetricsProvider) { registered.p.CompareAndSwap(nil, &p) }

@@ -24,20 +24,28 @@ type (
 	TypedDelayingQueueConfig[T comparable] = workqueue.TypedDelayingQueueConfig[T]
 	// TypedRateLimitingQueueConfig is client-go's.
 	TypedRateLimitingQueueConfig[T comparable] = workqueue.TypedRateLimitingQueueConfig[T]
-	// Typed is a queue. It has the methods of a TypedRateLimitingInterface.
-	Typed[T comparable] = queue.Queue[T]
+	// Queue is client-go's: an order of a user's own.
+	Queue[T comparable] = workqueue.Queue[T]
 )
+
+// Typed is a queue without delays.
+type Typed[T comparable] struct{ TypedInterface[T] }
+
+// DefaultQueue is client-go's: the order in which items are added. A queue that
+// is given one is client-go's own.
+func DefaultQueue[T comparable]() Queue[T] { return workqueue.DefaultQueue[T]() }
 
 // NewTyped is client-go's constructor: a queue without metrics.
 func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
 
-// NewTypedWithConfig is client-go's constructor. It panics if the configuration
-// has a Queue: shardq has its own order, and no other can be put in its place.
+// NewTypedWithConfig is client-go's constructor. If the configuration has a
+// Queue, the result is a queue of client-go: shardq has its own order, and no
+// other can be put in its place.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	if config.Queue != nil {
-		panic("workqueue: TypedQueueConfig.Queue is set: want none, because shardq has its own order")
+		return &Typed[T]{workqueue.NewTypedWithConfig(config)}
 	}
-	return newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})
+	return &Typed[T]{newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})}
 }
 
 // NewTypedDelayingQueue is client-go's constructor: a queue without metrics.
@@ -77,7 +85,7 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 // the options have a fault, or if the configuration has a DelayingQueue.
 func NewTypedRateLimitingQueueWithOptions[T comparable](
 	limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T], options shardq.Options[T],
-) *Typed[T] {
+) *queue.Queue[T] {
 	if config.DelayingQueue != nil {
 		panic("workqueue: TypedRateLimitingQueueConfig.DelayingQueue is set: want none with options of shardq")
 	}
@@ -90,7 +98,7 @@ const updatePeriod = 500 * time.Millisecond
 
 func newQueue[T comparable](
 	name string, provider MetricsProvider, c clock.WithTicker, options shardq.Options[T],
-) *Typed[T] {
+) *queue.Queue[T] {
 	if c == nil {
 		c = clock.RealClock{}
 	}
@@ -100,7 +108,7 @@ func newQueue[T comparable](
 	}
 	all := queue.Options[T]{Queue: options, CountEveryDelay: true}
 	if provider == nil {
-		provider = registered.Load()
+		provider = setProvider()
 	}
 	if name != "" && provider != nil {
 		all.Observer = queue.NewMeter[T](instruments.Of(name, provider, nil), options.Clock)

@@ -17,9 +17,9 @@ import (
 
 // The types are client-go's, and limiters are assignable both ways.
 var (
-	_ theirs.TypedRateLimitingInterface[string] = (*workqueue.Typed[string])(nil)
-	_ theirs.TypedRateLimiter[string]           = limiter.Limiter[string](nil)
-	_ limiter.Limiter[string]                   = theirs.TypedRateLimiter[string](nil)
+	_ theirs.TypedInterface[string]   = (*workqueue.Typed[string])(nil)
+	_ theirs.TypedRateLimiter[string] = limiter.Limiter[string](nil)
+	_ limiter.Limiter[string]         = theirs.TypedRateLimiter[string](nil)
 )
 
 // counts is a MetricsProvider of metrics of prometheus.
@@ -48,11 +48,11 @@ func (c *counts) NewLongestRunningProcessorSecondsMetric(string) workqueue.Setta
 	return c.longest
 }
 
-// TestRegisteredProvider: the provider that a program registers gets the
-// metrics of queues that name no other. Only the first registration counts.
+// TestRegisteredProvider: the provider that a program sets for client-go gets
+// the metrics of queues that name no other. Only the first call counts.
 func TestRegisteredProvider(t *testing.T) {
 	first, second, own := newCounts(), newCounts(), newCounts()
-	workqueue.SetProvider(first)
+	theirs.SetProvider(first)
 	workqueue.SetProvider(second)
 	for _, config := range []workqueue.TypedRateLimitingQueueConfig[string]{
 		{Name: "a"}, {}, {Name: "b", MetricsProvider: own}, {MetricsProvider: own},
@@ -90,6 +90,19 @@ func TestFakeClock(t *testing.T) {
 	require.EqualValues(t, 6, testutil.ToFloat64(provider.retries))
 }
 
+// lastFirst is an order: what was added last is handed out first.
+type lastFirst struct{ items []string }
+
+func (q *lastFirst) Touch(string)     {}
+func (q *lastFirst) Push(item string) { q.items = append(q.items, item) }
+func (q *lastFirst) Len() int         { return len(q.items) }
+
+func (q *lastFirst) Pop() string {
+	last := q.items[len(q.items)-1]
+	q.items = q.items[:len(q.items)-1]
+	return last
+}
+
 // TestForeignParts: a queue that the configuration brings along is used.
 func TestForeignParts(t *testing.T) {
 	inner := workqueue.NewTyped[string]()
@@ -99,9 +112,12 @@ func TestForeignParts(t *testing.T) {
 	limiting.Add("a")
 	require.Equal(t, 1, inner.Len())
 	limiting.ShutDown()
-	require.Panics(t, func() {
-		workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: theirs.DefaultQueue[string]()})
-	})
+	last := &lastFirst{}
+	ordered := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: last})
+	ordered.Add("a")
+	ordered.Add("b")
+	item, _ := ordered.Get()
+	require.Equal(t, "b", item)
 	require.Panics(t, func() {
 		workqueue.NewTypedRateLimitingQueueWithOptions(workqueue.DefaultTypedItemBasedRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying}, shardq.Options[string]{})
