@@ -216,6 +216,8 @@ type Configuration struct {
 	// CancelDelayOnAdd, DropDelayIfReady, KeepPlaces and DiscardOnShutDown are
 	// as in [Options].
 	CancelDelayOnAdd, DropDelayIfReady, KeepPlaces, DiscardOnShutDown bool
+	// PrioritiesBeforeTurns is as in [Options].
+	PrioritiesBeforeTurns bool
 	// Limiter and Clock are the types of the limiter and of the clock.
 	Limiter, Clock string
 	// Created is the real time at which the queue was made, whatever its clock
@@ -248,7 +250,8 @@ func (o Options[T]) configuration() Configuration {
 		Routing: routing,
 		Groups:  o.Group != nil, Ages: o.keepsAges(), Metrics: o.Metrics, CancelDelayOnAdd: o.CancelDelayOnAdd,
 		DropDelayIfReady: o.DropDelayIfReady, KeepPlaces: o.KeepPlaces, DiscardOnShutDown: o.DiscardOnShutDown,
-		Limiter: fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
+		PrioritiesBeforeTurns: o.PrioritiesBeforeTurns,
+		Limiter:               fmt.Sprintf("%T", o.RateLimiter), Clock: clockType,
 		Created: time.Now(),
 	}
 }

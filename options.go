@@ -120,9 +120,19 @@ type Options[T comparable] struct {
 	// If nil, every weight is 1.
 	GroupWeight func(group string) int
 
+	// PrioritiesBeforeTurns lets items of a higher priority go before those of
+	// other groups in the same shard, and groups take turns within the highest
+	// priority. An item that keeps a group from its turn is then one of a
+	// higher priority. It has no effect without Group.
+	//
+	// If false, groups take turns whatever the priorities of their items, so
+	// that no group can go before another by asking for a high priority.
+	PrioritiesBeforeTurns bool
+
 	// LowPriorityInterval makes every n-th Get serve the priority that has
 	// waited longest, so that low priorities make progress however many items
-	// of higher ones are added. With Group, it counts the Gets of each group.
+	// of higher ones are added. With Group, it counts the Gets of each group,
+	// and with PrioritiesBeforeTurns those of the shard as well.
 	//
 	// With one shard, an item with i items of its priority before it, and L
 	// priorities in use, is handed out within (i+1) × L × LowPriorityInterval
@@ -162,8 +172,9 @@ type Options[T comparable] struct {
 	DiscardOnShutDown bool
 
 	// The queue calls OnAdd for each call, and each delay that expires, that
-	// puts an item in line for a run, or raises its priority there. It does not
-	// for adds that a run to come serves anyway. OnAdd runs with no lock held,
+	// puts an item in line for a run, or raises its priority there, or takes it
+	// out of the line without a Get: see [stats.Add]. It does not for adds that
+	// a run to come serves anyway. OnAdd runs with no lock held,
 	// in the goroutine of the call, of another call at the same time, or of
 	// the clock's timer. It may use the queue. By then a consumer may have the
 	// item. It must be safe for concurrent use, and must not panic: in the

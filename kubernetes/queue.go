@@ -151,7 +151,7 @@ func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
 
 // ByNamespace is a function for Group in the options of a queue: all objects of
 // a namespace are a group. Groups take turns, so that a namespace with many
-// objects does not delay those of others. GroupLimit limits how many objects of
-// one namespace are reconciled at once. Turns come before priorities: a changed
-// object of one namespace waits for one of the initial list of each other.
+// objects does not delay those of others. They do so within a priority: a
+// changed object goes before the initial list of all namespaces. GroupLimit
+// limits how many objects of one namespace are reconciled at once.
 func ByNamespace(r reconcile.Request) string { return r.Namespace }

@@ -3,12 +3,14 @@ package kubernetes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,12 +104,18 @@ func scraped(t *testing.T) string {
 	return text.String()
 }
 
+var names atomic.Int64
+
+// unique returns a name that no queue had before: their series stay.
+func unique(name string) string { return fmt.Sprint(name, names.Add(1)) }
+
 // TestSameSeriesAsTheOther: for the same calls, the metrics of the two queues
 // have the same names, labels and values, also beyond 25 priorities.
 func TestSameSeriesAsTheOther(t *testing.T) {
-	ours, err := kubernetes.New(kubernetes.Options[int]{Queue: shardq.Options[int]{Name: "series-of-one"}})
+	one, two := unique("series-of-one"), unique("series-of-two")
+	ours, err := kubernetes.New(kubernetes.Options[int]{Queue: shardq.Options[int]{Name: one}})
 	require.NoError(t, err)
-	theirs := priorityqueue.New[int]("series-of-two")
+	theirs := priorityqueue.New[int](two)
 	for _, q := range []priorityqueue.PriorityQueue[int]{ours, theirs} {
 		for item := range 40 {
 			q.AddWithOpts(priorityqueue.AddOpts{Priority: &item}, item)
@@ -126,8 +134,8 @@ func TestSameSeriesAsTheOther(t *testing.T) {
 		}
 		return strings.Join(lines, "")
 	}
-	require.NotEmpty(t, series("series-of-one"))
-	require.Equal(t, series("series-of-two"), series("series-of-one"))
+	require.NotEmpty(t, series(one))
+	require.Equal(t, series(two), series(one))
 	ours.ShutDown()
 	theirs.ShutDown()
 }

@@ -44,11 +44,12 @@ func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx e
 	}
 	what := e.step(canceled)
 	was.Ready, was.Dirty = what == withdraw, what == unmark
+	if was.Ready || was.Dirty {
+		sh.leftLine(id, e)
+		sh.table.times.onCancel(id, what)
+	}
 	if was.Ready {
 		sh.pull(id, e)
-	}
-	if was.Ready || was.Dirty {
-		sh.table.times.onCancel(id, what)
 	}
 	if was.Any() {
 		sh.rare.canceled++

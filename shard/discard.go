@@ -34,7 +34,7 @@ func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 	due := sh.reportsDue()
 	sh.mu.Unlock()
 	s.settle(due)
-	s.limit.Notify()
+	s.notify()
 	return n == len(ids)
 }
 
@@ -42,6 +42,7 @@ func (s *Set[T]) discardSome(sh *shard[T]) (more bool) {
 // forgets it.
 func (sh *shard[T]) discard(id uint32, e *entry[T]) {
 	what := e.step(canceled)
+	sh.leftLine(id, e)
 	sh.table.times.onCancel(id, what)
 	sh.rare.dropped++
 	if what == withdraw {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/shardq/shardq/stats"
 )
@@ -70,7 +71,13 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 // ones.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
-		_ = g.walkCircle(g.turn, yield) && g.walkCircle(g.firstThrottled, yield)
+		on := g.circles != nil || g.walkCircle(g.only.turn, yield)
+		if g.circles != nil {
+			for _, c := range slices.Backward(g.circles.open) {
+				on = on && g.walkCircle(c.turn, yield)
+			}
+		}
+		_ = on && g.walkCircle(g.firstThrottled, yield)
 	}
 }
 

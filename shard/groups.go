@@ -27,9 +27,11 @@ type group[T comparable] struct {
 	served int32
 	// phase tells whether the group is in the round robin.
 	phase groupPhase
-	// next and previous are its neighbours in the round robin, or among the
-	// throttled groups.
+	// next and previous are its neighbours in its circle, or among the throttled
+	// groups.
 	next, previous uint32
+	// in is its circle, if it is in the round robin.
+	in *circle
 }
 
 // groups is what a shard keeps of all groups.
@@ -58,6 +60,8 @@ func (sh *shard[T]) pushedInGroup(id uint32, becameReady bool) {
 	if becameReady {
 		of := sh.groupOf(id)
 		sh.groupBecameReady(of, sh.groups.at(of))
+	} else {
+		sh.followPriority(id)
 	}
 }
 
@@ -67,6 +71,8 @@ func (sh *shard[T]) pulledInGroup(id uint32, becameEmpty bool) {
 	if becameEmpty {
 		of := sh.groupOf(id)
 		sh.groupBecameEmpty(of, sh.groups.at(of))
+	} else {
+		sh.followPriority(id)
 	}
 }
 
@@ -97,6 +103,9 @@ func (sh *shard[T]) weighAdded(id uint32, to *tag) {
 func (sh *shard[T]) needGroups() {
 	if sh.groups == nil {
 		sh.groups = &groups[T]{names: newTable[string]()}
+		if sh.groups.best = &sh.groups.only; sh.set.prioritiesBeforeTurns {
+			sh.groups.circles = &circles{byPriority: map[int]*circle{}}
+		}
 		sh.table.addColumn(&sh.groups.of)
 	}
 }

@@ -36,7 +36,8 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
 	}
 	depth, running, weights := int32(0), int32(0), int64(0)
-	round, circle := circleOf(t, sh, g.turn), circleOf(t, sh, g.firstThrottled)
+	circle := circleOf(t, sh, g.firstThrottled)
+	round := roundOf(t, sh)
 	for _, id := range ids {
 		state, name := g.at(id), g.names.at(id).item
 		checkLevels(t, sh, &state.ready)
@@ -64,6 +65,36 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		t.Fatalf("shard %d: %d items are ready, %d in processing and the round robin weighs %d, but the counts are %d, %d and %d",
 			sh.number, depth, running, weights, g.depth, g.processing, g.weights)
 	}
+}
+
+// roundOf returns the groups of all circles, and checks that each group is in
+// the circle of its priority, and that the highest is served.
+func roundOf[T comparable](t failer, sh *shard[T]) (ids []uint32) {
+	t.Helper()
+	g := sh.groups
+	if g.circles == nil {
+		return circleOf(t, sh, g.only.turn)
+	}
+	for i, c := range g.circles.open {
+		if c.turn == 0 || i > 0 && g.circles.open[i-1].priority >= c.priority {
+			t.Fatalf("shard %d: the circle %+v is empty, or out of order", sh.number, c)
+		}
+		of := circleOf(t, sh, c.turn)
+		for _, id := range of {
+			if state := g.at(id); state.in != c || sh.circleFor(state) != c {
+				t.Fatalf("shard %d: group %d is in circle %+v, not %+v", sh.number, id, c, sh.circleFor(state))
+			}
+		}
+		ids = append(ids, of...)
+	}
+	best := &g.only
+	if n := len(g.circles.open); n > 0 {
+		best = g.circles.open[n-1]
+	}
+	if g.best != best || g.only.turn != 0 {
+		t.Fatalf("shard %d serves the circle %+v, not %+v", sh.number, g.best, best)
+	}
+	return ids
 }
 
 // ids returns the ids in the index, in no order.
@@ -149,9 +180,13 @@ func TestThrottleCountShowsChanges(t *testing.T) {
 // A roundRobinModel is a model of one shard with groups, made of slices and
 // maps.
 type roundRobinModel struct {
-	limit  int
+	limit int
+	// prioritiesFirst is Config.PrioritiesBeforeTurns.
+	prioritiesFirst bool
+
 	groups map[string]*modelGroup
-	// turns has the groups that may be served, the one whose turn it is first.
+	// turns has the groups that may be served. The first is that whose turn it
+	// is. With prioritiesFirst it is the first of the highest priority.
 	turns []string
 	// phase and requested are by item.
 	phase     map[int]phase
@@ -161,6 +196,19 @@ type roundRobinModel struct {
 type modelGroup struct {
 	weight, served, processing int
 	levels                     map[int][]int
+	// top is the highest priority of its items, when it joined the others.
+	top int
+}
+
+// highest returns the highest priority of the items.
+func (g *modelGroup) highest() int {
+	highest := math.MinInt
+	for p, items := range g.levels {
+		if len(items) > 0 {
+			highest = max(highest, p)
+		}
+	}
+	return highest
 }
 
 func (g *modelGroup) ready() (n int) {
@@ -188,8 +236,37 @@ func (m *roundRobinModel) push(item, priority int) {
 	g.levels[priority] = append(g.levels[priority], item)
 	m.phase[item], m.requested[item] = ready, priority
 	if first && !m.full(g) {
-		m.turns = append(m.turns, groupOfItem(item))
+		m.join(groupOfItem(item))
+	} else {
+		m.follow(groupOfItem(item))
 	}
+}
+
+func (m *roundRobinModel) join(name string) {
+	m.turns = append(m.turns, name)
+	m.groups[name].top = m.groups[name].highest()
+}
+
+// follow puts a group behind all others if its highest priority has changed. It
+// reports whether it did.
+func (m *roundRobinModel) follow(name string) bool {
+	if g := m.groups[name]; !m.prioritiesFirst || !slices.Contains(m.turns, name) || g.top == g.highest() {
+		return false
+	}
+	m.leave(name)
+	m.join(name)
+	return true
+}
+
+// next returns the group whose turn it is.
+func (m *roundRobinModel) next() string {
+	next := m.turns[0]
+	for _, name := range m.turns {
+		if m.prioritiesFirst && m.groups[name].top > m.groups[next].top {
+			next = name
+		}
+	}
+	return next
 }
 
 func (m *roundRobinModel) pull(item int) {
@@ -198,6 +275,8 @@ func (m *roundRobinModel) pull(item int) {
 	g.levels[m.requested[item]] = slices.DeleteFunc(level, func(i int) bool { return i == item })
 	if g.ready() == 0 {
 		m.leave(name)
+	} else {
+		m.follow(name)
 	}
 }
 
@@ -220,19 +299,15 @@ func (m *roundRobinModel) add(item, priority int) {
 			g.levels[before] = slices.DeleteFunc(g.levels[before], func(i int) bool { return i == item })
 			g.levels[priority] = append(g.levels[priority], item)
 			m.requested[item] = priority
+			m.follow(groupOfItem(item))
 		}
 	}
 }
 
 func (m *roundRobinModel) get() (item, priority int) {
-	name := m.turns[0]
+	name := m.next()
 	g := m.groups[name]
-	priority = math.MinInt
-	for p, items := range g.levels {
-		if len(items) > 0 {
-			priority = max(priority, p)
-		}
-	}
+	priority = g.highest()
 	item = g.levels[priority][0]
 	g.levels[priority] = g.levels[priority][1:]
 	m.phase[item] = processing
@@ -241,9 +316,10 @@ func (m *roundRobinModel) get() (item, priority int) {
 	switch {
 	case g.ready() == 0 || m.full(g):
 		m.leave(name)
+	case m.follow(name):
 	case g.served >= g.weight:
-		g.served = 0
-		m.turns = append(m.turns[1:], name)
+		m.leave(name)
+		m.join(name)
 	}
 	return item, priority
 }
@@ -253,7 +329,7 @@ func (m *roundRobinModel) done(item int) {
 	was := m.full(g)
 	g.processing--
 	if was && !m.full(g) && g.ready() > 0 {
-		m.turns = append(m.turns, groupOfItem(item))
+		m.join(groupOfItem(item))
 	}
 	again := m.phase[item] == dirty
 	m.phase[item] = idle
@@ -267,13 +343,15 @@ func (m *roundRobinModel) done(item int) {
 func TestGroupsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &roundRobinModel{
-			limit:  rapid.IntRange(0, 3).Draw(rt, "limit"),
+			limit:           rapid.IntRange(0, 3).Draw(rt, "limit"),
+			prioritiesFirst: rapid.Bool().Draw(rt, "priorities before turns"),
+
 			groups: map[string]*modelGroup{}, phase: map[int]phase{}, requested: map[int]int{},
 		}
 		fake := clock.NewFake(start)
 		weights := map[string]int{}
 		s := newTestSet(rt, Config[int]{
-			Clock: fake, Group: groupOfItem, GroupLimit: m.limit,
+			Clock: fake, Group: groupOfItem, GroupLimit: m.limit, PrioritiesBeforeTurns: m.prioritiesFirst,
 			GroupWeight: func(group string) int { return weights[group] },
 		})
 		items, priorities := rapid.IntRange(0, 29), rapid.IntRange(-1, 2)

@@ -340,7 +340,7 @@ func checkFIFO[T comparable](t failer, sh *shard[T], ready int) {
 	}
 	servable := ready > 0
 	if sh.groups != nil {
-		servable = sh.groups.turn != 0
+		servable = sh.groups.best.turn != 0
 	}
 	if bit := sh.set.readyWord(int(sh.number/wordBits))>>(sh.number%wordBits)&1 == 1; bit != servable {
 		t.Fatalf("shard %d: the ready bit is %v with %d ready items", sh.number, bit, ready)

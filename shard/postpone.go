@@ -36,6 +36,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 		sh.add(h.id, e, request{})
 	case !addsGoFirst || e.phase() != dirty:
 		if e.step(canceled) == unmark {
+			sh.leftLine(h.id, e)
 			sh.table.times.onCancel(h.id, unmark)
 		}
 		deadline = sh.fileAgain(h.id, e, d)
@@ -45,6 +46,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	if deadline != never && s.measures != nil {
 		s.countRetry()
 	}
+	s.reportAdds()
 	return e != nil
 }
 

@@ -57,5 +57,7 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 	q.raise(sh.table, id, e, priority)
 	if sh.groups == nil {
 		sh.publishPriority(q.levels, false)
+	} else {
+		sh.followPriority(id)
 	}
 }

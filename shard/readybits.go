@@ -59,7 +59,7 @@ func (s *Set[T]) servable(sh *shard[T]) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.groups != nil {
-		return sh.groups.turn != 0
+		return sh.groups.best.turn != 0
 	}
 	return !sh.ready.isEmpty()
 }

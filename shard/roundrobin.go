@@ -10,8 +10,12 @@ import "github.com/shardq/shardq/internal/shared"
 // many of its items are in processing as the limit allows. While a group of the
 // set is throttled, consumers wait for it, also after a shutdown.
 type roundRobin struct {
-	// turn is the group whose turn it is, or 0 if there is none.
-	turn uint32
+	// best is the circle that is served. If it has no groups, none has.
+	best *circle
+	// only is the one circle, unless there are others.
+	only circle
+	// circles has the others.
+	circles *circles
 	// firstThrottled is the first of the throttled groups, or 0 if there is
 	// none. They are linked in a circle, like those of the round robin.
 	firstThrottled uint32
@@ -54,23 +58,23 @@ func (sh *shard[T]) groupBecameEmpty(id uint32, state *group[T]) {
 	}
 }
 
-// enterRoundRobin puts a group behind all others.
+// enterRoundRobin puts a group behind all others of its circle.
 func (sh *shard[T]) enterRoundRobin(id uint32, state *group[T]) {
 	g := sh.groups
 	state.phase = selectable
 	g.weights += int64(state.weight)
-	if g.turn == 0 {
+	if g.best.turn == 0 {
 		sh.set.markReady(sh.number)
 	}
-	g.link(&g.turn, id, state)
+	sh.enterCircle(id, state)
 }
 
 func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
 	g := sh.groups
-	state.phase, state.served = notReady, 0
+	state.phase = notReady
 	g.weights -= int64(state.weight)
-	g.unlink(&g.turn, id, state)
-	if g.turn == 0 {
+	g.leaveCircle(id, state)
+	if g.best.turn == 0 {
 		sh.set.markEmpty(sh.number)
 	}
 }

@@ -39,6 +39,9 @@ type Config[T comparable] struct {
 	// GroupLimit limits the number of items of a group in processing. If zero,
 	// there is no limit.
 	GroupLimit int
+	// PrioritiesBeforeTurns makes groups take turns within the highest priority
+	// of a shard.
+	PrioritiesBeforeTurns bool
 	// LowPriorityInterval makes every n-th Get serve the priority that has
 	// waited longest. If zero, priorities are strict.
 	LowPriorityInterval int
@@ -96,8 +99,9 @@ type Set[T comparable] struct {
 	// priorityBitmap shows which shards serve which priorities. It is nil while
 	// all priorities are 0, and if there is one shard.
 	priorityBitmap atomic.Pointer[priorityBitmap]
-	// lowPriorityInterval is Config.LowPriorityInterval.
-	lowPriorityInterval uint32
+	// prioritiesBeforeTurns and lowPriorityInterval are as in Config.
+	prioritiesBeforeTurns bool
+	lowPriorityInterval   uint32
 
 	// ids is the number of ids in a shard: maxIDs, or less in tests. crowded
 	// reports that a shard has come near that: see Crowded.
@@ -212,6 +216,8 @@ func New[T comparable](config Config[T]) *Set[T] {
 		lanes:               newLanes(runtime.GOMAXPROCS(0), config.Shards),
 		ages:                config.Ages,
 		lowPriorityInterval: uint32(config.LowPriorityInterval),
+
+		prioritiesBeforeTurns: config.PrioritiesBeforeTurns,
 		limit: itemlimit.New(int64(config.Capacity),
 			int64(config.HighWatermark), int64(config.LowWatermark), config.OnWatermark),
 		time:   newTimebase(config.Clock, config.Tick),

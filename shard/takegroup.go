@@ -39,17 +39,18 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 // whether the round is over.
 func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
-	if g == nil || g.turn == 0 {
+	if g == nil || g.best.turn == 0 {
 		return item, 0, h, false, false
 	}
 	g.left = min(g.left, g.weights) // groups of this round may be gone
-	of := g.turn
+	c := g.next(sh.set.lowPriorityInterval)
+	of := c.turn
 	state := g.at(of)
 	item, priority, h, ok = sh.take(&state.ready, false)
 	g.processing++
 	sh.throttleIfFull(of, state)
-	if state.phase == selectable {
-		g.serve(state)
+	if state.in == c {
+		serve(c, state)
 	}
 	if g.left--; g.left <= 0 {
 		g.left, over = g.weights, true
@@ -59,9 +60,9 @@ func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool)
 
 // serve counts an item handed out to the group whose turn it is. It ends the
 // turn when the group has got its weight.
-func (g *groups[T]) serve(state *group[T]) {
+func serve[T comparable](c *circle, state *group[T]) {
 	if state.served++; state.served >= state.weight {
-		state.served, g.turn = 0, state.next
+		state.served, c.turn = 0, state.next
 	}
 }
 

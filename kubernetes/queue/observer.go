@@ -14,9 +14,8 @@ import (
 // one item may come in another order than what they are about, so that Started
 // may come before Added.
 type Observer[T comparable] interface {
-	// Adding is called before an item is added, with its delay.
-	Adding(item T, delay time.Duration)
-	// Added is called when an item is in line for a run.
+	// Added is called when an item is in line for a run, or was taken out of the
+	// line without a Get.
 	Added(stats.Add[T])
 	// Retried is called for each add with a delay.
 	Retried()
@@ -50,12 +49,20 @@ type Instruments struct {
 
 // A Meter is an [Observer] that keeps the seven metrics of client-go.
 type Meter[T comparable] struct {
-	to    Instruments
-	clock clock.Clock
-	depth depth
-	// added and started have the times at which items came into line, and were
-	// handed out.
-	added, started *xsync.MapOf[T, time.Time]
+	to     Instruments
+	clock  clock.Clock
+	depth  depth
+	inLine *xsync.MapOf[T, inLine]
+	// started has the times at which items were handed out.
+	started *xsync.MapOf[T, time.Time]
+}
+
+// An inLine tells how often Added was called for an item, less the calls that
+// took it out of the line, and since when it is in line. A consumer may tell
+// that it has an item before the producer tells that it has added it.
+type inLine struct {
+	calls int
+	since time.Time
 }
 
 // NewMeter returns a Meter. If clock is nil, it uses the real one.
@@ -64,29 +71,40 @@ func NewMeter[T comparable](to Instruments, c clock.Clock) *Meter[T] {
 		c = clock.Real()
 	}
 	return &Meter[T]{
-		to: to, clock: c, added: xsync.NewMapOf[T, time.Time](), started: xsync.NewMapOf[T, time.Time](),
-	}
-}
-
-// Adding implements [Observer].
-func (m *Meter[T]) Adding(item T, delay time.Duration) {
-	if delay <= 0 {
-		m.added.LoadOrStore(item, m.clock.Now())
+		to: to, clock: c, inLine: xsync.NewMapOf[T, inLine](), started: xsync.NewMapOf[T, time.Time](),
 	}
 }
 
 // Added implements [Observer].
 func (m *Meter[T]) Added(a stats.Add[T]) {
-	if !a.Raised {
-		m.to.Adds.Inc()
-	}
-	if a.Expired {
-		m.added.LoadOrStore(a.Item, m.clock.Now())
+	if a.Canceled {
+		m.count(a.Item, -1, m.clock.Now())
+		m.change(a.Priority, -1)
+		return
 	}
 	if a.Raised {
 		m.change(a.Before, -1)
+	} else {
+		m.to.Adds.Inc()
+		m.count(a.Item, 1, m.clock.Now())
 	}
 	m.change(a.Priority, 1)
+}
+
+// count counts that an item came into line, or left it. It returns since when
+// the item was in line.
+func (m *Meter[T]) count(item T, by int, now time.Time) (since time.Time) {
+	since = now
+	m.inLine.Compute(item, func(l inLine, known bool) (_ inLine, forget bool) {
+		if known && l.calls > 0 {
+			since = l.since
+		}
+		if l.calls += by; !known || by < 0 {
+			l.since = now
+		}
+		return l, l.calls == 0
+	})
+	return since
 }
 
 // Retried implements [Observer].
@@ -97,9 +115,7 @@ func (m *Meter[T]) Started(item T, priority int) {
 	m.change(priority, -1)
 	now := m.clock.Now()
 	m.started.Store(item, now)
-	if since, ok := m.added.LoadAndDelete(item); ok {
-		m.to.Latency.Observe(now.Sub(since).Seconds())
-	}
+	m.to.Latency.Observe(now.Sub(m.count(item, -1, now)).Seconds())
 }
 
 // Finished implements [Observer].

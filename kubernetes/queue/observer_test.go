@@ -74,6 +74,26 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 	}
 }
 
+// TestDepthAfterCancelsAndTheEnd: what is canceled, or discarded at the end, is
+// not in the depth.
+func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
+	depth := &gauge{of: map[int]int{}}
+	q, err := queue.New(queue.Options[int]{
+		Queue:    queue.PriorityOptions(shardq.Options[int]{}),
+		Observer: queue.NewMeter[int](queue.Instruments{DepthByPriority: depth, Adds: ignored{}, Retries: ignored{}, Latency: ignored{}, WorkDuration: ignored{}}, nil),
+	})
+	require.NoError(t, err)
+	q.AddWith(queue.AddOptions{Priority: 3}, 0, 1, 2, 3, 4)
+	dirty, _ := q.Get()
+	q.Add(dirty)
+	q.Underlying().Cancel(3)
+	require.Equal(t, map[int]int{0: 1, 3: 3}, depth.of)
+	q.ShutDown()
+	require.Equal(t, map[int]int{0: 1, 3: 0}, depth.of)
+	q.Done(dirty)
+	require.Equal(t, map[int]int{0: 0, 3: 0}, depth.of)
+}
+
 // TestItemNotEqualToItself: it is rejected and counted, and neither the limiter
 // nor the Meter keeps anything of it.
 func TestItemNotEqualToItself(t *testing.T) {

@@ -97,7 +97,7 @@ func (q *Queue[T]) update(ticker Ticker) {
 }
 
 // Underlying returns the shardq queue, for what this type does not have. The
-// Observer does not learn of what is canceled, claimed or run through it.
+// Observer does not learn of what is handed out or done through it.
 func (q *Queue[T]) Underlying() *shardq.Queue[T] { return q.queue }
 
 // Add adds an item.
@@ -148,11 +148,8 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 				delay = backoff
 			}
 		}
-		if q.observer != nil {
-			q.observer.Adding(item, delay)
-			if delay > 0 {
-				q.observer.Retried()
-			}
+		if q.observer != nil && delay > 0 {
+			q.observer.Retried()
 		}
 		q.queue.AddWith(item, shardq.AddOptions{After: delay, Priority: o.Priority})
 	}

@@ -261,8 +261,10 @@ type configuration struct {
 	DropDelayIfReady    bool    `json:"dropDelayIfReady"`
 	KeepPlaces          bool    `json:"keepPlaces"`
 	DiscardOnShutDown   bool    `json:"discardOnShutDown"`
-	Limiter             string  `json:"limiter"`
-	Clock               string  `json:"clock"`
+
+	PrioritiesBeforeTurns bool   `json:"prioritiesBeforeTurns"`
+	Limiter               string `json:"limiter"`
+	Clock                 string `json:"clock"`
 }
 
 func newConfiguration(c shardq.Configuration) configuration {
@@ -272,6 +274,7 @@ func newConfiguration(c shardq.Configuration) configuration {
 		GroupLimit: c.GroupLimit, LowPriorityInterval: c.LowPriorityInterval,
 		Groups: c.Groups, Ages: c.Ages, Metrics: c.Metrics, CancelDelayOnAdd: c.CancelDelayOnAdd,
 		DropDelayIfReady: c.DropDelayIfReady, KeepPlaces: c.KeepPlaces, DiscardOnShutDown: c.DiscardOnShutDown,
-		Limiter: c.Limiter, Clock: c.Clock,
+		PrioritiesBeforeTurns: c.PrioritiesBeforeTurns,
+		Limiter:               c.Limiter, Clock: c.Clock,
 	}
 }

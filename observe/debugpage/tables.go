@@ -128,6 +128,7 @@ func (q queueReport) configured() []fact {
 		{"Add cancels delay", orNone(c.CancelDelayOnAdd, "yes", "no")},
 		{"Delay of a ready item", orNone(c.DropDelayIfReady, "dropped", "kept")},
 		{"Place of an item", orNone(c.KeepPlaces, "of its add", "of becoming ready")},
+		{"Priorities before turns", orNone(c.PrioritiesBeforeTurns, "yes", "no")},
 		{"ShutDown discards", orNone(c.DiscardOnShutDown, "yes", "no")},
 		{"Ages", orNone(c.Ages, "on", "off")},
 		{"Metrics", orNone(c.Metrics, "on", "off")},

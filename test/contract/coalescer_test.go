@@ -23,6 +23,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 )
 
 // joined merges values by joining them, which shows their order. It panics if
@@ -316,6 +317,19 @@ func TestC55BatchTakesAllOfAKey(t *testing.T) {
 	assert.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "12"}}, dst[:n])
 	c.DoneBatch(dst[:n])
 	requireNothing(t, c)
+}
+
+func TestC64RetryOfADirtyKey(t *testing.T) {
+	var got []stats.Add[string]
+	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.OnAdd = func(a stats.Add[string]) { got = append(got, a) }
+	})
+	require.NoError(t, c.Put("a", "1"))
+	takeValue(t, c, "a", "1")
+	require.NoError(t, c.Put("a", "2"))
+	got = nil
+	require.NoError(t, c.Retry("a", "1"))
+	require.Equal(t, []stats.Add[string]{{Item: "a", Canceled: true}}, got, "the delay serves the value as well")
 }
 
 func TestC55RetryWaitsForItsDelay(t *testing.T) {

@@ -217,6 +217,41 @@ func TestC47PrioritiesWithinAGroup(t *testing.T) {
 	q.ShutDown()
 }
 
+// TestC66PrioritiesBeforeTurns: an urgent item waits for no other group, groups
+// take turns on both levels, and with an interval neither level starves.
+func TestC66PrioritiesBeforeTurns(t *testing.T) {
+	const groups = 1000
+	for _, interval := range []int{0, 4} {
+		q := shardq.MustNew(shardq.Options[string]{
+			Shards: 1, Group: tenant, PrioritiesBeforeTurns: true, LowPriorityInterval: interval,
+		})
+		for i := range 3 * groups {
+			q.AddWith(fmt.Sprintf("%d/%d", i%groups, i/groups), withPriority(-100))
+		}
+		q.Add("7/urgent")
+		item, priority, _ := q.GetWithPriority()
+		require.Equal(t, "7/urgent", item)
+		require.Zero(t, priority)
+		came := map[string]int{}
+		for get := range 3 * groups {
+			if interval > 0 { // as many urgent items as are handed out
+				q.Add(fmt.Sprint("7/urgent", get))
+			}
+			item, priority, _ := q.GetWithPriority()
+			if priority < 0 {
+				came[tenant(item)]++
+			}
+		}
+		if interval == 0 {
+			require.Len(t, came, groups)
+			require.Zero(t, q.Len())
+		} else {
+			require.InDelta(t, 3*groups/interval, len(came), 3, "almost each is of another group")
+		}
+		q.ShutDown()
+	}
+}
+
 // TestC47LowerLevelsWithinAGroup checks that LowPriorityInterval counts the
 // Gets of a group.
 func TestC47LowerLevelsWithinAGroup(t *testing.T) {

@@ -93,6 +93,10 @@ type linePlayer struct {
 }
 
 func (p *linePlayer) onAdd(a stats.Add[int]) {
+	if a.Canceled {
+		p.pending[a.Priority]--
+		return
+	}
 	if p.pending[a.Priority]++; a.Raised {
 		p.pending[a.Before]--
 	}
@@ -137,12 +141,9 @@ func (p *linePlayer) done(*rapid.T) {
 
 func (p *linePlayer) cancel(*rapid.T) {
 	item := rapid.IntRange(0, 7).Draw(p.T, "item")
-	r, held := p.line.runs[item]
+	_, held := p.line.runs[item]
 	was := p.queue.Cancel(item)
 	require.Equal(p, held, was.Any())
-	if held && r.deadline == 0 {
-		p.pending[r.priority]--
-	}
 	delete(p.line.runs, item)
 }
 
@@ -402,9 +403,43 @@ func TestC64EachAddIsReported(t *testing.T) {
 	claim, _ := q.TryClaim()
 	require.NoError(t, claim.Release())
 	expect(stats.Add[string]{Item: "a", Priority: 2})
+	q.AddWith("a", withPriority(4))
+	expect(stats.Add[string]{Item: "a", Priority: 4, Raised: true, Before: 2})
+	q.Cancel("a")
+	expect(stats.Add[string]{Item: "a", Priority: 4, Canceled: true})
+	q.Cancel("a")
+	expect()
+	claim, _ = q.TryClaim()
+	require.Equal(t, "d", claim.Item)
+	q.AddWith("d", withPriority(5))
+	q.Cancel("d")
+	expect(stats.Add[string]{Item: "d", Priority: 5}, stats.Add[string]{Item: "d", Priority: 5, Canceled: true})
 	q.ShutDown()
 	q.Add("f")
 	expect()
+}
+
+// TestC64DiscardsAreReported: OnAdd learns of what a shutdown takes out of the
+// line, ready or dirty.
+func TestC64DiscardsAreReported(t *testing.T) {
+	inLine := map[int]bool{}
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1, DiscardOnShutDown: true, OnAdd: func(a stats.Add[int]) {
+		if inLine[a.Item] == a.Canceled {
+			inLine[a.Item] = !a.Canceled
+		}
+	}})
+	for item := range 1000 {
+		q.Add(item)
+	}
+	dirty, _ := q.Get()
+	q.Add(dirty)
+	require.Len(t, inLine, 1000)
+	q.ShutDown()
+	require.True(t, inLine[dirty])
+	q.Done(dirty)
+	for item, is := range inLine {
+		require.False(t, is, item)
+	}
 }
 
 func TestC64HookMayUseTheQueue(t *testing.T) {

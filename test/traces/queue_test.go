@@ -239,14 +239,17 @@ func (q typed[T]) all(state stats.State) iter.Seq[stats.Item[string]] {
 // open returns a queue with the settings of a scenario.
 func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 	options := shardq.Options[T]{
-		Name:                s.name,
-		Shards:              m.shards,
-		Clock:               m.clock,
-		Tick:                s.tick,
-		CancelDelayOnAdd:    s.cancelDelayOnAdd,
-		DropDelayIfReady:    s.dropDelayIfReady,
-		KeepPlaces:          s.keepPlaces,
-		DiscardOnShutDown:   s.discards,
+		Name:              s.name,
+		Shards:            m.shards,
+		Clock:             m.clock,
+		Tick:              s.tick,
+		CancelDelayOnAdd:  s.cancelDelayOnAdd,
+		DropDelayIfReady:  s.dropDelayIfReady,
+		KeepPlaces:        s.keepPlaces,
+		DiscardOnShutDown: s.discards,
+
+		PrioritiesBeforeTurns: s.prioritiesFirst,
+
 		Capacity:            s.capacity,
 		LowPriorityInterval: s.lowPriority,
 		Ages:                s.ages,

@@ -20,6 +20,7 @@ type settings struct {
 	dropDelayIfReady bool
 	keepPlaces       bool
 	discards         bool
+	prioritiesFirst  bool
 	limiter          string
 	capacity         int
 	lowPriority      int
@@ -50,7 +51,7 @@ const withUsage = `want one of
 	with name NAME
 	with items string|int|float64|point|*string|any
 	with limiter ...
-	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown
+	with CancelDelayOnAdd|DropDelayIfReady|KeepPlaces|DiscardOnShutDown|PrioritiesBeforeTurns
 	with capacity NUMBER
 	with low-priority-interval NUMBER
 	with groups
@@ -112,6 +113,9 @@ func (s *settings) with(text string) error {
 		return nil
 	case "DiscardOnShutDown":
 		s.discards = true
+		return nil
+	case "PrioritiesBeforeTurns":
+		s.prioritiesFirst = true
 		return nil
 	}
 	return fmt.Errorf("no setting %q: %s", what, withUsage)

@@ -135,11 +135,12 @@ type ofTest[T comparable] struct {
 	to queueMetrics[T]
 }
 
-func (o *ofTest[T]) Adding(T, time.Duration) {}
-
 func (o *ofTest[T]) Retried() {}
 
 func (o *ofTest[T]) Added(a stats.Add[T]) {
+	if a.Canceled {
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to.add(a.Item)
