@@ -24,11 +24,22 @@ import (
 type Claims[T comparable] struct {
 	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
 	// [ErrAddedAgain], when its item is added again. An item that changes more
-	// often than a reconcile takes is then never reconciled to the end.
+	// often than a reconcile takes is then never reconciled to the end. An
+	// update that the reconcile itself writes, such as the object's status,
+	// adds the item as well, unless a predicate filters it out. A reconcile
+	// that was canceled counts as a success: the item's backoff is forgotten.
 	CancelIfAddedAgain bool
 
-	queue   atomic.Pointer[shardq.Queue[T]]
+	service atomic.Pointer[service[T]]
 	running sync.Map // of *Claim[T], by item
+}
+
+// A service is a queue that claims serve.
+type service[T comparable] struct {
+	queue *shardq.Queue[T]
+	// drain ends with the queue. It is nil if reconciles end with the context
+	// of their controller.
+	drain context.Context
 }
 
 // ErrAddedAgain is the cause of a context that ended because the item was added
@@ -37,13 +48,40 @@ var ErrAddedAgain = errors.New("kubernetes: the item was added again")
 
 var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
 
-// serve makes c serve a queue. It returns an error if it serves another one.
-func (c *Claims[T]) serve(q *shardq.Queue[T]) error {
-	before := c.queue.Load()
-	if before != nil && !before.ShuttingDown() || !c.queue.CompareAndSwap(before, q) {
-		return errClaimsInUse
+// serve makes c serve a queue. It returns an error if it serves another one. If
+// drains is true, the contexts of reconciles live until end is called.
+func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFunc, err error) {
+	s := &service[T]{queue: q}
+	end = func() {}
+	if drains {
+		s.drain, end = context.WithCancel(context.Background())
 	}
-	return nil
+	before := c.service.Load()
+	if before != nil && !before.queue.ShuttingDown() || !c.service.CompareAndSwap(before, s) {
+		end()
+		return nil, errClaimsInUse
+	}
+	return end, nil
+}
+
+// throughDrain returns a context that ends with the drain, in place of the
+// controller's. It keeps the deadline that a reconcile may have.
+func (s *service[T]) throughDrain(ctx context.Context) (with context.Context, release context.CancelFunc) {
+	if s.drain == nil {
+		return ctx, func() {}
+	}
+	with, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(s.drain, cancel)
+	release = func() {
+		stop()
+		cancel()
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var timeout context.CancelFunc
+		with, timeout = context.WithDeadline(with, deadline)
+		_ = timeout // release ends its parent
+	}
+	return with, release
 }
 
 // A Claim is what a reconciler can ask about the item that it has.
@@ -118,14 +156,15 @@ func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedRe
 // begin adds a claim to a context, if the queue has the item in processing. end
 // must be called when the reconcile has ended.
 func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, end func()) {
-	q := c.queue.Load()
-	if q == nil {
+	s := c.service.Load()
+	if s == nil {
 		return ctx, func() {}
 	}
-	if found, ok := q.Lookup(item); !ok || found.State != stats.Processing {
+	if found, ok := s.queue.Lookup(item); !ok || found.State != stats.Processing {
 		return ctx, func() {}
 	}
-	claim := &Claim[T]{item: item, queue: q, again: make(chan struct{})}
+	claim := &Claim[T]{item: item, queue: s.queue, again: make(chan struct{})}
+	ctx, release := s.throughDrain(ctx)
 	cancel := func(error) {}
 	if c.CancelIfAddedAgain {
 		ctx, cancel = context.WithCancelCause(ctx)
@@ -136,6 +175,7 @@ func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, en
 	return context.WithValue(ctx, claimKey[T]{}, claim), func() {
 		c.running.CompareAndDelete(item, claim)
 		cancel(nil)
+		release()
 	}
 }
 

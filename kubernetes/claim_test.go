@@ -182,3 +182,37 @@ func TestGroupMetrics(t *testing.T) {
 	q.ShutDown()
 	require.Empty(t, values())
 }
+
+// TestContextLivesThroughTheDrain: with DrainFor, a reconcile keeps its context
+// when that of the controller is canceled, until the drain ends. A deadline of
+// the reconcile stays.
+func TestContextLivesThroughTheDrain(t *testing.T) {
+	for timeout, want := range map[time.Duration]error{time.Hour: context.Canceled, 300 * time.Millisecond: context.DeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			claims := &kubernetes.Claims[reconcile.Request]{}
+			q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims, DrainFor: time.Second})
+			q.Add(request("a", 1))
+			item, _ := q.Get()
+			controller, stop := context.WithCancel(t.Context())
+			begun := time.Now()
+			_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+				stop()
+				go q.ShutDown()
+				synctest.Wait()
+				require.NoError(t, ctx.Err())
+				<-ctx.Done()
+				return reconcile.Result{}, ctx.Err()
+			})).Reconcile(withTimeout(t, controller, timeout), item)
+			require.ErrorIs(t, err, want)
+			require.Equal(t, min(timeout, time.Second), time.Since(begun))
+			q.Done(item)
+			synctest.Wait()
+		})
+	}
+}
+
+func withTimeout(t *testing.T, ctx context.Context, timeout time.Duration) context.Context {
+	with, cancel := context.WithTimeout(ctx, timeout)
+	t.Cleanup(cancel)
+	return with
+}

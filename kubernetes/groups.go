@@ -13,6 +13,9 @@ import (
 //
 //	metrics.Registry.MustRegister(kubernetes.GroupMetrics(20))
 //
+// Of several queues with one name, only the first has series. A group that is
+// itself named "other" counts with the rest.
+//
 // most is the number of groups that have series of their own, and at least 1.
 // Each scrape reads all groups that have items.
 func GroupMetrics(most int) prometheus.Collector {

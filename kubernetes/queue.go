@@ -36,8 +36,9 @@ type Options[T comparable] struct {
 	// DrainFor makes ShutDown, which a controller calls at its end, let the
 	// workers go on with what is ready, for at most so long, before it discards
 	// the rest. The controller cancels the context of its reconcilers before
-	// that: only reconcilers that ignore it can use this. A manager waits for a
-	// controller no longer than its GracefulShutdownTimeout.
+	// that. With Claims, they have one that ends with the drain instead;
+	// without, only reconcilers that ignore theirs can use this. A manager
+	// waits for a controller no longer than its GracefulShutdownTimeout.
 	//
 	// If zero, ShutDown discards what is ready at once, as controller-runtime
 	// does.
@@ -70,6 +71,9 @@ func NewQueue[T comparable](options Options[T]) func(
 type Queue[T comparable] struct {
 	*queue.Queue[T]
 	drainFor time.Duration
+	// endClaims ends the contexts that claims have kept alive for the drain. It
+	// is nil without claims.
+	endClaims context.CancelFunc
 }
 
 var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue[reconcile.Request])(nil)
@@ -97,13 +101,13 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	q := &Queue[T]{Queue: made, drainFor: options.DrainFor}
 	if options.Claims != nil {
-		if err := options.Claims.serve(made.Underlying()); err != nil {
+		if q.endClaims, err = options.Claims.serve(made.Underlying(), options.DrainFor > 0); err != nil {
 			made.ShutDown()
 			return nil, err
 		}
 	}
-	q := &Queue[T]{made, options.DrainFor}
 	pages.add(made.Underlying())
 	return q, nil
 }
@@ -143,6 +147,9 @@ func (q *Queue[T]) ShutDown() {
 		_, _ = q.Underlying().Drain(ctx, shardq.DrainOptions{})
 	}
 	q.Queue.ShutDown()
+	if q.endClaims != nil {
+		q.endClaims()
+	}
 	pages.remove(q.Underlying())
 }
 

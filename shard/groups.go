@@ -27,8 +27,8 @@ type group[T comparable] struct {
 	served int32
 	// phase tells whether the group is in the round robin.
 	phase groupPhase
-	// next and previous are its neighbours in its circle, or among the throttled
-	// groups.
+	// next and previous are its neighbours in its circle, or among the
+	// throttled groups.
 	next, previous uint32
 	// in is its circle, if it is in the round robin.
 	in *circle

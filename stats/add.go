@@ -17,6 +17,7 @@ type Add[T comparable] struct {
 	Before int
 	// Canceled reports that the item, which was in line with the Priority, is
 	// so no more, and that no consumer has it: because of Cancel, of a shutdown
-	// with DiscardOnShutDown, or of a retry of a coalescer, whose delay serves the add.
+	// with DiscardOnShutDown, or of a retry of a coalescer, whose delay serves
+	// the add.
 	Canceled bool
 }

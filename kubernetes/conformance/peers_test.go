@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,14 +21,15 @@ type suite struct {
 	// shims is the folder of the files that take the place of the peer's. They
 	// export the same, over a shardq queue.
 	shims string
-	// tests is the number of test functions that there are at least. Some of
-	// controller-runtime's are specs of Ginkgo within one.
-	tests int
+	// tests is the number of test functions that there are at least. One of
+	// controller-runtime's runs specs of Ginkgo, which are counted by
+	// themselves.
+	tests, specs int
 }
 
 var suites = []suite{
-	{"k8s.io/client-go", "util/workqueue", "workqueue", 24},
-	{"sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 14},
+	{"k8s.io/client-go", "util/workqueue", "workqueue", 24, 0},
+	{"sigs.k8s.io/controller-runtime", "pkg/controller/priorityqueue", "priorityqueue", 14, 16},
 }
 
 // TestPeersTests runs the peers' own tests, as they are, over our queues. They
@@ -91,7 +94,24 @@ func (s suite) test(t *testing.T, modfile string, flags ...string) {
 	}
 	require.NoError(t, err, "%s%s", &printed, &errors)
 	require.GreaterOrEqual(t, passed, s.tests, "%s", &printed)
-	t.Logf("%v: %d tests passed", flags, passed)
+	specs := ranSpecs(t, printed.String())
+	require.GreaterOrEqual(t, specs, s.specs, "%s", &printed)
+	t.Logf("%v: %d tests and %d specs passed", flags, passed, specs)
+}
+
+var ginkgoSummary = regexp.MustCompile(`Ran (\d+) of (\d+) Specs`)
+
+// ranSpecs returns the number of specs that Ginkgo has run. None may be left
+// out.
+func ranSpecs(t *testing.T, printed string) int {
+	found := ginkgoSummary.FindStringSubmatch(printed)
+	if found == nil {
+		return 0
+	}
+	require.Equal(t, found[2], found[1], "specs were left out")
+	n, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	return n
 }
 
 func run(t *testing.T, arguments ...string) string {

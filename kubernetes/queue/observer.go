@@ -14,8 +14,8 @@ import (
 // one item may come in another order than what they are about, so that Started
 // may come before Added.
 type Observer[T comparable] interface {
-	// Added is called when an item is in line for a run, or was taken out of the
-	// line without a Get.
+	// Added is called when an item is in line for a run, or was taken out of
+	// the line without a Get.
 	Added(stats.Add[T])
 	// Retried is called for each add with a delay.
 	Retried()

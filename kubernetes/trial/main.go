@@ -37,13 +37,15 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.tasks, "tasks", 10_000, "the number of custom resources")
 	flag.IntVar(&o.workers, "workers", 50, "the number of concurrent reconciles")
 	flag.DurationVar(&o.down, "down", 30*time.Second, "how long the API server is down")
+	flag.DurationVar(&o.work, "work", 0, "how long a reconcile works beside its calls, as if it called another service")
+	flag.IntVar(&o.rounds, "rounds", 1, "how often each queue has its turn; the table has the medians")
 	flag.BoolVar(&o.faults, "faults", true, "whether there are faults")
 	queues := flag.String("queues", strings.Join(queueNames, ","), "the queues to compare")
 	address := flag.String("manager", "", "used by the program itself: be a manager, with the API server at this URL")
 	round := flag.Int64("round", 0, "used by the program itself")
 	flag.Parse()
 	if *address != "" {
-		return runManager(ctx, managerOptions{*queues, *address, *round, o.workers, o.down})
+		return runManager(ctx, managerOptions{*queues, *address, *round, o.workers, o.down, o.work})
 	}
 	names, err := o.validate(*queues)
 	if err != nil {
@@ -59,8 +61,8 @@ func (o options) validate(queues string) (names []string, err error) {
 			return nil, err
 		}
 	}
-	if o.tasks < 100 || o.workers < 1 || o.down < 0 {
-		return nil, fmt.Errorf("want at least 100 tasks, a worker, and a -down of 0 or more")
+	if o.tasks < 100 || o.workers < 1 || o.rounds < 1 || o.down < 0 || o.work < 0 {
+		return nil, fmt.Errorf("want at least 100 tasks, a worker and a round, and a -down and -work of 0 or more")
 	}
 	return names, nil
 }
@@ -88,13 +90,20 @@ func compare(ctx context.Context, o options, names []string) error {
 	}
 	log("%d tasks are made", o.tasks)
 	t := &trial{options: o, server: s, proxy: p, tasks: all, log: log}
+	found := map[string][]outcome{}
+	for round := range o.rounds {
+		for i := range names { // another one begins each round
+			name := names[(round+i)%len(names)]
+			one, err := t.run(ctx, name)
+			if err != nil {
+				return err
+			}
+			found[name] = append(found[name], one)
+		}
+	}
 	var outcomes []outcome
 	for _, name := range names {
-		found, err := t.run(ctx, name)
-		if err != nil {
-			return err
-		}
-		outcomes = append(outcomes, found)
+		outcomes = append(outcomes, medianOf(found[name]))
 	}
 	printOutcomes(os.Stdout, o, outcomes)
 	return nil

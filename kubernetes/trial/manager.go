@@ -35,7 +35,7 @@ type managerOptions struct {
 	queue, address string
 	round          int64
 	workers        int
-	down           time.Duration
+	down, work     time.Duration
 }
 
 // runManager runs a controller of tasks until ctx ends, and writes its report.
@@ -57,7 +57,7 @@ func runManager(ctx context.Context, o managerOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{client: m.GetClient(), round: o.round, parts: map[string][]time.Duration{}}
+	r := &reconciler{client: m.GetClient(), round: o.round, work: o.work, parts: map[string][]time.Duration{}}
 	newQueue, err := newQueueOf(o.queue, o.workers, &r.adds)
 	if err != nil {
 		return err
@@ -88,6 +88,7 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 type reconciler struct {
 	client     client.Client
 	round      int64
+	work       time.Duration // of each reconcile
 	adds       timings
 	reconciles atomic.Int64
 	doubled    atomic.Int64
@@ -120,6 +121,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if task.Status.Seen != task.Spec.Value {
 		r.note(task.Spec.Part, time.Since(time.Unix(0, task.Spec.Changed)))
+	}
+	if err := pause(ctx, r.work); err != nil {
+		return reconcile.Result{}, err
 	}
 	patch := fmt.Sprintf(`{"status": {"seen": %d, "round": %d}}`, task.Spec.Value, r.round)
 	return reconcile.Result{}, r.client.Status().Patch(ctx, &task, client.RawPatch("application/merge-patch+json", []byte(patch)))

@@ -10,8 +10,8 @@ import (
 
 // printOutcomes prints a table with a column for each queue.
 func printOutcomes(w io.Writer, o options, all []outcome) {
-	fmt.Fprintf(w, "%d tasks, %d workers, %d processors, %s, %s\n\n", o.tasks, o.workers,
-		runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
+	fmt.Fprintf(w, "%d tasks, %d workers, %v of work for each, medians of %d rounds, %d processors, %s, %s\n\n",
+		o.tasks, o.workers, o.work, o.rounds, runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
 	row := func(name string, cell func(*outcome) string) {
 		fmt.Fprintf(w, "| %s |", name)
 		for i := range all {
@@ -33,7 +33,7 @@ func printOutcomes(w io.Writer, o options, all []outcome) {
 		return short(t.Median) + " / " + short(t.P99) + " / " + short(t.Max)
 	})
 	row("writes accepted per change", func(o *outcome) string {
-		return fmt.Sprintf("%.2f", float64(o.writes)/float64(o.changes))
+		return fmt.Sprintf("%.2f", o.writes)
 	})
 	row("reconciles, faults included", func(o *outcome) string { return fmt.Sprint(o.report.Reconciles) })
 	row("processor time of the manager, faults included", func(o *outcome) string { return short(o.processor) })

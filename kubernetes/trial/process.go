@@ -24,7 +24,8 @@ func startProcess(o managerOptions) (*process, error) {
 		return nil, err
 	}
 	p := &process{command: exec.Command(self, "-manager", o.address, "-queues", o.queue,
-		"-round", strconv.FormatInt(o.round, 10), "-workers", strconv.Itoa(o.workers), "-down", o.down.String())}
+		"-round", strconv.FormatInt(o.round, 10), "-workers", strconv.Itoa(o.workers), "-down", o.down.String(),
+		"-work", o.work.String())}
 	p.command.Stdout, p.command.Stderr = &p.out, os.Stderr
 	return p, p.command.Start()
 }

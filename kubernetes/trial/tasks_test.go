@@ -40,13 +40,16 @@ func TestKeyOf(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	good := options{tasks: 1000, workers: 1}
+	good := options{tasks: 1000, workers: 1, rounds: 1}
 	names, err := good.validate("client-go,shardq")
 	require.NoError(t, err)
 	require.Equal(t, []string{"client-go", "shardq"}, names)
 	_, err = good.validate("shardq,other")
 	require.ErrorContains(t, err, `no queue "other"`)
-	for _, bad := range []options{{tasks: 99, workers: 1}, {tasks: 100}, {tasks: 100, workers: 1, down: -1}} {
+	for _, bad := range []options{
+		{tasks: 99, workers: 1, rounds: 1}, {tasks: 100, rounds: 1}, {tasks: 100, workers: 1},
+		{tasks: 100, workers: 1, rounds: 1, down: -1}, {tasks: 100, workers: 1, rounds: 1, work: -1},
+	} {
 		_, err := bad.validate("shardq")
 		require.Error(t, err)
 	}
@@ -65,4 +68,17 @@ func TestTimings(t *testing.T) {
 	}
 	require.Equal(t, timing{100, 51, 100, 100}, all.timing())
 	require.Zero(t, timingOf(nil))
+}
+
+func TestMedianOf(t *testing.T) {
+	round := func(n int) outcome {
+		d := time.Duration(n)
+		return outcome{queue: "q", initial: d, left: 1, report: report{
+			Doubled: 1, Parts: map[string]timing{partFlood: {Count: n, Median: d, P99: 10 * d}},
+		}}
+	}
+	got := medianOf([]outcome{round(3), round(1), round(2)})
+	require.Equal(t, outcome{queue: "q", initial: 2, left: 3, report: report{
+		Doubled: 3, Parts: map[string]timing{partFlood: {Count: 2, Median: 2, P99: 20}},
+	}}, got)
 }

@@ -21,9 +21,10 @@ const (
 
 // options configure a trial.
 type options struct {
-	tasks, workers int
-	down           time.Duration // how long the API server is down
-	faults         bool
+	tasks, workers, rounds int
+	down                   time.Duration // how long the API server is down
+	work                   time.Duration // of each reconcile
+	faults                 bool
 }
 
 // A trial runs managers with one queue after another over the same tasks.
@@ -41,11 +42,12 @@ type outcome struct {
 	report    report // of the first manager
 	processor time.Duration
 	initial   time.Duration // from its start until all tasks were reconciled
-	changes   int           // how many it had to serve, with the initial list
-	writes    int64
-	overlaps  int64
-	left      int      // tasks that were not reconciled at the end
-	faults    []string // the faults that were survived
+	// writes is how many writes the API server accepted for each change, and
+	// the initial list.
+	writes   float64
+	overlaps int64
+	left     int      // tasks that were not reconciled at the end
+	faults   []string // the faults that were survived
 }
 
 // run runs the whole trial of a queue.
@@ -53,7 +55,7 @@ func (t *trial) run(ctx context.Context, queue string) (o outcome, err error) {
 	o.queue = queue
 	t.proxy.writes.Store(0)
 	t.proxy.overlap.Store(0)
-	manager := managerOptions{queue, t.proxy.server.URL, t.tasks.beginRound(), t.workers, t.down}
+	manager := managerOptions{queue, t.proxy.server.URL, t.tasks.beginRound(), t.workers, t.down, t.work}
 	first, err := startProcess(manager)
 	if err != nil {
 		return o, err
@@ -76,7 +78,7 @@ func (t *trial) run(ctx context.Context, queue string) (o outcome, err error) {
 		return o, err
 	}
 	t.log("%s: flood", queue)
-	o.changes, o.writes = len(t.tasks.keys)+amid+burst+flood, t.proxy.writes.Load()
+	o.writes = float64(t.proxy.writes.Load()) / float64(len(t.tasks.keys)+amid+burst+flood)
 	last := first
 	if t.faults {
 		if err := t.apiFaults(ctx, &o); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -53,6 +55,9 @@ func main() {
 	}
 }
 
+// groupSeries is the number of namespaces that have series of their own.
+const groupSeries = 20
+
 func run(s settings) error {
 	cluster, err := ctrl.GetConfig()
 	if err != nil {
@@ -62,6 +67,8 @@ func run(s settings) error {
 	if err != nil {
 		return err
 	}
+	// This line was added for shardq: series of the largest namespaces.
+	metrics.Registry.MustRegister(kubernetes.GroupMetrics(groupSeries))
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
@@ -95,28 +102,39 @@ func parse(arguments []string) (settings, error) {
 
 // options returns the options of the manager.
 func (s settings) options() ctrl.Options {
-	metrics := metricsserver.Options{
+	server := metricsserver.Options{
 		BindAddress:   s.metricsAddress,
 		SecureServing: s.secureMetrics,
 		CertDir:       s.metricsCertificates,
-		// This line was added for shardq: the live page of its queues.
-		ExtraHandlers: map[string]http.Handler{kubernetes.Path: kubernetes.Handler()},
 	}
 	if s.secureMetrics {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		server.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	// These lines were added for shardq: the live page of its queues. It names
+	// objects, so only readers whom the cluster authorizes may see it, or those
+	// on this machine.
+	if s.secureMetrics || isLoopback(s.metricsAddress) {
+		server.ExtraHandlers = map[string]http.Handler{kubernetes.Path: kubernetes.Handler()}
 	}
 	if !s.http2 { // so that its known attacks do not concern this server
-		metrics.TLSOpts = append(metrics.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+		server.TLSOpts = append(server.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	}
 	return ctrl.Options{
 		Scheme:                 scheme,
-		Metrics:                metrics,
+		Metrics:                server,
 		HealthProbeBindAddress: s.probeAddress,
 		LeaderElection:         s.leaderElection,
 		LeaderElectionID:       "operator.example.com",
 		// The process ends with its manager, so the next leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
 	}
+}
+
+// isLoopback reports whether only programs of this machine reach an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
 }
 
 // newManager returns a manager with all controllers and probes. It does not

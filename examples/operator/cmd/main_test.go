@@ -71,6 +71,17 @@ func TestMetricsAreProtected(t *testing.T) {
 	require.Contains(t, metrics.ExtraHandlers, kubernetes.Path)
 }
 
+// TestPageIsNotOpen: without authentication, the page is served on this machine
+// alone.
+func TestPageIsNotOpen(t *testing.T) {
+	for address, want := range map[string]int{
+		"127.0.0.1:6060": 1, "[::1]:6060": 1, ":8443": 0, "0.0.0.0:8443": 0, "10.0.0.1:8443": 0, "0": 0, "localhost": 0,
+	} {
+		options := testOptions(t, "-metrics-secure=false", "-metrics-bind-address="+address)
+		require.Len(t, options.Metrics.ExtraHandlers, want, address)
+	}
+}
+
 // TestManagerNeedsNoCluster: a manager can be made before its cluster answers.
 func TestManagerNeedsNoCluster(t *testing.T) {
 	_, err := newManager(nowhere, testOptions(t, "-metrics-bind-address=127.0.0.1:0"))
