@@ -35,7 +35,11 @@ func printOutcomes(w io.Writer, o options, all []outcome) {
 	row("writes accepted per change", func(o *outcome) string {
 		return fmt.Sprintf("%.2f", o.writes)
 	})
-	row("reconciles, faults included", func(o *outcome) string { return fmt.Sprint(o.report.Reconciles) })
+	if !o.faults {
+		row("reconciles per change", func(o *outcome) string {
+			return fmt.Sprintf("%.2f", float64(o.report.Reconciles)/float64(o.changes))
+		})
+	}
 	row("processor time of the manager, faults included", func(o *outcome) string { return short(o.processor) })
 	row("memory from the system", func(o *outcome) string { return fmt.Sprintf("%d MB", o.report.Memory>>20) })
 	row("tasks left unreconciled", func(o *outcome) string { return fmt.Sprint(o.left) })

@@ -12,6 +12,7 @@ func medianOf(rounds []outcome) outcome {
 	middle := rounds[0]
 	middle.initial = median(rounds, func(o *outcome) time.Duration { return o.initial })
 	middle.processor = median(rounds, func(o *outcome) time.Duration { return o.processor })
+	middle.changes = median(rounds, func(o *outcome) int { return o.changes })
 	middle.writes = median(rounds, func(o *outcome) float64 { return o.writes })
 	middle.report.Reconciles = median(rounds, func(o *outcome) int64 { return o.report.Reconciles })
 	middle.report.Memory = median(rounds, func(o *outcome) uint64 { return o.report.Memory })

@@ -42,8 +42,10 @@ type outcome struct {
 	report    report // of the first manager
 	processor time.Duration
 	initial   time.Duration // from its start until all tasks were reconciled
-	// writes is how many writes the API server accepted for each change, and
-	// the initial list.
+	// changes is how many changes there were without those of faults, with the
+	// initial list as changes, and writes how many writes the API server
+	// accepted for each.
+	changes  int
 	writes   float64
 	overlaps int64
 	left     int      // tasks that were not reconciled at the end
@@ -78,7 +80,8 @@ func (t *trial) run(ctx context.Context, queue string) (o outcome, err error) {
 		return o, err
 	}
 	t.log("%s: flood", queue)
-	o.writes = float64(t.proxy.writes.Load()) / float64(len(t.tasks.keys)+amid+burst+flood)
+	o.changes = len(t.tasks.keys) + amid + burst + flood
+	o.writes = float64(t.proxy.writes.Load()) / float64(o.changes)
 	last := first
 	if t.faults {
 		if err := t.apiFaults(ctx, &o); err != nil {
