@@ -73,7 +73,7 @@ func (p Plan) groupSizes() (sizes [mostGroups]int) {
 // askForGroups adds the plan's groups to a request. The functions panic in the
 // same way as a hash function.
 func (p Plan) askForGroups(wanted *request, t *panicker) {
-	wanted.groupLimit = p.GroupLimit
+	wanted.groupLimit, wanted.prioritiesFirst = p.GroupLimit, p.PrioritiesFirst
 	wanted.group = func(key int) string {
 		t.call()
 		return p.nameOf(key)

@@ -193,7 +193,9 @@ type request struct {
 	onStuck     func(stats.Item[int]) // nil: no hook
 	group       func(key int) string  // nil: there are no groups
 	groupLimit  int
-	groupWeight func(name string) int // nil: equal weights
+	// prioritiesFirst is PrioritiesBeforeTurns.
+	prioritiesFirst bool
+	groupWeight     func(name string) int // nil: equal weights
 }
 
 // open makes a queue for the request.
@@ -221,7 +223,7 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 	}
 	if r.group != nil {
 		s.Group = func(item T) string { return r.group(c.decode(item)) }
-		s.GroupLimit, s.GroupWeight = r.groupLimit, r.groupWeight
+		s.GroupLimit, s.GroupWeight, s.PrioritiesBeforeTurns = r.groupLimit, r.groupWeight, r.prioritiesFirst
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark
 	s.Ages, s.LowPriorityInterval, s.Metrics = r.ages, r.lowInterval, r.metrics

@@ -78,9 +78,10 @@ type Plan struct {
 	Delayed shardq.DelayedPolicy
 	// EndsEarly reports whether these drains have contexts that end.
 	EndsEarly bool
-	// GroupLimit and Weighted are 0 and false without the ingredient Groups.
-	GroupLimit int
-	Weighted   bool
+	// GroupLimit, Weighted and PrioritiesFirst, which sets
+	// PrioritiesBeforeTurns, are 0 and false without the ingredient Groups.
+	GroupLimit                int
+	Weighted, PrioritiesFirst bool
 }
 
 // Limits restrict the choices of Draw.
@@ -128,7 +129,7 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 	if !p.Ledger && p.Ending != Small {
 		p.Adds *= 4 // Gets are cheap
 	}
-	p.Places = r.IntN(3) == 0
+	p.Places, p.PrioritiesFirst = r.IntN(3) == 0, r.IntN(2) == 0
 	if p.Keys == 20_000 {
 		p.Keys = max(16, min(p.Keys, limits.Adds/2))
 	}
@@ -190,7 +191,7 @@ func (p Plan) controlled(features Features) Plan {
 	if p.Mix.Has(Groups) {
 		p.Grouped = true
 	} else {
-		p.GroupLimit, p.Weighted = 0, false
+		p.GroupLimit, p.Weighted, p.PrioritiesFirst = 0, false, false
 	}
 	if p.Ending != DrainContext {
 		p.Delayed, p.EndsEarly = shardq.DropDelayed, false
@@ -201,10 +202,10 @@ func (p Plan) controlled(features Features) Plan {
 func (p Plan) String() string {
 	return fmt.Sprintf("seed=%d ending=%v shards=%d producers=%d consumers=%d processors=%d "+
 		"keys=%d items=%v choice=%v mix=%v cancel=%t places=%t grouped=%t ledger=%t capacity=%d strict=%t delayed=%d ends-early=%t "+
-		"group-limit=%d weighted=%t",
+		"group-limit=%d weighted=%t priorities-first=%t",
 		p.Seed, p.Ending, p.Shards, p.Producers, p.Consumers, p.Processors,
 		p.Keys, p.Items, p.Choice, p.Mix, p.Cancel, p.Places, p.Grouped, p.Ledger,
-		p.Capacity, p.Strict, p.Delayed, p.EndsEarly, p.GroupLimit, p.Weighted)
+		p.Capacity, p.Strict, p.Delayed, p.EndsEarly, p.GroupLimit, p.Weighted, p.PrioritiesFirst)
 }
 
 // ParseEnding returns the ending of a name. "any" is -1.

@@ -57,6 +57,7 @@ type Settings[T comparable] struct {
 	Group                       func(T) string
 	GroupLimit                  int
 	GroupWeight                 func(group string) int
+	PrioritiesBeforeTurns       bool
 	Metrics                     bool
 }
 
@@ -112,7 +113,8 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowPriorityInterval: s.LowPriorityInterval,
 		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
-		Metrics: s.Metrics,
+		PrioritiesBeforeTurns: s.PrioritiesBeforeTurns,
+		Metrics:               s.Metrics,
 	}
 	if s.OnWatermark != nil {
 		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }
