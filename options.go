@@ -120,13 +120,13 @@ type Options[T comparable] struct {
 	// If nil, every weight is 1.
 	GroupWeight func(group string) int
 
-	// PrioritiesBeforeTurns lets items of a higher priority go before those of
-	// other groups in the same shard, and groups take turns within the highest
-	// priority. An item that keeps a group from its turn is then one of a
-	// higher priority. It has no effect without Group.
+	// PrioritiesBeforeTurns makes the groups of a shard take turns within the
+	// highest priority that is ready there. The cost of an add or a Get that
+	// changes a group's highest priority then grows with the number of
+	// priorities in use. The option has no effect without Group.
 	//
 	// If false, groups take turns whatever the priorities of their items, so
-	// that no group can go before another by asking for a high priority.
+	// that no group gets ahead by requesting a high priority.
 	PrioritiesBeforeTurns bool
 
 	// LowPriorityInterval makes every n-th Get serve the priority that has

@@ -36,8 +36,8 @@ type Options[T comparable] struct {
 	// DrainFor makes ShutDown, which a controller calls at its end, let the
 	// workers go on with what is ready, for at most so long, before it discards
 	// the rest. The controller cancels the context of its reconcilers before
-	// that. With Claims, they have one that ends with the drain instead;
-	// without, only reconcilers that ignore theirs can use this. A manager
+	// that. With Claims, reconcilers have a context that ends with the drain.
+	// Without Claims, they must ignore that their context has ended. A manager
 	// waits for a controller no longer than its GracefulShutdownTimeout.
 	//
 	// If zero, ShutDown discards what is ready at once, as controller-runtime

@@ -20,8 +20,8 @@ func newAddHook[T comparable](hook func(stats.Add[T])) *addHook[T] {
 // for OnAdd.
 func (s *Set[T]) tracksAdds() bool { return s.keepPlaces || s.adds != nil }
 
-// leftLine tells OnAdd that an entry, which was ready or dirty, is not in line
-// for a run any more, though no consumer took it.
+// leftLine keeps a report for OnAdd: a ready or dirty entry is about to leave
+// the line, and no consumer takes it.
 func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
 	if sh.set.adds != nil {
 		sh.set.adds.keep(stats.Add[T]{Item: e.item, Priority: sh.table.requested.run(id), Canceled: true})

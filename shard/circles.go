@@ -5,24 +5,26 @@ import (
 	"slices"
 )
 
-// A circle has groups that take turns. Usually a shard has one. With
-// Config.PrioritiesBeforeTurns there is one for each priority: a group is in
-// the circle of the highest priority of its ready items, and the circle of the
-// highest priority is served.
+// A circle has groups that take turns. By default a shard has one circle. With
+// Config.PrioritiesBeforeTurns it has one for each priority. A group is in the
+// circle of its highest priority, and the shard serves the highest circle that
+// has groups.
 type circle struct {
 	// turn is the group whose turn it is, or 0 if there is none.
 	turn     uint32
 	priority int
-	// served is the number of the take that it last had, or was opened at.
+	// served is the value of circles.takes when the circle was last served, or
+	// opened.
 	served uint32
 }
 
 // circles has the circles of a shard. It is nil unless there may be several.
 type circles struct {
 	byPriority map[int]*circle
-	// open has those that have groups, the one to serve last.
+	// open has the circles that have groups, in ascending order of priority. It
+	// is a sorted slice, because few priorities are in use at once.
 	open []*circle
-	// takes counts what was handed out.
+	// takes counts the items that the shard has handed out.
 	takes uint32
 }
 

@@ -2,7 +2,8 @@ package stats
 
 // An Add tells that an item is in line for a run: it was added, or its delay
 // has expired, or its priority was raised. An add that a run to come serves
-// anyway, and raises no priority, is none. With Canceled it tells the opposite.
+// anyway, and raises no priority, is none. If Canceled is set, the item has
+// left the line.
 type Add[T comparable] struct {
 	// Item is the item.
 	Item T
@@ -15,9 +16,8 @@ type Add[T comparable] struct {
 	Raised bool
 	// Before is the priority that it had before, if Raised is set.
 	Before int
-	// Canceled reports that the item, which was in line with the Priority, is
-	// so no more, and that no consumer has it: because of Cancel, of a shutdown
-	// with DiscardOnShutDown, or of a retry of a coalescer, whose delay serves
-	// the add.
+	// Canceled reports that the item was in line with the Priority, and has
+	// left the line without a Get. The causes are Cancel, a shutdown with
+	// DiscardOnShutDown, and a coalescer's retry whose delay serves the add.
 	Canceled bool
 }

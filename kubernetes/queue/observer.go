@@ -49,19 +49,21 @@ type Instruments struct {
 
 // A Meter is an [Observer] that keeps the seven metrics of client-go.
 type Meter[T comparable] struct {
-	to     Instruments
-	clock  clock.Clock
-	depth  depth
+	to    Instruments
+	clock clock.Clock
+	depth depth
+	// inLine has the items that are in line.
 	inLine *xsync.MapOf[T, inLine]
 	// started has the times at which items were handed out.
 	started *xsync.MapOf[T, time.Time]
 }
 
-// An inLine tells how often Added was called for an item, less the calls that
-// took it out of the line, and since when it is in line. A consumer may tell
-// that it has an item before the producer tells that it has added it.
+// An inLine is what a Meter knows of an item in line.
 type inLine struct {
+	// calls counts the calls that put the item in line, minus those that took
+	// it out. It is -1 while Started has come before Added.
 	calls int
+	// since is when the item came into line.
 	since time.Time
 }
 

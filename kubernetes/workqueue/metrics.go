@@ -24,8 +24,9 @@ type (
 
 // SetProvider is client-go's: it sets the MetricsProvider of all queues that
 // are made afterwards and name no other, those of client-go among them. Only
-// the first call has an effect, there or here. controller-runtime and
-// k8s.io/component-base call it when they are imported.
+// the first call has an effect, there or here. A program that imports
+// controller-runtime's controllers, or metrics/prometheus/workqueue of
+// component-base, has called it.
 func SetProvider(p MetricsProvider) { workqueue.SetProvider(p) }
 
 // globalMetricsProvider is client-go's variable, which it does not export. If a
