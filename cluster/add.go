@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/shardq/shardq/cluster/internal/names"
+)
+
+// The headers of messages.
+const (
+	priorityHeader = "Shardq-Priority"
+	// scheduleHeader has the time of a schedule. The client's own option for it
+	// rounds down to a second.
+	scheduleHeader = "Nats-Schedule"
+	targetHeader   = "Nats-Schedule-Target"
+)
+
+// AddOptions say how AddWith adds a key.
+type AddOptions struct {
+	// After is the delay. If the key is delayed already, the earlier time
+	// counts.
+	After time.Duration
+	// Priority is the priority in the queue of the partition's owner. Of
+	// several adds of a pending key, that of the last one counts.
+	Priority int
+}
+
+// Add adds a key. It returns nil when the servers have stored it. A key that is
+// pending is stored once, however often it is added. A key that is in flight
+// runs once more.
+//
+// Add returns [ErrFull] if the queue is full, an error that wraps [ErrKey] if
+// the key cannot be stored, [ErrClosed] after Close, and the error of ctx if it
+// ends first. Add waits at most 20 seconds for servers that elect a leader.
+// After another error the key may have been stored or not. Adding it again is
+// harmless.
+func (n *Node[K]) Add(ctx context.Context, key K) error {
+	return n.AddWith(ctx, key, AddOptions{})
+}
+
+// AddAfter adds a key after a delay, which the servers keep. It returns as Add
+// does. The delay is counted by the node's clock, Options.Queue.Clock: the
+// servers get the time of its end. They look for ends up to four times a
+// second.
+func (n *Node[K]) AddAfter(ctx context.Context, key K, delay time.Duration) error {
+	return n.AddWith(ctx, key, AddOptions{After: delay})
+}
+
+// AddWith adds a key as the options say. It returns as Add does.
+func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error {
+	if n.options.Values {
+		return ErrValues
+	}
+	partition, token, err := n.place(key)
+	if err != nil {
+		return err
+	}
+	if options.After > 0 {
+		err = n.schedule(ctx, partition, token, n.now().Add(options.After), options.Priority)
+	} else {
+		err = n.publish(ctx, n.workMessage(partition, token, options.Priority))
+	}
+	return n.added(1, err)
+}
+
+// AddAll adds many keys, in the time of a few: it does not wait for the servers
+// between them. It returns nil when all are stored. After an error some may
+// have been stored.
+func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
+	if n.options.Values {
+		return ErrValues
+	}
+	stored := make([]jetstream.PubAckFuture, 0, len(keys))
+	for _, key := range keys {
+		partition, token, err := n.place(key)
+		if err != nil {
+			return err
+		}
+		future, err := n.publishAsync(n.workMessage(partition, token, 0))
+		if err != nil {
+			return n.added(1, err)
+		}
+		stored = append(stored, future)
+	}
+	for _, future := range stored {
+		select {
+		case <-future.Ok():
+		case err := <-future.Err():
+			return n.added(1, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return n.added(len(keys), nil)
+}
+
+// Put adds a value of a key. It returns as Add does. A run of the key gets the
+// values that are pending, in the order in which the servers have stored them.
+// After an error of another kind than those of Add, the value may have been
+// stored, and a Put again stores it twice: see [Node.PutOnce].
+func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
+	return n.put(ctx, key, value)
+}
+
+// PutOnce is Put of a value that has an id. If the servers have stored a value
+// with that id in the last two minutes, they do not store this one, whatever
+// its key, and PutOnce returns nil. So it can be repeated after any error.
+func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) error {
+	if id == "" {
+		return errors.New("cluster: PutOnce wants an id")
+	}
+	return n.put(ctx, key, value, jetstream.WithMsgID(id))
+}
+
+func (n *Node[K]) put(ctx context.Context, key K, value []byte, options ...jetstream.PublishOpt) error {
+	if !n.options.Values {
+		return ErrValues
+	}
+	partition, token, err := n.place(key)
+	if err != nil {
+		return err
+	}
+	m := n.workMessage(partition, token, 0)
+	m.Data = value
+	return n.added(1, n.publish(ctx, m, options...))
+}
+
+// publishAsync publishes without waiting for the answer. If too many answers
+// are outstanding, it waits for some.
+func (n *Node[K]) publishAsync(m *nats.Msg) (jetstream.PubAckFuture, error) {
+	return n.js.PublishMsgAsync(m, jetstream.WithStallWait(5*time.Second))
+}
+
+// workMessage returns the message that makes a key pending.
+func (n *Node[K]) workMessage(partition int, token string, priority int) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Work, partition, token))
+	setPriority(m, priority)
+	return m
+}
+
+func setPriority(m *nats.Msg, priority int) {
+	if priority != 0 {
+		m.Header.Set(priorityHeader, strconv.Itoa(priority))
+	}
+}
+
+// priorityOf returns the priority of a message's header, 0 without one.
+func priorityOf(header nats.Header) int {
+	priority, _ := strconv.Atoi(header.Get(priorityHeader))
+	return priority
+}
+
+// schedule has the servers publish a message when the key is due. If the key is
+// delayed already, the earlier time counts. Of concurrent writers one is first,
+// and the others read again.
+func (n *Node[K]) schedule(ctx context.Context, partition int, token string, at time.Time, priority int) error {
+	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
+	m.Header.Set(scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
+	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
+	setPriority(m, priority)
+	var before uint64 // the message that this one replaces
+	for {
+		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
+		if !isConflict(err) {
+			return err
+		}
+		last, err := n.streams.delayed.GetLastMsgForSubject(ctx, m.Subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			before = 0
+			continue
+		case err != nil:
+			return err
+		}
+		if until, err := scheduledFor(last.Header); err == nil && !until.After(at) {
+			return nil
+		}
+		before = last.Sequence
+	}
+}
+
+// scheduledFor returns when a delayed key is due.
+func scheduledFor(header nats.Header) (time.Time, error) {
+	at := header.Get(scheduleHeader)
+	return time.Parse("@at "+time.RFC3339Nano, at)
+}
+
+// isConflict reports whether another message came before.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+}
+
+// now returns the time of day, by the queue's clock.
+func (n *Node[K]) now() time.Time {
+	if c := n.options.Queue.Clock; c != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// place returns where a key is stored.
+func (n *Node[K]) place(key K) (partition int, token string, err error) {
+	data, err := n.options.Codec.Encode(key)
+	if err != nil {
+		return 0, "", fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if token, err = names.Token(data); err != nil {
+		return 0, "", err
+	}
+	return names.Partition(data, n.options.Partitions), token, nil
+}
+
+// codeStoreFailed is the server's error for a message that exceeds a limit.
+const codeStoreFailed = 10077
+
+// added counts adds, and returns their error as users see it.
+func (n *Node[K]) added(count int, err error) error {
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+		n.counts.added.Add(uint64(count))
+		return nil
+	case errors.As(err, &api) && api.ErrorCode == codeStoreFailed:
+		return ErrFull
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return ErrClosed
+	case errors.Is(err, ErrStore):
+		return err
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
+		return fmt.Errorf("cluster: add: no server leads the stream: are they running, with room on their disks? %w", err)
+	}
+	return fmt.Errorf("cluster: add: %w", err)
+}

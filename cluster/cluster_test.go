@@ -1,0 +1,428 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
+)
+
+// patience limits what a test waits for. It matters only if something fails.
+const patience = 60 * time.Second
+
+// options returns those of a queue on servers, with short leases.
+func options(servers *clustertest.Servers) cluster.Options[string] {
+	return cluster.Options[string]{
+		Name: "test", Servers: servers.URLs(), Partitions: 8, Lease: 2 * time.Second,
+		Queue: shardq.Options[string]{RateLimiter: limiter.NewExponential[string](time.Millisecond, time.Millisecond)},
+	}
+}
+
+func join(t *testing.T, o cluster.Options[string]) *cluster.Node[string] {
+	t.Helper()
+	node, err := cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	return node
+}
+
+type handler = func(context.Context, cluster.Claim[string]) error
+
+// start runs a node in the background. The function that it returns ends the
+// run, and waits for it.
+func start(t *testing.T, node *cluster.Node[string], o cluster.RunOptions[string]) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- node.RunWith(ctx, o) }()
+	done := false
+	stop = func() {
+		if done {
+			return
+		}
+		done = true
+		cancel()
+		require.NoError(t, receive(t, ended))
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func work(t *testing.T, node *cluster.Node[string], handle handler) (stop func()) {
+	t.Helper()
+	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
+}
+
+// connect returns a client of the servers.
+func connect(t *testing.T, servers *clustertest.Servers) jetstream.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(servers.URLs())
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	return js
+}
+
+// receive receives from a channel, and fails if that takes too long.
+func receive[V any](t *testing.T, c <-chan V) (v V) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		require.FailNow(t, "nothing came")
+	}
+	return v
+}
+
+// waitUntilEmpty waits until nothing is pending.
+func waitUntilEmpty(t *testing.T, node *cluster.Node[string]) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s, err := node.Status(t.Context())
+		return err == nil && s.Pending == 0
+	}, patience, 20*time.Millisecond)
+}
+
+func TestAKeyThatIsPendingIsStoredOnce(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	one, other := join(t, options(servers)), join(t, options(servers))
+	for range 10 {
+		require.NoError(t, one.Add(t.Context(), "a"))
+		require.NoError(t, other.AddAll(t.Context(), "a", "b"))
+	}
+	s, err := one.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Pending)
+
+	ran := make(chan string, 100)
+	stop := work(t, one, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	got := []string{receive(t, ran), receive(t, ran)}
+	slices.Sort(got)
+	require.Equal(t, []string{"a", "b"}, got)
+	waitUntilEmpty(t, one)
+	stop()
+	require.Empty(t, ran, "each key ran once")
+	require.EqualValues(t, 2, one.Stats().Done)
+	require.EqualValues(t, 10, one.Stats().Added)
+	require.EqualValues(t, 20, other.Stats().Added)
+}
+
+func TestAKeyAddedInFlightRunsOnceMore(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	began, goOn := make(chan uint64), make(chan struct{})
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		began <- c.Sequence()
+		<-goOn
+		return nil
+	})
+	require.NoError(t, node.Add(t.Context(), "a"))
+	first := receive(t, began)
+	for range 20 {
+		require.NoError(t, node.Add(t.Context(), "a"))
+	}
+	require.NoError(t, node.Add(t.Context(), "b"))
+	second := receive(t, began) // "b", beside "a"
+	require.Equal(t, 2, node.Stats().InFlight)
+	goOn <- struct{}{}
+	goOn <- struct{}{}
+	third := receive(t, began) // "a" again
+	require.Greater(t, third, first)
+	require.Less(t, third, second)
+	goOn <- struct{}{}
+	waitUntilEmpty(t, node)
+	stop()
+	require.EqualValues(t, 3, node.Stats().Done)
+}
+
+func TestValuesComeTogetherAndInOrder(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Values = true
+	node := join(t, o)
+	require.ErrorIs(t, node.Add(t.Context(), "a"), cluster.ErrValues)
+	require.ErrorIs(t, node.AddAfter(t.Context(), "a", time.Second), cluster.ErrValues)
+	require.ErrorIs(t, node.AddAll(t.Context(), "a"), cluster.ErrValues)
+	for i := range 100 {
+		require.NoError(t, node.Put(t.Context(), "a", []byte(strconv.Itoa(i))))
+	}
+	type run struct {
+		texts []string
+		sum   int
+	}
+	ran := make(chan run, 1)
+	var succeeds atomic.Bool
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		r := run{}
+		for _, v := range c.Values() {
+			r.texts = append(r.texts, string(v.Data))
+		}
+		var err error
+		r.sum, _, err = cluster.Merge(c, 0,
+			func(data []byte) (int, error) { return strconv.Atoi(string(data)) },
+			func(pending, next int) int { return pending + next })
+		require.NoError(t, err)
+		ran <- r
+		if !succeeds.Swap(true) {
+			return errors.New("once")
+		}
+		return nil
+	})
+	var got []string
+	sum := 0
+	receive(t, ran) // it failed, so its values are handed out once more
+	for len(got) < 100 {
+		r := receive(t, ran)
+		got, sum = append(got, r.texts...), sum+r.sum
+	}
+	for i, text := range got {
+		require.Equal(t, strconv.Itoa(i), text)
+	}
+	require.Equal(t, 4950, sum)
+	waitUntilEmpty(t, node)
+	stop()
+}
+
+func TestOfSeveralDelaysTheEarliestCounts(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	ran := make(chan time.Time, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- time.Now()
+		return nil
+	})
+	began := time.Now()
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Hour))
+	require.NoError(t, node.AddAfter(t.Context(), "a", 500*time.Millisecond))
+	require.NoError(t, node.AddAfter(t.Context(), "a", 2*time.Hour))
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Delayed)
+	require.GreaterOrEqual(t, receive(t, ran).Sub(began), 500*time.Millisecond)
+	waitUntilEmpty(t, node)
+	stop()
+	require.Empty(t, ran)
+}
+
+// TestAttemptsCountOnAllNodes checks that a key which fails on one node has the
+// attempts that it has left on another, and that it is then a dead letter,
+// which can be added again.
+func TestAttemptsCountOnAllNodes(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	one := join(t, o)
+	attempts := make(chan int, 10)
+	failing := func(_ context.Context, c cluster.Claim[string]) error {
+		attempts <- c.Attempt()
+		return fmt.Errorf("no %s", c.Key)
+	}
+	o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+	slow := join(t, o)
+	stop := work(t, slow, failing)
+	require.NoError(t, one.Add(t.Context(), "a"))
+	require.Equal(t, 1, receive(t, attempts))
+	waitUntilEmpty(t, slow) // the delay of an hour is with the servers
+	stop()
+
+	discarded := make(chan worker.Failure[string], 1)
+	stop = start(t, one, cluster.RunOptions[string]{
+		Workers: 1, MaxAttempts: 3, Handle: failing,
+		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+	})
+	require.NoError(t, one.Add(t.Context(), "a"))
+	require.Equal(t, 2, receive(t, attempts))
+	require.Equal(t, 3, receive(t, attempts))
+	f := receive(t, discarded)
+	require.Equal(t, 3, f.Attempt)
+	require.Equal(t, "test", f.Queue)
+	waitUntilEmpty(t, one)
+	letters := 0
+	for letter, err := range one.Dead(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, "a", letter.Key)
+		require.Equal(t, "no a", letter.Reason)
+		require.Equal(t, 3, letter.Attempts)
+		require.NoError(t, one.Revive(t.Context(), letter))
+		letters++
+	}
+	require.Equal(t, 1, letters)
+	require.Equal(t, 1, receive(t, attempts), "it starts over")
+	stop()
+}
+
+func TestAFullQueueRefusesKeys(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.MaxPending, o.Partitions = 2, 1
+	node := join(t, o)
+	require.NoError(t, node.AddAll(t.Context(), "a", "b"))
+	require.ErrorIs(t, node.Add(t.Context(), "c"), cluster.ErrFull)
+	require.ErrorIs(t, node.AddAll(t.Context(), "c"), cluster.ErrFull)
+	require.NoError(t, node.Add(t.Context(), "a"), "a pending key needs no room")
+	require.NoError(t, node.AddAfter(t.Context(), "c", time.Millisecond), "and neither does a delay")
+
+	ran := make(chan string, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	got := []string{receive(t, ran), receive(t, ran), receive(t, ran)}
+	slices.Sort(got)
+	require.Equal(t, []string{"a", "b", "c"}, got)
+	stop()
+}
+
+// TestANodeThatLeavesHandsOver checks that handlers finish, and that the other
+// node has the partitions afterwards, with greater epochs.
+func TestANodeThatLeavesHandsOver(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	one, other := join(t, options(servers)), join(t, options(servers))
+	type turn struct {
+		node  string
+		fence cluster.Fence
+	}
+	began, goOn, ended := make(chan turn, 100), make(chan struct{}), make(chan error, 100)
+	handle := func(name string) handler {
+		return func(ctx context.Context, c cluster.Claim[string]) error {
+			began <- turn{name, c.Fence()}
+			<-goOn
+			ended <- ctx.Err()
+			return nil
+		}
+	}
+	stopOne := work(t, one, handle("one"))
+	require.NoError(t, one.Add(t.Context(), "a"))
+	first := receive(t, began)
+	stopOther := work(t, other, handle("other"))
+	stopped := make(chan struct{})
+	go func() { stopOne(); close(stopped) }()
+	close(goOn)
+	require.NoError(t, receive(t, ended), "the handler could finish")
+	receive(t, stopped)
+	require.Zero(t, one.Stats().Partitions)
+	require.NoError(t, other.Add(t.Context(), "a"))
+	second := receive(t, began)
+	require.Equal(t, "other", second.node)
+	require.Equal(t, first.fence.Partition, second.fence.Partition)
+	require.Greater(t, second.fence.Epoch, first.fence.Epoch)
+	waitUntilEmpty(t, other)
+	stopOther()
+}
+
+func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
+	o := cluster.Options[string]{Name: "durable", Dir: t.TempDir(), Lease: 2 * time.Second, Partitions: 4}
+	node, err := cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, node.AddAll(t.Context(), "a", "b"))
+	require.NoError(t, node.AddAfter(t.Context(), "c", time.Millisecond))
+	_, err = cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, "another process uses it")
+	require.NoError(t, node.Close())
+	require.ErrorIs(t, node.Close(), cluster.ErrClosed)
+	require.ErrorIs(t, node.Add(t.Context(), "a"), cluster.ErrClosed)
+
+	node, err = cluster.Join(t.Context(), o)
+	require.NoError(t, err)
+	ran := make(chan string, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	got := []string{receive(t, ran), receive(t, ran), receive(t, ran)}
+	slices.Sort(got)
+	require.Equal(t, []string{"a", "b", "c"}, got)
+	stop()
+	require.NoError(t, node.Close())
+}
+
+func TestOptionsWithFaults(t *testing.T) {
+	_, err := cluster.Join(t.Context(), cluster.Options[string]{
+		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: time.Second, MaxPending: -1, MaxHeld: -1,
+		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x",
+	})
+	for _, part := range []string{"Name", "Partitions", "Replicas", "Lease", "MaxPending", "MaxHeld", "MaxAckPending", "LeaveTimeout", "Dir"} {
+		require.ErrorContains(t, err, "Options."+part)
+	}
+	_, err = cluster.Join(t.Context(), cluster.Options[int]{Name: "a"})
+	require.ErrorContains(t, err, "Options.Codec is nil: want one for keys of type int")
+	_, err = cluster.Join(t.Context(), cluster.Options[string]{Name: "a", Servers: "nats://127.0.0.1:1"})
+	require.ErrorContains(t, err, "connect to nats://127.0.0.1:1")
+}
+
+func TestNodesMustAgree(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	join(t, o)
+	o.Partitions, o.Lease, o.Values = 9, 3*time.Second, true
+	_, err := cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, `Options.Partitions is 9: the queue was made with "8"`)
+	require.ErrorContains(t, err, `Options.Lease is 3s: the queue was made with "2s"`)
+	require.ErrorContains(t, err, `Options.Values is true: the queue was made with "false"`)
+
+	other := connect(t, servers)
+	_, err = other.CreateStream(t.Context(), jetstream.StreamConfig{Name: "shardq-taken-3", Subjects: []string{"taken"}})
+	require.NoError(t, err)
+	o = options(servers)
+	o.Name = "taken"
+	_, err = cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, "the stream shardq-taken-3 is configured otherwise: retention: Limits, want WorkQueue")
+}
+
+func TestKeysThatCannotBeStored(t *testing.T) {
+	node := join(t, options(clustertest.Start(t, 1)))
+	require.ErrorIs(t, node.Add(t.Context(), ""), cluster.ErrKey)
+	require.ErrorIs(t, node.Add(t.Context(), string(make([]byte, 2049))), cluster.ErrKey)
+	require.NoError(t, node.Add(t.Context(), string(make([]byte, 2048))))
+	require.ErrorIs(t, node.Put(t.Context(), "a", nil), cluster.ErrValues)
+}
+
+// TestPanicsAndHooks checks that a handler that panics is a failure, that a
+// hook that panics ends Run, and that the partitions are free afterwards.
+func TestPanicsAndHooks(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.PanicsWithError(t, "hook", func() {
+		defer func() {
+			if p := recover(); p != nil {
+				panic(p.(*worker.PanicError).Value)
+			}
+		}()
+		_ = node.RunWith(t.Context(), cluster.RunOptions[string]{
+			Workers: 1,
+			Handle:  func(context.Context, cluster.Claim[string]) error { panic("handler") },
+			OnError: func(f worker.Failure[string]) {
+				require.ErrorContains(t, f.Err, "handler")
+				panic(errors.New("hook"))
+			},
+		})
+	})
+	require.ErrorIs(t, node.Run(t.Context(), 1, func(context.Context, cluster.Claim[string]) error { return nil }), cluster.ErrRunning)
+
+	other := join(t, options(servers))
+	ran := make(chan int, 1)
+	stop := work(t, other, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Attempt()
+		return nil
+	})
+	receive(t, ran)
+	stop()
+}

@@ -1,0 +1,216 @@
+// Package clustertest starts NATS servers in this process, for tests of
+// programs that use package cluster.
+//
+//	servers := clustertest.Start(t, 3)
+//	node, err := cluster.Join(ctx, cluster.Options[string]{
+//		Name: "invoices", Servers: servers.URLs(), Replicas: 3, Lease: 2 * time.Second,
+//	})
+package clustertest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Servers are NATS servers with JetStream. With more than one they are a
+// cluster. All methods are safe for concurrent use.
+type Servers struct {
+	options []*server.Options
+
+	mu      sync.Mutex
+	running []*server.Server
+}
+
+// Start starts n servers, and stops them at the end of the test. It fails the
+// test if it cannot.
+func Start(t testing.TB, n int) *Servers {
+	t.Helper()
+	s, err := New(t.TempDir(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// New starts n servers that keep their data in dir. They listen on ports of
+// 127.0.0.1 that are free. It returns when JetStream can be used.
+func New(dir string, n int) (*Servers, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("clustertest: %d servers: want 1 or more", n)
+	}
+	ports, err := freePorts(2 * n)
+	if err != nil {
+		return nil, err
+	}
+	s := &Servers{options: make([]*server.Options, n), running: make([]*server.Server, n)}
+	var routes []*url.URL
+	for _, port := range ports[n:] {
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	}
+	for i := range n {
+		o := &server.Options{
+			ServerName: fmt.Sprintf("server-%d", i), Host: "127.0.0.1", Port: ports[i], NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i)),
+		}
+		if n > 1 {
+			o.Cluster = server.ClusterOpts{Name: "clustertest", Host: "127.0.0.1", Port: ports[n+i]}
+			o.Routes = routes
+		}
+		s.options[i] = o
+	}
+	for i := range n {
+		if err := s.begin(i); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	if err := s.ready(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// freePorts returns ports on which nobody listens.
+func freePorts(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// URLs returns the addresses of all servers, with commas between them.
+func (s *Servers) URLs() string {
+	var all []string
+	for i := range s.options {
+		all = append(all, s.URL(i))
+	}
+	return strings.Join(all, ",")
+}
+
+// URL returns the address of a server.
+func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
+
+// Len returns the number of servers.
+func (s *Servers) Len() int { return len(s.options) }
+
+// begin starts a server, and does not wait until it is ready.
+func (s *Servers) begin(i int) error {
+	one, err := server.NewServer(s.options[i].Clone())
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.running[i] = one
+	s.mu.Unlock()
+	go one.Start()
+	return nil
+}
+
+// Restart starts a server that was stopped, on the same port and with its data.
+// It returns when the server takes part in the cluster again.
+func (s *Servers) Restart(i int) error {
+	if err := s.begin(i); err != nil {
+		return err
+	}
+	return s.ready()
+}
+
+// RestartAll starts all servers that were stopped.
+func (s *Servers) RestartAll() error {
+	for i := range s.options {
+		s.mu.Lock()
+		stopped := s.running[i] == nil
+		s.mu.Unlock()
+		if stopped {
+			if err := s.begin(i); err != nil {
+				return err
+			}
+		}
+	}
+	return s.ready()
+}
+
+// Stop stops a server, as a clean end of its process does. If it is stopped,
+// Stop does nothing.
+func (s *Servers) Stop(i int) {
+	s.mu.Lock()
+	one := s.running[i]
+	s.running[i] = nil
+	s.mu.Unlock()
+	if one != nil {
+		one.Shutdown()
+		one.WaitForShutdown()
+	}
+}
+
+// Leader returns the server that leads a stream of the only account. It returns
+// false if there is none.
+func (s *Servers) Leader(stream string) (i int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range s.running {
+		if one != nil && one.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Close stops all servers.
+func (s *Servers) Close() {
+	for i := range s.options {
+		s.Stop(i)
+	}
+}
+
+// readyWithin is how long servers may take to be ready.
+const readyWithin = 30 * time.Second
+
+// ready waits until the servers that run can be used.
+func (s *Servers) ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline := time.Now().Add(readyWithin)
+	hasLeader := len(s.options) == 1
+	for _, one := range s.running {
+		if one != nil && !one.ReadyForConnections(time.Until(deadline)) {
+			return errors.New("clustertest: a server is not ready")
+		}
+	}
+	for !hasLeader && time.Now().Before(deadline) {
+		running, current := 0, 0
+		for _, one := range s.running {
+			if one == nil {
+				continue
+			}
+			running++
+			hasLeader = hasLeader || one.JetStreamIsLeader()
+			if one.JetStreamIsCurrent() {
+				current++
+			}
+		}
+		if hasLeader = hasLeader && current == running; !hasLeader {
+			time.Sleep(10 * time.Millisecond) // the servers do not tell
+		}
+	}
+	if !hasLeader {
+		return errors.New("clustertest: the servers have no leader")
+	}
+	return nil
+}

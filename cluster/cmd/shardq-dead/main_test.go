@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
+	"github.com/shardq/shardq/worker"
+)
+
+// call runs the command, and returns what it prints.
+func call(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := run(t.Context(), arguments, &out)
+	return out.String(), err
+}
+
+func TestDeadLetters(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node, err := cluster.Join(t.Context(), cluster.Options[string]{
+		Name: "q", Servers: servers.URLs(), Partitions: 3, Lease: 2 * time.Second,
+	})
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.AddAll(t.Context(), "a", "b", "c"))
+	ctx, cancel := context.WithCancel(t.Context())
+	discarded := make(chan struct{}, 3)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- node.RunWith(ctx, cluster.RunOptions[string]{
+			Workers: 1, MaxAttempts: 1,
+			Handle:    func(context.Context, cluster.Claim[string]) error { return errors.New("no luck") },
+			OnDiscard: func(worker.Failure[string]) { discarded <- struct{}{} },
+		})
+	}()
+	for range 3 {
+		<-discarded
+	}
+	cancel()
+	require.NoError(t, <-ended)
+
+	queue := []string{"-servers", servers.URLs(), "-name", "q"}
+	got, err := call(t, append(queue, "list")...)
+	require.NoError(t, err)
+	require.Equal(t, 4, strings.Count(got, "\n"))
+	require.Contains(t, got, `"no luck"`)
+
+	got, err = call(t, append(queue, "revive", "b")...)
+	require.NoError(t, err)
+	require.Equal(t, "revive \"b\"\n", got)
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Pending)
+	require.EqualValues(t, 2, s.Dead)
+	_, err = call(t, append(queue, "revive", "b")...)
+	require.ErrorContains(t, err, `no dead letter has the key ["b"]`)
+
+	_, err = call(t, append(queue, "forget", "all")...)
+	require.NoError(t, err)
+	got, err = call(t, append(queue, "list")...)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(got, "\n"))
+}
+
+func TestCommandsWithFaults(t *testing.T) {
+	for _, arguments := range [][]string{{}, {"-name", "q"}, {"-name", "q", "-dir", "x", "bury"}, {"-name", "q", "-dir", "x", "revive"}, {"-name", "q", "-dir", "x", "list", "a"}} {
+		_, err := call(t, arguments...)
+		require.ErrorContains(t, err, "want")
+	}
+	_, err := call(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "list")
+	require.ErrorContains(t, err, `the queue "q": nats: API error`)
+}

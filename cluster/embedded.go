@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// readyWithin is how long a server that Join starts may take to be ready.
+const readyWithin = 20 * time.Second
+
+// connect connects to the servers of the options, or to one that it starts.
+// s is that server, or nil, and stop ends it.
+func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
+	settings := append([]nats.Option{
+		nats.Name("shardq " + o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+	}, o.NATS...)
+	if o.Servers != "" {
+		if connection, err = nats.Connect(o.Servers, settings...); err != nil {
+			return nil, nil, nil, fmt.Errorf("cluster: connect to %s: %w", o.Servers, err)
+		}
+		return connection, nil, func() {}, nil
+	}
+	if s, stop, err = o.startServer(); err != nil {
+		return nil, nil, nil, err
+	}
+	if connection, err = nats.Connect("", append(settings, nats.InProcessServer(s))...); err != nil {
+		stop()
+		return nil, nil, nil, fmt.Errorf("cluster: connect to the server in this process: %w", err)
+	}
+	return connection, s, stop, nil
+}
+
+// startServer starts a NATS server in this process, with a file store. It
+// listens to no port.
+func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
+	dir := o.Dir
+	if dir == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil, nil, fmt.Errorf("cluster: Options.Dir is empty, and there is no default: %w", err)
+		}
+		dir = filepath.Join(config, "shardq", o.Name)
+	}
+	unlock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err = server.NewServer(&server.Options{
+		ServerName: "shardq-" + o.Name, DontListen: true, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		SyncAlways: true, // a key that was added survives a loss of power
+	})
+	if err != nil {
+		unlock()
+		return nil, nil, fmt.Errorf("cluster: start a server in %s: %w", dir, err)
+	}
+	go s.Start()
+	stop = func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+		unlock()
+	}
+	if !s.ReadyForConnections(readyWithin) || !s.JetStreamEnabled() {
+		stop()
+		return nil, nil, fmt.Errorf("cluster: the server in %s cannot open its store: is the directory writable, and not full?", dir)
+	}
+	return s, stop, nil
+}

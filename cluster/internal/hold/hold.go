@@ -1,0 +1,131 @@
+// Package hold has the messages that the owner of a partition holds: those that
+// it was given, and has not acknowledged.
+package hold
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// A Message is a message with its place in the stream.
+type Message[M any] struct {
+	Sequence uint64
+	Message  M
+}
+
+// A Table has the messages by key. Of the messages of a key some wait for the
+// next run, and some are being served by a run. All methods are safe for
+// concurrent use.
+type Table[K comparable, M any] struct {
+	// every reports that a run serves every message. Otherwise the newest one
+	// stands for all.
+	every bool
+
+	mu     sync.Mutex
+	keys   map[K]*entry[M]
+	closed bool
+}
+
+type entry[M any] struct {
+	waiting, running []Message[M] // by their places in the stream
+}
+
+// New returns an empty table. With every, a run serves every message of its
+// key. Otherwise only the newest.
+func New[K comparable, M any](every bool) *Table[K, M] {
+	return &Table[K, M]{every: every, keys: map[K]*entry[M]{}}
+}
+
+// Add adds a message, and reports whether a run has to serve it. A message that
+// a run is serving, and that was delivered once more, does not wait. Add
+// returns the messages for which the new one stands.
+func (t *Table[K, M]) Add(key K, m Message[M]) (replaced []Message[M], waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, false
+	}
+	e := t.keys[key]
+	if e == nil {
+		e = &entry[M]{}
+		t.keys[key] = e
+	}
+	if n := len(e.running); n > 0 && m.Sequence <= e.running[n-1].Sequence {
+		return nil, false
+	}
+	at, again := slices.BinarySearchFunc(e.waiting, m, bySequence[M])
+	switch {
+	case again:
+		e.waiting[at] = m // the server waits for the answer to the last delivery
+	case !t.every && at < len(e.waiting):
+		return []Message[M]{m}, true // a newer one is here
+	case !t.every:
+		replaced, e.waiting = e.waiting, []Message[M]{m}
+	default:
+		e.waiting = slices.Insert(e.waiting, at, m)
+	}
+	return replaced, true
+}
+
+func bySequence[M any](a, b Message[M]) int { return cmp.Compare(a.Sequence, b.Sequence) }
+
+// Begin takes the messages of a key for a run. It returns none if none waits,
+// if a run is serving the key, or if the table is closed.
+func (t *Table[K, M]) Begin(key K) []Message[M] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[key]
+	if t.closed || e == nil || len(e.running) > 0 || len(e.waiting) == 0 {
+		return nil
+	}
+	e.running, e.waiting = e.waiting, nil
+	return e.running
+}
+
+// Done ends a run whose messages need no other. Those that came meanwhile wait.
+func (t *Table[K, M]) Done(key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[key]
+	if e.running = nil; len(e.waiting) == 0 {
+		delete(t.keys, key)
+	}
+}
+
+// Again ends a run whose messages wait for the next run.
+func (t *Table[K, M]) Again(key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[key]
+	e.waiting, e.running = append(e.running, e.waiting...), nil
+}
+
+// Close makes all that waits go to nobody: Add and Begin have no effect from
+// now on. It returns the keys.
+func (t *Table[K, M]) Close() (keys []K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	for key := range t.keys {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Messages returns all messages.
+func (t *Table[K, M]) Messages() (all []Message[M]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.keys {
+		all = append(append(all, e.running...), e.waiting...)
+	}
+	return all
+}
+
+// Len returns the number of keys.
+func (t *Table[K, M]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.keys)
+}

@@ -1,0 +1,190 @@
+// Package lease has the leases of partitions: who may work on a partition, and
+// until when.
+//
+// A lease is the last message of a subject, and the server deletes it after its
+// time. Its publisher names the message that it replaces, so that of two
+// only one succeeds. Its epoch is the sequence number of the message with which
+// it was acquired. The sequence numbers of a stream only grow, so a later owner
+// of a partition has a greater epoch.
+package lease
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrHeld is returned if another has the lease.
+	ErrHeld = errors.New("lease: another node has it")
+	// ErrLost is returned if the lease has expired, or another has it by now.
+	ErrLost = errors.New("lease: lost")
+)
+
+// A Store has the leases of a queue, for one node.
+type Store struct {
+	JetStream jetstream.JetStream
+	// Stream has the leases, one for each Subject.
+	Stream  jetstream.Stream
+	Subject func(partition int) string
+	// Node is the id of the node, which no other has or had.
+	Node string
+	// Time is how long a lease lives after its last renewal: 1 s or more.
+	Time time.Duration
+}
+
+// A Record is what a lease's message says.
+type Record struct {
+	Node string `json:"node"`
+	// Epoch is 0 in the message that acquires the lease, whose sequence number
+	// it is.
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Released reports that the node has given the lease back.
+	Released bool `json:"released,omitempty"`
+}
+
+// Read returns what a lease's message says. The server leaves a message without
+// a record where a lease has expired.
+func Read(header nats.Header, data []byte) (Record, error) {
+	var r Record
+	if header.Get(jetstream.MarkerReasonHeader) != "" {
+		return Record{Released: true}, nil
+	}
+	err := json.Unmarshal(data, &r)
+	return r, err
+}
+
+// A Lease is the right to work on a partition.
+type Lease struct {
+	Partition int
+	// Epoch grows with each owner of the partition.
+	Epoch uint64
+
+	store *Store
+	// revision is the sequence number of the last message. Only the goroutine
+	// that renews uses it.
+	revision uint64
+	// renewed is when the last renewal that succeeded was sent, in nanoseconds
+	// since begin. Time since begin is monotonic: a clock that is set does not
+	// change it.
+	begin   time.Time
+	renewed atomic.Int64
+}
+
+// last returns the last message about a partition. If there is none, its
+// sequence number is 0.
+func (s *Store) last(ctx context.Context, partition int) (r Record, sequence uint64, err error) {
+	m, err := s.Stream.GetLastMsgForSubject(ctx, s.Subject(partition))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return r, 0, nil
+	}
+	if err != nil {
+		return r, 0, err
+	}
+	if r, err = Read(m.Header, m.Data); err != nil {
+		return r, 0, fmt.Errorf("the lease of partition %d: %w", partition, err)
+	}
+	return r, m.Sequence, nil
+}
+
+// publish replaces the message with the given sequence number.
+func (s *Store) publish(ctx context.Context, partition int, r Record, replaced uint64) (sequence uint64, err error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return 0, err
+	}
+	ack, err := s.JetStream.Publish(ctx, s.Subject(partition), data, jetstream.WithMsgTTL(s.Time),
+		jetstream.WithExpectLastSequencePerSubject(replaced))
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
+}
+
+// isConflict reports whether another message came before.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+}
+
+// Acquire acquires the lease of a partition. It returns ErrHeld if another node
+// has it.
+func (s *Store) Acquire(ctx context.Context, partition int) (*Lease, error) {
+	before, sequence, err := s.last(ctx, partition)
+	if err != nil {
+		return nil, err
+	}
+	if sequence != 0 && !before.Released {
+		return nil, ErrHeld
+	}
+	l := &Lease{Partition: partition, store: s, begin: time.Now()}
+	l.Epoch, err = s.publish(ctx, partition, Record{Node: s.Node}, sequence)
+	if isConflict(err) {
+		return nil, ErrHeld
+	}
+	if err != nil {
+		return nil, err // if it was stored nevertheless, it expires
+	}
+	l.revision = l.Epoch
+	return l, nil
+}
+
+// Renew prolongs the lease. It returns ErrLost if that is too late. After
+// another error the lease may have been prolonged or not, and Renew can be
+// called again.
+func (l *Lease) Renew(ctx context.Context) error {
+	sent := time.Since(l.begin)
+	sequence, err := l.store.publish(ctx, l.Partition, l.record(), l.revision)
+	if isConflict(err) {
+		return l.recover(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	l.revision = sequence
+	l.renewed.Store(int64(sent))
+	return nil
+}
+
+func (l *Lease) record() Record { return Record{Node: l.store.Node, Epoch: l.Epoch} }
+
+// recover finds the message of a renewal whose answer was lost. The lease then
+// goes on, as of the renewal before, whose time is known.
+func (l *Lease) recover(ctx context.Context) error {
+	last, sequence, err := l.store.last(ctx, l.Partition)
+	if err != nil {
+		return err
+	}
+	if last != l.record() {
+		return ErrLost
+	}
+	l.revision = sequence
+	return nil
+}
+
+// Release gives the lease back, so that another node can acquire it at once. If
+// it fails, the lease expires. It must not run beside Renew.
+func (l *Lease) Release(ctx context.Context) error {
+	_, err := l.store.publish(ctx, l.Partition, Record{Node: l.store.Node, Epoch: l.Epoch, Released: true}, l.revision)
+	if isConflict(err) {
+		return ErrLost
+	}
+	return err
+}
+
+// Remaining returns how long the lease lives at least, by this machine's
+// monotonic clock. The server counts from when it has stored the last renewal,
+// which is later than when it was sent.
+func (l *Lease) Remaining() time.Duration {
+	return l.store.Time - (time.Since(l.begin) - time.Duration(l.renewed.Load()))
+}
+
+// IsFresh reports whether so much of the lease is left that work may begin: a
+// third of its time.
+func (l *Lease) IsFresh() bool { return l.Remaining() > l.store.Time/3 }

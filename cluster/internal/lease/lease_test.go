@@ -1,0 +1,77 @@
+package lease_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster/clustertest"
+	"github.com/shardq/shardq/cluster/internal/lease"
+)
+
+// stores returns the stores of two nodes.
+func stores(t *testing.T) (a, b *lease.Store) {
+	t.Helper()
+	servers := clustertest.Start(t, 1)
+	conn, err := nats.Connect(servers.URLs())
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "leases", Subjects: []string{"lease.*"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
+		SubjectDeleteMarkerTTL: time.Minute, AllowDirect: true,
+	})
+	require.NoError(t, err)
+	store := func(node string) *lease.Store {
+		return &lease.Store{
+			JetStream: js, Stream: stream, Node: node, Time: time.Second,
+			Subject: func(partition int) string { return "lease." + strconv.Itoa(partition) },
+		}
+	}
+	return store("a"), store("b")
+}
+
+func TestALeaseHasOneOwner(t *testing.T) {
+	a, b := stores(t)
+	first, err := a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, first.IsFresh())
+	require.NoError(t, first.Renew(t.Context()))
+	_, err = b.Acquire(t.Context(), 1)
+	require.ErrorIs(t, err, lease.ErrHeld)
+	_, err = a.Acquire(t.Context(), 1)
+	require.ErrorIs(t, err, lease.ErrHeld, "not twice, either")
+	other, err := b.Acquire(t.Context(), 2)
+	require.NoError(t, err)
+	require.Greater(t, other.Epoch, first.Epoch)
+
+	require.NoError(t, first.Release(t.Context()))
+	require.ErrorIs(t, first.Renew(t.Context()), lease.ErrLost)
+	second, err := b.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.Greater(t, second.Epoch, other.Epoch)
+}
+
+// TestALeaseThatExpires checks that a node which comes too late can neither
+// renew the lease of the next owner nor give it back.
+func TestALeaseThatExpires(t *testing.T) {
+	a, b := stores(t)
+	late, err := a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	var next *lease.Lease
+	require.Eventually(t, func() bool {
+		next, err = b.Acquire(t.Context(), 1)
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+	require.LessOrEqual(t, late.Remaining(), time.Duration(0))
+	require.False(t, late.IsFresh())
+	require.ErrorIs(t, late.Renew(t.Context()), lease.ErrLost)
+	require.ErrorIs(t, late.Release(t.Context()), lease.ErrLost)
+	require.NoError(t, next.Renew(t.Context()))
+	require.Greater(t, next.Epoch, late.Epoch)
+}

@@ -1,0 +1,132 @@
+// Package names has the names of what a queue has in JetStream: its streams,
+// and their subjects. A subject of a key is
+// shardq.<queue>.<kind>.<partition>.<token>.
+package names
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A Queue is the name of a queue.
+type Queue string
+
+// A Kind says what the messages of a subject are.
+type Kind string
+
+// The kinds of messages about a key.
+const (
+	Work     Kind = "work"     // the key is pending
+	Delay    Kind = "delay"    // the key is delayed
+	Due      Kind = "due"      // its delay has expired
+	Failures Kind = "failures" // it has failed
+	Dead     Kind = "dead"     // it was discarded
+)
+
+// MaxKey is the most bytes that the encoding of a key may have. A subject has
+// to fit in a line of NATS's protocol, which is limited to 4 KiB by default.
+const MaxKey = 2048
+
+// ErrKey is wrapped by the errors of keys that cannot be stored.
+var ErrKey = errors.New("cluster: the key cannot be stored")
+
+// Validate returns an error unless the name can be a part of a subject and of
+// the name of a stream.
+func (q Queue) Validate() error {
+	if q == "" || len(q) > 64 || strings.IndexFunc(string(q), illegal) >= 0 {
+		return fmt.Errorf("the name %q: want 1 to 64 letters, digits, - or _", string(q))
+	}
+	return nil
+}
+
+func illegal(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
+}
+
+// WorkStream is the stream of the keys of a partition that are pending.
+func (q Queue) WorkStream(partition int) string {
+	return "shardq-" + string(q) + "-" + strconv.Itoa(partition)
+}
+
+// DelayedStream is the stream of the keys that are delayed.
+func (q Queue) DelayedStream() string { return "shardq-" + string(q) + "-delayed" }
+
+// StateStream is the stream of leases, members and failures.
+func (q Queue) StateStream() string { return "shardq-" + string(q) + "-state" }
+
+// DeadStream is the stream of the keys that were discarded.
+func (q Queue) DeadStream() string { return "shardq-" + string(q) + "-dead" }
+
+// All returns a pattern of all subjects of a kind.
+func (q Queue) All(kind Kind) string { return q.join(string(kind), ">") }
+
+// Of returns a pattern of the subjects of a kind in a partition.
+func (q Queue) Of(kind Kind, partition int) string {
+	return q.join(string(kind), strconv.Itoa(partition), "*")
+}
+
+// Key returns the subject of a kind for a key.
+func (q Queue) Key(kind Kind, partition int, token string) string {
+	return q.join(string(kind), strconv.Itoa(partition), token)
+}
+
+// Leases returns a pattern of the subjects of all leases, and Lease the subject
+// of a partition's.
+func (q Queue) Leases() string             { return q.join("lease", "*") }
+func (q Queue) Lease(partition int) string { return q.join("lease", strconv.Itoa(partition)) }
+
+// Members returns a pattern of the subjects of all members, and Member the
+// subject of one.
+func (q Queue) Members() string         { return q.join("member", "*") }
+func (q Queue) Member(id string) string { return q.join("member", id) }
+
+// LeaseOf returns the partition of a lease's subject.
+func (q Queue) LeaseOf(subject string) (partition int, ok bool) {
+	number, ok := strings.CutPrefix(subject, q.join("lease", ""))
+	if !ok {
+		return 0, false
+	}
+	partition, err := strconv.Atoi(number)
+	return partition, err == nil
+}
+
+// MemberOf returns the id of a member's subject.
+func (q Queue) MemberOf(subject string) (id string, ok bool) {
+	return strings.CutPrefix(subject, q.join("member", ""))
+}
+
+func (q Queue) join(parts ...string) string {
+	return "shardq." + string(q) + "." + strings.Join(parts, ".")
+}
+
+// Token returns the encoding of a key as a part of a subject.
+func Token(key []byte) (string, error) {
+	if len(key) == 0 || len(key) > MaxKey {
+		return "", fmt.Errorf("%w: its encoding has %d bytes: want 1 to %d", ErrKey, len(key), MaxKey)
+	}
+	return base64.RawURLEncoding.EncodeToString(key), nil
+}
+
+// Parse returns the partition, the token and the key of a key's subject.
+func Parse(subject string) (partition int, token string, key []byte, err error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 {
+		return 0, "", nil, fmt.Errorf("%w: %q is no subject of a key", ErrKey, subject)
+	}
+	if partition, err = strconv.Atoi(parts[3]); err != nil {
+		return 0, "", nil, fmt.Errorf("%w: the subject %q has no partition", ErrKey, subject)
+	}
+	if key, err = base64.RawURLEncoding.DecodeString(parts[4]); err != nil {
+		return 0, "", nil, fmt.Errorf("%w: the subject %q has no key: %w", ErrKey, subject, err)
+	}
+	return partition, parts[4], key, nil
+}
+
+// Partition returns the partition of a key. All nodes must agree on the number
+// of partitions.
+func Partition(key []byte, partitions int) int { return int(xxhash.Sum64(key) % uint64(partitions)) }

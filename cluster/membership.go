@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/shardq/shardq/cluster/internal/lease"
+	"github.com/shardq/shardq/cluster/internal/member"
+)
+
+// A membership is a node's part in the cluster: what it hears of the others,
+// and which partitions it owns.
+type membership[K comparable] struct {
+	node   *Node[K]
+	leases lease.Store
+	table  *member.Table
+	// changed tells that a member has come or gone, or that a lease is free.
+	changed   chan struct{}
+	listening jetstream.ConsumeContext
+
+	mu sync.Mutex
+	// leaving has the partitions that are being handed over.
+	leaving map[*partition[K]]bool
+	work    sync.WaitGroup
+}
+
+func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
+	m := &membership[K]{
+		node: n, table: member.NewTable(n.options.Lease), changed: make(chan struct{}, 1),
+		leaving: map[*partition[K]]bool{},
+		leases: lease.Store{
+			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
+		},
+	}
+	c, err := n.streams.state.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{n.names.Leases(), n.names.Members()},
+		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err = m.beat(ctx); err != nil {
+		return nil, err
+	}
+	m.listening, err = c.Consume(m.hear)
+	return m, err
+}
+
+// beat tells the others that the node is there, and what it does.
+func (m *membership[K]) beat(ctx context.Context) error {
+	data, err := json.Marshal(m.node.heartbeat())
+	if err != nil {
+		return err
+	}
+	return m.say(ctx, data)
+}
+
+func (m *membership[K]) say(ctx context.Context, data []byte) error {
+	heartbeat := nats.NewMsg(m.node.names.Member(m.node.id))
+	heartbeat.Data = data
+	return m.node.publish(ctx, heartbeat, jetstream.WithMsgTTL(m.node.options.Lease))
+}
+
+// hear takes in what nodes say. The server says that a lease has expired, and
+// that a member was not heard of.
+func (m *membership[K]) hear(msg jetstream.Msg) {
+	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
+	id, isMember := m.node.names.MemberOf(msg.Subject())
+	switch gone := expired || len(msg.Data()) == 0; {
+	case isMember && gone && m.table.Left(id), isMember && !gone && m.table.Heard(id, time.Now()):
+		m.wake()
+	case !isMember:
+		if r, err := lease.Read(msg.Headers(), msg.Data()); err == nil && r.Released {
+			m.wake()
+		}
+	}
+}
+
+func (m *membership[K]) wake() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run takes and gives partitions until ctx ends.
+func (m *membership[K]) run(ctx context.Context) {
+	ticker := time.NewTicker(m.node.options.Lease / 4)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		m.rebalance(ctx)
+		select {
+		case <-ctx.Done():
+		case <-m.changed:
+		case <-ticker.C:
+			attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/4)
+			if err := m.beat(attempt); err != nil && ctx.Err() == nil {
+				m.node.options.Logger.Warn("a heartbeat failed", "error", err)
+			}
+			cancel()
+		}
+	}
+}
+
+// acquiring limits the leases that a node acquires at once.
+const acquiring = 16
+
+// rebalance takes the partitions that should be this node's, as far as nobody
+// has them, and gives up those that should be another's.
+func (m *membership[K]) rebalance(ctx context.Context) {
+	members := m.table.Members(time.Now())
+	if len(members) == 0 {
+		return // nothing was heard for long, so nobody knows better
+	}
+	var acquired sync.WaitGroup
+	lanes := make(chan struct{}, acquiring)
+	for number := range m.node.options.Partitions {
+		m.node.mu.Lock()
+		p := m.node.owned[number]
+		m.node.mu.Unlock()
+		switch mine := member.Owner(members, number) == m.node.id; {
+		case mine && p == nil && ctx.Err() == nil:
+			lanes <- struct{}{}
+			acquired.Go(func() {
+				defer func() { <-lanes }()
+				m.acquire(ctx, number)
+			})
+		case !mine && p != nil:
+			m.giveUp(p)
+		}
+	}
+	acquired.Wait()
+}
+
+func (m *membership[K]) acquire(ctx context.Context, number int) {
+	logger := m.node.options.Logger.With("partition", number)
+	ctx, cancel := context.WithTimeout(ctx, m.node.options.Lease/2)
+	defer cancel()
+	l, err := m.leases.Acquire(ctx, number)
+	if err != nil {
+		if !errors.Is(err, lease.ErrHeld) && ctx.Err() == nil {
+			logger.Warn("a lease was not acquired", "error", err)
+		}
+		return
+	}
+	p, err := m.node.own(ctx, l)
+	if err != nil {
+		logger.Warn("a partition was not taken", "error", err)
+		_ = l.Release(context.WithoutCancel(ctx))
+		return
+	}
+	m.node.mu.Lock()
+	m.node.owned[number] = p
+	m.node.mu.Unlock()
+	logger.Info("a partition was taken", "epoch", l.Epoch)
+	keeping, stop := context.WithCancel(context.Background())
+	p.stopKeep = stop
+	m.work.Go(func() {
+		defer stop()
+		p.keep(keeping)
+		if keeping.Err() == nil {
+			logger.Warn("a lease is lost", "epoch", l.Epoch)
+			p.feed.close()
+			m.disown(p)
+		}
+	})
+}
+
+// disown removes a partition that the node may work on no longer.
+func (m *membership[K]) disown(p *partition[K]) {
+	n := m.node
+	n.mu.Lock()
+	if n.owned[p.lease.Partition] == p {
+		delete(n.owned, p.lease.Partition)
+	}
+	n.mu.Unlock()
+	for _, key := range p.held.Close() {
+		n.queue.Cancel(key)
+	}
+	m.wake()
+}
+
+// giveUp hands a partition over, in the background.
+func (m *membership[K]) giveUp(p *partition[K]) {
+	m.mu.Lock()
+	begun := m.leaving[p]
+	m.leaving[p] = true
+	m.mu.Unlock()
+	if begun {
+		return
+	}
+	m.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), m.node.options.LeaveTimeout)
+		defer cancel()
+		p.leave(ctx)
+		m.disown(p)
+		m.mu.Lock()
+		delete(m.leaving, p)
+		m.mu.Unlock()
+	})
+}
+
+// leave hands all partitions over, and tells the others.
+func (m *membership[K]) leave() {
+	m.listening.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
+	defer cancel()
+	if err := m.say(ctx, nil); err != nil {
+		m.node.options.Logger.Warn("the others learn late that this node has left", "error", err)
+	}
+	m.node.mu.Lock()
+	var owned []*partition[K]
+	for _, p := range m.node.owned {
+		owned = append(owned, p)
+	}
+	m.node.mu.Unlock()
+	for _, p := range owned {
+		m.giveUp(p)
+	}
+	m.work.Wait()
+}

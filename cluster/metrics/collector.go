@@ -1,0 +1,142 @@
+// Package metrics exports the state of a cluster's queue to Prometheus.
+package metrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/shardq/shardq/cluster"
+)
+
+// A Source is a node: a [cluster.Node] is one.
+type Source interface {
+	ID() string
+	Stats() cluster.Stats
+	Status(ctx context.Context) (cluster.Status, error)
+}
+
+// timeout limits the reading of a scrape.
+const timeout = 5 * time.Second
+
+// A Collector is a prometheus.Collector of a node, and, if it is asked to, of
+// the whole queue.
+type Collector struct {
+	name   string
+	source Source
+	whole  bool
+}
+
+// New returns a collector of a node of the named queue. With whole it also
+// exports what is the same on all nodes: what is pending, and the partitions.
+// One or two nodes of a queue are enough for that: a scrape then takes a
+// request to the servers for each partition. If they do not answer within five
+// seconds, the scrape has shardq_cluster_up 0 in place of the queue's series.
+func New(name string, source Source, whole bool) *Collector {
+	return &Collector{name, source, whole}
+}
+
+// A series is one of a node.
+type series struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(cluster.Stats) float64
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("shardq_cluster_"+name, help, append([]string{"queue"}, labels...), nil)
+}
+
+func counter(name, help string, value func(cluster.Stats) uint64) series {
+	return series{describe(name, help, "node"), prometheus.CounterValue, func(s cluster.Stats) float64 { return float64(value(s)) }}
+}
+
+func gauge(name, help string, value func(cluster.Stats) int) series {
+	return series{describe(name, help, "node"), prometheus.GaugeValue, func(s cluster.Stats) float64 { return float64(value(s)) }}
+}
+
+var ofNode = []series{
+	counter("added_total", "Keys or values that the node has added.", func(s cluster.Stats) uint64 { return s.Added }),
+	counter("done_total", "Runs that have ended for good.", func(s cluster.Stats) uint64 { return s.Done }),
+	counter("failed_total", "Attempts that have failed and are followed by another.", func(s cluster.Stats) uint64 { return s.Failed }),
+	counter("discarded_total", "Keys that have become dead letters.", func(s cluster.Stats) uint64 { return s.Discarded }),
+	gauge("partitions", "Partitions that the node owns.", func(s cluster.Stats) int { return s.Partitions }),
+	gauge("held", "Keys that the node has taken from the servers.", func(s cluster.Stats) int { return s.Held }),
+	gauge("in_flight", "Handlers of the node that are running.", func(s cluster.Stats) int { return s.InFlight }),
+}
+
+// The series of the whole queue.
+var (
+	up      = describe("up", "Whether the servers have answered: 1 or 0.")
+	pending = describe("pending", "Pending keys, or values of keys.")
+	delayed = describe("delayed", "Delayed keys.")
+	dead    = describe("dead_letters", "Keys that were discarded.")
+	members = describe("members", "Nodes that work.")
+	longest = describe("longest_in_flight_seconds", "How long the key that has been in flight for longest is so, by the clocks of its node and of this one.")
+	unowned = describe("unowned_partitions", "Partitions without an owner.")
+	inEach  = describe("partition_pending", "Pending keys of the partition, or values of keys.", "partition")
+	taken   = describe("partition_taken", "Messages of the partition that its owner has taken and not acknowledged.", "partition")
+	oldest  = describe("partition_oldest_seconds", "How long ago the oldest pending key of the partition was added.", "partition")
+	epoch   = describe("partition_epoch", "The epoch of the partition's owner.", "partition")
+)
+
+// Describe sends the descriptors of all series.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, s := range ofNode {
+		to <- s.desc
+	}
+	if c.whole {
+		for _, d := range []*prometheus.Desc{up, pending, delayed, dead, members, longest, unowned, inEach, taken, oldest, epoch} {
+			to <- d
+		}
+	}
+}
+
+// Collect sends the values of all series.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	stats, id := c.source.Stats(), c.source.ID()
+	for _, s := range ofNode {
+		to <- prometheus.MustNewConstMetric(s.desc, s.kind, s.value(stats), c.name, id)
+	}
+	if !c.whole {
+		return
+	}
+	set := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.name}, labels...)...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s, err := c.source.Status(ctx)
+	if err != nil {
+		set(up, 0)
+		return
+	}
+	set(up, 1)
+	set(pending, float64(s.Pending))
+	set(delayed, float64(s.Delayed))
+	set(dead, float64(s.Dead))
+	set(members, float64(len(s.Members)))
+	if key, _, ok := s.Stuck(); ok {
+		set(longest, time.Since(key.Began).Seconds())
+	} else {
+		set(longest, 0)
+	}
+	without := 0
+	for _, p := range s.Partitions {
+		number := strconv.Itoa(p.Partition)
+		if p.Owner == "" {
+			without++
+		}
+		set(inEach, float64(p.Pending), number)
+		set(taken, float64(p.Taken), number)
+		set(epoch, float64(p.Epoch), number)
+		if p.OldestAdded.IsZero() {
+			set(oldest, 0, number)
+		} else {
+			set(oldest, max(0, time.Since(p.OldestAdded).Seconds()), number)
+		}
+	}
+	set(unowned, float64(without))
+}

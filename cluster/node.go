@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/limiter"
+)
+
+var (
+	// ErrFull is returned by an add when the queue has MaxPending messages.
+	ErrFull = errors.New("cluster: the queue is full")
+	// ErrClosed is returned once Close was called.
+	ErrClosed = errors.New("cluster: the node is closed")
+	// ErrLeaseLost is the cause of a handler's context that ended because the
+	// node may have lost the partition of its key.
+	ErrLeaseLost = errors.New("cluster: the lease of the partition is lost")
+	// ErrKey is wrapped by the errors of keys that cannot be stored: their
+	// encoding fails, is empty, or exceeds 2048 bytes.
+	ErrKey = names.ErrKey
+	// ErrStore is wrapped by the errors of a node whose own server has stopped
+	// storing, because its disk is full or has failed. Close the node, make
+	// room, and Join again.
+	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
+	// ErrRunning is returned by a second Run.
+	ErrRunning = errors.New("cluster: Run was called before")
+	// ErrValues is returned by Put without [Options].Values, and by the other
+	// adds with it.
+	ErrValues = errors.New("cluster: Put is for a queue with Options.Values, and the other adds for one without")
+)
+
+// A Node adds keys to a queue, and works on them in [Node.Run]. All methods are
+// safe for concurrent use.
+type Node[K comparable] struct {
+	options    Options[K]
+	id         string
+	names      names.Queue
+	server     *server.Server // nil unless Join has started it
+	stopServer func()
+	connection *nats.Conn
+	js         jetstream.JetStream
+	streams    streams
+	// queue has the keys that the node holds. It does not have the limiter,
+	// which would forget what has failed when the servers take a key back.
+	queue   *shardq.Queue[K]
+	limiter limiter.Limiter[K]
+	counts  counts
+
+	mu sync.Mutex
+	// owned has the partitions that the node may work on.
+	owned map[int]*partition[K]
+	// runs has the runs in progress. A run may outlive its partition.
+	runs    map[K]*run[K]
+	running bool
+	closed  bool
+}
+
+// Join connects to the servers, and opens the queue, or makes it if there is
+// none. The node only adds keys until Run is called. Close it at the end.
+//
+// Join returns an error if the options have faults, if no server can be
+// reached, or if the queue was made with other options. ctx limits the time to
+// open the queue. The connection has a timeout of its own: see nats.Timeout.
+func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], error) {
+	o, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node[K]{
+		options: o, id: nuid.Next(), names: names.Queue(o.Name), limiter: o.Queue.RateLimiter,
+		owned: map[int]*partition[K]{}, runs: map[K]*run[K]{},
+	}
+	o.Queue.RateLimiter = nil
+	if n.queue, err = shardq.New(o.Queue); err != nil {
+		return nil, fmt.Errorf("cluster: Options.Queue: %w", err)
+	}
+	if n.connection, n.server, n.stopServer, err = o.connect(); err != nil {
+		return nil, err
+	}
+	if n.js, err = jetstream.New(n.connection, jetstream.WithPublishAsyncMaxPending(publishWindow)); err == nil {
+		err = retry(ctx, func() error { n.streams, err = openStreams(ctx, n.js, o); return err })
+	}
+	if err != nil {
+		_ = n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// publishWindow limits the messages that a node has sent and that no server has
+// answered yet.
+const publishWindow = 1024
+
+// ID returns the id of the node, which no other has or had.
+func (n *Node[K]) ID() string { return n.id }
+
+// Queue returns the queue in the node's memory, to observe it.
+func (n *Node[K]) Queue() shardq.Inspector { return n.queue }
+
+// Close closes the connection, and ends the server that Join has started. End
+// Run first: Close does not wait for it. A second Close returns ErrClosed.
+func (n *Node[K]) Close() error {
+	n.mu.Lock()
+	closed := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	n.queue.ShutDown()
+	n.connection.Close()
+	n.stopServer()
+	return nil
+}

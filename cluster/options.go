@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/limiter"
+)
+
+// Options configure a node. All nodes of a queue must have the same Name,
+// Codec, Partitions, Lease and Values.
+type Options[K comparable] struct {
+	// Name is the name of the queue: 1 to 64 letters, digits, - or _.
+	Name string
+
+	// Servers are the URLs of NATS servers, with commas between them. NATS has
+	// the options of the connection, such as TLS and credentials.
+	//
+	// If empty, Join starts a server in this process, which keeps its data in
+	// Dir and listens to nobody else.
+	Servers string
+	NATS    []nats.Option
+
+	// Dir is the directory of the server that Join starts. One process at a
+	// time can use it.
+	//
+	// Defaults to "shardq", then the Name, in the user's configuration
+	// directory.
+	Dir string
+
+	// Codec encodes keys. Equal keys must have equal encodings.
+	//
+	// Defaults to the bytes of a string. Other types need one.
+	Codec Codec[K]
+
+	// Partitions is the number of partitions: 1 to 256. It cannot be changed
+	// for a queue that exists.
+	//
+	// More partitions serve more nodes, and cost the servers more: each has a
+	// stream and a consumer.
+	//
+	// Defaults to 16.
+	Partitions int
+
+	// Replicas is the number of servers that store the queue: 1, 3 or 5. It is
+	// read when the queue is made.
+	//
+	// Defaults to 1.
+	Replicas int
+
+	// Lease is how long a partition stays with a node that is not heard of: 2 s
+	// or more.
+	//
+	// Defaults to 10 s.
+	Lease time.Duration
+
+	// Values makes each add carry a value: see [Node.Put]. A run gets the
+	// values of its key together, in the order of the stream.
+	Values bool
+
+	// MaxPending limits the messages of the stream of each partition: pending
+	// keys, or with Values pending values. Add returns [ErrFull] beyond it. It
+	// is read when the queue is made.
+	//
+	// If zero, there is no limit.
+	MaxPending int64
+
+	// MaxHeld limits the keys that a node takes from the servers at a time.
+	//
+	// Defaults to 4096.
+	MaxHeld int
+
+	// MaxAckPending limits the messages of a partition that its owner takes and
+	// has not acknowledged. Keys that wait for a short backoff count.
+	//
+	// Defaults to 512.
+	MaxAckPending int
+
+	// LeaveTimeout is how long a node that leaves, or that gives a partition to
+	// another, waits for its handlers.
+	//
+	// Defaults to 30 s.
+	LeaveTimeout time.Duration
+
+	// Queue has the options of the queue in the node's memory: its limiter, its
+	// groups, its hooks. The node sets Name and Capacity.
+	Queue shardq.Options[K]
+
+	// Logger gets what an operator should know.
+	//
+	// If nil, nothing is logged.
+	Logger *slog.Logger
+}
+
+// minLease is the least Options.Lease. Requests to the servers live for half of
+// it, and at least a second.
+const minLease = 2 * time.Second
+
+// A Codec encodes keys as bytes.
+type Codec[K comparable] interface {
+	Encode(key K) ([]byte, error)
+	Decode(data []byte) (K, error)
+}
+
+// text is the Codec of strings.
+type text struct{}
+
+func (text) Encode(key string) ([]byte, error)  { return []byte(key), nil }
+func (text) Decode(data []byte) (string, error) { return string(data), nil }
+
+// complete returns the options with defaults, or an error that lists all
+// faults.
+func (o Options[K]) complete() (Options[K], error) {
+	var faults []error
+	fault := func(is bool, format string, arguments ...any) {
+		if is {
+			faults = append(faults, fmt.Errorf("cluster: Options."+format, arguments...))
+		}
+	}
+	if err := names.Queue(o.Name).Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("cluster: Options.Name: %w", err))
+	}
+	if o.Codec == nil {
+		codec, ok := any(text{}).(Codec[K])
+		fault(!ok, "Codec is nil: want one for keys of type %T", *new(K))
+		o.Codec = codec
+	}
+	defaults(&o.Partitions, 16)
+	defaults(&o.Replicas, 1)
+	defaults(&o.Lease, 10*time.Second)
+	defaults(&o.MaxHeld, 4096)
+	defaults(&o.MaxAckPending, 512)
+	defaults(&o.LeaveTimeout, 30*time.Second)
+	fault(o.Partitions < 1 || o.Partitions > 256, "Partitions is %d: want 1 to 256", o.Partitions)
+	fault(o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5, "Replicas is %d: want 1, 3 or 5", o.Replicas)
+	fault(o.Lease < minLease, "Lease is %v: want %v or more", o.Lease, minLease)
+	fault(o.MaxPending < 0, "MaxPending is %d: want 0 (no limit) or more", o.MaxPending)
+	fault(o.MaxHeld < 1, "MaxHeld is %d: want 1 or more", o.MaxHeld)
+	fault(o.MaxAckPending < 1, "MaxAckPending is %d: want 1 or more", o.MaxAckPending)
+	fault(o.LeaveTimeout < 0, "LeaveTimeout is %v: want 0 (the default) or more", o.LeaveTimeout)
+	fault(o.Servers != "" && o.Dir != "", "Dir is %q: want none with Servers", o.Dir)
+	fault(o.Servers == "" && o.Replicas > 1, "Replicas is %d: want 1 without Servers", o.Replicas)
+	o.Queue.Name, o.Queue.Capacity = o.Name, o.MaxHeld
+	if o.Queue.RateLimiter == nil {
+		o.Queue.RateLimiter = limiter.DefaultItemBased[K]()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, errors.Join(faults...)
+}
+
+// defaults sets a value that is zero.
+func defaults[V comparable](value *V, otherwise V) {
+	if *value == *new(V) {
+		*value = otherwise
+	}
+}

@@ -1,0 +1,124 @@
+// Package page serves the state of a cluster's queue as a web page, which
+// updates itself, and as JSON.
+package page
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/shardq/shardq/cluster"
+)
+
+// A Reader reads the state of a queue. A [cluster.Node] is one, also if it only
+// adds.
+type Reader interface {
+	Status(ctx context.Context) (cluster.Status, error)
+}
+
+// timeout limits a reading.
+const timeout = 5 * time.Second
+
+//go:embed page.html
+var text string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"age":   age,
+	"short": short,
+}).Parse(text))
+
+// Handler returns a handler of the page. With ?format=json it answers with the
+// [cluster.Status] as JSON. If the servers do not answer within five seconds,
+// the status is 503.
+//
+// The page shows keys. Mind who can open it.
+func Handler(reader Reader) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "want GET", http.StatusMethodNotAllowed)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		status, err := reader.Status(ctx)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.URL.Query().Get("format") == "json" {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(status)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		_ = page.Execute(w, view{Status: status, Now: time.Now()})
+	})
+}
+
+// A view is what the page shows.
+type view struct {
+	cluster.Status
+	Now time.Time
+}
+
+// Unowned returns the number of partitions without an owner.
+func (v view) Unowned() (n int) {
+	for _, p := range v.Partitions {
+		if p.Owner == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Oldest returns the partition with the oldest pending key, or nil.
+func (v view) Oldest() (oldest *cluster.PartitionStatus) {
+	for i := range v.Partitions {
+		p := &v.Partitions[i]
+		if p.OldestKey != "" && (oldest == nil || p.OldestAdded.Before(oldest.OldestAdded)) {
+			oldest = p
+		}
+	}
+	return oldest
+}
+
+// A stuckKey is the key that has been in flight for longest.
+type stuckKey struct {
+	cluster.InFlight
+	Node cluster.Member
+}
+
+// StuckKey returns the key that has been in flight for longest, or nil.
+func (v view) StuckKey() *stuckKey {
+	key, node, ok := v.Stuck()
+	if !ok {
+		return nil
+	}
+	return &stuckKey{key, node}
+}
+
+// age prints how long ago a time was.
+func age(now, t time.Time) string {
+	switch d := now.Sub(t); {
+	case d < 0:
+		return "0 s" // the clocks differ
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	default:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	}
+}
+
+// short prints the end of a node's id: the beginnings are alike.
+func short(id string) string { return id[max(0, len(id)-6):] }

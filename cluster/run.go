@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq/worker"
+)
+
+// RunOptions configure [Node.RunWith].
+type RunOptions[K comparable] struct {
+	// Workers is the number of workers: 1 or more.
+	Workers int
+
+	// Handle processes a key. Its error says what happens to the key, as that
+	// of [worker.Options].Handle does. Before the limiter's backoff ends, the
+	// key may run if it is added again.
+	Handle func(ctx context.Context, claim Claim[K]) error
+
+	// Timeout ends the context of an attempt. If zero, there is no timeout.
+	Timeout time.Duration
+
+	// MaxAttempts limits the attempts of a key, counted on all nodes. The key
+	// is discarded when that attempt fails. If zero, there is no limit.
+	MaxAttempts int
+
+	// OnError is called for each failed attempt, and OnDiscard for each key
+	// that is discarded, when it is in the dead-letter stream: see [Node.Dead].
+	// They must be safe for concurrent use.
+	OnError, OnDiscard func(worker.Failure[K])
+}
+
+// Run makes the node a member of the queue, and processes the keys of its share
+// of the partitions in that many workers. It blocks until ctx ends. Then it
+// leaves: it takes no more keys, lets the handlers finish for at most
+// LeaveTimeout, and hands its partitions over. Handlers that are still running
+// then have their contexts canceled, and Run returns when they return.
+//
+// One handler at a time has a key, in the whole cluster, while each node can
+// renew its leases. A handler whose lease may be lost has its context canceled,
+// with the cause [ErrLeaseLost]. If it goes on, or if the process was frozen,
+// another node may have the key as well: see [Claim.Fence].
+//
+// Run returns an error at once if workers is less than 1, if handle is nil,
+// after Close, or if the servers do not answer. It can be called once.
+func (n *Node[K]) Run(ctx context.Context, workers int, handle func(ctx context.Context, claim Claim[K]) error) error {
+	return n.RunWith(ctx, RunOptions[K]{Workers: workers, Handle: handle})
+}
+
+// RunWith is Run with more options.
+func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
+	pool, err := n.pool(options)
+	if err != nil {
+		return err
+	}
+	if err := n.beginRun(); err != nil {
+		return err
+	}
+	m, stopDue, err := n.enter(ctx)
+	if err != nil {
+		n.mu.Lock()
+		n.running = false
+		n.mu.Unlock()
+		return fmt.Errorf("cluster: run: %w", err)
+	}
+	// The workers go on while the node leaves.
+	ctx, leave := context.WithCancel(ctx)
+	working, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	var leaving sync.WaitGroup
+	leaving.Go(func() {
+		defer stopWorkers()
+		m.run(ctx) // until ctx ends
+		stopDue()
+		m.leave()
+	})
+	defer leaving.Wait()
+	defer leave() // also if a hook panics
+	return pool.Run(working)
+}
+
+// enter makes the node a member.
+func (n *Node[K]) enter(ctx context.Context) (m *membership[K], stopDue func(), err error) {
+	if err = retry(ctx, func() (err error) { m, err = n.join(ctx); return err }); err != nil {
+		return nil, nil, err
+	}
+	if err = retry(ctx, func() (err error) { stopDue, err = n.moveDue(ctx); return err }); err != nil {
+		m.leave()
+	}
+	return m, stopDue, err
+}
+
+func (n *Node[K]) beginRun() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.closed:
+		return ErrClosed
+	case n.running:
+		return ErrRunning
+	}
+	n.running = true
+	return nil
+}
+
+// pool returns the workers of a Run.
+func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
+	settings := worker.Options[K]{
+		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
+		OnDiscard: func(f worker.Failure[K]) {
+			if n.bury(f) && o.OnDiscard != nil {
+				o.OnDiscard(f)
+			}
+		},
+	}
+	if o.Handle != nil {
+		settings.Handle = func(ctx context.Context, key K) error {
+			r := n.runOf(key)
+			ctx, end := r.context(ctx)
+			defer end() // also if Handle panics
+			return o.Handle(ctx, Claim[K]{Key: key, run: r})
+		}
+	}
+	return worker.New(source[K]{n}, settings)
+}
+
+// A source hands the keys of a node's queue to its workers, and settles them
+// with the servers. It is a [worker.Source] and a [worker.Owner].
+type source[K comparable] struct{ *Node[K] }
+
+func (s source[K]) Name() string { return s.options.Name }
+
+// ClaimBatch claims keys whose partitions the node may work on.
+func (s source[K]) ClaimBatch(ctx context.Context, dst []worker.Claim[K]) (claimed int, err error) {
+	for claimed == 0 {
+		n, err := s.queue.ClaimBatch(ctx, dst)
+		if err != nil {
+			return 0, err
+		}
+		for _, claim := range dst[:n] {
+			if s.begin(claim) {
+				dst[claimed].Reset(claim.Item, claim.Priority, s.owner(), claim.Token())
+				claimed++
+			}
+		}
+	}
+	return claimed, nil
+}
+
+// owner returns the source as one pointer.
+func (s source[K]) owner() worker.Owner[K] { return source[K]{s.Node} }
+
+// begin begins the run of a key, unless its partition is another node's by now,
+// or a lease is too old for work to begin. Then the key waits for the lease.
+func (s source[K]) begin(claim worker.Claim[K]) bool {
+	p := s.partitionOf(claim.Item)
+	if p == nil {
+		_ = claim.Done()
+		return false
+	}
+	if !p.lease.IsFresh() {
+		_ = claim.RequeueAfter(s.options.Lease / 8)
+		return false
+	}
+	r := p.begin(claim)
+	if r == nil {
+		_ = claim.Done()
+		return false
+	}
+	s.mu.Lock()
+	s.runs[claim.Item] = r
+	s.mu.Unlock()
+	return true
+}
+
+func (n *Node[K]) partitionOf(key K) *partition[K] {
+	number, _, err := n.place(key)
+	if err != nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.owned[number]
+}
+
+func (n *Node[K]) runOf(key K) *run[K] {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.runs[key]
+}
+
+// settle ends a run, and then the claim of the node's queue.
+func (s source[K]) settle(r *run[K], done bool, end func() error) error {
+	s.mu.Lock()
+	delete(s.runs, r.key)
+	s.mu.Unlock()
+	r.partition.end(r, done)
+	return end()
+}
+
+// DoneClaim acknowledges what the run has served.
+func (s source[K]) DoneClaim(key K, token worker.Token) error {
+	r := s.runOf(key)
+	if r == nil || r.claim.Token() != token {
+		return worker.ErrClaimEnded
+	}
+	if r.keep || r.partition.ctx.Err() != nil {
+		return s.ReturnClaim(key, token, worker.Return{Reason: worker.ReturnRelease})
+	}
+	ctx, cancel := s.settling()
+	defer cancel()
+	s.limiter.Forget(key)
+	if err := r.partition.forget(ctx, key); err != nil {
+		s.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
+	}
+	s.counts.done.Add(1)
+	return s.settle(r, true, r.claim.Done)
+}
+
+// settling returns a context for what has to be written at the end of a run,
+// whatever has ended.
+func (s source[K]) settling() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), s.options.Lease)
+}
+
+// ReturnClaim makes the key run again.
+func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) error {
+	r := s.runOf(key)
+	if r == nil || r.claim.Token() != token {
+		return worker.ErrClaimEnded
+	}
+	ctx, cancel := s.settling()
+	defer cancel()
+	lost := r.partition.ctx.Err() != nil
+	switch {
+	case r.keep:
+		how = worker.Return{Reason: worker.ReturnRequeue, After: keepFor, Priority: how.Priority}
+	case how.Reason == worker.ReturnRetry && !lost:
+		how.Reason, how.After = worker.ReturnRequeue, s.backoff(ctx, r)
+	case how.Reason == worker.ReturnRequeue && !lost:
+		s.limiter.Forget(key)
+		if err := r.partition.forget(ctx, key); err != nil {
+			s.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
+		}
+	}
+	if lost { // its messages are another owner's
+		return s.settle(r, false, r.claim.Done)
+	}
+	if s.postpone(ctx, r, how) {
+		return s.settle(r, true, r.claim.Done)
+	}
+	return s.settle(r, false, func() error { return r.claim.Return(how) })
+}
+
+// keepFor is how long a key waits whose discard could not be written.
+const keepFor = time.Second
+
+// backoff counts a failure, and returns the delay before the next attempt. It
+// replays the failures on other nodes to the limiter first.
+func (s source[K]) backoff(ctx context.Context, r *run[K]) time.Duration {
+	failures, err := r.partition.failed(ctx, r.key)
+	if err != nil {
+		s.options.Logger.Warn("a failure was not recorded", "error", err)
+	}
+	for known := s.limiter.NumRequeues(r.key); known < min(failures-1, maxReplayed); {
+		s.limiter.When(r.key)
+		now := s.limiter.NumRequeues(r.key)
+		if now <= known {
+			break // this limiter does not count for each key
+		}
+		known = now
+	}
+	s.counts.failed.Add(1)
+	return s.limiter.When(r.key)
+}
+
+// maxReplayed limits the failures that are replayed.
+const maxReplayed = 100
+
+// postpone has the servers keep the key until it is due, so that it does not
+// take the place of others meanwhile. It reports whether they do. For a short
+// time the node keeps the key itself, and always if it has values: they stay
+// where they are in the stream.
+func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) bool {
+	if how.Reason != worker.ReturnRequeue || how.After < shortDelay || s.options.Values || r.keep {
+		return false
+	}
+	number, token, err := s.place(r.key)
+	if err == nil {
+		err = s.schedule(ctx, number, token, s.now().Add(how.After), how.Priority)
+	}
+	if err != nil {
+		s.options.Logger.Warn("a delay was not stored, and this node keeps the key", "error", err)
+	}
+	return err == nil
+}
+
+// shortDelay is the shortest delay that the servers keep. They look for what is
+// due four times a second.
+const shortDelay = time.Second
+
+// ClaimValid reports whether the claim has not ended.
+func (s source[K]) ClaimValid(token worker.Token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		if r.claim.Token() == token {
+			return true
+		}
+	}
+	return false
+}
+
+// ClaimFailures returns how often the key has failed, on all nodes.
+func (s source[K]) ClaimFailures(key K) int {
+	if r := s.runOf(key); r != nil {
+		return r.partition.failuresOf(key)
+	}
+	return 0
+}

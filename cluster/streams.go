@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/shardq/shardq/cluster/internal/names"
+)
+
+// streams are those of a queue. Each partition has a stream of its own for what
+// is pending. In one stream for all, the server would ask the consumers of all
+// partitions at each acknowledgement.
+type streams struct {
+	work                 []jetstream.Stream // by partition
+	delayed, state, dead jetstream.Stream
+}
+
+// metadata of the state stream: what all nodes must agree on.
+const (
+	partitionsKey = "shardq-partitions"
+	leaseKey      = "shardq-lease"
+	valuesKey     = "shardq-values"
+)
+
+// markerTime is how long the server keeps the message that a lease has expired.
+const markerTime = time.Minute
+
+// opening limits the streams that a node opens at once.
+const opening = 4
+
+// openStreams makes the streams, or opens those that are there. It returns an
+// error if they belong to a queue with other options.
+func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Options[K]) (s streams, err error) {
+	state, work, others := o.configurations()
+	if s.state, err = openStream(ctx, js, state); err != nil {
+		return s, err
+	}
+	for i, stream := range []*jetstream.Stream{&s.delayed, &s.dead} {
+		if *stream, err = openStream(ctx, js, others[i]); err != nil {
+			return s, err
+		}
+	}
+	s.work = make([]jetstream.Stream, len(work))
+	failed := make([]error, len(work))
+	lanes := make(chan struct{}, opening)
+	var group sync.WaitGroup
+	for i, config := range work {
+		lanes <- struct{}{}
+		group.Go(func() {
+			defer func() { <-lanes }()
+			s.work[i], failed[i] = openStream(ctx, js, config)
+		})
+	}
+	group.Wait()
+	return s, errors.Join(failed...)
+}
+
+// configurations returns those of the state stream, of the work streams, and of
+// the streams of delayed and of dead keys.
+func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {
+	q := names.Queue(o.Name)
+	// Each key has a subject, and each subject one message: the newest.
+	newest := jetstream.StreamConfig{
+		MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage, Replicas: o.Replicas, AllowDirect: true,
+	}
+	state = newest
+	state.Name, state.Subjects = q.StateStream(), []string{q.Leases(), q.Members(), q.All(names.Failures)}
+	state.AllowMsgTTL, state.SubjectDeleteMarkerTTL = true, markerTime
+	state.Metadata = map[string]string{
+		partitionsKey: strconv.Itoa(o.Partitions), leaseKey: o.Lease.String(), valuesKey: strconv.FormatBool(o.Values),
+	}
+	for partition := range o.Partitions {
+		one := newest
+		one.Name, one.Subjects = q.WorkStream(partition), []string{q.Of(names.Work, partition)}
+		one.Retention = jetstream.WorkQueuePolicy
+		if o.Values {
+			one.MaxMsgsPerSubject = -1
+		}
+		if o.MaxPending > 0 {
+			one.MaxMsgs, one.Discard = o.MaxPending, jetstream.DiscardNew
+		}
+		work = append(work, one)
+	}
+	// A stream with schedules cannot have DiscardNew, so it is another one.
+	delayed := newest
+	delayed.Name, delayed.Retention = q.DelayedStream(), jetstream.WorkQueuePolicy
+	delayed.Subjects, delayed.AllowMsgSchedules = []string{q.All(names.Delay), q.All(names.Due)}, true
+	dead := newest
+	dead.Name, dead.Subjects = q.DeadStream(), []string{q.All(names.Dead)}
+	return state, work, []jetstream.StreamConfig{delayed, dead}
+}
+
+// openStream opens a stream, or makes it.
+func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := js.Stream(ctx, config.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = js.CreateStream(ctx, config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
+			stream, err = js.Stream(ctx, config.Name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster: open the stream %s: %w", config.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	return stream, errors.Join(
+		agree(have.Metadata, config.Metadata),
+		differs(config.Name, "retention", have.Retention, config.Retention),
+		differs(config.Name, "messages per subject", have.MaxMsgsPerSubject, config.MaxMsgsPerSubject),
+		differs(config.Name, "schedules", have.AllowMsgSchedules, config.AllowMsgSchedules),
+		differs(config.Name, "lives of messages", have.AllowMsgTTL, config.AllowMsgTTL),
+		differs(config.Name, "subjects", fmt.Sprint(have.Subjects), fmt.Sprint(config.Subjects)),
+	)
+}
+
+func differs[V comparable](stream, what string, have, want V) error {
+	if have == want {
+		return nil
+	}
+	return fmt.Errorf("cluster: the stream %s is configured otherwise: %s: %v, want %v", stream, what, have, want)
+}
+
+// agree returns an error if the queue was made with other options.
+func agree(have, want map[string]string) (err error) {
+	for _, each := range []struct{ option, key string }{
+		{"Partitions", partitionsKey}, {"Lease", leaseKey}, {"Values", valuesKey},
+	} {
+		if want[each.key] != "" && have[each.key] != want[each.key] {
+			err = errors.Join(err, fmt.Errorf("cluster: Options.%s is %s: the queue was made with %q",
+				each.option, want[each.key], have[each.key]))
+		}
+	}
+	return err
+}

@@ -1,0 +1,323 @@
+//go:build unix
+
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq/cluster"
+	"github.com/shardq/shardq/cluster/clustertest"
+)
+
+var (
+	keys     = flag.Int("keys", 40, "the number of keys of each test")
+	rounds   = flag.Int("rounds", 3, "how often each key is added")
+	verbose  = flag.Bool("log", false, "show what the nodes log")
+	patience = flag.Duration("patience", 2*time.Minute, "how long to wait; it matters only if something fails")
+)
+
+// tick is how often a test looks where nobody tells it.
+const tick = 10 * time.Millisecond
+
+// workerVariable makes the test's binary a worker.
+const workerVariable = "SHARDQ_FAULTS_WORKER"
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(workerVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var s Setting
+	err := json.Unmarshal([]byte(text), &s)
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		err = Work(ctx, s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// A cell is servers, worker processes, a sink, and a node that only adds.
+type cell struct {
+	t       *testing.T
+	servers *clustertest.Servers
+	sink    *Sink
+	history *History
+	node    *cluster.Node[string]
+	setting Setting
+	workers []*exec.Cmd
+}
+
+func newCell(t *testing.T, servers int) *cell {
+	t.Helper()
+	c := &cell{t: t, servers: clustertest.Start(t, servers), history: NewHistory()}
+	var err error
+	c.sink, err = Listen(c.history)
+	require.NoError(t, err)
+	t.Cleanup(c.sink.Close)
+	c.setting = Setting{Servers: c.servers.URLs(), Sink: c.sink.Address(), Replicas: servers, Workers: 4, Verbose: *verbose}
+	c.node, err = cluster.Join(t.Context(), c.setting.Options())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.node.Close() })
+	return c
+}
+
+// spawn starts a worker process. It is killed at the end of the test.
+func (c *cell) spawn(s Setting) *exec.Cmd {
+	c.t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(c.t, err)
+	self, err := os.Executable()
+	require.NoError(c.t, err)
+	w := exec.Command(self)
+	w.Env = append(os.Environ(), workerVariable+"="+string(text))
+	w.Stdout, w.Stderr = os.Stderr, os.Stderr
+	require.NoError(c.t, w.Start())
+	c.t.Cleanup(func() { _ = w.Process.Kill(); _ = w.Wait() })
+	c.workers = append(c.workers, w)
+	return w
+}
+
+// add adds all keys, several times, until each add has succeeded. It returns
+// when it has begun, and wait waits for its end.
+func (c *cell) add() (wait func()) {
+	var adding sync.WaitGroup
+	for lane := range 4 {
+		adding.Go(func() {
+			for range *rounds {
+				for i := lane; i < *keys; i += 4 {
+					c.addOne(fmt.Sprintf("key %d", i))
+				}
+			}
+		})
+	}
+	return adding.Wait
+}
+
+func (c *cell) addOne(key string) {
+	for deadline := time.Now().Add(*patience); time.Now().Before(deadline); {
+		call := c.history.Now()
+		if c.node.Add(c.t.Context(), key) == nil {
+			c.history.Added(key, call)
+			return
+		}
+		c.history.MaybeAdded(key, call)
+	}
+	c.t.Errorf("%s was not added within %v", key, *patience)
+}
+
+// check waits until nothing is pending, and checks the history.
+func (c *cell) check() {
+	c.t.Helper()
+	require.NoError(c.t, c.verdict())
+}
+
+func (c *cell) verdict() error {
+	var last error
+	for deadline := time.Now().Add(*patience); time.Now().Before(deadline); time.Sleep(5 * tick) { // no one tells
+		s, err := c.node.Status(c.t.Context())
+		if last = err; err == nil && s.Pending == 0 {
+			return c.history.Check()
+		}
+		if err == nil {
+			last = fmt.Errorf("%d keys are pending", s.Pending)
+		}
+	}
+	return fmt.Errorf("after %v: %w", *patience, last)
+}
+
+// receive receives from a channel.
+func receive[V any](t *testing.T, from <-chan V) (v V) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(*patience):
+		require.FailNow(t, "nothing came")
+	}
+	return v
+}
+
+// run has a node work until each of the keys had a run.
+func run(t *testing.T, node *cluster.Node[string], keys map[string]bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ran, ended := make(chan string, len(keys)+1), make(chan error, 1)
+	go func() {
+		ended <- node.Run(ctx, 4, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
+	}()
+	for left := maps.Clone(keys); len(left) > 0; {
+		delete(left, receive(t, ran))
+	}
+	cancel()
+	require.NoError(t, receive(t, ended))
+}
+
+func (c *cell) send(process int, s syscall.Signal) {
+	c.t.Helper()
+	require.NoError(c.t, syscall.Kill(process, s))
+}
+
+// held waits until a run is held.
+func (c *cell) held(h *Hold) Run {
+	c.t.Helper()
+	return receive(c.t, h.Held)
+}
+
+// waitForAnother waits until a later owner has written the key of a run.
+func (c *cell) waitForAnother(r Run) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { return c.history.HasWritten(r.Key, r.Epoch) }, *patience, tick)
+}
+
+func TestNoFault(t *testing.T) {
+	c := newCell(t, 1)
+	for range 3 {
+		c.spawn(c.setting)
+	}
+	c.add()()
+	c.check()
+	require.Zero(t, c.sink.Refused())
+	require.Empty(t, c.sink.Canceled)
+}
+
+// TestAKeyIsAddedInFlight checks an add whose message the owner has taken
+// before the run ends that does not serve it.
+func TestAKeyIsAddedInFlight(t *testing.T) {
+	c := newCell(t, 1)
+	c.spawn(c.setting)
+	c.add()()
+	h := c.sink.HoldNext(Writes)
+	c.addOne("a")
+	victim := c.held(h)
+	c.addOne("a")
+	require.Eventually(t, func() bool {
+		s, err := c.node.Status(t.Context())
+		return err == nil && s.Partitions[victim.Partition].Waiting == 0
+	}, *patience, tick)
+	h.Release()
+	c.check()
+}
+
+func TestAWorkerIsKilledAtEachStep(t *testing.T) {
+	for _, step := range []Step{Begins, Writes, Wrote} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			c := newCell(t, 1)
+			for range 3 {
+				c.spawn(c.setting)
+			}
+			h := c.sink.HoldNext(step)
+			wait := c.add()
+			victim := c.held(h)
+			c.send(victim.Process, syscall.SIGKILL)
+			h.Release()
+			wait()
+			c.waitForAnother(victim)
+			c.check()
+		})
+	}
+}
+
+func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
+	for _, step := range []Step{Begins, Writes, Wrote} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			c := newCell(t, 1)
+			for range 3 {
+				c.spawn(c.setting)
+			}
+			h := c.sink.HoldNext(step)
+			wait := c.add()
+			victim := c.held(h)
+			c.send(victim.Process, syscall.SIGSTOP)
+			wait()
+			c.waitForAnother(victim)
+			c.send(victim.Process, syscall.SIGCONT)
+			h.Release()
+			if step != Wrote {
+				require.Eventually(t, func() bool { return c.sink.Refused() > 0 }, *patience, tick)
+			}
+			c.add()() // it does not come back as an owner of an old epoch
+			c.check()
+		})
+	}
+}
+
+func TestWorkersComeAndGo(t *testing.T) {
+	c := newCell(t, 1)
+	c.spawn(c.setting)
+	wait := c.add()
+	for range 3 {
+		h := c.sink.HoldNext(Begins)
+		c.spawn(c.setting)
+		c.held(h)
+		c.send(c.workers[0].Process.Pid, syscall.SIGTERM) // a clean leave
+		h.Release()
+		require.NoError(t, c.workers[0].Wait())
+		c.workers = c.workers[1:]
+	}
+	wait()
+	c.check()
+	require.Zero(t, c.sink.Refused(), "no one was late")
+}
+
+func TestANodeWhoseClockJumps(t *testing.T) {
+	c := newCell(t, 1)
+	c.spawn(c.setting)
+	jumping := c.setting
+	jumping.Jumps = true
+	c.spawn(jumping)
+	c.add()()
+	c.check()
+	require.Zero(t, c.sink.Refused())
+}
+
+func TestServersAreLost(t *testing.T) {
+	for name, fault := range map[string]func(t *testing.T, s *clustertest.Servers){
+		"leader": func(t *testing.T, s *clustertest.Servers) {
+			leader, ok := s.Leader("shardq-faults-0")
+			require.True(t, ok)
+			s.Stop(leader)
+			require.NoError(t, s.Restart(leader))
+		},
+		"majority": func(t *testing.T, s *clustertest.Servers) {
+			s.Stop(0)
+			s.Stop(1)
+			require.NoError(t, s.RestartAll())
+		},
+		"all": func(t *testing.T, s *clustertest.Servers) {
+			s.Close()
+			require.NoError(t, s.RestartAll())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCell(t, 3)
+			for range 2 {
+				c.spawn(c.setting)
+			}
+			h := c.sink.HoldNext(Writes)
+			wait := c.add()
+			c.held(h)
+			fault(t, c.servers)
+			h.Release()
+			wait()
+			c.check()
+		})
+	}
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package faults
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+)
+
+// A link is a connection to a server that a test can spoil.
+type link struct {
+	t     *testing.T
+	proxy *toxiproxy.Proxy
+}
+
+// newLink returns a link to a server of the cell.
+func (c *cell) newLink() *link {
+	c.t.Helper()
+	quiet := zerolog.Nop()
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), quiet)
+	l := &link{c.t, toxiproxy.NewProxy(server, "link", "127.0.0.1:0", strings.TrimPrefix(c.servers.URL(0), "nats://"))}
+	require.NoError(c.t, l.proxy.Start())
+	c.t.Cleanup(l.proxy.Stop)
+	return l
+}
+
+func (l *link) url() string { return "nats://" + l.proxy.Listen }
+
+// spoil has a toxic in both directions, until heal.
+func (l *link) spoil(kind, attributes string) {
+	l.t.Helper()
+	for _, stream := range []string{"upstream", "downstream"} {
+		_, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(
+			`{"name": "` + stream + `", "type": "` + kind + `", "stream": "` + stream + `", "attributes": ` + attributes + `}`))
+		require.NoError(l.t, err)
+	}
+}
+
+func (l *link) heal() {
+	l.t.Helper()
+	l.proxy.Toxics.ResetToxics(l.t.Context())
+}
+
+// TestAWorkerIsCutOff checks that a handler's context ends when its node cannot
+// renew the lease, that another node takes over, and that the write of the
+// first is refused.
+func TestAWorkerIsCutOff(t *testing.T) {
+	c := newCell(t, 1)
+	l := c.newLink()
+	behind := c.setting
+	behind.Servers = l.url()
+	c.spawn(behind)
+	h := c.sink.HoldNext(Writes)
+	wait := c.add()
+	victim := c.held(h)
+	l.spoil("timeout", `{"timeout": 0}`) // nothing passes, and no connection is closed
+	c.spawn(c.setting)
+	canceled := receive(t, c.sink.Canceled)
+	require.Equal(t, victim.Process, canceled.Process)
+	wait()
+	c.waitForAnother(victim)
+	h.Release()
+	require.Eventually(t, func() bool { return c.sink.Refused() > 0 }, *patience, tick)
+	l.heal()
+	c.check()
+}
+
+// TestASlowLink checks that a node whose requests take a third of a second
+// neither loses its leases nor delays others.
+func TestASlowLink(t *testing.T) {
+	c := newCell(t, 1)
+	l := c.newLink()
+	l.spoil("latency", `{"latency": 100, "jitter": 50}`)
+	slow := c.setting
+	slow.Servers = l.url()
+	c.spawn(slow)
+	c.spawn(c.setting)
+	c.add()()
+	c.check()
+	require.Zero(t, c.sink.Refused())
+	require.Empty(t, c.sink.Canceled)
+}
+
+// TestALinkThatBreaks checks a node whose connection is closed, and opened
+// again, while it works.
+func TestALinkThatBreaks(t *testing.T) {
+	c := newCell(t, 1)
+	l := c.newLink()
+	behind := c.setting
+	behind.Servers = l.url()
+	worker := c.spawn(behind)
+	h := c.sink.HoldNext(Writes)
+	wait := c.add()
+	c.held(h)
+	l.proxy.Stop()
+	require.NoError(t, l.proxy.Start())
+	h.Release()
+	wait()
+	c.check()
+	c.send(worker.Process.Pid, syscall.SIGTERM)
+	require.NoError(t, worker.Wait())
+}
