@@ -1,0 +1,83 @@
+// Command cluster counts the identifiers of Go's source with a queue that three
+// processes share, while some of them fail.
+//
+// With no arguments it starts three NATS servers and three workers, which are
+// processes of this program. It puts each identifier that it finds into the
+// queue, once for each time that it finds it. The workers count them in a
+// SQLite database. Meanwhile the program kills a worker, freezes another, and
+// stops a server. At the end it compares the database with its own counts.
+//
+//	go run -C examples ./cluster
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// options are the command's flags.
+type options struct {
+	directory string
+	events    int
+	servers   string
+	listen    string
+	keep      bool
+	// A worker's process has these.
+	worker   bool
+	database string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.directory, "dir", filepath.Join(runtime.GOROOT(), "src"), "the directory of Go source to read")
+	flag.IntVar(&o.events, "events", 30_000, "how many identifiers to count")
+	flag.StringVar(&o.servers, "servers", "", "the URLs of NATS servers to use, with commas; none are stopped then")
+	flag.StringVar(&o.listen, "listen", "", "an address for the live page, such as 127.0.0.1:8080")
+	flag.BoolVar(&o.worker, "worker", false, "used by the program itself: be a worker")
+	flag.StringVar(&o.database, "database", "", "used by the program itself: the file of the database")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("want no arguments: %q", flag.Args())
+	case o.events < 1:
+		return fmt.Errorf("-events is %d: want 1 or more", o.events)
+	case o.worker:
+		return work(ctx, o)
+	}
+	dir, err := os.MkdirTemp("", "shardq-cluster-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	o.database = filepath.Join(dir, "counts.db")
+	t, err := newTrial(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	begin := time.Now()
+	if err := t.run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		return err
+	}
+	return t.report(os.Stdout, time.Since(begin))
+}

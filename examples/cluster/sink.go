@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/shardq/shardq/cluster"
+)
+
+// A sink is the database that the workers write to.
+type sink struct{ db *sql.DB }
+
+// schema has the counts, and what a sink needs to refuse writes of workers that
+// have lost a partition: the greatest epoch of each partition. The log is only
+// for the proof at the end.
+const schema = `
+CREATE TABLE IF NOT EXISTS fences (partition INTEGER PRIMARY KEY, epoch INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS counts (
+	identifier TEXT PRIMARY KEY,
+	n          INTEGER NOT NULL,
+	sequence   INTEGER NOT NULL -- of the last value that n includes
+);
+CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER, repeated INTEGER);
+CREATE TABLE IF NOT EXISTS refused (id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER, epoch INTEGER);
+`
+
+// errStale is the error of a write that came too late.
+var errStale = errors.New("another worker has this partition by now")
+
+// openSink opens the database. _txlock=immediate makes each transaction lock it
+// at its begin, so that transactions follow one another.
+func openSink(file string) (*sink, error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.Exec(schema); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("the database %s: %w", file, err)
+	}
+	return &sink{db}, nil
+}
+
+// count adds the values of a claim to the count of its identifier, in one
+// transaction with the check of the fence.
+func (s *sink) count(ctx context.Context, c cluster.Claim[string]) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // without effect after Commit
+	fence := c.Fence()
+	if err := advance(ctx, tx, fence); err != nil {
+		return errors.Join(err, tx.Rollback(), s.noteRefused(ctx, fence))
+	}
+	var n int
+	var sequence uint64
+	err = tx.QueryRowContext(ctx, `SELECT n, sequence FROM counts WHERE identifier = ?`, c.Key).Scan(&n, &sequence)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	repeated := 0
+	for _, value := range c.Values() {
+		if value.Sequence <= sequence {
+			repeated++ // a run before has counted it, and could not say so
+			continue
+		}
+		n, sequence = n+1, value.Sequence
+	}
+	for _, statement := range []struct {
+		text      string
+		arguments []any
+	}{
+		{`INSERT INTO counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = excluded.n, sequence = excluded.sequence`, []any{c.Key, n, sequence}},
+		{`INSERT INTO log (partition, epoch, repeated) VALUES (?, ?, ?)`, []any{fence.Partition, fence.Epoch, repeated}},
+	} {
+		if _, err := tx.ExecContext(ctx, statement.text, statement.arguments...); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// advance notes the epoch of a partition. It returns errStale if a later owner
+// has written.
+func advance(ctx context.Context, tx *sql.Tx, f cluster.Fence) error {
+	result, err := tx.ExecContext(ctx, `INSERT INTO fences VALUES (?, ?)
+		ON CONFLICT DO UPDATE SET epoch = excluded.epoch WHERE excluded.epoch >= fences.epoch`, f.Partition, f.Epoch)
+	if err != nil {
+		return err
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed > 0 {
+		return err
+	}
+	return errStale
+}
+
+func (s *sink) noteRefused(ctx context.Context, f cluster.Fence) error {
+	_, err := s.db.ExecContext(context.WithoutCancel(ctx), `INSERT INTO refused (partition, epoch) VALUES (?, ?)`, f.Partition, f.Epoch)
+	return err
+}
+
+// counts returns the count of each identifier.
+func (s *sink) counts(ctx context.Context) (map[string]int, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT identifier, n FROM counts`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[string]int{}
+	for rows.Next() {
+		var identifier string
+		var n int
+		if err := rows.Scan(&identifier, &n); err != nil {
+			return nil, err
+		}
+		counts[identifier] = n
+	}
+	return counts, rows.Err()
+}
+
+// proof is what the log says.
+type proof struct {
+	writes, repeated, refused int
+	// stale is the number of accepted writes with an epoch less than that of an
+	// earlier write to the same partition.
+	stale int
+	// takeovers is the number of changes of a partition's epoch.
+	takeovers int
+}
+
+func (s *sink) proof(ctx context.Context) (p proof, err error) {
+	err = s.db.QueryRowContext(ctx, `
+		WITH ordered AS (
+			SELECT id, epoch, repeated,
+				max(epoch) OVER (PARTITION BY partition ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
+			FROM log)
+		SELECT count(*), coalesce(sum(repeated), 0), coalesce(sum(epoch < latest), 0), coalesce(sum(epoch > latest), 0),
+			(SELECT count(*) FROM refused)
+		FROM ordered`).Scan(&p.writes, &p.repeated, &p.stale, &p.takeovers, &p.refused)
+	return p, err
+}
