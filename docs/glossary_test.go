@@ -62,7 +62,7 @@ var unwanted = []rule{
 	// Mechanisms.
 	avoid("parker, parked", `\b(parking lot|the lot|sleepers?)\b`, "lot", "sleeper"),
 	avoid("the owner of the timer", `\bbatons?\b`, "baton"),
-	avoid("coarse clock", `\b(pulses?|heartbeats?|the beat|the crowd)\b`, "pulse", "beat", "crowd"),
+	avoid("coarse clock", `\b(pulses?|the beat|the crowd)\b`, "pulse", "beat", "crowd"),
 	avoid("weighted round robin", `\bseats?\b`, "seat"),
 	avoid("priority bitmap", `\b(urgency|the board)\b`, "urgency", "board"),
 	avoid("requested priority", `\bwish(es|ed)?\b`, "wish"),

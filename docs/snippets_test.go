@@ -18,9 +18,9 @@ import (
 
 // TestGoBlocksCompile compiles every block of Go code in the documents. Each
 // becomes a package of the root module, which exists in an overlay of the build
-// alone. A program of package kubernetes is an example there, and compiles with
-// that module. Other code that needs another module is marked as something else
-// than go.
+// alone. A program of package kubernetes or cluster is an example there, and
+// compiles with that module. Other code that needs another module is marked as
+// something else than go.
 func TestGoBlocksCompile(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	replacements := filepath.Join(t.TempDir(), "overlay.json")
@@ -30,7 +30,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	examples := programs(t)
 	for _, d := range documents(t) {
 		for n, block := range d.blocks("go") {
-			if strings.HasPrefix(examples[block], "kubernetes/") {
+			if in := examples[block]; strings.HasPrefix(in, "kubernetes/") || strings.HasPrefix(in, "cluster/") {
 				continue
 			}
 			name := fmt.Sprintf("%s_%d", strings.NewReplacer("/", "_", ".", "_").Replace(d.path), n)
