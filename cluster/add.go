@@ -106,7 +106,7 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 // After an error of another kind than those of Add, the value may have been
 // stored, and a Put again stores it twice: see [Node.PutOnce].
 func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
-	return n.put(ctx, key, value)
+	return n.put(ctx, key, value, "")
 }
 
 // PutOnce is Put of a value that has an id. If the servers have stored a value
@@ -116,10 +116,11 @@ func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) e
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")
 	}
-	return n.put(ctx, key, value, jetstream.WithMsgID(id))
+	return n.put(ctx, key, value, id)
 }
 
-func (n *Node[K]) put(ctx context.Context, key K, value []byte, options ...jetstream.PublishOpt) error {
+// put stores a value. With an id it can be repeated.
+func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error {
 	if !n.options.Values {
 		return ErrValues
 	}
@@ -129,7 +130,10 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, options ...jetst
 	}
 	m := n.workMessage(partition, token, 0)
 	m.Data = value
-	return n.added(1, n.publish(ctx, m, options...))
+	if id == "" {
+		return n.added(1, n.publishOnce(ctx, m))
+	}
+	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }
 
 // publishAsync publishes without waiting for the answer. If too many answers
