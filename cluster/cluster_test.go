@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -392,6 +393,118 @@ func TestKeysThatCannotBeStored(t *testing.T) {
 	require.ErrorIs(t, node.Add(t.Context(), string(make([]byte, 2049))), cluster.ErrKey)
 	require.NoError(t, node.Add(t.Context(), string(make([]byte, 2048))))
 	require.ErrorIs(t, node.Put(t.Context(), "a", nil), cluster.ErrValues)
+}
+
+// TestAServerThatForgetsMessages checks that messages are delivered which the
+// server does not count as those of its consumer.
+func TestAServerThatForgetsMessages(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Partitions, o.MaxAckPending = 1, 1
+	node := join(t, o)
+	ran, goOn := make(chan string, 10), make(chan struct{})
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		<-goOn
+		return nil
+	})
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.Equal(t, "a", receive(t, ran))
+	require.NoError(t, node.AddAll(t.Context(), "b", "c"))
+	_, err := connect(t, servers).ResetConsumerToSequence(t.Context(), "shardq-test-0", "owner", 100)
+	require.NoError(t, err)
+	close(goOn)
+	require.Equal(t, "b", receive(t, ran))
+	require.Equal(t, "c", receive(t, ran))
+	waitUntilEmpty(t, node)
+	stop()
+}
+
+// TestPrioritiesAndGroups checks that a node has the priorities and the groups
+// of a queue in process.
+func TestPrioritiesAndGroups(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Partitions = 1
+	o.Queue.Shards = 1
+	o.Queue.Group = func(key string) string { return key[:1] }
+	node := join(t, o)
+	ran, goOn := make(chan string, 10), make(chan struct{})
+	stop := start(t, node, cluster.RunOptions[string]{Workers: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		<-goOn
+		return nil
+	}})
+	require.NoError(t, node.Add(t.Context(), "first"))
+	require.Equal(t, "first", receive(t, ran))
+	require.NoError(t, node.AddAll(t.Context(), "a1", "a2", "a3", "b1"))
+	require.NoError(t, node.AddWith(t.Context(), "a4", cluster.AddOptions{Priority: 5}))
+	require.Eventually(t, func() bool { return node.Stats().Held == 6 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return node.Queue().Stats().Ready == 5 }, patience, time.Millisecond)
+	close(goOn)
+	var got []string
+	for range 5 {
+		got = append(got, receive(t, ran))
+	}
+	require.Equal(t, "a4", got[slices.IndexFunc(got, func(key string) bool { return key[0] == 'a' })], "the highest priority of its group")
+	require.Less(t, slices.Index(got, "b1"), 2, "the groups take turns: %v", got)
+	waitUntilEmpty(t, node)
+	stop()
+}
+
+// TestPermissions checks that a user with the permissions that the
+// documentation names can do all.
+func TestPermissions(t *testing.T) {
+	s := natsserver(t, &server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Users: []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{"shardq.test.>", "$JS.API.>", "$JS.ACK.>"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}}},
+	})
+	o := cluster.Options[string]{
+		Name: "test", Servers: s.ClientURL(), Partitions: 2, Lease: 2 * time.Second,
+		NATS: []nats.Option{nats.UserInfo("u", "p")},
+		Queue: shardq.Options[string]{
+			RateLimiter: limiter.NewExponential[string](time.Millisecond, time.Millisecond),
+		},
+	}
+	node := join(t, o)
+	discarded := make(chan worker.Failure[string], 1)
+	stop := start(t, node, cluster.RunOptions[string]{
+		Workers: 1, MaxAttempts: 2,
+		Handle:    func(context.Context, cluster.Claim[string]) error { return errors.New("no") },
+		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+	})
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+	receive(t, discarded)
+	waitUntilEmpty(t, node)
+	for letter, err := range node.Dead(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, node.Forget(t.Context(), letter))
+	}
+	stop()
+
+	o.NATS = nil
+	_, err := cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, "Authorization Violation")
+	plain := natsserver(t, &server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	o.Servers = plain.ClientURL()
+	short, cancel := context.WithTimeout(t.Context(), time.Second) // enough for an election here
+	defer cancel()
+	_, err = cluster.Join(short, o)
+	require.ErrorContains(t, err, "is JetStream enabled")
+}
+
+// natsserver starts a server with options of its own.
+func natsserver(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	go s.Start()
+	require.True(t, s.ReadyForConnections(patience))
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
 }
 
 // TestPanicsAndHooks checks that a handler that panics is a failure, that a

@@ -137,7 +137,7 @@ func (p *partition[K]) keep(ctx context.Context) {
 	period := p.node.options.Lease / 4
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
-	for {
+	for turn := 1; ; turn++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -156,6 +156,11 @@ func (p *partition[K]) keep(ctx context.Context) {
 		}
 		for _, m := range p.held.Messages() {
 			_ = m.Message.InProgress() // the next time will do as well
+		}
+		if turn%4 == 0 {
+			attempt, cancel := context.WithTimeout(ctx, period)
+			p.feed.check(attempt, p.held.Holds)
+			cancel()
 		}
 	}
 }

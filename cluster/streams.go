@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
@@ -104,6 +105,9 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			stream, err = js.Stream(ctx, config.Name)
 		}
+	}
+	if errors.Is(err, nats.ErrNoResponders) {
+		err = fmt.Errorf("no server answers: is JetStream enabled, and has it a leader? %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cluster: open the stream %s: %w", config.Name, err)

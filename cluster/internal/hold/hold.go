@@ -123,6 +123,11 @@ func (t *Table[K, M]) Messages() (all []Message[M]) {
 	return all
 }
 
+// Holds reports whether the table has the message of a place in the stream.
+func (t *Table[K, M]) Holds(sequence uint64) bool {
+	return slices.ContainsFunc(t.Messages(), func(m Message[M]) bool { return m.Sequence == sequence })
+}
+
 // Len returns the number of keys.
 func (t *Table[K, M]) Len() int {
 	t.mu.Lock()

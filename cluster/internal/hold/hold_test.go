@@ -38,6 +38,8 @@ func TestTheNewestMessageStandsForAll(t *testing.T) {
 	add(t, h, 7, false) // delivered once more, while it runs
 	add(t, h, 9, true)
 	require.Len(t, h.Messages(), 2)
+	require.True(t, h.Holds(7))
+	require.False(t, h.Holds(8))
 	h.Done("a")
 	require.Equal(t, []uint64{9}, sequences(h.Begin("a")))
 	h.Done("a")
