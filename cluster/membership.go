@@ -23,17 +23,12 @@ type membership[K comparable] struct {
 	// changed tells that a member has come or gone, or that a lease is free.
 	changed   chan struct{}
 	listening jetstream.ConsumeContext
-
-	mu sync.Mutex
-	// leaving has the partitions that are being handed over.
-	leaving map[*partition[K]]bool
-	work    sync.WaitGroup
+	work      sync.WaitGroup
 }
 
 func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 	m := &membership[K]{
 		node: n, table: member.NewTable(n.options.Lease), changed: make(chan struct{}, 1),
-		leaving: map[*partition[K]]bool{},
 		leases: lease.Store{
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
 		},
@@ -188,11 +183,7 @@ func (m *membership[K]) disown(p *partition[K]) {
 
 // giveUp hands a partition over, in the background.
 func (m *membership[K]) giveUp(p *partition[K]) {
-	m.mu.Lock()
-	begun := m.leaving[p]
-	m.leaving[p] = true
-	m.mu.Unlock()
-	if begun {
+	if !p.beginLeave() {
 		return
 	}
 	m.work.Go(func() {
@@ -200,9 +191,6 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 		defer cancel()
 		p.leave(ctx)
 		m.disown(p)
-		m.mu.Lock()
-		delete(m.leaving, p)
-		m.mu.Unlock()
 	})
 }
 

@@ -165,15 +165,24 @@ func (p *partition[K]) keep(ctx context.Context) {
 	}
 }
 
-// leave stops to take messages, waits until no key is in flight or ctx ends,
-// and then gives the lease back.
-func (p *partition[K]) leave(ctx context.Context) {
-	p.feed.close()
+// beginLeave stops to take messages and to begin runs. It returns false if that
+// has happened before.
+func (p *partition[K]) beginLeave() bool {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		return false
+	}
 	if p.leaving = true; p.inFlight == 0 {
 		close(p.idle)
 	}
-	p.mu.Unlock()
+	return true
+}
+
+// leave waits until no key is in flight or ctx ends, and then gives the lease
+// back.
+func (p *partition[K]) leave(ctx context.Context) {
+	p.feed.close()
 	select {
 	case <-p.idle:
 	case <-p.ctx.Done():

@@ -63,6 +63,9 @@ func (n *Node[K]) RunWith(ctx context.Context, options RunOptions[K]) error {
 		n.mu.Lock()
 		n.running = false
 		n.mu.Unlock()
+		if ctx.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("cluster: run: %w", err)
 	}
 	// The workers go on while the node leaves.

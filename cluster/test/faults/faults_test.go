@@ -262,17 +262,17 @@ func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
 func TestWorkersComeAndGo(t *testing.T) {
 	c := newCell(t, 1)
 	c.spawn(c.setting)
-	wait := c.add()
 	for range 3 {
 		h := c.sink.HoldNext(Begins)
 		c.spawn(c.setting)
+		wait := c.add()
 		c.held(h)
 		c.send(c.workers[0].Process.Pid, syscall.SIGTERM) // a clean leave
 		h.Release()
 		require.NoError(t, c.workers[0].Wait())
 		c.workers = c.workers[1:]
+		wait()
 	}
-	wait()
 	c.check()
 	require.Zero(t, c.sink.Refused(), "no one was late")
 }

@@ -50,6 +50,9 @@ var errRefused = errors.New("the sink has refused the write")
 // Work works until ctx ends.
 func Work(ctx context.Context, s Setting) error {
 	node, err := cluster.Join(ctx, s.Options())
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
