@@ -77,6 +77,8 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	if n.options.Values {
 		return ErrValues
 	}
+	ctx, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
 	stored := make([]jetstream.PubAckFuture, 0, len(keys))
 	for _, key := range keys {
 		partition, token, err := n.place(key)
@@ -95,7 +97,7 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 		case err := <-future.Err():
 			return n.added(1, err)
 		case <-ctx.Done():
-			return ctx.Err()
+			return n.added(1, ctx.Err())
 		}
 	}
 	return n.added(len(keys), nil)
@@ -110,8 +112,8 @@ func (n *Node[K]) Put(ctx context.Context, key K, value []byte) error {
 }
 
 // PutOnce is Put of a value that has an id. If the servers have stored a value
-// with that id in the last two minutes, they do not store this one, whatever
-// its key, and PutOnce returns nil. So it can be repeated after any error.
+// of the key with that id in the last two minutes, they do not store this one,
+// and PutOnce returns nil. So it can be repeated after any error.
 func (n *Node[K]) PutOnce(ctx context.Context, key K, value []byte, id string) error {
 	if id == "" {
 		return errors.New("cluster: PutOnce wants an id")
@@ -133,7 +135,7 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 	if id == "" {
 		return n.added(1, n.publishOnce(ctx, m))
 	}
-	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
+	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(token+"."+id)))
 }
 
 // publishAsync publishes without waiting for the answer. If too many answers

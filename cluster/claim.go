@@ -56,16 +56,7 @@ type Value struct {
 // key can skip those.
 //
 // Without [Options].Values there are none.
-func (c Claim[K]) Values() []Value {
-	if !c.run.partition.node.options.Values {
-		return nil
-	}
-	values := make([]Value, len(c.run.messages))
-	for i, m := range c.run.messages {
-		values[i] = Value{m.Sequence, m.Message.Data()}
-	}
-	return values
-}
+func (c Claim[K]) Values() []Value { return c.run.values() }
 
 // Merge merges the values of a claim by a function, from the oldest. Values
 // whose place is at most after are left out. If there are none, ok is false.
@@ -98,6 +89,17 @@ type run[K comparable] struct {
 	// keep reports that the messages must stay although the run is done: what
 	// has to be written before could not be.
 	keep bool
+}
+
+func (r *run[K]) values() []Value {
+	if !r.partition.node.options.Values {
+		return nil
+	}
+	values := make([]Value, len(r.messages))
+	for i, m := range r.messages {
+		values[i] = Value{m.Sequence, m.Message.Data()}
+	}
+	return values
 }
 
 // context returns the context of a handler, which also ends when the lease of

@@ -1,11 +1,13 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -356,7 +358,7 @@ func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
 
 func TestOptionsWithFaults(t *testing.T) {
 	_, err := cluster.Join(t.Context(), cluster.Options[string]{
-		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: time.Second, MaxPending: -1, MaxHeld: -1,
+		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: 2500 * time.Millisecond, MaxPending: -1, MaxHeld: -1,
 		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x",
 	})
 	for _, part := range []string{"Name", "Partitions", "Replicas", "Lease", "MaxPending", "MaxHeld", "MaxAckPending", "LeaveTimeout", "Dir"} {
@@ -418,6 +420,127 @@ func TestAServerThatForgetsMessages(t *testing.T) {
 	require.Equal(t, "c", receive(t, ran))
 	waitUntilEmpty(t, node)
 	stop()
+}
+
+// TestCloseDuringRun checks that a node which is closed while handlers fail
+// ends its Run, and that another node runs the keys.
+func TestCloseDuringRun(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	began, goOn, ended := make(chan string, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- node.RunWith(context.Background(), cluster.RunOptions[string]{
+			Workers: 1, MaxAttempts: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+				began <- c.Key
+				<-goOn
+				return errors.New("no")
+			},
+		})
+	}()
+	require.NoError(t, node.Add(t.Context(), "a"))
+	receive(t, began)
+	require.NoError(t, node.Close())
+	close(goOn)
+	require.NoError(t, receive(t, ended))
+
+	other := join(t, options(servers))
+	stop := work(t, other, func(_ context.Context, c cluster.Claim[string]) error {
+		began <- c.Key
+		return nil
+	})
+	require.Equal(t, "a", receive(t, began))
+	waitUntilEmpty(t, other)
+	stop()
+}
+
+// TestAHandlerThatOutlivesTheLeave checks that no other node has its key before
+// the lease has expired.
+func TestAHandlerThatOutlivesTheLeave(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.LeaveTimeout = time.Millisecond
+	one, other := join(t, o), join(t, o)
+	began, running := make(chan string, 10), make(chan struct{})
+	stopOne := work(t, one, func(ctx context.Context, c cluster.Claim[string]) error {
+		began <- "one"
+		<-ctx.Done()
+		time.Sleep(o.Lease / 4) // it is slow to end
+		close(running)
+		return ctx.Err()
+	})
+	require.NoError(t, one.Add(t.Context(), "a"))
+	require.Equal(t, "one", receive(t, began))
+	stopOther := work(t, other, func(context.Context, cluster.Claim[string]) error {
+		select {
+		case <-running:
+			began <- "other"
+		default:
+			began <- "too early"
+		}
+		return nil
+	})
+	stopOne()
+	require.Equal(t, "other", receive(t, began))
+	waitUntilEmpty(t, other)
+	stopOther()
+}
+
+// TestManyKeysRunOnce checks that no key runs twice because the node has more
+// than it can work on.
+func TestManyKeysRunOnce(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.MaxHeld = 64
+	node := join(t, o)
+	const keys = 600
+	ran := make(chan string, 10*keys)
+	stop := start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+		time.Sleep(40 * time.Millisecond) // three leases in all
+		ran <- c.Key
+		return nil
+	}})
+	for i := range keys {
+		require.NoError(t, node.Add(t.Context(), strconv.Itoa(i)))
+	}
+	waitUntilEmpty(t, node)
+	require.LessOrEqual(t, node.Stats().Held, 64)
+	stop()
+	require.Len(t, ran, keys)
+}
+
+// TestDiscardedValuesStay checks that each value of a key that is discarded
+// more than once has a letter, also one as large as a message may be.
+func TestDiscardedValuesStay(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Values = true
+	node := join(t, o)
+	discarded := make(chan worker.Failure[string], 10)
+	stop := start(t, node, cluster.RunOptions[string]{
+		Workers: 1, Handle: func(context.Context, cluster.Claim[string]) error {
+			return worker.Permanent(errors.New(strings.Repeat("long", 1000)))
+		},
+		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+	})
+	large := bytes.Repeat([]byte{1}, 1<<20-4096)
+	for _, value := range [][]byte{[]byte("v1"), large} {
+		require.NoError(t, node.Put(t.Context(), "a", value))
+		receive(t, discarded)
+	}
+	waitUntilEmpty(t, node)
+	stop()
+	var values [][]byte
+	for letter, err := range node.Dead(t.Context()) {
+		require.NoError(t, err)
+		require.Len(t, letter.Reason, 512)
+		values = append(values, letter.Value)
+		require.NoError(t, node.Revive(t.Context(), letter))
+	}
+	require.Equal(t, [][]byte{[]byte("v1"), large}, values)
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Pending)
+	require.Zero(t, s.Dead)
 }
 
 // TestPrioritiesAndGroups checks that a node has the priorities and the groups

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,31 +16,40 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// A DeadLetter is a key that was discarded.
+// A DeadLetter is a key that was discarded. With [Options].Values it has one
+// value, and each value of the key has a letter.
 type DeadLetter[K comparable] struct {
-	Key K `json:"-"`
-	// Reason is the text of the last error.
+	Key   K      `json:"-"`
+	Value []byte `json:"-"`
+	// Reason is the beginning of the text of the last error: at most 512 bytes.
 	Reason   string    `json:"reason"`
 	Attempts int       `json:"attempts"`
 	Time     time.Time `json:"time"`
-	// Values are those that the last attempt had.
-	Values [][]byte `json:"values,omitempty"`
 
-	subject  string
 	sequence uint64
 }
+
+// letterHeader has a letter as JSON. The message is the value.
+const letterHeader = "Shardq-Letter"
+
+// maxReason limits DeadLetter.Reason, because headers count as the message's
+// size.
+const maxReason = 512
 
 // bury stores a key as a dead letter. If it cannot, the key stays, and bury
 // returns false.
 func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	r := n.runOf(f.Item)
-	letter := DeadLetter[K]{Reason: f.Err.Error(), Attempts: f.Attempt, Time: time.Now()}
-	for _, value := range (Claim[K]{Key: f.Item, run: r}).Values() {
-		letter.Values = append(letter.Values, value.Data)
+	if r == nil {
+		return false // the node was closed, and the servers have the key
+	}
+	reason := strings.ToValidUTF8(f.Err.Error(), "?")
+	letter := DeadLetter[K]{
+		Reason: strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""), Attempts: f.Attempt, Time: time.Now(),
 	}
 	err := r.partition.ctx.Err()
 	if err == nil {
-		err = n.storeDead(f.Item, letter)
+		err = n.storeDead(f.Item, letter, r.values())
 	}
 	if err != nil {
 		r.keep = true
@@ -50,20 +60,29 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
-func (n *Node[K]) storeDead(key K, letter DeadLetter[K]) error {
+func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	partition, token, err := n.place(key)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(letter)
+	text, err := json.Marshal(letter)
 	if err != nil {
 		return err
 	}
+	if len(values) == 0 {
+		values = []Value{{}}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Lease)
 	defer cancel()
-	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
-	m.Data = data
-	return n.publish(ctx, m)
+	for _, value := range values {
+		m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
+		m.Header.Set(letterHeader, string(text))
+		m.Data = value.Data
+		if err := n.publish(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Dead returns the keys that were discarded, in the order of their last
@@ -89,10 +108,10 @@ func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 }
 
 func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (letter DeadLetter[K], err error) {
-	if err = json.Unmarshal(m.Data, &letter); err != nil {
+	if err = json.Unmarshal([]byte(m.Header.Get(letterHeader)), &letter); err != nil {
 		return letter, fmt.Errorf("cluster: the dead letter %s: %w", m.Subject, err)
 	}
-	letter.subject, letter.sequence = m.Subject, m.Sequence
+	letter.Value, letter.sequence = m.Data, m.Sequence
 	_, _, data, err := names.Parse(m.Subject)
 	if err == nil {
 		letter.Key, err = n.options.Codec.Decode(data)
@@ -100,18 +119,17 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (letter DeadLetter[K], err
 	return letter, err
 }
 
-// Revive adds a key that was discarded, with its values, and then removes it
-// from the dead letters.
+// Revive adds a key that was discarded, with its value, and then removes the
+// letter.
 func (n *Node[K]) Revive(ctx context.Context, letter DeadLetter[K]) error {
-	if !n.options.Values {
-		if err := n.Add(ctx, letter.Key); err != nil {
-			return err
-		}
+	var err error
+	if n.options.Values {
+		err = n.Put(ctx, letter.Key, letter.Value)
+	} else {
+		err = n.Add(ctx, letter.Key)
 	}
-	for _, value := range letter.Values {
-		if err := n.Put(ctx, letter.Key, value); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	return n.Forget(ctx, letter)
 }

@@ -77,5 +77,6 @@ func (m moved) settle() {
 		_ = m.due.Ack()
 	case <-m.stored.Err():
 		_ = m.due.NakWithDelay(fullDelay)
+	case <-time.After(electionTime): // it is delivered once more
 	}
 }

@@ -43,28 +43,30 @@ type feed struct {
 	missed int
 }
 
-// openFeed begins to take the messages of a partition.
-func (n *Node[K]) openFeed(ctx context.Context, partition int, take func(jetstream.Msg)) (*feed, error) {
+// newFeed returns a feed of a partition, which has not begun.
+func (n *Node[K]) newFeed(partition int, take func(jetstream.Msg)) *feed {
 	// A request that is waiting when its node freezes has ended before the
 	// lease does.
 	expiry := n.options.Lease / 2
-	f := &feed{
+	return &feed{
 		stream: n.streams.work[partition], js: n.js, take: take, flush: n.connection.FlushWithContext,
 		logger: n.options.Logger.With("partition", partition), period: n.options.Lease,
 		config: jetstream.ConsumerConfig{
 			Durable: ownerConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: n.options.Lease, MaxDeliver: -1,
-			MaxAckPending: n.options.MaxAckPending,
+			MaxAckPending: n.options.maxTaken(),
 		},
 		pull: []jetstream.PullConsumeOpt{
-			jetstream.PullMaxMessages(min(n.options.MaxAckPending, n.options.MaxHeld)),
+			jetstream.PullMaxMessages(n.options.maxTaken()),
 			jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry / 2),
 		},
 	}
-	return f, f.begin(ctx)
 }
 
 // begin begins with the oldest message.
 func (f *feed) begin(ctx context.Context) error {
+	if f.isClosed() {
+		return nil
+	}
 	c, err := f.stream.CreateOrUpdateConsumer(ctx, f.config)
 	if err != nil {
 		return err
@@ -122,7 +124,7 @@ func (f *feed) failed(_ jetstream.ConsumeContext, err error) {
 }
 
 func (f *feed) breakLocked() {
-	if !f.broken && !f.closed {
+	if !f.broken && !f.closed && f.consuming != nil {
 		f.broken = true
 		go f.beginAgain()
 	}

@@ -84,8 +84,10 @@ func (m *membership[K]) wake() {
 	}
 }
 
-// run takes and gives partitions until ctx ends.
+// run takes and gives partitions until ctx ends. Heartbeats do not wait for
+// that.
 func (m *membership[K]) run(ctx context.Context) {
+	m.work.Go(func() { m.keepBeating(ctx) })
 	ticker := time.NewTicker(m.node.options.Lease / 4)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
@@ -94,12 +96,25 @@ func (m *membership[K]) run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-m.changed:
 		case <-ticker.C:
-			attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/4)
-			if err := m.beat(attempt); err != nil && ctx.Err() == nil {
-				m.node.options.Logger.Warn("a heartbeat failed", "error", err)
-			}
-			cancel()
 		}
+	}
+}
+
+func (m *membership[K]) keepBeating(ctx context.Context) {
+	period := m.node.options.Lease / 4
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		attempt, cancel := context.WithTimeout(ctx, period)
+		if err := m.beat(attempt); err != nil && ctx.Err() == nil {
+			m.node.options.Logger.Warn("a heartbeat failed", "error", err)
+		}
+		cancel()
 	}
 }
 
@@ -135,49 +150,55 @@ func (m *membership[K]) rebalance(ctx context.Context) {
 
 func (m *membership[K]) acquire(ctx context.Context, number int) {
 	logger := m.node.options.Logger.With("partition", number)
-	ctx, cancel := context.WithTimeout(ctx, m.node.options.Lease/2)
-	defer cancel()
-	l, err := m.leases.Acquire(ctx, number)
+	attempt, cancel := context.WithTimeout(ctx, m.node.options.Lease/2)
+	l, err := m.leases.Acquire(attempt, number)
+	cancel()
 	if err != nil {
 		if !errors.Is(err, lease.ErrHeld) && ctx.Err() == nil {
 			logger.Warn("a lease was not acquired", "error", err)
 		}
 		return
 	}
-	p, err := m.node.own(ctx, l)
-	if err != nil {
-		logger.Warn("a partition was not taken", "error", err)
-		_ = l.Release(context.WithoutCancel(ctx))
-		return
-	}
-	m.node.mu.Lock()
-	m.node.owned[number] = p
-	m.node.mu.Unlock()
-	logger.Info("a partition was taken", "epoch", l.Epoch)
-	keeping, stop := context.WithCancel(context.Background())
-	p.stopKeep = stop
+	p := m.own(l)
 	m.work.Go(func() {
-		defer stop()
-		p.keep(keeping)
-		if keeping.Err() == nil {
+		if p.keep() == ErrLeaseLost {
 			logger.Warn("a lease is lost", "epoch", l.Epoch)
 			p.feed.close()
 			m.disown(p)
 		}
 	})
+	if err := p.open(ctx); err != nil {
+		if ctx.Err() == nil {
+			logger.Warn("a partition was not taken", "error", err)
+		}
+		m.giveUp(p)
+		return
+	}
+	logger.Info("a partition was taken", "epoch", l.Epoch)
 }
 
-// disown removes a partition that the node may work on no longer.
+// own makes the partition this node's, before it takes any message.
+func (m *membership[K]) own(l *lease.Lease) *partition[K] {
+	p := m.node.newPartition(l)
+	m.node.mu.Lock()
+	defer m.node.mu.Unlock()
+	m.node.owned[l.Partition] = p
+	return p
+}
+
+// disown removes a partition that the node may work on no longer. What it held
+// leaves the queue first, because the node may own the partition again at once.
 func (m *membership[K]) disown(p *partition[K]) {
 	n := m.node
+	for _, key := range p.held.Close() {
+		n.queue.Cancel(key)
+	}
+	p.forgetAll()
 	n.mu.Lock()
 	if n.owned[p.lease.Partition] == p {
 		delete(n.owned, p.lease.Partition)
 	}
 	n.mu.Unlock()
-	for _, key := range p.held.Close() {
-		n.queue.Cancel(key)
-	}
 	m.wake()
 }
 

@@ -55,7 +55,7 @@ type Options[K comparable] struct {
 	Replicas int
 
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
-	// or more.
+	// or more, in whole seconds.
 	//
 	// Defaults to 10 s.
 	Lease time.Duration
@@ -71,13 +71,16 @@ type Options[K comparable] struct {
 	// If zero, there is no limit.
 	MaxPending int64
 
-	// MaxHeld limits the keys that a node takes from the servers at a time.
+	// MaxHeld limits the messages that a node takes from the servers and has
+	// not acknowledged, if it owns all partitions: each may have an equal part,
+	// and at least one.
 	//
-	// Defaults to 4096.
+	// Defaults to 8192.
 	MaxHeld int
 
 	// MaxAckPending limits the messages of a partition that its owner takes and
-	// has not acknowledged. Keys that wait for a short backoff count.
+	// has not acknowledged, as MaxHeld does. Keys with a backoff of
+	// less than a second count, and with Values keys that wait for any delay.
 	//
 	// Defaults to 512.
 	MaxAckPending int
@@ -89,7 +92,7 @@ type Options[K comparable] struct {
 	LeaveTimeout time.Duration
 
 	// Queue has the options of the queue in the node's memory: its limiter, its
-	// groups, its hooks. The node sets Name and Capacity.
+	// groups, its hooks. The node sets Name, and no Capacity.
 	Queue shardq.Options[K]
 
 	// Logger gets what an operator should know.
@@ -134,19 +137,19 @@ func (o Options[K]) complete() (Options[K], error) {
 	defaults(&o.Partitions, 16)
 	defaults(&o.Replicas, 1)
 	defaults(&o.Lease, 10*time.Second)
-	defaults(&o.MaxHeld, 4096)
+	defaults(&o.MaxHeld, 8192)
 	defaults(&o.MaxAckPending, 512)
 	defaults(&o.LeaveTimeout, 30*time.Second)
 	fault(o.Partitions < 1 || o.Partitions > 256, "Partitions is %d: want 1 to 256", o.Partitions)
 	fault(o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5, "Replicas is %d: want 1, 3 or 5", o.Replicas)
-	fault(o.Lease < minLease, "Lease is %v: want %v or more", o.Lease, minLease)
+	fault(o.Lease < minLease || o.Lease%time.Second != 0, "Lease is %v: want whole seconds, %v or more", o.Lease, minLease)
 	fault(o.MaxPending < 0, "MaxPending is %d: want 0 (no limit) or more", o.MaxPending)
 	fault(o.MaxHeld < 1, "MaxHeld is %d: want 1 or more", o.MaxHeld)
 	fault(o.MaxAckPending < 1, "MaxAckPending is %d: want 1 or more", o.MaxAckPending)
 	fault(o.LeaveTimeout < 0, "LeaveTimeout is %v: want 0 (the default) or more", o.LeaveTimeout)
 	fault(o.Servers != "" && o.Dir != "", "Dir is %q: want none with Servers", o.Dir)
 	fault(o.Servers == "" && o.Replicas > 1, "Replicas is %d: want 1 without Servers", o.Replicas)
-	o.Queue.Name, o.Queue.Capacity = o.Name, o.MaxHeld
+	o.Queue.Name, o.Queue.Capacity = o.Name, 0
 	if o.Queue.RateLimiter == nil {
 		o.Queue.RateLimiter = limiter.DefaultItemBased[K]()
 	}
@@ -155,6 +158,9 @@ func (o Options[K]) complete() (Options[K], error) {
 	}
 	return o, errors.Join(faults...)
 }
+
+// maxTaken returns how many messages of a partition its owner may have taken.
+func (o Options[K]) maxTaken() int { return max(1, min(o.MaxAckPending, o.MaxHeld/o.Partitions)) }
 
 // defaults sets a value that is zero.
 func defaults[V comparable](value *V, otherwise V) {

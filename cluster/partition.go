@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +31,7 @@ type partition[K comparable] struct {
 	cancel context.CancelCauseFunc
 	// kept is closed when the lease is no longer renewed.
 	kept     chan struct{}
-	stopKeep context.CancelFunc
+	stopKeep chan struct{}
 	held     *hold.Table[K, jetstream.Msg]
 	feed     *feed
 
@@ -42,28 +45,33 @@ type partition[K comparable] struct {
 	idle     chan struct{}
 }
 
-// own begins the work on a partition.
-func (n *Node[K]) own(ctx context.Context, l *lease.Lease) (*partition[K], error) {
+// newPartition returns a partition that takes no messages yet.
+func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, held: hold.New[K, jetstream.Msg](n.options.Values),
-		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
+		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}), stopKeep: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.feed = n.newFeed(l.Partition, p.take)
+	return p
+}
+
+// open begins to take messages.
+func (p *partition[K]) open(ctx context.Context) error {
 	err := p.loadFailures(ctx)
 	if err == nil {
-		p.feed, err = n.openFeed(ctx, l.Partition, p.take)
+		err = p.feed.begin(ctx)
 	}
 	if err != nil {
-		p.cancel(err)
-		return nil, fmt.Errorf("cluster: own partition %d: %w", l.Partition, err)
+		return fmt.Errorf("cluster: open partition %d: %w", p.lease.Partition, err)
 	}
-	return p, nil
+	return nil
 }
 
 func (p *partition[K]) fence() Fence { return Fence{p.lease.Partition, p.lease.Epoch} }
 
-// take takes a message, and adds its key to the node's queue. It blocks while
-// the node holds as many keys as it may.
+// take takes a message, and adds its key to the node's queue. It does not
+// block: the server limits what a partition holds.
 func (p *partition[K]) take(m jetstream.Msg) {
 	_, _, data, err := names.Parse(m.Subject())
 	var key K
@@ -81,12 +89,7 @@ func (p *partition[K]) take(m jetstream.Msg) {
 	if !waits {
 		return
 	}
-	if err := p.node.queue.AddContext(p.ctx, key); err != nil {
-		return // the lease is lost, or the node is closed
-	}
-	if priority := priorityOf(m.Headers()); priority != 0 {
-		p.node.queue.AddWith(key, shardq.AddOptions{Priority: priority})
-	}
+	p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
 }
 
 // sequenceOf returns the place of a message in its stream.
@@ -131,35 +134,36 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	}
 }
 
-// keep renews the lease until ctx ends, or the lease is lost.
-func (p *partition[K]) keep(ctx context.Context) {
+// keep renews the lease until stopKeep is closed, or the lease is lost. A
+// renewal that has begun comes to its end, so that the lease can be given back.
+func (p *partition[K]) keep() error {
 	defer close(p.kept)
 	period := p.node.options.Lease / 4
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for turn := 1; ; turn++ {
 		select {
-		case <-ctx.Done():
-			return
+		case <-p.stopKeep:
+			return nil
 		case <-ticker.C:
 		}
-		attempt, cancel := context.WithTimeout(ctx, period)
-		err := p.lease.Renew(attempt)
+		ctx, cancel := context.WithTimeout(context.Background(), period)
+		err := p.lease.Renew(ctx)
 		cancel()
 		// A handler needs some time to notice.
 		if err == lease.ErrLost || p.lease.Remaining() < period {
 			p.cancel(ErrLeaseLost)
-			return
+			return ErrLeaseLost
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			p.node.options.Logger.Warn("a lease was not renewed", "partition", p.lease.Partition, "error", err)
 		}
 		for _, m := range p.held.Messages() {
 			_ = m.Message.InProgress() // the next time will do as well
 		}
 		if turn%4 == 0 {
-			attempt, cancel := context.WithTimeout(ctx, period)
-			p.feed.check(attempt, p.held.Holds)
+			ctx, cancel := context.WithTimeout(context.Background(), period)
+			p.feed.check(ctx, p.held.Holds)
 			cancel()
 		}
 	}
@@ -179,8 +183,9 @@ func (p *partition[K]) beginLeave() bool {
 	return true
 }
 
-// leave waits until no key is in flight or ctx ends, and then gives the lease
-// back.
+// leave waits until no key is in flight, and then gives the lease back. When
+// ctx ends, the contexts of handlers end. If some do not return before the
+// lease would expire, it expires: nobody else has it before.
 func (p *partition[K]) leave(ctx context.Context) {
 	p.feed.close()
 	select {
@@ -189,9 +194,14 @@ func (p *partition[K]) leave(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	p.cancel(ErrLeaseLost)
-	p.stopKeep()
+	close(p.stopKeep)
 	<-p.kept
-	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.node.options.Lease)
+	select {
+	case <-p.idle:
+	case <-time.After(p.lease.Remaining()):
+		return
+	}
+	release, cancel := context.WithTimeout(context.Background(), p.node.options.Lease)
 	defer cancel()
 	_ = p.node.connection.FlushWithContext(release) // the acknowledgements
 	if err := p.lease.Release(release); err != nil && err != lease.ErrLost {
@@ -208,26 +218,62 @@ type failureRecord struct {
 // loadFailures reads how often the keys of the partition have failed.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
 	n := p.node
-	info, err := n.streams.state.Info(ctx, jetstream.WithSubjectFilter(n.names.Of(names.Failures, p.lease.Partition)))
+	c, err := n.streams.state.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{n.names.Of(names.Failures, p.lease.Partition)},
+		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+	})
 	if err != nil {
 		return err
 	}
-	for subject := range info.State.Subjects {
-		m, err := n.streams.state.GetLastMsgForSubject(ctx, subject)
+	info, err := c.Info(ctx)
+	if err != nil {
+		return err
+	}
+	for left := int(info.NumPending); left > 0; {
+		batch, err := c.Fetch(min(left, failuresAtOnce))
 		if err != nil {
-			continue // it has been forgotten meanwhile
+			return err
 		}
-		var r failureRecord
-		_, _, data, err := names.Parse(subject)
-		if err == nil {
-			err = json.Unmarshal(m.Data, &r)
+		n := 0
+		for m := range batch.Messages() {
+			p.noteFailures(m)
+			n++
 		}
-		key, keyErr := n.options.Codec.Decode(data)
-		if err == nil && keyErr == nil && r.Failures > 0 {
-			p.failures[key] = r.Failures
+		if left -= n; n == 0 {
+			return errors.Join(batch.Error(), ctx.Err(), fmt.Errorf("%d records of failures were not read", left))
 		}
 	}
 	return nil
+}
+
+// failuresAtOnce limits the records that are fetched at once.
+const failuresAtOnce = 1000
+
+// noteFailures takes in a record of failures.
+func (p *partition[K]) noteFailures(m jetstream.Msg) {
+	var r failureRecord
+	_, _, data, err := names.Parse(m.Subject())
+	if err == nil {
+		err = json.Unmarshal(m.Data(), &r)
+	}
+	if err != nil || r.Failures == 0 {
+		return // it has been forgotten
+	}
+	if key, err := p.node.options.Codec.Decode(data); err == nil {
+		p.mu.Lock()
+		p.failures[key] = r.Failures
+		p.mu.Unlock()
+	}
+}
+
+// forgetAll has the limiter forget the keys of the partition.
+func (p *partition[K]) forgetAll() {
+	p.mu.Lock()
+	keys := slices.Collect(maps.Keys(p.failures))
+	p.mu.Unlock()
+	for _, key := range keys {
+		p.node.limiter.Forget(key)
+	}
 }
 
 func (p *partition[K]) failuresOf(key K) int {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -235,6 +236,7 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	}
 	ctx, cancel := s.settling()
 	defer cancel()
+	how.Refused = nil // what the node's queue refuses is with the servers
 	lost := r.partition.ctx.Err() != nil
 	switch {
 	case r.keep:
@@ -253,7 +255,12 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	if s.postpone(ctx, r, how) {
 		return s.settle(r, true, r.claim.Done)
 	}
-	return s.settle(r, false, func() error { return r.claim.Return(how) })
+	return s.settle(r, false, func() error {
+		if err := r.claim.Return(how); !errors.Is(err, worker.ErrShutDown) {
+			return err
+		}
+		return nil
+	})
 }
 
 // keepFor is how long a key waits whose discard could not be written.

@@ -94,6 +94,9 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	delayed.Subjects, delayed.AllowMsgSchedules = []string{q.All(names.Delay), q.All(names.Due)}, true
 	dead := newest
 	dead.Name, dead.Subjects = q.DeadStream(), []string{q.All(names.Dead)}
+	if o.Values { // each letter has a value that no other has
+		dead.MaxMsgsPerSubject = -1
+	}
 	return state, work, []jetstream.StreamConfig{delayed, dead}
 }
 

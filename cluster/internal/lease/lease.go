@@ -171,9 +171,13 @@ func (l *Lease) recover(ctx context.Context) error {
 // Release gives the lease back, so that another node can acquire it at once. If
 // it fails, the lease expires. It must not run beside Renew.
 func (l *Lease) Release(ctx context.Context) error {
-	_, err := l.store.publish(ctx, l.Partition, Record{Node: l.store.Node, Epoch: l.Epoch, Released: true}, l.revision)
-	if isConflict(err) {
-		return ErrLost
+	released := l.record()
+	released.Released = true
+	_, err := l.store.publish(ctx, l.Partition, released, l.revision)
+	if isConflict(err) { // with a renewal whose answer was lost, perhaps
+		if err = l.recover(ctx); err == nil {
+			_, err = l.store.publish(ctx, l.Partition, released, l.revision)
+		}
 	}
 	return err
 }

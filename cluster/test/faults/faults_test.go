@@ -202,15 +202,25 @@ func TestAKeyIsAddedInFlight(t *testing.T) {
 	c := newCell(t, 1)
 	c.spawn(c.setting)
 	c.add()()
+	c.check() // nothing else is on its way
 	h := c.sink.HoldNext(Writes)
 	c.addOne("a")
 	victim := c.held(h)
+	neighbor := c.history.KeyIn(victim.Partition)
+	next := c.sink.HoldNext(Begins)
 	c.addOne("a")
-	require.Eventually(t, func() bool {
-		s, err := c.node.Status(t.Context())
-		return err == nil && s.Partitions[victim.Partition].Waiting == 0
-	}, *patience, tick)
+	c.addOne(neighbor)
+	require.Equal(t, neighbor, c.held(next).Key, "it came after the message of a")
+	again := c.sink.HoldNext(Begins)
+	next.Release()
 	h.Release()
+	require.Equal(t, "a", c.held(again).Key)
+	_, err := c.node.Status(t.Context()) // by now the servers have what the run has acknowledged
+	require.NoError(t, err)
+	c.send(victim.Process, syscall.SIGKILL)
+	again.Release()
+	c.spawn(c.setting)
+	c.waitForAnother(victim)
 	c.check()
 }
 

@@ -88,6 +88,18 @@ func (h *History) HasWritten(key string, epoch uint64) bool {
 	return slices.ContainsFunc(h.runs, func(r *Run) bool { return r.Key == key && r.Epoch > epoch && r.wrote != 0 })
 }
 
+// KeyIn returns a key of a partition that has had a run: the first one.
+func (h *History) KeyIn(partition int) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runs {
+		if r.Partition == partition {
+			return r.Key
+		}
+	}
+	return ""
+}
+
 // HasWrittenIn reports whether a write of the key was accepted in an epoch.
 func (h *History) HasWrittenIn(key string, epoch uint64) bool {
 	h.mu.Lock()

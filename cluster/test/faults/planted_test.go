@@ -37,7 +37,7 @@ var plants = []plant{
 		name: "an acknowledgement of what is newer than the run", file: "partition.go",
 		old:  "		p.held.Done(r.key)\n",
 		new:  "		for _, m := range p.held.Messages() {\n			_ = m.Message.Ack()\n		}\n		p.held.Done(r.key)\n",
-		test: "TestAKeyIsAddedInFlight", finding: "not one of the promised queue",
+		test: "TestAKeyIsAddedInFlight", finding: "never satisfied",
 	},
 	{
 		name: "a lease that is renewed without comparing", file: "internal/lease/lease.go",
