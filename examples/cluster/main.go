@@ -16,9 +16,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,7 +30,6 @@ type options struct {
 	events    int
 	servers   string
 	listen    string
-	keep      bool
 	// A worker's process has these.
 	worker   bool
 	database string
@@ -37,7 +37,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.directory, "dir", filepath.Join(runtime.GOROOT(), "src"), "the directory of Go source to read")
+	flag.StringVar(&o.directory, "dir", "", "the directory of Go source to read, by default that of the Go installation")
 	flag.IntVar(&o.events, "events", 30_000, "how many identifiers to count")
 	flag.StringVar(&o.servers, "servers", "", "the URLs of NATS servers to use, with commas; none are stopped then")
 	flag.StringVar(&o.listen, "listen", "", "an address for the live page, such as 127.0.0.1:8080")
@@ -60,6 +60,13 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("-events is %d: want 1 or more", o.events)
 	case o.worker:
 		return work(ctx, o)
+	}
+	if o.directory == "" {
+		root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+		if err != nil {
+			return fmt.Errorf("find the Go installation: %w: want -dir", err)
+		}
+		o.directory = filepath.Join(strings.TrimSpace(string(root)), "src")
 	}
 	dir, err := os.MkdirTemp("", "shardq-cluster-")
 	if err != nil {
