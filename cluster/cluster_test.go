@@ -490,12 +490,12 @@ func TestAHandlerThatOutlivesTheLeave(t *testing.T) {
 func TestManyKeysRunOnce(t *testing.T) {
 	servers := clustertest.Start(t, 1)
 	o := options(servers)
-	o.MaxHeld = 64
+	o.MaxHeld, o.Lease = 64, 5*time.Second
 	node := join(t, o)
 	const keys = 600
 	ran := make(chan string, 10*keys)
 	stop := start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: func(_ context.Context, c cluster.Claim[string]) error {
-		time.Sleep(40 * time.Millisecond) // three leases in all
+		time.Sleep(50 * time.Millisecond) // longer than a lease in all
 		ran <- c.Key
 		return nil
 	}})

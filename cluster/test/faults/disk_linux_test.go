@@ -21,7 +21,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Skip("want the right to mount a file system:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	o := Setting{}.Options()
+	o := Setting{Lease: longLease}.Options()
 	o.Dir, o.Replicas = dir, 1
 	node, err := cluster.Join(t.Context(), o)
 	require.NoError(t, err)

@@ -66,12 +66,17 @@ type cell struct {
 
 func newCell(t *testing.T, servers int) *cell {
 	t.Helper()
+	return newCellWith(t, servers, shortLease)
+}
+
+func newCellWith(t *testing.T, servers int, lease time.Duration) *cell {
+	t.Helper()
 	c := &cell{t: t, servers: clustertest.Start(t, servers), history: NewHistory()}
 	var err error
 	c.sink, err = Listen(c.history)
 	require.NoError(t, err)
 	t.Cleanup(c.sink.Close)
-	c.setting = Setting{Servers: c.servers.URLs(), Sink: c.sink.Address(), Replicas: servers, Workers: 4, Verbose: *verbose}
+	c.setting = Setting{Servers: c.servers.URLs(), Sink: c.sink.Address(), Replicas: servers, Workers: 4, Lease: lease, Verbose: *verbose}
 	c.node, err = cluster.Join(t.Context(), c.setting.Options())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.node.Close() })
@@ -186,7 +191,7 @@ func (c *cell) waitForAnother(r Run) {
 }
 
 func TestNoFault(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCellWith(t, 1, longLease)
 	for range 3 {
 		c.spawn(c.setting)
 	}
@@ -270,7 +275,7 @@ func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
 }
 
 func TestWorkersComeAndGo(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCellWith(t, 1, longLease)
 	c.spawn(c.setting)
 	for range 3 {
 		h := c.sink.HoldNext(Begins)
@@ -288,7 +293,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 }
 
 func TestANodeWhoseClockJumps(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCellWith(t, 1, longLease)
 	c.spawn(c.setting)
 	jumping := c.setting
 	jumping.Jumps = true

@@ -73,7 +73,7 @@ func TestAWorkerIsCutOff(t *testing.T) {
 // TestASlowLink checks that a node whose requests take a third of a second
 // neither loses its leases nor delays others.
 func TestASlowLink(t *testing.T) {
-	c := newCell(t, 1)
+	c := newCellWith(t, 1, longLease)
 	l := c.newLink()
 	l.spoil("latency", `{"latency": 100, "jitter": 50}`)
 	slow := c.setting

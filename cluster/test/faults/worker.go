@@ -21,18 +21,23 @@ type Setting struct {
 	Sink     string
 	Replicas int
 	Workers  int
+	Lease    time.Duration
 	Verbose  bool
 	// Jumps makes the node's clock jump by up to an hour, to and fro.
 	Jumps bool
 }
 
-// Lease is that of all tests.
-const Lease = 2 * time.Second
+// The leases of tests: a short one where a test waits for its end, and a long
+// one where no lease may be lost, however busy the machine is.
+const (
+	shortLease = 2 * time.Second
+	longLease  = 20 * time.Second
+)
 
 // Options returns those of the queue.
 func (s Setting) Options() cluster.Options[string] {
 	o := cluster.Options[string]{
-		Name: "faults", Servers: s.Servers, Replicas: s.Replicas, Partitions: 8, Lease: Lease, LeaveTimeout: 5 * time.Second,
+		Name: "faults", Servers: s.Servers, Replicas: s.Replicas, Partitions: 8, Lease: s.Lease, LeaveTimeout: 5 * time.Second,
 		Queue: shardq.Options[string]{RateLimiter: limiter.NewExponential[string](10*time.Millisecond, 100*time.Millisecond)},
 	}
 	if s.Jumps {
