@@ -14,6 +14,11 @@ func (w *worker[T]) take(ctx context.Context, dst []Claim[T]) (n int, err error)
 	if w.due != nil {
 		return 0, w.due
 	}
+	// ctx is derived from the pool's context, and ends shortly after it. What
+	// was claimed in between would get a handler whose context has ended.
+	if err := w.context.Err(); err != nil {
+		return 0, err
+	}
 	n, err = w.source.ClaimBatch(ctx, dst)
 	switch {
 	case n < 0 || n > len(dst):

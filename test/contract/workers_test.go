@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,6 +297,25 @@ func TestC49DrainAtTheEnd(t *testing.T) {
 		require.Zero(t, s.discarded[0].Attempt)
 		require.ErrorIs(t, s.discarded[0].Err, shardq.ErrShutDown)
 		require.ErrorContains(t, s.discarded[0].Err, "dropped while it was delayed")
+	})
+}
+
+// When the context ends, a handler that returns at once may be ahead of what
+// tells its worker to leave. The worker takes nothing more even then.
+func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
+	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
+		const workers = 2000
+		q := newQueue[int](shards)
+		q.AddBatch(numbers(2 * workers))
+		var handled atomic.Int64
+		s := startPool(t, q, worker.Options[int]{Workers: workers, Handle: func(ctx context.Context, _ int) error {
+			handled.Add(1)
+			<-ctx.Done()
+			return nil
+		}})
+		synctest.Wait()
+		s.stopPool(t)
+		require.EqualValues(t, workers, handled.Load())
 	})
 }
 
