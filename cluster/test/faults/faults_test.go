@@ -99,6 +99,22 @@ func (c *cell) spawn(s Setting) *exec.Cmd {
 	return w
 }
 
+func (c *cell) spawnMany(n int) {
+	c.t.Helper()
+	for range n {
+		c.spawn(c.setting)
+	}
+}
+
+// spawnBehind starts a worker process that reaches the servers at another
+// address.
+func (c *cell) spawnBehind(servers string) *exec.Cmd {
+	c.t.Helper()
+	behind := c.setting
+	behind.Servers = servers
+	return c.spawn(behind)
+}
+
 // add adds all keys, several times, until each add has succeeded. It returns
 // when it has begun, and wait waits for its end.
 func (c *cell) add() (wait func()) {
@@ -115,10 +131,20 @@ func (c *cell) add() (wait func()) {
 	return adding.Wait
 }
 
+// attemptTime is how long package cluster waits for the answer of an add before
+// it sends the add again.
+const attemptTime = 2 * time.Second
+
 func (c *cell) addOne(key string) {
 	for deadline := time.Now().Add(*patience); time.Now().Before(deadline); {
-		call := c.history.Now()
-		if c.node.Add(c.t.Context(), key) == nil {
+		call, began := c.history.Now(), time.Now()
+		err := c.node.Add(c.t.Context(), key)
+		// An add whose answer is lost is repeated within Add, and so stored
+		// more than once, perhaps.
+		for range time.Since(began) / attemptTime {
+			c.history.MaybeAdded(key, call)
+		}
+		if err == nil {
 			c.history.Added(key, call)
 			return
 		}
@@ -141,7 +167,7 @@ func (c *cell) verdict() error {
 			return c.history.Check()
 		}
 		if err == nil {
-			last = fmt.Errorf("%d keys are pending", s.Pending)
+			last = fmt.Errorf("%d keys are pending: %+v", s.Pending, s)
 		}
 	}
 	return fmt.Errorf("after %v: %w", *patience, last)
@@ -184,6 +210,15 @@ func (c *cell) held(h *Hold) Run {
 	return receive(c.t, h.Held)
 }
 
+// addAndHold begins to add all keys. It returns the next run that comes to a
+// step, which is held there, and wait of add.
+func (c *cell) addAndHold(step Step) (r Run, h *Hold, wait func()) {
+	c.t.Helper()
+	h = c.sink.HoldNext(step)
+	wait = c.add()
+	return c.held(h), h, wait
+}
+
 // waitForAnother waits until a later owner has written the key of a run.
 func (c *cell) waitForAnother(r Run) {
 	c.t.Helper()
@@ -192,9 +227,7 @@ func (c *cell) waitForAnother(r Run) {
 
 func TestNoFault(t *testing.T) {
 	c := newCellWith(t, 1, longLease)
-	for range 3 {
-		c.spawn(c.setting)
-	}
+	c.spawnMany(3)
 	c.add()()
 	c.check()
 	require.Zero(t, c.sink.Refused())
@@ -234,12 +267,8 @@ func TestAWorkerIsKilledAtEachStep(t *testing.T) {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			c := newCell(t, 1)
-			for range 3 {
-				c.spawn(c.setting)
-			}
-			h := c.sink.HoldNext(step)
-			wait := c.add()
-			victim := c.held(h)
+			c.spawnMany(3)
+			victim, h, wait := c.addAndHold(step)
 			c.send(victim.Process, syscall.SIGKILL)
 			h.Release()
 			wait()
@@ -254,12 +283,8 @@ func TestAWorkerIsFrozenAtEachStep(t *testing.T) {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			c := newCell(t, 1)
-			for range 3 {
-				c.spawn(c.setting)
-			}
-			h := c.sink.HoldNext(step)
-			wait := c.add()
-			victim := c.held(h)
+			c.spawnMany(3)
+			victim, h, wait := c.addAndHold(step)
 			c.send(victim.Process, syscall.SIGSTOP)
 			wait()
 			c.waitForAnother(victim)
@@ -278,10 +303,8 @@ func TestWorkersComeAndGo(t *testing.T) {
 	c := newCellWith(t, 1, longLease)
 	c.spawn(c.setting)
 	for range 3 {
-		h := c.sink.HoldNext(Begins)
 		c.spawn(c.setting)
-		wait := c.add()
-		c.held(h)
+		_, h, wait := c.addAndHold(Begins)
 		c.send(c.workers[0].Process.Pid, syscall.SIGTERM) // a clean leave
 		h.Release()
 		require.NoError(t, c.workers[0].Wait())
@@ -323,12 +346,8 @@ func TestServersAreLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCell(t, 3)
-			for range 2 {
-				c.spawn(c.setting)
-			}
-			h := c.sink.HoldNext(Writes)
-			wait := c.add()
-			c.held(h)
+			c.spawnMany(2)
+			_, h, wait := c.addAndHold(Writes)
 			fault(t, c.servers)
 			h.Release()
 			wait()

@@ -52,12 +52,8 @@ func (l *link) heal() {
 func TestAWorkerIsCutOff(t *testing.T) {
 	c := newCell(t, 1)
 	l := c.newLink()
-	behind := c.setting
-	behind.Servers = l.url()
-	c.spawn(behind)
-	h := c.sink.HoldNext(Writes)
-	wait := c.add()
-	victim := c.held(h)
+	c.spawnBehind(l.url())
+	victim, h, wait := c.addAndHold(Writes)
 	l.spoil("timeout", `{"timeout": 0}`) // nothing passes, and no connection is closed
 	c.spawn(c.setting)
 	canceled := receive(t, c.sink.Canceled)
@@ -76,9 +72,7 @@ func TestASlowLink(t *testing.T) {
 	c := newCellWith(t, 1, longLease)
 	l := c.newLink()
 	l.spoil("latency", `{"latency": 100, "jitter": 50}`)
-	slow := c.setting
-	slow.Servers = l.url()
-	c.spawn(slow)
+	c.spawnBehind(l.url())
 	c.spawn(c.setting)
 	c.add()()
 	c.check()
@@ -91,12 +85,8 @@ func TestASlowLink(t *testing.T) {
 func TestALinkThatBreaks(t *testing.T) {
 	c := newCell(t, 1)
 	l := c.newLink()
-	behind := c.setting
-	behind.Servers = l.url()
-	worker := c.spawn(behind)
-	h := c.sink.HoldNext(Writes)
-	wait := c.add()
-	c.held(h)
+	worker := c.spawnBehind(l.url())
+	_, h, wait := c.addAndHold(Writes)
 	l.proxy.Stop()
 	require.NoError(t, l.proxy.Start())
 	h.Release()

@@ -86,11 +86,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 func TestASinkWithoutFences(t *testing.T) {
 	c := newCell(t, 1)
 	c.sink.Unfenced = true
-	c.spawn(c.setting)
-	c.spawn(c.setting)
-	h := c.sink.HoldNext(Writes)
-	wait := c.add()
-	victim := c.held(h)
+	c.spawnMany(2)
+	victim, h, wait := c.addAndHold(Writes)
 	c.send(victim.Process, syscall.SIGSTOP)
 	wait()
 	c.waitForAnother(victim)
