@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -69,11 +70,19 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
+// codeNoPeers is the server's error for a stream whose replicas have no place.
+const codeNoPeers = 10005
+
 // passes reports whether an error is that of servers which have no leader yet,
-// or which did not answer in time.
+// which have not heard of one another for a moment, or which did not answer in
+// time.
 func passes(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
+		if api.ErrorCode == codeNoPeers {
+			// With another reason the servers are too few, or without the tags.
+			return !strings.Contains(api.Description, ",") || strings.Contains(api.Description, "offline")
+		}
 		return api.Code == http.StatusServiceUnavailable &&
 			api.ErrorCode != codeStoreFailed &&
 			api.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled &&

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,31 +187,39 @@ const readyWithin = 30 * time.Second
 func (s *Servers) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var running []*server.Server
 	deadline := time.Now().Add(readyWithin)
-	hasLeader := len(s.options) == 1
 	for _, one := range s.running {
-		if one != nil && !one.ReadyForConnections(time.Until(deadline)) {
+		if one == nil {
+			continue
+		}
+		if !one.ReadyForConnections(time.Until(deadline)) {
 			return errors.New("clustertest: a server is not ready")
 		}
+		running = append(running, one)
 	}
-	for !hasLeader && time.Now().Before(deadline) {
-		running, current := 0, 0
-		for _, one := range s.running {
-			if one == nil {
-				continue
-			}
-			running++
-			hasLeader = hasLeader || one.JetStreamIsLeader()
-			if one.JetStreamIsCurrent() {
-				current++
-			}
+	for len(s.options) > 1 && !areTogether(running) {
+		if time.Now().After(deadline) {
+			return errors.New("clustertest: the servers have no leader that has heard of all")
 		}
-		if hasLeader = hasLeader && current == running; !hasLeader {
-			time.Sleep(10 * time.Millisecond) // the servers do not tell
-		}
-	}
-	if !hasLeader {
-		return errors.New("clustertest: the servers have no leader")
+		time.Sleep(10 * time.Millisecond) // the servers do not tell
 	}
 	return nil
+}
+
+// areTogether reports whether servers have a leader that has heard of them all,
+// and are up to date.
+func areTogether(running []*server.Server) bool {
+	var peers []string // as the leader knows them
+	for _, one := range running {
+		if one.JetStreamIsLeader() {
+			peers = one.JetStreamClusterPeers()
+		}
+	}
+	for _, one := range running {
+		if !one.JetStreamIsCurrent() || !slices.Contains(peers, one.Name()) {
+			return false
+		}
+	}
+	return true
 }
