@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/cluster/internal/names"
@@ -53,6 +54,12 @@ type Options[K comparable] struct {
 	//
 	// Defaults to 1.
 	Replicas int
+
+	// Placement selects the servers that store the queue, by the name of their
+	// cluster and by tags. It is read when the queue is made.
+	//
+	// If nil, the servers select.
+	Placement *jetstream.Placement
 
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
 	// or more, in whole seconds.
@@ -149,6 +156,7 @@ func (o Options[K]) complete() (Options[K], error) {
 	fault(o.LeaveTimeout < 0, "LeaveTimeout is %v: want 0 (the default) or more", o.LeaveTimeout)
 	fault(o.Servers != "" && o.Dir != "", "Dir is %q: want none with Servers", o.Dir)
 	fault(o.Servers == "" && o.Replicas > 1, "Replicas is %d: want 1 without Servers", o.Replicas)
+	fault(o.Servers == "" && o.Placement != nil, "Placement is set: want none without Servers")
 	o.Queue.Name, o.Queue.Capacity = o.Name, 0
 	if o.Queue.RateLimiter == nil {
 		o.Queue.RateLimiter = limiter.DefaultItemBased[K]()

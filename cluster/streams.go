@@ -68,7 +68,7 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	q := names.Queue(o.Name)
 	// Each key has a subject, and each subject one message: the newest.
 	newest := jetstream.StreamConfig{
-		MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage, Replicas: o.Replicas, AllowDirect: true,
+		MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage, Replicas: o.Replicas, Placement: o.Placement, AllowDirect: true,
 	}
 	state = newest
 	state.Name, state.Subjects = q.StateStream(), []string{q.Leases(), q.Members(), q.All(names.Failures)}
