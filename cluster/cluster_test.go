@@ -330,6 +330,46 @@ func TestANodeThatLeavesHandsOver(t *testing.T) {
 	stopOther()
 }
 
+// TestANodeHearsAgain checks that a node hears of others whose consumer the
+// servers have lost, or which gets nothing any more.
+func TestANodeHearsAgain(t *testing.T) {
+	for name, fault := range map[string]func(js jetstream.JetStream, stream, consumer string) error{
+		"deleted": func(js jetstream.JetStream, stream, consumer string) error {
+			return js.DeleteConsumer(t.Context(), stream, consumer)
+		},
+		"silent": func(js jetstream.JetStream, stream, consumer string) error {
+			_, err := js.PauseConsumer(t.Context(), stream, consumer, time.Now().Add(time.Hour))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := clustertest.Start(t, 1)
+			o := options(servers)
+			o.Partitions = 24 // of which some are the other's, whatever its id is
+			one, other := join(t, o), join(t, o)
+			stopOne := work(t, one, func(context.Context, cluster.Claim[string]) error { return nil })
+			owns := func(node *cluster.Node[string], least, most int) {
+				require.Eventually(t, func() bool {
+					n := node.Stats().Partitions
+					return least <= n && n <= most
+				}, patience, 20*time.Millisecond)
+			}
+			owns(one, 24, 24)
+			js := connect(t, servers)
+			state, err := js.Stream(t.Context(), "shardq-test-state")
+			require.NoError(t, err)
+			for consumer := range state.ConsumerNames(t.Context()).Name() {
+				require.NoError(t, fault(js, "shardq-test-state", consumer))
+			}
+			stopOther := work(t, other, func(context.Context, cluster.Claim[string]) error { return nil })
+			owns(one, 0, 23)
+			owns(other, 1, 24)
+			stopOne()
+			stopOther()
+		})
+	}
+}
+
 func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
 	o := cluster.Options[string]{Name: "durable", Dir: t.TempDir(), Lease: 2 * time.Second, Partitions: 4}
 	node, err := cluster.Join(t.Context(), o)
@@ -364,8 +404,9 @@ func TestOptionsWithFaults(t *testing.T) {
 	for _, part := range []string{"Name", "Partitions", "Replicas", "Lease", "MaxPending", "MaxHeld", "MaxAckPending", "LeaveTimeout", "Dir"} {
 		require.ErrorContains(t, err, "Options."+part)
 	}
-	_, err = cluster.Join(t.Context(), cluster.Options[int]{Name: "a"})
+	_, err = cluster.Join(t.Context(), cluster.Options[int]{Name: "a", Placement: &jetstream.Placement{}})
 	require.ErrorContains(t, err, "Options.Codec is nil: want one for keys of type int")
+	require.ErrorContains(t, err, "Options.Placement is set: want none without Servers")
 	_, err = cluster.Join(t.Context(), cluster.Options[string]{Name: "a", Servers: "nats://127.0.0.1:1"})
 	require.ErrorContains(t, err, "connect to nats://127.0.0.1:1")
 }
@@ -387,6 +428,15 @@ func TestNodesMustAgree(t *testing.T) {
 	o.Name = "taken"
 	_, err = cluster.Join(t.Context(), o)
 	require.ErrorContains(t, err, "the stream shardq-taken-3 is configured otherwise: retention: Limits, want WorkQueue")
+}
+
+func TestPlacement(t *testing.T) {
+	o := options(clustertest.Start(t, 3))
+	o.Replicas, o.Placement = 3, &jetstream.Placement{Cluster: "clustertest", Tags: []string{"elsewhere"}}
+	_, err := cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, "tags not matched")
+	o.Placement.Tags = nil
+	join(t, o)
 }
 
 func TestKeysThatCannotBeStored(t *testing.T) {

@@ -21,9 +21,9 @@ type membership[K comparable] struct {
 	leases lease.Store
 	table  *member.Table
 	// changed tells that a member has come or gone, or that a lease is free.
-	changed   chan struct{}
-	listening jetstream.ConsumeContext
-	work      sync.WaitGroup
+	changed  chan struct{}
+	listener listener
+	work     sync.WaitGroup
 }
 
 func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
@@ -33,18 +33,14 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
 		},
 	}
-	c, err := n.streams.state.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{n.names.Leases(), n.names.Members()},
-		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-	})
-	if err != nil {
+	m.listener = listener{
+		stream: n.streams.state, config: lastOf(n.names.Leases(), n.names.Members()),
+		hear: m.hear, lease: n.options.Lease, logger: n.options.Logger,
+	}
+	if err := m.beat(ctx); err != nil {
 		return nil, err
 	}
-	if err = m.beat(ctx); err != nil {
-		return nil, err
-	}
-	m.listening, err = c.Consume(m.hear)
-	return m, err
+	return m, m.listener.begin(ctx)
 }
 
 // beat tells the others that the node is there, and what it does.
@@ -125,6 +121,7 @@ const acquiring = 16
 // has them, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
+	m.listener.mend(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
@@ -217,7 +214,7 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 
 // leave hands all partitions over, and tells the others.
 func (m *membership[K]) leave() {
-	m.listening.Stop()
+	m.listener.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
 	defer cancel()
 	if err := m.say(ctx, nil); err != nil {

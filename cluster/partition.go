@@ -26,14 +26,13 @@ import (
 type partition[K comparable] struct {
 	node  *Node[K]
 	lease *lease.Lease
-	// ctx ends when the lease may be lost.
+	// ctx ends when the lease may be lost, and when the partition was left.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	// kept is closed when the lease is no longer renewed.
-	kept     chan struct{}
-	stopKeep chan struct{}
-	held     *hold.Table[K, jetstream.Msg]
-	feed     *feed
+	kept chan struct{}
+	held *hold.Table[K, jetstream.Msg]
+	feed *feed
 
 	mu sync.Mutex
 	// failures counts those of each key since its last success, on all nodes.
@@ -49,7 +48,7 @@ type partition[K comparable] struct {
 func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	p := &partition[K]{
 		node: n, lease: l, held: hold.New[K, jetstream.Msg](n.options.Values),
-		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}), stopKeep: make(chan struct{}),
+		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.feed = n.newFeed(l.Partition, p.take)
@@ -134,26 +133,27 @@ func (p *partition[K]) end(r *run[K], done bool) {
 	}
 }
 
-// keep renews the lease until stopKeep is closed, or the lease is lost. A
-// renewal that has begun comes to its end, so that the lease can be given back.
+// keep renews the lease until the partition's context ends, and returns why it
+// has ended. A renewal that has begun comes to its end, so that the lease can
+// be given back.
 func (p *partition[K]) keep() error {
 	defer close(p.kept)
-	period := p.node.options.Lease / 4
+	period := p.margin()
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
+	p.expire()
 	for turn := 1; ; turn++ {
 		select {
-		case <-p.stopKeep:
-			return nil
+		case <-p.ctx.Done():
+			return context.Cause(p.ctx)
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), period)
 		err := p.lease.Renew(ctx)
 		cancel()
-		// A handler needs some time to notice.
-		if err == lease.ErrLost || p.lease.Remaining() < period {
+		if err == lease.ErrLost {
 			p.cancel(ErrLeaseLost)
-			return ErrLeaseLost
+			continue
 		}
 		if err != nil {
 			p.node.options.Logger.Warn("a lease was not renewed", "partition", p.lease.Partition, "error", err)
@@ -166,6 +166,22 @@ func (p *partition[K]) keep() error {
 			p.feed.check(ctx, p.held.Holds)
 			cancel()
 		}
+	}
+}
+
+// margin is how long before the end of the lease its handlers' contexts end: a
+// handler needs some time to notice. It is also the time between renewals.
+func (p *partition[K]) margin() time.Duration { return p.node.options.Lease / 4 }
+
+// expire ends the contexts of handlers if no renewal has succeeded for so long
+// that only the margin is left. Otherwise it looks again at the time at which
+// that could be so.
+func (p *partition[K]) expire() {
+	switch left := p.lease.Remaining() - p.margin(); {
+	case left <= 0:
+		p.cancel(ErrLeaseLost)
+	case p.ctx.Err() == nil:
+		time.AfterFunc(left, p.expire)
 	}
 }
 
@@ -193,8 +209,7 @@ func (p *partition[K]) leave(ctx context.Context) {
 	case <-p.ctx.Done():
 	case <-ctx.Done():
 	}
-	p.cancel(ErrLeaseLost)
-	close(p.stopKeep)
+	p.cancel(context.Canceled)
 	<-p.kept
 	select {
 	case <-p.idle:
@@ -218,19 +233,12 @@ type failureRecord struct {
 // loadFailures reads how often the keys of the partition have failed.
 func (p *partition[K]) loadFailures(ctx context.Context) error {
 	n := p.node
-	c, err := n.streams.state.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{n.names.Of(names.Failures, p.lease.Partition)},
-		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-	})
+	c, err := n.streams.state.CreateConsumer(ctx, lastOf(n.names.Of(names.Failures, p.lease.Partition)))
 	if err != nil {
 		return err
 	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		return err
-	}
-	for left := int(info.NumPending); left > 0; {
-		batch, err := c.Fetch(min(left, failuresAtOnce))
+	for left := int(c.CachedInfo().NumPending); left > 0; {
+		batch, err := c.Fetch(min(left, failuresAtOnce), jetstream.FetchMaxWait(attemptTime))
 		if err != nil {
 			return err
 		}
