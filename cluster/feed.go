@@ -26,7 +26,7 @@ type feed struct {
 	js     jetstream.JetStream
 	config jetstream.ConsumerConfig
 	pull   []jetstream.PullConsumeOpt
-	take   func(jetstream.Msg)
+	take   func(m jetstream.Msg, sequence uint64)
 	flush  func(context.Context) error
 	logger *slog.Logger
 	period time.Duration
@@ -44,7 +44,7 @@ type feed struct {
 }
 
 // newFeed returns a feed of a partition, which has not begun.
-func (n *Node[K]) newFeed(partition int, take func(jetstream.Msg)) *feed {
+func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed {
 	// A request that is waiting when its node freezes has ended before the
 	// lease does.
 	expiry := n.options.Lease / 2
@@ -92,7 +92,7 @@ func (f *feed) receive(m jetstream.Msg) {
 		return
 	}
 	if f.isNext(about.Sequence.Consumer) {
-		f.take(m)
+		f.take(m, about.Sequence.Stream)
 	}
 }
 

@@ -69,9 +69,9 @@ func (p *partition[K]) open(ctx context.Context) error {
 
 func (p *partition[K]) fence() Fence { return Fence{p.lease.Partition, p.lease.Epoch} }
 
-// take takes a message, and adds its key to the node's queue. It does not
-// block: the server limits what a partition holds.
-func (p *partition[K]) take(m jetstream.Msg) {
+// take takes the message with that place in the stream, and adds its key to the
+// node's queue. It does not block: the server limits what a partition holds.
+func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	_, _, data, err := names.Parse(m.Subject())
 	var key K
 	if err == nil {
@@ -81,7 +81,7 @@ func (p *partition[K]) take(m jetstream.Msg) {
 		p.node.options.Logger.Error("a key cannot be read, and is left", "subject", m.Subject(), "error", err)
 		return
 	}
-	replaced, waits := p.held.Add(key, hold.Message[jetstream.Msg]{Sequence: sequenceOf(m), Message: m})
+	replaced, waits := p.held.Add(key, hold.Message[jetstream.Msg]{Sequence: sequence, Message: m})
 	for _, m := range replaced {
 		_ = m.Message.Ack() // the server has deleted it, and counts it until now
 	}
@@ -89,15 +89,6 @@ func (p *partition[K]) take(m jetstream.Msg) {
 		return
 	}
 	p.node.queue.AddWith(key, shardq.AddOptions{Priority: priorityOf(m.Headers())})
-}
-
-// sequenceOf returns the place of a message in its stream.
-func sequenceOf(m jetstream.Msg) uint64 {
-	about, err := m.Metadata()
-	if err != nil {
-		return 0
-	}
-	return about.Sequence.Stream
 }
 
 // begin begins a run. It returns nil if no message of the key waits, or if the
@@ -300,15 +291,20 @@ func (p *partition[K]) failed(ctx context.Context, key K) (failures int, err err
 }
 
 // forget forgets the failures of a key.
-func (p *partition[K]) forget(ctx context.Context, key K) error {
+func (p *partition[K]) forget(key K) {
+	p.node.limiter.Forget(key)
 	p.mu.Lock()
 	failures := p.failures[key]
 	delete(p.failures, key)
 	p.mu.Unlock()
 	if failures == 0 {
-		return nil
+		return
 	}
-	return p.recordFailures(ctx, key, 0)
+	ctx, cancel := p.node.settling()
+	defer cancel()
+	if err := p.recordFailures(ctx, key, 0); err != nil {
+		p.node.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
+	}
 }
 
 // recordFailures has the servers keep the number of failures of a key. If it is

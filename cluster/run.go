@@ -212,20 +212,15 @@ func (s source[K]) DoneClaim(key K, token worker.Token) error {
 	if r.keep || r.partition.ctx.Err() != nil {
 		return s.ReturnClaim(key, token, worker.Return{Reason: worker.ReturnRelease})
 	}
-	ctx, cancel := s.settling()
-	defer cancel()
-	s.limiter.Forget(key)
-	if err := r.partition.forget(ctx, key); err != nil {
-		s.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
-	}
+	r.partition.forget(key)
 	s.counts.done.Add(1)
 	return s.settle(r, true, r.claim.Done)
 }
 
 // settling returns a context for what has to be written at the end of a run,
 // whatever has ended.
-func (s source[K]) settling() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), s.options.Lease)
+func (n *Node[K]) settling() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), n.options.Lease)
 }
 
 // ReturnClaim makes the key run again.
@@ -244,10 +239,7 @@ func (s source[K]) ReturnClaim(key K, token worker.Token, how worker.Return) err
 	case how.Reason == worker.ReturnRetry && !lost:
 		how.Reason, how.After = worker.ReturnRequeue, s.backoff(ctx, r)
 	case how.Reason == worker.ReturnRequeue && !lost:
-		s.limiter.Forget(key)
-		if err := r.partition.forget(ctx, key); err != nil {
-			s.options.Logger.Warn("the failures of a key were not forgotten", "error", err)
-		}
+		r.partition.forget(key)
 	}
 	if lost { // its messages are another owner's
 		return s.settle(r, false, r.claim.Done)
