@@ -58,11 +58,14 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 	if n.options.Values {
 		return ErrValues
 	}
-	partition, token, err := n.place(key)
+	partition, token, err := n.destination(key)
 	if err != nil {
 		return err
 	}
 	if options.After > 0 {
+		if err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed); err != nil {
+			return err
+		}
 		err = n.schedule(ctx, partition, token, n.now().Add(options.After), options.Priority)
 	} else {
 		err = n.publish(ctx, n.workMessage(partition, token, options.Priority))
@@ -81,7 +84,7 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	defer cancel()
 	stored := make([]jetstream.PubAckFuture, 0, len(keys))
 	for _, key := range keys {
-		partition, token, err := n.place(key)
+		partition, token, err := n.destination(key)
 		if err != nil {
 			return err
 		}
@@ -126,7 +129,7 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 	if !n.options.Values {
 		return ErrValues
 	}
-	partition, token, err := n.place(key)
+	partition, token, err := n.destination(key)
 	if err != nil {
 		return err
 	}
@@ -135,13 +138,13 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 	if id == "" {
 		return n.added(1, n.publishOnce(ctx, m))
 	}
-	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(token+"."+id)))
+	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(names.WithID(token, id))))
 }
 
 // publishAsync publishes without waiting for the answer. If too many answers
 // are outstanding, it waits for some.
-func (n *Node[K]) publishAsync(m *nats.Msg) (jetstream.PubAckFuture, error) {
-	return n.js.PublishMsgAsync(m, jetstream.WithStallWait(5*time.Second))
+func (n *Node[K]) publishAsync(m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	return n.js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
 }
 
 // workMessage returns the message that makes a key pending.
@@ -167,10 +170,7 @@ func priorityOf(header nats.Header) int {
 // delayed already, the earlier time counts. Of concurrent writers one is first,
 // and the others read again.
 func (n *Node[K]) schedule(ctx context.Context, partition int, token string, at time.Time, priority int) error {
-	m := nats.NewMsg(n.names.Key(names.Delay, partition, token))
-	m.Header.Set(scheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
-	m.Header.Set(targetHeader, n.names.Key(names.Due, partition, token))
-	setPriority(m, priority)
+	m := n.scheduleMessage(partition, token, at, priority)
 	var before uint64 // the message that this one replaces
 	for {
 		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
@@ -212,6 +212,14 @@ func (n *Node[K]) now() time.Time {
 	return time.Now()
 }
 
+// destination returns where an add stores a key, or ErrClosed.
+func (n *Node[K]) destination(key K) (partition int, token string, err error) {
+	if n.closed.Load() {
+		return 0, "", ErrClosed
+	}
+	return n.place(key)
+}
+
 // place returns where a key is stored.
 func (n *Node[K]) place(key K) (partition int, token string, err error) {
 	data, err := n.options.Codec.Encode(key)
@@ -236,7 +244,7 @@ func (n *Node[K]) added(count int, err error) error {
 		return nil
 	case errors.As(err, &api) && api.ErrorCode == codeStoreFailed:
 		return ErrFull
-	case errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
 		return ErrClosed
 	case errors.Is(err, ErrStore):
 		return err

@@ -53,29 +53,10 @@ type Value struct {
 // Values returns the values of the key that the run serves, oldest first. A run
 // that is repeated, because the one before did not end well, may have values
 // that the sink has. A sink that keeps the Sequence of the last value for each
-// key can skip those.
+// key can skip those. [Values] decodes and merges them.
 //
 // Without [Options].Values there are none.
 func (c Claim[K]) Values() []Value { return c.run.values() }
-
-// Merge merges the values of a claim by a function, from the oldest. Values
-// whose place is at most after are left out. If there are none, ok is false.
-func Merge[K comparable, V any](c Claim[K], after uint64, decode func([]byte) (V, error), merge func(pending, next V) V) (merged V, ok bool, err error) {
-	for _, value := range c.Values() {
-		if value.Sequence <= after {
-			continue
-		}
-		next, err := decode(value.Data)
-		if err != nil {
-			return merged, false, err
-		}
-		if ok {
-			next = merge(merged, next)
-		}
-		merged, ok = next, true
-	}
-	return merged, ok, nil
-}
 
 // A run is the processing of a key.
 type run[K comparable] struct {

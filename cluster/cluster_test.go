@@ -164,8 +164,10 @@ func TestValuesComeTogetherAndInOrder(t *testing.T) {
 	require.ErrorIs(t, node.Add(t.Context(), "a"), cluster.ErrValues)
 	require.ErrorIs(t, node.AddAfter(t.Context(), "a", time.Second), cluster.ErrValues)
 	require.ErrorIs(t, node.AddAll(t.Context(), "a"), cluster.ErrValues)
+	sums, err := cluster.NewValues(node, cluster.ValuesOptions[int]{Merge: sum})
+	require.NoError(t, err)
 	for i := range 100 {
-		require.NoError(t, node.Put(t.Context(), "a", []byte(strconv.Itoa(i))))
+		require.NoError(t, sums.Put(t.Context(), "a", i))
 	}
 	type run struct {
 		texts []string
@@ -179,9 +181,7 @@ func TestValuesComeTogetherAndInOrder(t *testing.T) {
 			r.texts = append(r.texts, string(v.Data))
 		}
 		var err error
-		r.sum, _, err = cluster.Merge(c, 0,
-			func(data []byte) (int, error) { return strconv.Atoi(string(data)) },
-			func(pending, next int) int { return pending + next })
+		r.sum, _, err = sums.After(c, 0)
 		require.NoError(t, err)
 		ran <- r
 		if !succeeds.Swap(true) {
@@ -190,16 +190,16 @@ func TestValuesComeTogetherAndInOrder(t *testing.T) {
 		return nil
 	})
 	var got []string
-	sum := 0
+	total := 0
 	receive(t, ran) // it failed, so its values are handed out once more
 	for len(got) < 100 {
 		r := receive(t, ran)
-		got, sum = append(got, r.texts...), sum+r.sum
+		got, total = append(got, r.texts...), total+r.sum
 	}
 	for i, text := range got {
 		require.Equal(t, strconv.Itoa(i), text)
 	}
-	require.Equal(t, 4950, sum)
+	require.Equal(t, 4950, total)
 	waitUntilEmpty(t, node)
 	stop()
 }
@@ -399,14 +399,18 @@ func TestAQueueOfOneProcessSurvivesItsEnd(t *testing.T) {
 func TestOptionsWithFaults(t *testing.T) {
 	_, err := cluster.Join(t.Context(), cluster.Options[string]{
 		Name: "a.b", Partitions: 2000, Replicas: 2, Lease: 2500 * time.Millisecond, MaxPending: -1, MaxHeld: -1,
-		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x",
+		MaxAckPending: -1, LeaveTimeout: -1, Servers: "nats://127.0.0.1:1", Dir: "x", MaxDelayed: -1, MaxDead: -1, Domain: "a.b",
 	})
-	for _, part := range []string{"Name", "Partitions", "Replicas", "Lease", "MaxPending", "MaxHeld", "MaxAckPending", "LeaveTimeout", "Dir"} {
+	for _, part := range []string{
+		"Name", "Partitions", "Replicas", "Lease", "MaxPending", "MaxHeld", "MaxAckPending", "LeaveTimeout", "Dir",
+		"MaxDelayed", "MaxDead", "Domain",
+	} {
 		require.ErrorContains(t, err, "Options."+part)
 	}
-	_, err = cluster.Join(t.Context(), cluster.Options[int]{Name: "a", Placement: &jetstream.Placement{}})
+	_, err = cluster.Join(t.Context(), cluster.Options[int]{Name: "a", Placement: &jetstream.Placement{}, Domain: "d"})
 	require.ErrorContains(t, err, "Options.Codec is nil: want one for keys of type int")
 	require.ErrorContains(t, err, "Options.Placement is set: want none without Servers")
+	require.ErrorContains(t, err, `Options.Domain is "d": want none without Servers`)
 	_, err = cluster.Join(t.Context(), cluster.Options[string]{Name: "a", Servers: "nats://127.0.0.1:1"})
 	require.ErrorContains(t, err, "connect to nats://127.0.0.1:1")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,20 +70,27 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	if err != nil {
 		return err
 	}
-	if len(values) == 0 {
-		values = []Value{{}}
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Lease)
 	defer cancel()
+	if len(values) == 0 {
+		return n.publish(ctx, n.deadMessage(partition, token, text, nil))
+	}
 	for _, value := range values {
-		m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
-		m.Header.Set(letterHeader, string(text))
-		m.Data = value.Data
-		if err := n.publish(ctx, m); err != nil {
+		m := n.deadMessage(partition, names.WithID(token, strconv.FormatUint(value.Sequence, 10)), text, value.Data)
+		// An attempt before may have stored it, and then found no room.
+		if err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0)); err != nil && !isConflict(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// deadMessage returns the message of a letter.
+func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte) *nats.Msg {
+	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
+	m.Header.Set(letterHeader, string(letter))
+	m.Data = value
+	return m
 }
 
 // Dead returns the keys that were discarded, in the order of their last
@@ -112,7 +120,8 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (letter DeadLetter[K], err
 		return letter, fmt.Errorf("cluster: the dead letter %s: %w", m.Subject, err)
 	}
 	letter.Value, letter.sequence = m.Data, m.Sequence
-	_, _, data, err := names.Parse(m.Subject)
+	subject, _ := names.SplitID(m.Subject)
+	_, _, data, err := names.Parse(subject)
 	if err == nil {
 		letter.Key, err = n.options.Codec.Decode(data)
 	}

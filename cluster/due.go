@@ -14,7 +14,7 @@ import (
 const dueConsumer = "due"
 
 // moveDue moves keys whose delay has expired to the work stream, until stop is
-// called. A key that is moved twice is stored once.
+// called. A key that is moved twice is stored once, and a value with its id too.
 func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 	c, err := n.streams.delayed.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: dueConsumer, FilterSubject: n.names.All(names.Due), AckPolicy: jetstream.AckExplicitPolicy,
@@ -57,11 +57,17 @@ const fullDelay = time.Second
 
 // move publishes a due key as pending.
 func (n *Node[K]) move(m jetstream.Msg) (jetstream.PubAckFuture, error) {
-	partition, token, _, err := names.Parse(m.Subject())
+	subject, id := names.SplitID(m.Subject())
+	partition, token, _, err := names.Parse(subject)
 	if err != nil {
 		return nil, err
 	}
-	return n.publishAsync(n.workMessage(partition, token, priorityOf(m.Headers())))
+	pending := n.workMessage(partition, token, priorityOf(m.Headers()))
+	if id == "" {
+		return n.publishAsync(pending)
+	}
+	pending.Data = m.Data()
+	return n.publishAsync(pending, jetstream.WithMsgID(names.WithID(token, id)))
 }
 
 // A moved key is being stored as pending.

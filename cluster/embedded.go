@@ -8,14 +8,22 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // readyWithin is how long a server that Join starts may take to be ready.
 const readyWithin = 20 * time.Second
 
 // connect connects to the servers of the options, or to one that it starts.
-// s is that server, or nil, and stop ends it.
+// s is that server, or nil. stop ends the connection and the server, but not a
+// connection that the options have.
 func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
+	if o.Connection != nil {
+		if o.Connection.IsClosed() {
+			return nil, nil, nil, fmt.Errorf("cluster: Options.Connection: %w", nats.ErrConnectionClosed)
+		}
+		return o.Connection, nil, func() {}, nil
+	}
 	settings := append([]nats.Option{
 		nats.Name("shardq " + o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 	}, o.NATS...)
@@ -23,16 +31,26 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 		if connection, err = nats.Connect(o.Servers, settings...); err != nil {
 			return nil, nil, nil, fmt.Errorf("cluster: connect to %s: %w", o.Servers, err)
 		}
-		return connection, nil, func() {}, nil
+		return connection, nil, connection.Close, nil
 	}
-	if s, stop, err = o.startServer(); err != nil {
+	s, stopServer, err := o.startServer()
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	if connection, err = nats.Connect("", append(settings, nats.InProcessServer(s))...); err != nil {
-		stop()
+		stopServer()
 		return nil, nil, nil, fmt.Errorf("cluster: connect to the server in this process: %w", err)
 	}
-	return connection, s, stop, nil
+	return connection, s, func() { connection.Close(); stopServer() }, nil
+}
+
+// jetStream returns the client of the domain.
+func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
+	window := jetstream.WithPublishAsyncMaxPending(publishWindow)
+	if o.Domain != "" {
+		return jetstream.NewWithDomain(connection, o.Domain, window)
+	}
+	return jetstream.New(connection, window)
 }
 
 // startServer starts a NATS server in this process, with a file store. It

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/shardq/shardq/cluster/internal/names"
 )
 
@@ -21,8 +19,7 @@ func Existing[K comparable](ctx context.Context, o Options[K]) (Options[K], erro
 		return o, err
 	}
 	defer stop()
-	defer connection.Close()
-	js, err := jetstream.New(connection)
+	js, err := o.jetStream(connection)
 	if err != nil {
 		return o, fmt.Errorf("cluster: %w", err)
 	}

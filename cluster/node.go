@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -17,7 +18,8 @@ import (
 )
 
 var (
-	// ErrFull is returned by an add when the queue has MaxPending messages.
+	// ErrFull is returned by an add when the queue has MaxPending messages, or
+	// with a delay about MaxDelayed.
 	ErrFull = errors.New("cluster: the queue is full")
 	// ErrClosed is returned once Close was called.
 	ErrClosed = errors.New("cluster: the node is closed")
@@ -33,8 +35,8 @@ var (
 	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
 	// ErrRunning is returned by a second Run.
 	ErrRunning = errors.New("cluster: Run was called before")
-	// ErrValues is returned by Put without [Options].Values, and by the other
-	// adds with it.
+	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without
+	// [Options].Values, and by the other adds with it.
 	ErrValues = errors.New("cluster: Put is for a queue with Options.Values, and the other adds for one without")
 )
 
@@ -45,7 +47,7 @@ type Node[K comparable] struct {
 	id         string
 	names      names.Queue
 	server     *server.Server // nil unless Join has started it
-	stopServer func()
+	disconnect func()
 	connection *nats.Conn
 	js         jetstream.JetStream
 	streams    streams
@@ -61,7 +63,11 @@ type Node[K comparable] struct {
 	// runs has the runs in progress. A run may outlive its partition.
 	runs    map[K]*run[K]
 	running bool
-	closed  bool
+
+	// closed changes while mu is locked.
+	closed atomic.Bool
+	// delayed counts delayed keys.
+	delayed delayedCount
 }
 
 // Join connects to the servers, and opens the queue, or makes it if there is
@@ -83,10 +89,10 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 	if n.queue, err = shardq.New(o.Queue); err != nil {
 		return nil, fmt.Errorf("cluster: Options.Queue: %w", err)
 	}
-	if n.connection, n.server, n.stopServer, err = o.connect(); err != nil {
+	if n.connection, n.server, n.disconnect, err = o.connect(); err != nil {
 		return nil, err
 	}
-	if n.js, err = jetstream.New(n.connection, jetstream.WithPublishAsyncMaxPending(publishWindow)); err == nil {
+	if n.js, err = o.jetStream(n.connection); err == nil {
 		err = retry(ctx, func() error { n.streams, err = openStreams(ctx, n.js, o); return err })
 	}
 	if err != nil {
@@ -106,18 +112,20 @@ func (n *Node[K]) ID() string { return n.id }
 // Queue returns the queue in the node's memory, to observe it.
 func (n *Node[K]) Queue() shardq.Inspector { return n.queue }
 
-// Close closes the connection, and ends the server that Join has started. End
-// Run first: Close does not wait for it. A second Close returns ErrClosed.
+// Close closes the connection, unless it is Options.Connection, and ends the
+// server that Join has started. End Run first: Close does not wait for it. A
+// second Close returns ErrClosed.
 func (n *Node[K]) Close() error {
 	n.mu.Lock()
-	closed := n.closed
-	n.closed = true
+	closed := n.closed.Swap(true)
 	n.mu.Unlock()
 	if closed {
 		return ErrClosed
 	}
 	n.queue.ShutDown()
-	n.connection.Close()
-	n.stopServer()
+	if n.js != nil {
+		n.js.CleanupPublisher() // of a connection that stays
+	}
+	n.disconnect()
 	return nil
 }

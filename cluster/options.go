@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,10 +24,22 @@ type Options[K comparable] struct {
 	// Servers are the URLs of NATS servers, with commas between them. NATS has
 	// the options of the connection, such as TLS and credentials.
 	//
-	// If empty, Join starts a server in this process, which keeps its data in
-	// Dir and listens to nobody else.
+	// If empty, and without Connection, Join starts a server in this process,
+	// which keeps its data in Dir and listens to nobody else.
 	Servers string
 	NATS    []nats.Option
+
+	// Connection is a connection that the node uses in place of its own, and
+	// does not close. It excludes Servers, NATS and Dir. Give it
+	// nats.MaxReconnects(-1): a node does not survive the end of its
+	// connection.
+	Connection *nats.Conn
+
+	// Domain is the JetStream domain of the servers that store the queue, such
+	// as those of a leaf node.
+	//
+	// If empty, the domain is that of the server to which the node connects.
+	Domain string
 
 	// Dir is the directory of the server that Join starts. One process at a
 	// time can use it.
@@ -68,7 +81,8 @@ type Options[K comparable] struct {
 	Lease time.Duration
 
 	// Values makes each add carry a value: see [Node.Put]. A run gets the
-	// values of its key together, in the order of the stream.
+	// values of its key together, in the order of the stream. [NewValues] has
+	// them typed and merged.
 	Values bool
 
 	// MaxPending limits the messages of the stream of each partition: pending
@@ -77,6 +91,22 @@ type Options[K comparable] struct {
 	//
 	// If zero, there is no limit.
 	MaxPending int64
+
+	// MaxDelayed limits the keys that are delayed, or with Values the values.
+	// AddAfter and PutAfter return [ErrFull] beyond it. The limit is
+	// approximate, and each node has its own: it asks the servers once a second
+	// how many there are, and counts only its own adds in between. The backoff
+	// of a key that failed is not limited.
+	//
+	// If zero, there is no limit.
+	MaxDelayed int64
+
+	// MaxDead limits the dead letters. A key that is discarded beyond it stays,
+	// and runs again each second until there is room: see [Node.Forget]. It is
+	// read when the queue is made.
+	//
+	// If zero, there is no limit.
+	MaxDead int64
 
 	// MaxHeld limits the messages that a node takes from the servers and has
 	// not acknowledged, if it owns all partitions: each may have an equal part,
@@ -154,9 +184,10 @@ func (o Options[K]) complete() (Options[K], error) {
 	fault(o.MaxHeld < 1, "MaxHeld is %d: want 1 or more", o.MaxHeld)
 	fault(o.MaxAckPending < 1, "MaxAckPending is %d: want 1 or more", o.MaxAckPending)
 	fault(o.LeaveTimeout < 0, "LeaveTimeout is %v: want 0 (the default) or more", o.LeaveTimeout)
-	fault(o.Servers != "" && o.Dir != "", "Dir is %q: want none with Servers", o.Dir)
-	fault(o.Servers == "" && o.Replicas > 1, "Replicas is %d: want 1 without Servers", o.Replicas)
-	fault(o.Servers == "" && o.Placement != nil, "Placement is set: want none without Servers")
+	fault(o.MaxDelayed < 0, "MaxDelayed is %d: want 0 (no limit) or more", o.MaxDelayed)
+	fault(o.MaxDead < 0, "MaxDead is %d: want 0 (no limit) or more", o.MaxDead)
+	fault(strings.ContainsAny(o.Domain, ".*> \t\r\n"), "Domain is %q: want no dot, star, > or space", o.Domain)
+	o.checkServers(fault)
 	o.Queue.Name, o.Queue.Capacity = o.Name, 0
 	if o.Queue.RateLimiter == nil {
 		o.Queue.RateLimiter = limiter.DefaultItemBased[K]()
@@ -165,6 +196,22 @@ func (o Options[K]) complete() (Options[K], error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, errors.Join(faults...)
+}
+
+// checkServers reports options that exclude one another.
+func (o Options[K]) checkServers(fault func(is bool, format string, arguments ...any)) {
+	if o.Connection != nil {
+		fault(o.Servers != "", "Servers is %q: want none with Connection", o.Servers)
+		fault(o.NATS != nil, "NATS is set: want none with Connection")
+		fault(o.Dir != "", "Dir is %q: want none with Connection", o.Dir)
+		return
+	}
+	fault(o.Servers != "" && o.Dir != "", "Dir is %q: want none with Servers", o.Dir)
+	if o.Servers == "" {
+		fault(o.Replicas > 1, "Replicas is %d: want 1 without Servers", o.Replicas)
+		fault(o.Placement != nil, "Placement is set: want none without Servers")
+		fault(o.Domain != "", "Domain is %q: want none without Servers", o.Domain)
+	}
 }
 
 // maxTaken returns how many messages of a partition its owner may have taken.

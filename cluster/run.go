@@ -99,7 +99,7 @@ func (n *Node[K]) beginRun() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.closed:
+	case n.closed.Load():
 		return ErrClosed
 	case n.running:
 		return ErrRunning

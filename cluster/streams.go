@@ -97,6 +97,9 @@ func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others
 	if o.Values { // each letter has a value that no other has
 		dead.MaxMsgsPerSubject = -1
 	}
+	if o.MaxDead > 0 { // what it refuses stays where it is
+		dead.MaxMsgs, dead.Discard = o.MaxDead, jetstream.DiscardNew
+	}
 	return state, work, []jetstream.StreamConfig{delayed, dead}
 }
 

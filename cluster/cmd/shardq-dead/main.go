@@ -45,6 +45,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.StringVar(&o.Servers, "servers", "", "the URLs of NATS servers, with commas between them")
 	flags.StringVar(&o.Dir, "dir", "", "without servers, the directory of the queue's own server, whose process has ended")
 	flags.StringVar(&o.Name, "name", "", "the name of the queue")
+	flags.StringVar(&o.Domain, "domain", "", "the JetStream domain of the queue")
 	flags.StringVar(&credentials, "creds", "", "a file with NATS credentials")
 	if err := flags.Parse(arguments); err != nil {
 		return err

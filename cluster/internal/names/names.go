@@ -127,6 +127,20 @@ func Parse(subject string) (partition int, token string, key []byte, err error) 
 	return partition, parts[4], key, nil
 }
 
+// WithID returns a token with the id of one of several messages of its key. As
+// a part of a subject, the id has to be one.
+func WithID(token, id string) string { return token + "." + id }
+
+// SplitID returns a subject without the id of its message, and the id. The id
+// is empty if it has none.
+func SplitID(subject string) (key, id string) {
+	if strings.Count(subject, ".") < 5 {
+		return subject, ""
+	}
+	last := strings.LastIndexByte(subject, '.')
+	return subject[:last], subject[last+1:]
+}
+
 // Partition returns the partition of a key. All nodes must agree on the number
 // of partitions.
 func Partition(key []byte, partitions int) int { return int(xxhash.Sum64(key) % uint64(partitions)) }

@@ -29,6 +29,15 @@ func FuzzKeys(f *testing.F) {
 		require.Equal(t, partition, p)
 		require.Equal(t, token, again)
 		require.Equal(t, key, string(back))
+		for _, id := range []string{"", "7"} {
+			of := subject
+			if id != "" {
+				of = names.Queue("q").Key(names.Work, partition, names.WithID(token, id))
+			}
+			without, got := names.SplitID(of)
+			require.Equal(t, subject, without)
+			require.Equal(t, id, got)
+		}
 	})
 }
 

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ValuesOptions configure [NewValues].
+type ValuesOptions[V any] struct {
+	// Merge merges a newer value into those before it. Both are its to keep.
+	Merge func(pending, next V) (V, error)
+
+	// Encode and Decode make a value bytes, and back.
+	//
+	// Default to those of package encoding/json.
+	Encode func(V) ([]byte, error)
+	Decode func([]byte) (V, error)
+}
+
+// Values puts values of type V into a queue with [Options].Values, and merges
+// those of a key for its handler: the promise of a coalesce.Coalescer, across
+// machines. All methods are safe for concurrent use, if the functions of the
+// options are.
+type Values[K comparable, V any] struct {
+	node    *Node[K]
+	options ValuesOptions[V]
+}
+
+// NewValues returns the values of a node's queue. It returns an error that
+// lists all faults: a nil node, a queue without Options.Values, no Merge, or
+// only one of Encode and Decode.
+func NewValues[K comparable, V any](node *Node[K], options ValuesOptions[V]) (*Values[K, V], error) {
+	var faults []error
+	switch {
+	case node == nil:
+		faults = append(faults, errors.New("cluster: NewValues wants a node"))
+	case !node.options.Values:
+		faults = append(faults, ErrValues)
+	}
+	if options.Merge == nil {
+		faults = append(faults, errors.New("cluster: ValuesOptions.Merge is nil: want a function"))
+	}
+	if (options.Encode == nil) != (options.Decode == nil) {
+		faults = append(faults, errors.New("cluster: ValuesOptions has one of Encode and Decode: want both or none"))
+	}
+	if options.Encode == nil {
+		options.Encode = func(value V) ([]byte, error) { return json.Marshal(value) }
+	}
+	if options.Decode == nil {
+		options.Decode = func(data []byte) (value V, err error) { return value, json.Unmarshal(data, &value) }
+	}
+	if faults != nil {
+		return nil, errors.Join(faults...)
+	}
+	return &Values[K, V]{node, options}, nil
+}
+
+// Put adds a value of a key: see [Node.Put].
+func (v *Values[K, V]) Put(ctx context.Context, key K, value V) error {
+	data, err := v.encode(value)
+	if err != nil {
+		return err
+	}
+	return v.node.Put(ctx, key, data)
+}
+
+// PutOnce adds a value that has an id: see [Node.PutOnce].
+func (v *Values[K, V]) PutOnce(ctx context.Context, key K, value V, id string) error {
+	data, err := v.encode(value)
+	if err != nil {
+		return err
+	}
+	return v.node.PutOnce(ctx, key, data, id)
+}
+
+// PutAfter adds a value after a delay: see [Node.PutAfter].
+func (v *Values[K, V]) PutAfter(ctx context.Context, key K, value V, delay time.Duration) error {
+	data, err := v.encode(value)
+	if err != nil {
+		return err
+	}
+	return v.node.PutAfter(ctx, key, data, delay)
+}
+
+func (v *Values[K, V]) encode(value V) ([]byte, error) {
+	data, err := v.options.Encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: encode a value: %w", err)
+	}
+	return data, nil
+}
+
+// Handle returns a handler for [Node.Run] that calls handle with the merged
+// value of a claim.
+//
+// If a value cannot be decoded, or if Merge returns an error or panics, the
+// attempt has failed, and handle is not called. The values stay, and become
+// dead letters after MaxAttempts.
+func (v *Values[K, V]) Handle(handle func(ctx context.Context, claim Claim[K], value V) error) func(context.Context, Claim[K]) error {
+	return func(ctx context.Context, claim Claim[K]) error {
+		value, _, err := v.After(claim, 0)
+		if err != nil {
+			return err
+		}
+		return handle(ctx, claim, value)
+	}
+}
+
+// After merges the values of a claim whose places in the stream are above
+// sequence, from the oldest, for a sink that has those up to sequence. If there
+// are none, ok is false, and the sink has nothing to do. What the sink has
+// afterwards is up to [Claim.Sequence].
+//
+// After returns an error, which the handler should return, if a value cannot be
+// decoded or merged. The error names its place.
+func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool, err error) {
+	for _, value := range claim.Values() {
+		if value.Sequence <= sequence {
+			continue
+		}
+		next, err := v.options.Decode(value.Data)
+		if err != nil {
+			return merged, false, fmt.Errorf("cluster: decode value %d of the stream: %w", value.Sequence, err)
+		}
+		if ok {
+			if next, err = v.options.Merge(merged, next); err != nil {
+				return merged, false, fmt.Errorf("cluster: merge value %d of the stream: %w", value.Sequence, err)
+			}
+		}
+		merged, ok = next, true
+	}
+	return merged, ok, nil
+}
