@@ -162,7 +162,11 @@ func setPriority(m *nats.Msg, priority int) {
 
 // priorityOf returns the priority of a message's header, 0 without one.
 func priorityOf(header nats.Header) int {
-	priority, _ := strconv.Atoi(header.Get(priorityHeader))
+	text := header.Get(priorityHeader)
+	if text == "" {
+		return 0
+	}
+	priority, _ := strconv.Atoi(text)
 	return priority
 }
 

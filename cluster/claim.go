@@ -67,6 +67,8 @@ type run[K comparable] struct {
 	// messages are those that the run serves, oldest first.
 	messages []hold.Message[jetstream.Msg]
 	began    time.Time
+	// cancel ends the context of the handler. The node's mu guards it.
+	cancel context.CancelCauseFunc
 	// keep reports that the messages must stay although the run is done: what
 	// has to be written before could not be.
 	keep bool
@@ -81,12 +83,4 @@ func (r *run[K]) values() []Value {
 		values[i] = Value{m.Sequence, m.Message.Data()}
 	}
 	return values
-}
-
-// context returns the context of a handler, which also ends when the lease of
-// the partition may be lost.
-func (r *run[K]) context(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(r.partition.ctx, func() { cancel(context.Cause(r.partition.ctx)) })
-	return ctx, func() { stop(); cancel(nil) }
 }

@@ -51,6 +51,7 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 		failures: map[K]int{}, idle: make(chan struct{}), kept: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	context.AfterFunc(p.ctx, func() { n.cancelRuns(p) })
 	p.feed = n.newFeed(l.Partition, p.take)
 	return p
 }

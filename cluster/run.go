@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardq/shardq/cluster/internal/names"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -120,9 +121,9 @@ func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	}
 	if o.Handle != nil {
 		settings.Handle = func(ctx context.Context, key K) error {
-			r := n.runOf(key)
-			ctx, end := r.context(ctx)
-			defer end() // also if Handle panics
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil) // also if Handle panics
+			r := n.attempt(key, cancel)
 			return o.Handle(ctx, Claim[K]{Key: key, run: r})
 		}
 	}
@@ -179,13 +180,41 @@ func (s source[K]) begin(claim worker.Claim[K]) bool {
 }
 
 func (n *Node[K]) partitionOf(key K) *partition[K] {
-	number, _, err := n.place(key)
+	data, err := n.options.Codec.Encode(key)
 	if err != nil {
 		return nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.owned[number]
+	return n.owned[names.Partition(data, n.options.Partitions)]
+}
+
+// attempt returns the run of a key, whose handler is about to be called. If the
+// lease of the partition is or may be lost, cancel ends the handler's context.
+func (n *Node[K]) attempt(key K, cancel context.CancelCauseFunc) *run[K] {
+	n.mu.Lock()
+	r := n.runs[key]
+	r.cancel = cancel
+	n.mu.Unlock()
+	if ended := r.partition.ctx; ended.Err() != nil { // before cancelRuns could see it
+		cancel(context.Cause(ended))
+	}
+	return r
+}
+
+// cancelRuns ends the contexts of the handlers of a partition that has ended.
+func (n *Node[K]) cancelRuns(p *partition[K]) {
+	var all []context.CancelCauseFunc
+	n.mu.Lock()
+	for _, r := range n.runs {
+		if r.partition == p && r.cancel != nil {
+			all = append(all, r.cancel)
+		}
+	}
+	n.mu.Unlock()
+	for _, cancel := range all {
+		cancel(context.Cause(p.ctx))
+	}
 }
 
 func (n *Node[K]) runOf(key K) *run[K] {

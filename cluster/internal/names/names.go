@@ -114,17 +114,19 @@ func Token(key []byte) (string, error) {
 
 // Parse returns the partition, the token and the key of a key's subject.
 func Parse(subject string) (partition int, token string, key []byte, err error) {
-	parts := strings.Split(subject, ".")
-	if len(parts) != 5 {
+	last := strings.LastIndexByte(subject, '.')
+	if strings.Count(subject, ".") != 4 {
 		return 0, "", nil, fmt.Errorf("%w: %q is no subject of a key", ErrKey, subject)
 	}
-	if partition, err = strconv.Atoi(parts[3]); err != nil {
+	number := subject[strings.LastIndexByte(subject[:last], '.')+1 : last]
+	token = subject[last+1:]
+	if partition, err = strconv.Atoi(number); err != nil {
 		return 0, "", nil, fmt.Errorf("%w: the subject %q has no partition", ErrKey, subject)
 	}
-	if key, err = base64.RawURLEncoding.DecodeString(parts[4]); err != nil {
+	if key, err = base64.RawURLEncoding.DecodeString(token); err != nil {
 		return 0, "", nil, fmt.Errorf("%w: the subject %q has no key: %w", ErrKey, subject, err)
 	}
-	return partition, parts[4], key, nil
+	return partition, token, key, nil
 }
 
 // WithID returns a token with the id of one of several messages of its key. As
