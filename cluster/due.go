@@ -14,7 +14,8 @@ import (
 const dueConsumer = "due"
 
 // moveDue moves keys whose delay has expired to the work stream, until stop is
-// called. A key that is moved twice is stored once, and a value with its id too.
+// called. A key that is moved twice is stored once, and so is a value, which
+// has an id.
 func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 	c, err := n.streams.delayed.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: dueConsumer, FilterSubject: n.names.All(names.Due), AckPolicy: jetstream.AckExplicitPolicy,

@@ -35,8 +35,8 @@ func ExampleNewValues() {
 			log.Fatal(err)
 		}
 	}
-	// A run may be repeated. This sink keeps the place of the last value that it
-	// has, and leaves out what is not after it: in SQL, in one transaction.
+	// A run may be repeated. So this sink keeps the place of the last value it
+	// has, in one transaction with the balance, and leaves out what it has.
 	balance, has := 0, uint64(0)
 	err = node.Run(ctx, 1, func(_ context.Context, c cluster.Claim[string]) error {
 		amount, ok, err := amounts.After(c, has)

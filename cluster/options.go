@@ -81,8 +81,8 @@ type Options[K comparable] struct {
 	Lease time.Duration
 
 	// Values makes each add carry a value: see [Node.Put]. A run gets the
-	// values of its key together, in the order of the stream. [NewValues] has
-	// them typed and merged.
+	// values of its key together, in the order of the stream. [NewValues]
+	// encodes, decodes and merges them.
 	Values bool
 
 	// MaxPending limits the messages of the stream of each partition: pending
@@ -116,8 +116,10 @@ type Options[K comparable] struct {
 	MaxHeld int
 
 	// MaxAckPending limits the messages of a partition that its owner takes and
-	// has not acknowledged, as MaxHeld does. Keys with a backoff of
-	// less than a second count, and with Values keys that wait for any delay.
+	// has not acknowledged, as MaxHeld does. Keys with a backoff of less than a
+	// second count, and with Values keys that wait for any backoff, because
+	// their values must stay in order. If so many wait, their partition stops:
+	// see RunOptions.MaxAttempts.
 	//
 	// Defaults to 512.
 	MaxAckPending int

@@ -74,4 +74,11 @@ func TestALeaseThatExpires(t *testing.T) {
 	require.ErrorIs(t, late.Release(t.Context()), lease.ErrLost)
 	require.NoError(t, next.Renew(t.Context()))
 	require.Greater(t, next.Epoch, late.Epoch)
+
+	// Nor that of its own node, in a later epoch.
+	require.NoError(t, next.Release(t.Context()))
+	again, err := a.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, late.Renew(t.Context()), lease.ErrLost)
+	require.Greater(t, again.Epoch, next.Epoch)
 }

@@ -46,6 +46,13 @@ var plants = []plant{
 		pkg:  "github.com/shardq/shardq/cluster/internal/lease",
 		test: "TestALeaseThatExpires", finding: "lease: lost",
 	},
+	{
+		name: "a node that does not check its epoch", file: "internal/lease/lease.go",
+		old:  "	if last != l.record() {\n",
+		new:  "	if last.Node != l.store.Node {\n",
+		pkg:  "github.com/shardq/shardq/cluster/internal/lease",
+		test: "TestALeaseThatExpires", finding: "lease: lost",
+	},
 }
 
 // TestPlantedFaultsAreFound checks the checks: each planted fault fails its
@@ -81,8 +88,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestASinkWithoutFences checks that the history reveals a sink which accepts
-// the writes of all epochs.
+// TestASinkWithoutFences plants a fault into the sink: it does not check the
+// epoch, and accepts the writes of all. The history reveals it.
 func TestASinkWithoutFences(t *testing.T) {
 	c := newCell(t, 1)
 	c.sink.Unfenced = true
