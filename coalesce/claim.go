@@ -118,6 +118,7 @@ func (o *owner[K, V]) reporter() worker.Reporter[K] {
 func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
 	return worker.Failure[K]{
 		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
+		Duration: f.Duration, Reason: f.Reason,
 	}
 }
 

@@ -56,6 +56,8 @@ func (w *worker[T]) processBatch(n int) {
 	defer func() { w.endBatch(claims[:w.batch.open]) }()
 	defer foreach.Do(n, w.settleInBatch)
 	defer w.showNothing()
+	defer w.watch.stop()
+	w.watch.start()
 	w.tryBatch(items, outcomes)
 }
 
@@ -66,7 +68,7 @@ func (w *worker[T]) settleInBatch(i int) {
 		w.batch.keepOpen(i)
 		return
 	}
-	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i]}
+	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took}
 	defer func() {
 		if !a.settled {
 			w.batch.keepOpen(i)

@@ -28,6 +28,12 @@ type Failure[T any] struct {
 	// dropped while it was delayed, it is the number of failed attempts, and
 	// may be 0.
 	Attempt int
+	// Duration is how long the attempt took, in real time. With HandleBatch it
+	// is that of the whole batch. For an item that a drain dropped it is 0.
+	Duration time.Duration
+	// Reason says why the item will not run again. OnError may see ReasonNone
+	// although a shutdown begins before the next attempt.
+	Reason Reason
 }
 
 // RequeueAfter returns an error by which a handler asks for the item again

@@ -48,6 +48,8 @@ func outcomeOfPanic(recovered any) outcome {
 type attempt[T any] struct {
 	claim Claim[T]
 	outcome
+	// took is the duration of the attempt, if the pool needs durations.
+	took time.Duration
 	// refused says that the item cannot run again, and was discarded.
 	refused bool
 	// settled says that the claim has ended.
@@ -86,8 +88,8 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 // failed reports a failure, and then decides about the item, also if OnError or
 // the logger panics or ends the goroutine.
 func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
-	exhausted := p.options.MaxAttempts > 0 && f.Attempt >= p.options.MaxAttempts
-	f.Final = a.permanent || exhausted
+	f.Reason = p.reasonToDiscard(f.Attempt, a)
+	f.Final = f.Reason != ReasonNone
 	defer p.decide(f, a)
 	if p.options.OnError != nil {
 		defer p.options.OnError(f)
@@ -95,6 +97,17 @@ func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
 		reporter.ReportFailure(p.context, f, a.panicked)
 	}
+}
+
+// reasonToDiscard returns why a failed item is discarded, or ReasonNone.
+func (p *Pool[T]) reasonToDiscard(number int, a *attempt[T]) Reason {
+	switch {
+	case a.permanent:
+		return ReasonPermanent
+	case p.options.MaxAttempts > 0 && number >= p.options.MaxAttempts:
+		return ReasonExhausted
+	}
+	return ReasonNone
 }
 
 func (p *Pool[T]) decide(f Failure[T], a *attempt[T]) {
@@ -108,7 +121,7 @@ func (p *Pool[T]) decide(f Failure[T], a *attempt[T]) {
 // failure describes the failed attempt. If a method of the owner panics, such
 // as the limiter, the item runs again: a panic must not lose it.
 func (p *Pool[T]) failure(a *attempt[T]) Failure[T] {
-	f := Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err}
+	f := Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took}
 	counted := false
 	defer func() {
 		if !counted {
@@ -152,7 +165,10 @@ func (p *Pool[T]) discard(f Failure[T], a *attempt[T]) {
 // is shut down. It does not call the Reporter: a queue counts what its end
 // leaves undone as dropped.
 func (p *Pool[T]) tooLate(f Failure[T], reason error) {
-	f.Err = &tooLate{reason, f.Err}
+	f.Err, f.Reason = &tooLate{reason, f.Err}, ReasonRefused
+	if errors.Is(reason, ErrShutDown) {
+		f.Reason = ReasonShutDown
+	}
 	p.callOnDiscard(f)
 }
 
@@ -168,7 +184,7 @@ func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 func (p *Pool[T]) reportDropped(items []T) {
 	history, has := p.source.(historySource[T])
 	foreach.Do(len(items), func(i int) {
-		f := Failure[T]{Queue: p.name, Item: items[i], Err: errDropped}
+		f := Failure[T]{Queue: p.name, Item: items[i], Err: errDropped, Reason: ReasonShutDown}
 		if has {
 			defer history.Forget(f.Item)
 		}

@@ -26,6 +26,7 @@ type worker[T any] struct {
 	show      func(items []T)
 	closeSlot func()
 	shown     [1]T
+	watch     stopwatch
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
 	due error
@@ -36,6 +37,7 @@ type worker[T any] struct {
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
 	w := &worker[T]{Pool: pool, labeled: pool.context, number: pool.started}
+	w.watch.runs = pool.options.needsDurations()
 	w.stays, w.leave = context.WithCancel(pool.context)
 	return w
 }
@@ -161,6 +163,8 @@ func (w *worker[T]) process(claim *Claim[T]) {
 		w.finish(*claim, result)
 	}()
 	defer w.showNothing()
+	defer w.watch.stop()
+	w.watch.start()
 	result = w.try(claim.Item)
 }
 
@@ -202,7 +206,7 @@ func (w *worker[T]) handle(item T) error {
 // finish settles an item that did not succeed, and ends its claim even if user
 // code panics.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {
-	a := &attempt[T]{claim: claim, outcome: result}
+	a := &attempt[T]{claim: claim, outcome: result, took: w.watch.took}
 	defer w.endAttempt(a)
 	w.settle(a)
 }

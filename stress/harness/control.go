@@ -257,5 +257,5 @@ func (a adapted[T]) newPool(o worker.Options[int]) (runner, error) {
 }
 
 func failureOf[T comparable](f worker.Failure[T], decode func(T) int) worker.Failure[int] {
-	return worker.Failure[int]{Queue: f.Queue, Item: decode(f.Item), Err: f.Err, Attempt: f.Attempt}
+	return worker.Failure[int]{Queue: f.Queue, Item: decode(f.Item), Err: f.Err, Attempt: f.Attempt, Reason: f.Reason}
 }
