@@ -33,4 +33,11 @@ type Metrics struct {
 	// After a shutdown has begun, neither changes any more, as in client-go.
 	// See [Shard].OldestProcessing.
 	Unfinished, LongestRunning time.Duration
+	// Attempts has how long the attempts of workers took, by their results. It
+	// counts the attempts of a worker.Pool, and not those of consumers that
+	// call Get or Claim themselves.
+	//
+	// The durations are of real time. An item of a batch has the duration of
+	// the whole batch.
+	Attempts Attempts
 }

@@ -51,6 +51,9 @@ func (r *Recorder) recordLong(d uint64) {
 	r.sum = boundedSum(r.sum, d)
 }
 
+// Empty reports whether no duration was recorded.
+func (r *Recorder) Empty() bool { return r.zeros == 0 && r.pages == nil }
+
 // AddTo adds the recorded durations to h.
 func (r *Recorder) AddTo(h *Histogram) {
 	h.init()
