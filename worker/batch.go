@@ -57,7 +57,7 @@ func (w *worker[T]) processBatch(n int) {
 	defer foreach.Do(n, w.settleInBatch)
 	defer w.showNothing()
 	defer w.watch.stop()
-	w.watch.start()
+	w.startWatch(claims)
 	w.tryBatch(items, outcomes)
 }
 
@@ -65,10 +65,11 @@ func (w *worker[T]) processBatch(n int) {
 // the item runs again.
 func (w *worker[T]) settleInBatch(i int) {
 	if w.batch.outcomes[i].err == nil {
-		w.batch.keepOpen(i)
+		defer w.batch.keepOpen(i) // also if the reporter panics
+		w.reportSuccess(&w.batch.claims[i])
 		return
 	}
-	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took}
+	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took, worker: w.number}
 	defer func() {
 		if !a.settled {
 			w.batch.keepOpen(i)
@@ -106,7 +107,7 @@ func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	if w.show != nil {
 		w.show(items)
 	}
-	readErrors(w.handleBatch(items), outcomes)
+	w.readErrors(w.handleBatch(items), outcomes)
 	returned = true
 }
 
@@ -120,7 +121,7 @@ func (w *worker[T]) handleBatch(items []T) []error {
 }
 
 // readErrors turns the result of a HandleBatch into outcomes.
-func readErrors(errs []error, outcomes []outcome) {
+func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
 	switch {
 	case errs == nil:
 		clear(outcomes)
@@ -129,21 +130,21 @@ func readErrors(errs []error, outcomes []outcome) {
 			"worker: HandleBatch returned %d errors for %d items: want as many, or nil", len(errs), len(outcomes))})
 	default:
 		for i, err := range errs {
-			outcomes[i] = outcomeInBatch(err)
+			outcomes[i] = p.outcomeInBatch(err)
 		}
 	}
 }
 
 // outcomeInBatch is outcomeOf, except that a panic of a method of the error is
 // the failure of this item alone. Others may have succeeded.
-func outcomeInBatch(err error) (result outcome) {
+func (p *Pool[T]) outcomeInBatch(err error) (result outcome) {
 	read := false
 	defer func() {
 		if !read {
 			result = outcomeOfPanic(recover())
 		}
 	}()
-	result = outcomeOf(err)
+	result = p.outcomeOf(err)
 	read = true
 	return result
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -15,11 +16,14 @@ type outcome struct {
 	delay     time.Duration
 	// panicked is the panic that the error is, or wraps.
 	panicked *PanicError
+	// exceeded says that there is a timeout, and that the error wraps
+	// context.DeadlineExceeded.
+	exceeded bool
 }
 
 // outcomeOf reads a handler's error. It calls methods of that error, so it must
 // be called where a panic counts as the handler's. Nothing calls them again.
-func outcomeOf(err error) outcome {
+func (p *Pool[T]) outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{}
 	}
@@ -31,6 +35,7 @@ func outcomeOf(err error) outcome {
 		return result
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
+	result.exceeded = p.options.Timeout > 0 && errors.Is(err, context.DeadlineExceeded)
 	return result
 }
 
@@ -48,8 +53,11 @@ func outcomeOfPanic(recovered any) outcome {
 type attempt[T any] struct {
 	claim Claim[T]
 	outcome
-	// took is the duration of the attempt, if the pool needs durations.
+	// took is the duration of the attempt, if the pool or the owner of the
+	// claim needs durations.
 	took time.Duration
+	// worker is the number of the worker.
+	worker int
 	// refused says that the item cannot run again, and was discarded.
 	refused bool
 	// settled says that the claim has ended.
@@ -78,11 +86,12 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 		p.failed(p.failure(a), a)
 		return
 	}
-	p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
+	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
 		f := p.failure(a)
 		f.Requeued = true
 		return f
 	})
+	p.reportEnd(a, false)
 }
 
 // failed reports a failure, and then decides about the item, also if OnError or
@@ -91,6 +100,7 @@ func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
 	f.Reason = p.reasonToDiscard(f.Attempt, a)
 	f.Final = f.Reason != ReasonNone
 	defer p.decide(f, a)
+	defer p.reportEnd(a, f.Final)
 	if p.options.OnError != nil {
 		defer p.options.OnError(f)
 	}
@@ -125,7 +135,8 @@ func (p *Pool[T]) failure(a *attempt[T]) Failure[T] {
 	counted := false
 	defer func() {
 		if !counted {
-			p.runAgain(a, Return{Reason: ReturnRelease}, func() Failure[T] { return f })
+			defer p.runAgain(a, Return{Reason: ReturnRelease}, func() Failure[T] { return f })
+			p.reportEnd(a, false)
 		}
 	}()
 	f.Queue = nameOf(a.claim.Owner(), p.name)

@@ -27,6 +27,8 @@ type worker[T any] struct {
 	closeSlot func()
 	shown     [1]T
 	watch     stopwatch
+	// reports says that an owner of the claims wants reports of attempts.
+	reports bool
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
 	due error
@@ -37,7 +39,6 @@ type worker[T any] struct {
 
 func newWorker[T any](pool *Pool[T]) *worker[T] {
 	w := &worker[T]{Pool: pool, labeled: pool.context, number: pool.started}
-	w.watch.runs = pool.options.needsDurations()
 	w.stays, w.leave = context.WithCancel(pool.context)
 	return w
 }
@@ -157,15 +158,21 @@ func (w *worker[T]) process(claim *Claim[T]) {
 	defer func() {
 		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its claim
 		if result.err == nil {
-			w.ended(claim.Done())
+			w.succeed(claim)
 			return
 		}
 		w.finish(*claim, result)
 	}()
 	defer w.showNothing()
 	defer w.watch.stop()
-	w.watch.start()
+	w.startWatch(w.claim[:])
 	result = w.try(claim.Item)
+}
+
+// succeed reports that an attempt has succeeded, and ends its claim.
+func (w *worker[T]) succeed(claim *Claim[T]) {
+	defer func() { w.ended(claim.Done()) }() // also if the reporter panics
+	w.reportSuccess(claim)
 }
 
 // showNothing is called before claims end, because afterwards another worker
@@ -189,7 +196,7 @@ func (w *worker[T]) try(item T) (result outcome) {
 		w.shown[0] = item
 		w.show(w.shown[:])
 	}
-	result = outcomeOf(w.handle(item))
+	result = w.outcomeOf(w.handle(item))
 	returned = true
 	return result
 }
@@ -206,7 +213,7 @@ func (w *worker[T]) handle(item T) error {
 // finish settles an item that did not succeed, and ends its claim even if user
 // code panics.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {
-	a := &attempt[T]{claim: claim, outcome: result, took: w.watch.took}
+	a := &attempt[T]{claim: claim, outcome: result, took: w.watch.took, worker: w.number}
 	defer w.endAttempt(a)
 	w.settle(a)
 }
