@@ -265,19 +265,24 @@ func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
 // ClaimFailures implements [worker.Owner].
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
-// ReportFailure implements [worker.Reporter]: it logs the failure.
+// ReportFailure implements [worker.Reporter]: it logs and keeps the failure. A
+// final one is kept as a discard.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	if o.log != nil {
-		o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked)
+		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked)
+	}
+	if !f.Final {
+		o.queue().keepFailure(f, panicked, false)
 	}
 }
 
-// ReportDiscard implements [worker.Reporter]: it counts and logs the item.
+// ReportDiscard implements [worker.Reporter]: it counts, logs and keeps the item.
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.shards.CountDiscard()
 	if o.log != nil {
-		o.log.discarded(ctx, f.Item, f.Attempt, f.Err, panicked)
+		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Err, panicked)
 	}
+	o.queue().keepFailure(f, panicked, true)
 }
 
 // A queueReturn is the return of an item whose claim is sealed.

@@ -114,6 +114,10 @@ type Inspector interface {
 	Inspect(limit int) Snapshot[any]
 	// InspectRetries is [Queue.MostRetried] with items of any type.
 	InspectRetries(limit int) []limiter.Failed[any]
+	// InspectFailures is [Queue.RecentFailures] with items of any type.
+	InspectFailures(limit int) (failed, discarded []stats.Failure[any])
+	// GroupAttempts is [Queue.GroupAttempts].
+	GroupAttempts(limit int) []stats.GroupAttempts
 	// TimeLeft is [Queue.TimeLeft].
 	TimeLeft() stats.Histogram
 	// Groups is [Queue.Groups].

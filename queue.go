@@ -153,6 +153,7 @@ type Queue[T comparable] struct {
 	log           *eventLog // nil if there is no logger
 	endLogged     atomic.Bool
 	values        func() *stats.Values // of a coalescer, or else nil
+	outcomes      outcomes[T]
 }
 
 // New returns a queue, or an error that lists every fault of the options.
@@ -178,6 +179,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 
 		configuration: configuration,
 		log:           log,
+		outcomes:      options.newOutcomes(),
 
 		shards: shard.New(shard.Config[T]{
 			Shards:     options.Shards,

@@ -125,6 +125,9 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 	if census, ok := q.limiter.(limiter.Census[T]); ok {
 		st.Limited = census.Len()
 	}
+	if st.Metrics != nil {
+		q.outcomes.attempts.AddTo(&st.Metrics.Attempts)
+	}
 	if q.values != nil {
 		st.Values = q.values()
 	}

@@ -1,0 +1,158 @@
+package shardq
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/shardq/shardq/internal/attempts"
+	"github.com/shardq/shardq/internal/recent"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// outcomes are what a queue knows of the attempts of workers.
+type outcomes[T comparable] struct {
+	attempts *attempts.Recorder  // nil without metrics
+	group    func(item T) string // nil without groups
+	// failed and discarded have the last failures. They allocate nothing before
+	// the first.
+	failed, discarded recent.Ring[stats.Failure[T]]
+}
+
+const (
+	// failuresKept limits the failures, and the discards, that a queue keeps.
+	failuresKept = 64
+	// longestError limits the bytes of the text of an error that is kept.
+	longestError = 512
+)
+
+func (o Options[T]) newOutcomes() outcomes[T] {
+	made := outcomes[T]{group: o.Group}
+	if o.Metrics {
+		made.attempts = attempts.New()
+	}
+	return made
+}
+
+// CountsAttempts implements [worker.AttemptReporter].
+func (o *queueClaims[T]) CountsAttempts() bool { return o.outcomes.attempts != nil }
+
+// ReportAttempt implements [worker.AttemptReporter]. It must be called only if
+// CountsAttempts returns true.
+func (o *queueClaims[T]) ReportAttempt(r worker.Report[T]) {
+	o.outcomes.attempts.Record(r.Worker, r.Result, r.Duration)
+	if o.outcomes.group != nil {
+		o.outcomes.attempts.RecordGroup(o.outcomes.groupOf(r.Item), r.Result)
+	}
+}
+
+// groupOf returns the group of an item. A Group that panics, which it did not
+// do when the item was added, must not end the worker.
+func (o *outcomes[T]) groupOf(item T) (group string) {
+	if o.group == nil {
+		return ""
+	}
+	defer func() { _ = recover() }()
+	return o.group(item)
+}
+
+// keepFailure keeps a failure for RecentFailures. It calls methods of the
+// error, the group function and the clock, so no lock may be held.
+func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError, discarded bool) {
+	kept := stats.Failure[T]{
+		Item: f.Item, Group: q.outcomes.groupOf(f.Item), Attempt: f.Attempt, Time: q.timeOfFailure(),
+		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: discarded,
+	}
+	if discarded {
+		q.outcomes.discarded.Add(kept, failuresKept)
+	} else {
+		q.outcomes.failed.Add(kept, failuresKept)
+	}
+}
+
+// timeOfFailure reads the clock. It returns the real time if the clock panics,
+// because that must not end the worker.
+func (q *Queue[T]) timeOfFailure() (now time.Time) {
+	now = time.Now()
+	defer func() { _ = recover() }()
+	return q.clock.Now()
+}
+
+// errorText returns the text of an error, or of a panic without its stack. If
+// it is long, errorText returns its beginning, which does not keep the rest
+// alive. Package fmt recovers a panic of the error's method.
+func errorText(err error, panicked *worker.PanicError) string {
+	text := ""
+	if panicked != nil {
+		text = fmt.Sprint(panicked.Value)
+	} else {
+		text = fmt.Sprint(err)
+	}
+	if len(text) <= longestError {
+		return text
+	}
+	end := longestError
+	for end > longestError-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.Clone(text[:end]) + "…"
+}
+
+// RecentFailures returns the last failures of workers, at most limit of each
+// kind, the newest first. Failed are attempts after which the item runs again.
+// Discarded are the dead letters: attempts after which the worker discarded the
+// item. What a shutdown keeps from running again is not among these.
+//
+// The queue keeps 64 of each kind, with their items. It keeps them whatever the
+// options are. It knows only of the attempts of a [worker.Pool], not of those
+// of consumers that call Get or Claim themselves.
+//
+// The texts of errors are those of the handlers, and may have secrets.
+func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
+	return q.outcomes.failed.Last(limit), q.outcomes.discarded.Last(limit)
+}
+
+// InspectFailures is [Queue.RecentFailures] with items of any type.
+func (q *Queue[T]) InspectFailures(limit int) (failed, discarded []stats.Failure[any]) {
+	failedItems, discardedItems := q.RecentFailures(limit)
+	return anyFailures(failedItems), anyFailures(discardedItems)
+}
+
+func anyFailures[T comparable](rows []stats.Failure[T]) []stats.Failure[any] {
+	failures := make([]stats.Failure[any], len(rows))
+	for i := range rows {
+		failures[i] = rows[i].Any()
+	}
+	return failures
+}
+
+// GroupAttempts returns at most limit groups, those with the most attempts of
+// workers, the most first, and counts the attempts by their results. It is
+// empty without [Options].Metrics or [Options].Group.
+//
+// The memory is bounded, so the queue counts about a thousand groups: 64 for
+// each of 16 hashes. Of more, it counts at least those with more than a 64th of
+// the attempts of their hash, which is about a thousandth of all. A group that
+// it begins to count takes the place of the one with the fewest attempts, and
+// starts at zero: see [stats.GroupAttempts].Missed.
+func (q *Queue[T]) GroupAttempts(limit int) []stats.GroupAttempts {
+	if q.outcomes.attempts == nil {
+		return nil
+	}
+	return q.outcomes.attempts.Groups(limit)
+}
+
+// RecentFailures is [Queue.RecentFailures].
+func (v View[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {
+	return v.queue.RecentFailures(limit)
+}
+
+// InspectFailures is [Queue.InspectFailures].
+func (v View[T]) InspectFailures(limit int) (failed, discarded []stats.Failure[any]) {
+	return v.queue.InspectFailures(limit)
+}
+
+// GroupAttempts is [Queue.GroupAttempts].
+func (v View[T]) GroupAttempts(limit int) []stats.GroupAttempts { return v.queue.GroupAttempts(limit) }
