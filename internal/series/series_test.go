@@ -14,6 +14,7 @@ import (
 	"github.com/shardq/shardq/internal/registry"
 	"github.com/shardq/shardq/internal/series"
 	"github.com/shardq/shardq/internal/series/seriestest"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -208,10 +209,10 @@ func TestRejectedAdds(t *testing.T) {
 func TestHistograms(t *testing.T) {
 	q := seriestest.Play("q")
 	q.Done("a1")
-	stats := q.Stats()
+	read := q.Stats()
 	got := map[string][2]float64{}
 	for _, h := range series.Histograms {
-		durations := h.Read(stats.Metrics)
+		durations := h.Read(read.Metrics)
 		got[h.Name] = [2]float64{float64(durations.Count), durations.Sum.Seconds()}
 	}
 	require.Equal(t, map[string][2]float64{
@@ -234,9 +235,23 @@ func TestGroups(t *testing.T) {
 	}, got)
 }
 
+// TestAttempts: each result has its own number.
+func TestAttempts(t *testing.T) {
+	reading := read(t, seriestest.Play("q"))
+	for i, r := range series.Results(reading.Stats.Metrics) {
+		require.Equal(t, stats.Result(i).String(), r.Name)
+		require.Equal(t, seriestest.Attempts[i], r.Durations.Count)
+	}
+	groups := series.GroupResults(&reading, 5)
+	require.Len(t, groups, stats.Results)
+	for i, g := range groups {
+		require.Equal(t, series.GroupResult{Group: "a", Result: stats.Result(i).String(), Attempts: seriestest.Attempts[i]}, g)
+	}
+}
+
 // TestDescriptions checks the conventions of names, units and texts.
 func TestDescriptions(t *testing.T) {
-	all := []series.Description{series.Failures, series.GroupItems}
+	all := []series.Description{series.Failures, series.GroupItems, series.Attempts, series.AttemptDuration, series.GroupAttempts}
 	for _, n := range series.Numbers {
 		require.NotEqual(t, n.Integer == nil, n.Float == nil, n.Name)
 		require.True(t, n.Integer != nil || n.Kind != series.Counter, "%s: no counter is a float", n.Name)

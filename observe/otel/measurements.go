@@ -28,6 +28,9 @@ type measurements struct {
 	floats   []float
 	failures metric.Int64Observable
 	groups   metric.Int64Observable
+	attempts metric.Int64Observable
+	// groupAttempts is nil without groups.
+	groupAttempts metric.Int64Observable
 }
 
 // An integer observes an int64, and a float observes a float64.
@@ -64,8 +67,10 @@ func newMeasurements(meter metric.Meter, o *Observer) (*measurements, error) {
 		m.floats = append(m.floats, float{made, n})
 	}
 	m.failures = count(series.Failures)
+	m.attempts = count(series.Attempts)
 	if o.options.Groups > 0 {
 		m.groups = count(series.GroupItems)
+		m.groupAttempts = count(series.GroupAttempts)
 	}
 	return m, errors.Join(faults...)
 }
@@ -97,6 +102,7 @@ func (m *measurements) observeQueue(r *registry.Reading, to metric.Observer) {
 			to.ObserveFloat64(f.Float64Observable, f.Float(&r.Stats), name)
 		}
 	}
+	m.observeAttempts(r, to)
 	if m.groups != nil {
 		m.observeGroups(r, to)
 	}

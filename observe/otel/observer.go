@@ -21,6 +21,9 @@ type Options struct {
 	// groups that have items. The documentation of the package describes the
 	// names of groups.
 	//
+	// It is also the number of groups in shardq.group.attempts. These are the
+	// groups with the most attempts of workers. The others are left out.
+	//
 	// If zero, no groups are exported.
 	Groups int
 }

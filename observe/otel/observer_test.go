@@ -14,6 +14,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqotel "github.com/shardq/shardq/observe/otel"
+	"github.com/shardq/shardq/stats"
 )
 
 var q = attribute.String("workqueue.name", "q")
@@ -31,7 +32,12 @@ func TestEveryMetric(t *testing.T) {
 		require.Equal(t, 1.0, value(t, all, "shardq.group.items",
 			q, attribute.String("shardq.group.name", group), attribute.String("shardq.item.state", state)))
 	}
-	require.Len(t, all, len(seriestest.Invented)+5, "and the failed readings, the groups, and three histograms")
+	for result, want := range seriestest.Attempts {
+		label := attribute.String("shardq.attempt.result", stats.Result(result).String())
+		require.EqualValues(t, want, value(t, all, "shardq.attempts", q, label))
+		require.EqualValues(t, want, value(t, all, "shardq.group.attempts", q, label, attribute.String("shardq.group.name", "a")))
+	}
+	require.Len(t, all, len(seriestest.Invented)+8, "and the failed readings, the groups, the attempts, and four histograms")
 }
 
 // TestEveryMetricOfACoalescer checks the metrics of the pending values beside
@@ -51,7 +57,7 @@ func TestEveryMetricOfACoalescer(t *testing.T) {
 func TestMissingMetrics(t *testing.T) {
 	queue, _ := seriestest.NewQueue("q")
 	all := newWatch(t, shardqotel.Options{Groups: 1}, queue).collect(t)
-	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups", "shardq.group.items"} {
+	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.throttled.groups", "shardq.group.items", "shardq.group.attempts", "shardq.attempt.duration"} {
 		require.NotContains(t, all, name)
 	}
 	for name := range seriestest.PlayedValues {
@@ -82,7 +88,7 @@ func TestKindsAndUnits(t *testing.T) {
 		"shardq.oldest.ready": "gauge in s", "shardq.shard.skew": "gauge in 1", "shardq.failed.readings": "counter in {reading}",
 		"shardq.group.items": "level in {item}",
 	})
-	require.Len(t, kinds, len(all)-3, "the histograms")
+	require.Len(t, kinds, len(all)-4, "the histograms")
 }
 
 func TestErrors(t *testing.T) {

@@ -27,33 +27,45 @@ func (o *Observer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	readings := o.registry.Read()
 	now := time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
-	for _, h := range series.Histograms {
-		var points []metricdata.ExponentialHistogramDataPoint[float64]
+	add := func(name, text string, pointsOf func(r *registry.Reading) []exponentialPoint) {
+		var points []exponentialPoint
 		for i := range readings {
 			if r := &readings[i]; r.Read {
-				points = append(points, point(r, h.Read(r.Stats.Metrics), now))
+				points = append(points, pointsOf(r)...)
 			}
 		}
-		if len(points) == 0 {
-			return nil, nil
+		if len(points) > 0 {
+			scope.Metrics = append(scope.Metrics, metricdata.Metrics{
+				Name: name, Description: sentence(text), Unit: "s",
+				Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
+			})
 		}
-		scope.Metrics = append(scope.Metrics, metricdata.Metrics{
-			Name: h.Name, Description: sentence(h.Text), Unit: "s",
-			Data: metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality},
+	}
+	for _, h := range series.Histograms {
+		add(h.Name, h.Text, func(r *registry.Reading) []exponentialPoint {
+			return []exponentialPoint{point(r, h.Read(r.Stats.Metrics), now)}
 		})
+	}
+	add(series.AttemptDuration.Name, series.AttemptDuration.Text, func(r *registry.Reading) []exponentialPoint {
+		return attemptPoints(r, now)
+	})
+	if len(scope.Metrics) == 0 {
+		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
+type exponentialPoint = metricdata.ExponentialHistogramDataPoint[float64]
+
 // point returns the histogram of a queue. OpenTelemetry numbers a bucket by its
 // lower bound, and package exponential by its upper bound.
-func point(r *registry.Reading, h stats.Histogram, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+func point(r *registry.Reading, h stats.Histogram, now time.Time) exponentialPoint {
 	buckets := exponential.Of(h)
 	var positive metricdata.ExponentialBucket
 	if len(buckets.Counts) > 0 {
 		positive = metricdata.ExponentialBucket{Offset: int32(buckets.First - 1), Counts: buckets.Counts}
 	}
-	return metricdata.ExponentialHistogramDataPoint[float64]{
+	return exponentialPoint{
 		Attributes: attribute.NewSet(nameKey.String(r.Name)),
 		StartTime:  r.Since, Time: now,
 		Count: h.Count, Sum: h.Sum.Seconds(),

@@ -26,6 +26,7 @@ type Collector struct {
 	families  []family
 	groups    *prometheus.Desc // nil without groups
 	failures  *prometheus.Desc
+	attempts  attempts
 	described []*prometheus.Desc
 }
 
@@ -43,6 +44,7 @@ func NewCollector(options Options, queues ...shardq.Inspector) (*Collector, erro
 		c.families = append(c.families, f)
 	}
 	c.failures = c.newDesc(nameOf(series.Failures), series.Failures.Text)
+	c.describeAttempts()
 	if options.Groups > 0 {
 		c.groups = c.newDesc(nameOf(series.GroupItems), series.GroupItems.Text, "group", "state")
 	}
@@ -120,6 +122,7 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 			metrics <- f.metric(r, c.labels(f, common, names))
 		}
 	}
+	c.collectAttempts(r, names, metrics)
 	if c.groups != nil {
 		c.collectGroups(r, names, metrics)
 	}

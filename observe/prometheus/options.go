@@ -20,6 +20,10 @@ type Options struct {
 	// The number of series is therefore at most three times Groups+1 for each
 	// queue. Each scrape reads all groups that have items.
 	//
+	// It is also the number of groups that have series of their own in
+	// shardq_group_attempts_total, at most six each. These are the groups with
+	// the most attempts of workers.
+	//
 	// Names of groups are cut after 128 bytes, and invalid UTF-8 is replaced.
 	// Groups whose names are equal after that are added up.
 	//

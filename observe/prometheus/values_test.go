@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardq/shardq/internal/series/seriestest"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
+	"github.com/shardq/shardq/stats"
 )
 
 // names maps the series that are one number to their names in OpenTelemetry.
@@ -62,12 +63,20 @@ func TestEverySeries(t *testing.T) {
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=ready"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=a", "state=processing"))
 	require.Equal(t, 1.0, value(t, families, "shardq_group_items", "group=b", "state=delayed"))
+	for result, want := range seriestest.Attempts {
+		label := "result=" + stats.Result(result).String()
+		require.EqualValues(t, want, value(t, families, "shardq_attempts_total", label))
+		require.EqualValues(t, want, value(t, families, "shardq_group_attempts_total", label, "group=a"))
+		took := find(t, families["shardq_attempt_duration_seconds"], label).Histogram
+		require.EqualValues(t, want, took.GetSampleCount())
+		require.EqualValues(t, want, took.GetSampleSum())
+	}
 	delays := find(t, families["shardq_delay_seconds"]).Histogram
 	require.EqualValues(t, 5, delays.GetSampleCount())
 	require.Equal(t, (2*time.Hour + time.Second + 15*time.Millisecond).Seconds(), delays.GetSampleSum())
 	require.EqualValues(t, 1, find(t, families["workqueue_queue_duration_seconds"]).Histogram.GetSampleCount())
 	require.EqualValues(t, 0, find(t, families["workqueue_work_duration_seconds"]).Histogram.GetSampleCount())
-	require.Len(t, families, len(seriestest.Invented)+5, "and the failed readings, the groups, and three histograms")
+	require.Len(t, families, len(seriestest.Invented)+8, "and the failed readings, the groups, the attempts, and four histograms")
 }
 
 // TestEverySeriesOfACoalescer checks the series of the pending values beside
@@ -95,9 +104,10 @@ func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want ma
 func TestMissingSeries(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q))
-	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_throttled_groups", "shardq_group_items"} {
+	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_throttled_groups", "shardq_group_items", "shardq_group_attempts_total", "shardq_attempt_duration_seconds"} {
 		require.NotContains(t, families, name)
 	}
+	require.Equal(t, 0.0, value(t, families, "shardq_attempts_total", "result=panic"), "before the first")
 	for name := range seriestest.PlayedValues {
 		require.NotContains(t, families, names[name])
 	}

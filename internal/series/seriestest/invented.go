@@ -34,6 +34,7 @@ func (i inventive) Stats() shardq.Stats {
 		Metrics: &stats.Metrics{
 			Depth: 81, Dirty: 82, Retries: 83, Backoffs: 84,
 			QueueDuration: played.QueueDuration, WorkDuration: played.WorkDuration, Delay: played.Delay,
+			Attempts:   played.Attempts,
 			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
 		},
 		Values: &stats.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, OverCapacity: 96},

@@ -10,6 +10,8 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // NewQueue returns a queue with metrics, on a clock that stands still.
@@ -47,7 +49,26 @@ func Play(name string) *shardq.Queue[string] {
 	q.Cancel("c")
 	q.Done("nobody's")
 	fake.Step(3 * time.Second)
+	reportAttempts(q)
 	return q
+}
+
+// reportAttempts reports attempts as a worker does, another number with each
+// result.
+func reportAttempts(q *shardq.Queue[string]) {
+	reporter := q.Engine().Owner().(worker.AttemptReporter[string])
+	for result := range stats.Result(stats.Results) {
+		for range Attempts[result] {
+			reporter.ReportAttempt(worker.Report[string]{Item: "a1", Result: result, Duration: time.Second, Worker: 1})
+		}
+	}
+}
+
+// Attempts has the numbers of the attempts of Play's queue, by their results.
+// Each took a second, and was at an item of the group a.
+var Attempts = [stats.Results]uint64{
+	stats.Succeeded: 111, stats.Failed: 112, stats.Panicked: 113,
+	stats.TimedOut: 114, stats.Requeued: 115, stats.Discarded: 116,
 }
 
 // Played has the numbers of Play's queue, without the skew, groups and

@@ -119,6 +119,11 @@ var stories = []story{
 	{"a few fail, and then succeed", []string{"shardq_limiter_items 5x90 0 5x29"}, nil},
 	{"all items are discarded", []string{"shardq_discarded_items_total 0x115 1+1x5"}, []string{"ShardqDiscarded"}},
 	{"an item was discarded an hour ago", []string{"shardq_discarded_items_total 0x60 1x60"}, nil},
+	{"a handler panics", []string{`shardq_attempts_total{result="panic"} 0x100 1+1x20`}, []string{"ShardqPanics"}},
+	{"a handler succeeds and fails", []string{
+		`shardq_attempts_total{result="success"} 0+10x120`, `shardq_attempts_total{result="error"} 0+10x120`,
+		`shardq_attempts_total{result="panic"} 3x120`,
+	}, nil},
 	{"nobody works", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x120", "shardq_parked_consumers 0x120"},
 		[]string{"ShardqNoConsumer"}},
 	{"somebody came just now", []string{"shardq_ready_items 3x120", "shardq_processing_items 0x118 1x2", "shardq_parked_consumers 0x120"}, nil},
@@ -200,13 +205,18 @@ type replay struct {
 	storage storage.Queryable
 }
 
-// load scrapes the series of a story, of a queue.
+// load scrapes the series of a story, of a queue. A series may have labels of
+// its own.
 func load(t *testing.T, series []string) replay {
 	t.Helper()
 	text := "load 1m\n"
 	for _, s := range series {
 		name, values, _ := strings.Cut(s, " ")
-		text += "  " + name + `{name="q", job="program", instance="one"} ` + values + "\n"
+		name, own, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
+		if own != "" {
+			own += ", "
+		}
+		text += "  " + name + "{" + own + `name="q", job="program", instance="one"} ` + values + "\n"
 	}
 	return replay{
 		promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery),
