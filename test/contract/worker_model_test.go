@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -31,6 +32,29 @@ func TestWorkersBehaveAsTheirModel(t *testing.T) {
 type answers struct {
 	letters string
 	runs    int
+}
+
+// results returns the attempts by result, and the numbers of failures and
+// discards. In a batch, a panic is an error.
+func (s answers) results(most int, batches bool) (results [stats.Results]uint64, failures, discarded int) {
+	runs, failures, discarded := s.expected(most)
+	for i := range runs {
+		result := stats.Succeeded // beyond the letters
+		if i < len(s.letters) {
+			result = map[byte]stats.Result{
+				's': stats.Succeeded, 'f': stats.Failed, 'p': stats.Panicked, 'x': stats.Panicked,
+				'a': stats.Requeued, 'g': stats.Failed,
+			}[s.letters[i]]
+		}
+		if result == stats.Panicked && batches {
+			result = stats.Failed
+		}
+		if i == runs-1 && discarded == 1 {
+			result = stats.Discarded
+		}
+		results[result]++
+	}
+	return results, failures, discarded
 }
 
 // expected returns the numbers of runs, failures, and discards.
@@ -101,7 +125,7 @@ func playWorkers(rt *rapid.T) {
 	scripts := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) *answers {
 		return &answers{letters: rapid.StringOfN(rapid.RuneFrom([]rune(letters)), 0, 6, -1).Draw(rt, "answers")}
 	}), 1, 8).Draw(rt, "scripts")
-	q := shardq.MustNew(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards")})
+	q := shardq.MustNew(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true})
 	var failures, discarded = make([]atomic.Int32, len(scripts)), make([]atomic.Int32, len(scripts))
 	o.OnError = func(f worker.Failure[int]) { failures[f.Item].Add(1) }
 	o.OnDiscard = func(f worker.Failure[int]) { discarded[f.Item].Add(1) }
@@ -135,10 +159,34 @@ func playWorkers(rt *rapid.T) {
 	synctest.Wait()
 	require.True(rt, ended())
 	require.Zero(rt, q.Stats().Held)
+	requireResults(rt, q, scripts, o.MaxAttempts, batches)
 	for item, s := range scripts {
 		runs, failed, gaveUp := s.expected(o.MaxAttempts)
 		require.Equal(rt, runs, s.runs, "runs of %q", s.letters)
 		require.EqualValues(rt, failed, failures[item].Load(), "failures of %q", s.letters)
 		require.EqualValues(rt, gaveUp, discarded[item].Load(), "give-ups of %q", s.letters)
 	}
+}
+
+// requireResults compares the attempts that the queue has counted, and the
+// failures that it has kept, with those of the scripts.
+func requireResults(rt *rapid.T, q *shardq.Queue[int], scripts []*answers, most int, batches bool) {
+	var want, got [stats.Results]uint64
+	failures, discarded := 0, 0
+	for _, s := range scripts {
+		results, failed, gaveUp := s.results(most, batches)
+		for result, n := range results {
+			want[result] += n
+		}
+		failures, discarded = failures+failed, discarded+gaveUp
+	}
+	st := q.Stats()
+	for result, h := range st.Metrics.Attempts.All() {
+		got[result] = h.Count
+	}
+	require.Equal(rt, want, got)
+	require.Equal(rt, st.Discarded, got[stats.Discarded])
+	keptFailures, keptDiscards := q.RecentFailures(1000)
+	require.Len(rt, keptFailures, min(64, failures-discarded))
+	require.Len(rt, keptDiscards, discarded)
 }
