@@ -72,6 +72,15 @@ type Options struct {
 	// RedactKey does for items.
 	RedactGroup func(queue, group string) string
 
+	// RedactError returns the text to show in place of the text of an error, of
+	// the failures that the queue keeps. The text is escaped and cut in the
+	// same way as a key. If RedactError panics, the page says so in place of
+	// the text.
+	//
+	// If nil, the page shows the text itself, or hides all texts if RedactKey
+	// or RedactGroup is set, because a text may name the key.
+	RedactError func(queue, text string) string
+
 	// Allow reports whether a request may be answered. A page behind an
 	// authentication can return true:
 	//

@@ -48,6 +48,7 @@ func (rd reader) whole(n named) (q queueReport) {
 		Retried:       rd.retried(n),
 		Groups:        rd.groups(n, configuration.Groups, snapshot.Stats.Ready),
 		Shards:        newShardsReport(snapshot.Stats.PerShard, configuration.Ages),
+		outcomes:      rd.outcomes(n, snapshot.Stats, snapshot.Time),
 		Configuration: newConfiguration(configuration),
 	}
 	return q

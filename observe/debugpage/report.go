@@ -140,6 +140,7 @@ type detailReport struct {
 	Retried  []failure    `json:"retried"`
 	Groups   []group      `json:"groups"`
 	Shards   shardsReport `json:"shards"`
+	outcomes
 
 	Configuration configuration `json:"configuration"`
 }

@@ -67,6 +67,7 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 	}
 	q.Cancel("globex/4")
 	q.Done("never handed out")
+	reportOutcomes(q)
 	return q
 }
 
@@ -135,6 +136,15 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 	}
 	for _, c := range groupColumns {
 		agree(r.Detail.Groups[0], c.Format, c.Field, c.value(r.Detail.Groups[0]))
+	}
+	for _, c := range attemptsColumns {
+		agree(r.Detail.Attempts[0], c.Format, c.Field, c.value(r.Detail.Attempts[0]))
+	}
+	for _, c := range groupAttemptsColumns {
+		agree(r.Detail.AttemptsByGroup[0], c.Format, c.Field, c.value(r.Detail.AttemptsByGroup[0]))
+	}
+	for _, c := range failedColumns {
+		agree(r.Detail.Discards[0], c.Format, c.Field, c.value(r.Detail.Discards[0]))
 	}
 	for _, g := range r.facts() {
 		agree(r, g.Format, g.Field, g.Value)

@@ -94,6 +94,10 @@ func newRow(of any, cells []cell) row {
 		}
 	case failure:
 		cells[0].KeyLength = of.KeyLength
+	case failedAttempt:
+		of.addLengths(cells)
+	case groupAttempts:
+		cells[0].KeyLength = of.GroupLength
 	case group:
 		cells[0].KeyLength = of.GroupLength
 	case queueReport:

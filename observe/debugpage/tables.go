@@ -66,7 +66,7 @@ func overviewTable(queues []queueReport) table {
 // tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
-	return []table{
+	return append([]table{
 		newTable(table{
 			Path: "detail.processing", Title: "In flight, longest first",
 			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is in flight.",
@@ -87,7 +87,7 @@ func (q queueReport) tables() []table {
 			Path: "detail.groups", Title: "Groups, most ready first",
 			Note: unless(d.Configuration.Groups, groupsMissing), Empty: unless(!d.Configuration.Groups, "No group has items."),
 		}, groupColumns, d.Groups),
-	}
+	}, d.outcomes.tables(d.Configuration)...)
 }
 
 // itemColumns returns columns, followed by those that every table of items has.

@@ -1,0 +1,86 @@
+package debugpage
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
+)
+
+// reportOutcomes reports attempts to a queue as a worker does.
+func reportOutcomes(q *shardq.Queue[string]) {
+	owner := q.Engine().Owner()
+	attempts, failures := owner.(worker.AttemptReporter[string]), owner.(worker.Reporter[string])
+	for result, n := range map[stats.Result]int{stats.Succeeded: 6, stats.Failed: 1, stats.Panicked: 1, stats.Discarded: 2} {
+		for range n {
+			attempts.ReportAttempt(worker.Report[string]{Item: "acme/1", Result: result, Duration: time.Duration(1+result) * time.Second, Worker: 1})
+		}
+	}
+	attempts.ReportAttempt(worker.Report[string]{Item: "globex/1", Result: stats.Succeeded, Duration: time.Second})
+	ctx := context.Background()
+	failures.ReportFailure(ctx, worker.Failure[string]{Item: "acme/1", Err: errors.New("connection refused"), Attempt: 2}, nil)
+	failures.ReportFailure(ctx, worker.Failure[string]{Item: "globex/1", Err: errors.New("panic"), Attempt: 1}, &worker.PanicError{Value: "index out of range"})
+	failures.ReportDiscard(ctx, worker.Failure[string]{Item: "initech/\xff", Err: errors.New("first line\nsecond line"), Attempt: 5, Final: true}, nil)
+}
+
+// TestOutcomes checks the rows about the attempts of workers.
+func TestOutcomes(t *testing.T) {
+	d := getReport(t, Handler(eventful(t)), "").Queues[0].Detail
+	require.Len(t, d.Attempts, 4)
+	require.Equal(t, attempts{
+		"discarded", 2, 2. / 11, optional(6*time.Second, true), d.Attempts[3].P50Seconds, d.Attempts[3].P99Seconds,
+	}, d.Attempts[3])
+	require.Equal(t, []groupAttempts{
+		{Group: "acme", Total: 10, Success: 6, Error: 1, Panic: 1, Discarded: 2},
+		{Group: "globex", Total: 1, Success: 1},
+	}, d.AttemptsByGroup)
+	require.Equal(t, []failedAttempt{
+		{Key: "globex/1", Attempt: 1, Error: "index out of range", Panicked: true, Group: "globex"},
+		{Key: "acme/1", Attempt: 2, Error: "connection refused", Group: "acme"},
+	}, d.Failures)
+	require.Equal(t, []failedAttempt{
+		{Key: `"initech/\xff"`, Attempt: 5, Error: `"first line\nsecond line"`, Group: "initech"},
+	}, d.Discards)
+}
+
+// TestErrorsAreRedacted: the text of an error is hidden as soon as anything is,
+// unless an option says what to show.
+func TestErrorsAreRedacted(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Name: "mails", Group: func(string) string { return "secret group" }})
+	q.Add("secret")
+	q.ShutDown()
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item string) error {
+		return worker.Permanent(errors.New("no such " + item + strings.Repeat(" é", 200)))
+	}))
+	queues := []shardq.Inspector{q}
+	hideKey := func(string, any) string { return "a key" }
+	hideGroup := func(string, string) string { return "a group" }
+	shown := func(o Options) failedAttempt {
+		o.Queues = queues
+		h := must(t, o)
+		for _, format := range []string{asHTML, asJSON, asText} {
+			if body := get(t, h, "?format="+format); o.RedactKey != nil && o.RedactGroup != nil {
+				require.NotContains(t, body, "secret", format)
+			}
+		}
+		return getReport(t, h, "").Queues[0].Detail.Discards[0]
+	}
+	require.Contains(t, shown(Options{}).Error, "no such secret")
+	require.Equal(t, 512+len("…"), shown(Options{}).ErrorLength, "of the text that the queue keeps")
+	require.Equal(t, errorHidden, shown(Options{RedactKey: hideKey}).Error)
+	require.Equal(t, errorHidden, shown(Options{RedactGroup: hideGroup}).Error)
+	hidden := shown(Options{RedactKey: hideKey, RedactGroup: hideGroup, RedactError: func(queue, text string) string {
+		return queue + ": " + strings.ReplaceAll(text[:14], "secret", "…")
+	}})
+	require.Equal(t, "mails: no such …", hidden.Error)
+	require.Equal(t, "a key", hidden.Key)
+	require.Equal(t, "a group", hidden.Group)
+	require.Equal(t, "(redacting it panicked)", shown(Options{RedactError: func(string, string) string { panic("secret") }}).Error)
+}
