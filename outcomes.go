@@ -28,12 +28,11 @@ const (
 	longestError = 512
 )
 
-func (o Options[T]) newOutcomes() outcomes[T] {
-	made := outcomes[T]{group: o.Group}
-	if o.Metrics {
-		made.attempts = attempts.New()
+func (o *outcomes[T]) init(options Options[T]) {
+	o.group = options.Group
+	if options.Metrics {
+		o.attempts = attempts.New()
 	}
-	return made
 }
 
 // CountsAttempts implements [worker.AttemptReporter].
@@ -66,6 +65,7 @@ func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError,
 		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: discarded,
 	}
 	if discarded {
+		kept.Reason = f.Reason.String()
 		q.outcomes.discarded.Add(kept, failuresKept)
 	} else {
 		q.outcomes.failed.Add(kept, failuresKept)

@@ -179,7 +179,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 
 		configuration: configuration,
 		log:           log,
-		outcomes:      options.newOutcomes(),
 
 		shards: shard.New(shard.Config[T]{
 			Shards:     options.Shards,
@@ -210,6 +209,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		}),
 	}
 	q.unfailed.Store(true)
+	q.outcomes.init(options)
 	return q, nil
 }
 

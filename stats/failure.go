@@ -21,9 +21,14 @@ type Failure[T comparable] struct {
 	Panicked bool
 	// Discarded reports that the worker discarded the item.
 	Discarded bool
+	// Reason says why, in one word: "permanent" if the error was, or
+	// "exhausted" after the last attempt.
+	//
+	// It is empty if the item runs again.
+	Reason string
 }
 
 // Any returns f with its item as an any.
 func (f Failure[T]) Any() Failure[any] {
-	return Failure[any]{f.Item, f.Group, f.Attempt, f.Time, f.Error, f.Panicked, f.Discarded}
+	return Failure[any]{f.Item, f.Group, f.Attempt, f.Time, f.Error, f.Panicked, f.Discarded, f.Reason}
 }

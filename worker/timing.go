@@ -3,7 +3,7 @@ package worker
 import "time"
 
 // A stopwatch measures the attempts of a worker, in real time. It reads the
-// clock only if the pool needs durations.
+// clock only if a hook or the owner of a claim needs durations.
 type stopwatch struct {
 	runs  bool
 	began time.Time

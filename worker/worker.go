@@ -171,6 +171,10 @@ func (w *worker[T]) process(claim *Claim[T]) {
 
 // succeed reports that an attempt has succeeded, and ends its claim.
 func (w *worker[T]) succeed(claim *Claim[T]) {
+	if !w.reports {
+		w.ended(claim.Done())
+		return
+	}
 	defer func() { w.ended(claim.Done()) }() // also if the reporter panics
 	w.reportSuccess(claim)
 }

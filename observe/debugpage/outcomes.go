@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -53,8 +54,10 @@ type failedAttempt struct {
 	Attempt    int     `json:"attempt"`
 	Error      string  `json:"error"`
 	// ErrorLength is the length of the text in bytes, if it was cut.
-	ErrorLength int    `json:"errorLength,omitempty"`
-	Panicked    bool   `json:"panicked"`
+	ErrorLength int  `json:"errorLength,omitempty"`
+	Panicked    bool `json:"panicked"`
+	// Reason says why the item was discarded, and is empty if it runs again.
+	Reason      string `json:"reason"`
 	Group       string `json:"group"`
 	GroupLength int    `json:"groupLength,omitempty"`
 }
@@ -109,7 +112,7 @@ func (rd reader) failedAttempts(n named, failures []stats.Failure[any], now time
 		key, text := rd.key(n.name, f.Item), rd.errorText(n.name, f.Error)
 		rows[i] = failedAttempt{
 			Key: key.text, KeyLength: key.length, AgeSeconds: inSeconds(max(now.Sub(f.Time), 0)),
-			Attempt: f.Attempt, Error: text.text, ErrorLength: text.length, Panicked: f.Panicked,
+			Attempt: f.Attempt, Error: text.text, ErrorLength: text.length, Panicked: f.Panicked, Reason: f.Reason,
 		}
 		if f.Group != "" {
 			group := rd.group(n.name, f.Group)
@@ -163,12 +166,16 @@ var failedColumns = []column[failedAttempt]{
 	{heading{"Group", "group", asWords, ""}, func(f failedAttempt) any { return f.Group }},
 }
 
+// discardedColumns say also why the item was discarded.
+var discardedColumns = slices.Insert(slices.Clone(failedColumns), 4,
+	column[failedAttempt]{heading{"Because", "reason", asWords, ""}, func(f failedAttempt) any { return f.Reason }})
+
 // tables returns the tables of the outcomes. Each stands only where it can have
 // rows.
 func (o *outcomes) tables(c configuration) []table {
-	failed := failedColumns
+	failed, discarded := failedColumns, discardedColumns
 	if !c.Groups {
-		failed = failed[:len(failed)-1]
+		failed, discarded = failed[:len(failed)-1], discarded[:len(discarded)-1]
 	}
 	var all []table
 	if c.Metrics {
@@ -187,12 +194,16 @@ func (o *outcomes) tables(c configuration) []table {
 		}, failed, o.Failures),
 		newTable(table{
 			Path: "detail.discards", Title: "Dead letters, newest first", Empty: "No item was discarded.",
-		}, failed, o.Discards))
+		}, discarded, o.Discards))
 }
 
 // addLengths adds the lengths of what was cut to the cells of a row.
 func (f failedAttempt) addLengths(cells []cell) {
-	for i, c := range failedColumns[:len(cells)] {
+	columns := failedColumns
+	if f.Reason != "" {
+		columns = discardedColumns
+	}
+	for i, c := range columns[:len(cells)] {
 		switch c.Field {
 		case "key":
 			cells[i].KeyLength = f.KeyLength

@@ -27,7 +27,7 @@ func reportOutcomes(q *shardq.Queue[string]) {
 	ctx := context.Background()
 	failures.ReportFailure(ctx, worker.Failure[string]{Item: "acme/1", Err: errors.New("connection refused"), Attempt: 2}, nil)
 	failures.ReportFailure(ctx, worker.Failure[string]{Item: "globex/1", Err: errors.New("panic"), Attempt: 1}, &worker.PanicError{Value: "index out of range"})
-	failures.ReportDiscard(ctx, worker.Failure[string]{Item: "initech/\xff", Err: errors.New("first line\nsecond line"), Attempt: 5, Final: true}, nil)
+	failures.ReportDiscard(ctx, worker.Failure[string]{Item: "initech/\xff", Err: errors.New("first line\nsecond line"), Attempt: 5, Final: true, Reason: worker.ReasonExhausted}, nil)
 }
 
 // TestOutcomes checks the rows about the attempts of workers.
@@ -46,7 +46,7 @@ func TestOutcomes(t *testing.T) {
 		{Key: "acme/1", Attempt: 2, Error: "connection refused", Group: "acme"},
 	}, d.Failures)
 	require.Equal(t, []failedAttempt{
-		{Key: `"initech/\xff"`, Attempt: 5, Error: `"first line\nsecond line"`, Group: "initech"},
+		{Key: `"initech/\xff"`, Attempt: 5, Error: `"first line\nsecond line"`, Reason: "exhausted", Group: "initech"},
 	}, d.Discards)
 }
 

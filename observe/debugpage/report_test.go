@@ -143,7 +143,7 @@ func TestTablesAgreeWithTheReport(t *testing.T) {
 	for _, c := range groupAttemptsColumns {
 		agree(r.Detail.AttemptsByGroup[0], c.Format, c.Field, c.value(r.Detail.AttemptsByGroup[0]))
 	}
-	for _, c := range failedColumns {
+	for _, c := range discardedColumns {
 		agree(r.Detail.Discards[0], c.Format, c.Field, c.value(r.Detail.Discards[0]))
 	}
 	for _, g := range r.facts() {

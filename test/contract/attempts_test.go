@@ -345,6 +345,7 @@ func TestC75RecentFailures(t *testing.T) {
 			require.Equal(t, item, discarded[i].Item)
 			require.Equal(t, 2, discarded[i].Attempt)
 			require.True(t, discarded[i].Discarded)
+			require.Equal(t, "exhausted", discarded[i].Reason)
 		}
 		some, none := q.View().InspectFailures(1)
 		require.Equal(t, failed[0].Any(), some[0])
@@ -375,6 +376,7 @@ func TestC75RecentFailuresAreBounded(t *testing.T) {
 	}
 	require.Len(t, discarded, 1)
 	require.Equal(t, 3, discarded[0].Item)
+	require.Equal(t, "permanent", discarded[0].Reason)
 }
 
 // The text of an error is short, and the queue asks for it once.
