@@ -276,7 +276,8 @@ func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T],
 	}
 }
 
-// ReportDiscard implements [worker.Reporter]: it counts, logs and keeps the item.
+// ReportDiscard implements [worker.Reporter]: it counts, logs and keeps the
+// item.
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
 	o.shards.CountDiscard()
 	if o.log != nil {

@@ -31,8 +31,8 @@ func (q *Queue[T]) Engine() Engine[T] { return Engine[T]{q} }
 // Shards returns the shards.
 func (e Engine[T]) Shards() *shard.Set[T] { return e.queue.shards }
 
-// Owner returns the owner of the queue's claims. It is a [worker.Reporter] as
-// well.
+// Owner returns the owner of the queue's claims. It is a [worker.Reporter] and
+// a [worker.AttemptReporter] as well.
 func (e Engine[T]) Owner() worker.Owner[T] { return e.queue.claims() }
 
 // Token returns the token of the claim to the processing that h names.

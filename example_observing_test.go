@@ -1,6 +1,8 @@
 package shardq_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/observe/debugpage"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // A queue with metrics, a hook for stuck items, and a live page.
@@ -100,4 +103,32 @@ func ExampleOptions_onStuck() {
 	fake.Step(time.Hour)
 	fake.Step(time.Hour) // it is reported once
 	// Output: endless has been in processing for a minute
+}
+
+// A queue keeps the last failures of its workers, and with Metrics it counts
+// all attempts by their results.
+func ExampleQueue_RecentFailures() {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Metrics: true})
+	q.AddBatch([]string{"invoice/17", "invoice/18"})
+	q.ShutDown()
+	_ = q.Run(context.Background(), 1, func(_ context.Context, item string) error {
+		if item == "invoice/18" {
+			return worker.Permanent(errors.New("no such customer"))
+		}
+		return nil
+	})
+
+	_, discarded := q.RecentFailures(10)
+	for _, f := range discarded {
+		fmt.Printf("%s, attempt %d: %s (%s)\n", f.Item, f.Attempt, f.Error, f.Reason)
+	}
+	for result, durations := range q.Stats().Metrics.Attempts.All() {
+		if durations.Count > 0 {
+			fmt.Println(result, durations.Count)
+		}
+	}
+	// Output:
+	// invoice/18, attempt 1: no such customer (permanent)
+	// success 1
+	// discarded 1
 }

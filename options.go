@@ -216,6 +216,10 @@ type Options[T comparable] struct {
 	// It includes Ages. It costs 8 bytes more for each dirty item, and one or
 	// two KiB for each shard, at most nine.
 	//
+	// It also makes the queue count the attempts of workers by their results,
+	// and with Group by group: see [Queue.GroupAttempts]. Then the queue calls
+	// Group once more for each attempt.
+	//
 	// While there are fewer than about 250 calls in a millisecond, each reads
 	// the clock, and durations are exact. With more calls several share a
 	// reading of a coarse clock: first the adds, then all. As a rule a reading

@@ -41,7 +41,7 @@ type Claim[T any] struct {
 // claim. The others return [ErrClaimEnded] and change nothing.
 //
 // An owner may also have a Name() string, which becomes [Failure].Queue, and
-// the methods of a [Reporter].
+// the methods of a [Reporter] and of an [AttemptReporter].
 type Owner[T any] interface {
 	// DoneClaim ends the claim and forgets the item's failures, because the
 	// item succeeded or was discarded.

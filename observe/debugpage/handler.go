@@ -22,10 +22,11 @@ import (
 // An answer about one queue costs a call each of Inspect, InspectRetries,
 // InspectFailures, Groups, GroupAttempts and TimeLeft: see [shardq.Inspector].
 // The time grows with the rows, the shards, the groups, the items in the
-// limiter, and the delayed items, up to 65,536 in each shard. Where Inspect has to search, it also grows with the
-// number of all items: see [shardq.Queue.Snapshot]. An answer about several
-// queues costs one call of Stats for each. Workers continue meanwhile: no lock
-// is held for more than a few hundred rows.
+// limiter, and the delayed items, up to 65,536 in each shard. Where Inspect has
+// to search, it also grows with the number of all items: see
+// [shardq.Queue.Snapshot]. An answer about several queues costs one call of
+// Stats for each. Workers continue meanwhile: no lock is held for more than a
+// few hundred rows.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {

@@ -237,8 +237,8 @@ func TestC74UserCodePanics(t *testing.T) {
 	require.Empty(t, discarded[0].Group)
 }
 
-// An owner that panics when it is told of an attempt ends the pool, and no item
-// is lost by it.
+// An owner that panics in ReportAttempt ends the pool, and no item is lost by
+// it.
 func TestC74OwnerPanics(t *testing.T) {
 	for name, err := range map[string]error{"success": nil, "failure": errOnPurpose, "requeue": worker.RequeueAfter(0)} {
 		forEachForm(t, func(context.Context, string) error { return err }, func(t *testing.T, o worker.Options[string]) {
@@ -272,8 +272,8 @@ type panickingOwner struct{ worker.Owner[string] }
 func (*panickingOwner) CountsAttempts() bool                { return true }
 func (*panickingOwner) ReportAttempt(worker.Report[string]) { panic("on purpose") }
 
-// Without metrics an owner is told of no attempt. With metrics, attempts
-// allocate nothing in steady state.
+// Without metrics a worker reports no attempt. With metrics, attempts allocate
+// nothing in steady state.
 func TestC74SteadyStateAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -425,7 +425,7 @@ func TestC75ClockPanics(t *testing.T) {
 	require.False(t, discarded[0].Time.IsZero(), "the real time")
 }
 
-// A fickleClock panics if it is told to.
+// A fickleClock panics once the field is set.
 type fickleClock struct {
 	clock.Clock
 	panics bool
