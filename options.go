@@ -112,6 +112,43 @@ type Options[T comparable] struct {
 	// If zero, there is no limit.
 	GroupLimit int
 
+	// GroupLimitOf returns the limit of a group, in place of GroupLimit. Each
+	// call that adds an item calls it, with no lock held. The latest result
+	// counts. If it is greater than before, a throttled group notices at its
+	// next Done, or at [Queue.RefreshGroup].
+	//
+	// If nil, or if it returns 0 or less, GroupLimit counts.
+	GroupLimitOf func(group string) int
+
+	// GroupRate returns the rate at which the items of a group are handed out,
+	// in the whole queue. While its rate allows no item, a group is throttled,
+	// as at its GroupLimit: its ready items stay ready, no Get returns them,
+	// and no worker is held. The queue does not poll: its timer frees the group
+	// at the first tick at which an item is allowed.
+	//
+	// Each call that adds an item calls GroupRate, with no lock held. The
+	// latest result counts from the next item on that is handed out. As many
+	// tokens as were taken before stay taken, or all if the new Burst is less.
+	// A group that waits already waits as long as the old rate says, unless
+	// [Queue.RefreshGroup] is called. A result with a fault, such as a negative
+	// PerSecond, panics in the caller before anything has changed.
+	//
+	// Gets wait for throttled groups, also after a shutdown has begun. A group
+	// without items is remembered until its rate allows a whole Burst again. A
+	// Get reads the clock. If the clock is set back, rates wait for it, as
+	// delays do.
+	//
+	// If nil, there are no rates.
+	GroupRate func(group string) Rate
+
+	// Rate is the rate at which the queue hands out items, those of all groups
+	// together. [Queue.SetRate] changes it. A Get that the rate does not allow
+	// yet parks, also after a shutdown has begun, and the queue's timer wakes
+	// one consumer when it does. The items stay ready meanwhile.
+	//
+	// If zero, there is no limit.
+	Rate Rate
+
 	// GroupWeight returns how many items of a group are handed out in its turn.
 	// Values below 1 count as 1. Values above [MaxGroupWeight] are reduced to
 	// [MaxGroupWeight]. Each call that adds an item calls it, with no lock
@@ -412,6 +449,15 @@ func (o Options[T]) validate() error {
 	}
 	if o.Group == nil && o.GroupWeight != nil {
 		fault("Options.GroupWeight is set: want it with Group")
+	}
+	if o.Group == nil && o.GroupLimitOf != nil {
+		fault("Options.GroupLimitOf is set: want it with Group")
+	}
+	if o.Group == nil && o.GroupRate != nil {
+		fault("Options.GroupRate is set: want it with Group")
+	}
+	if err := o.Rate.Validate(); err != nil {
+		fault("Options.Rate: %w", err)
 	}
 	if o.LowPriorityInterval < 0 || o.LowPriorityInterval > math.MaxInt32 {
 		fault("Options.LowPriorityInterval is %d: want 0 (never) to %d", o.LowPriorityInterval, math.MaxInt32)

@@ -45,7 +45,8 @@ import (
 //     added. An item that is added while it is in processing runs once more
 //     afterwards, however often it was added.
 //   - No lost wake-up: no consumer stays blocked in Get while an item is ready,
-//     unless [Options].GroupLimit throttles the item's group.
+//     unless the item's group is throttled, or the queue is paused or has a
+//     [Rate] that allows no item yet.
 //   - Delays: a delay never expires early. Of several delays of one item, the
 //     one that expires first counts.
 //
@@ -98,8 +99,8 @@ import (
 // state.
 //
 // The queue holds no lock while it calls user code: the limiter, the clock, the
-// hash function, Group, GroupWeight, the hooks, and methods of items. If user
-// code panics, the panic reaches the caller, and the queue goes on working.
+// hash function, the functions of groups, the hooks, and methods of items. If
+// user code panics, the panic reaches the caller, and the queue goes on working.
 //
 // A queue starts no goroutine, except now and then one that calls OnStuck.
 // While items are delayed it has one timer, set for the earliest deadline.
@@ -187,6 +188,10 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 			Route:      options.route(),
 			Group:      options.Group,
 			GroupLimit: options.GroupLimit,
+
+			GroupLimitOf: options.GroupLimitOf,
+			GroupRate:    options.groupRate(),
+			Rate:         stats.Rate(options.Rate),
 
 			PrioritiesBeforeTurns: options.PrioritiesBeforeTurns,
 			GroupWeight:           options.GroupWeight,
@@ -286,16 +291,18 @@ var (
 // Get returns the next ready item and takes it into processing. The caller must
 // call Done for the item. No other Get returns the item before that.
 //
-// Get blocks while nothing is ready, or all ready items are of groups that
-// [Options].GroupLimit throttles. A blocked Get uses no processor time. A call
-// that makes an item ready wakes one consumer, and as many wake as there are
-// items.
+// Get blocks while nothing is ready, or all ready items are of throttled
+// groups: see [Options].GroupLimit, [Options].GroupRate and [Queue.PauseGroup].
+// It also blocks while the queue is paused, or [Options].Rate allows no item. A
+// blocked Get uses no processor time. A call that makes an item ready wakes one
+// consumer, and as many wake as there are items.
 //
 // After a shutdown has begun, Get goes on returning ready items, and waiting
-// for throttled ones. Whenever there are none, it returns the zero T and true,
-// at once, to every caller. A later Get may still return an item that was dirty
-// and is Done by then. Get never returns true together with an item. A zero T
-// with false is an item like any other.
+// for throttled ones, but after ShutDown not for those that are paused. Whenever
+// there are none, it returns the zero T and true, at once, to every caller. A
+// later Get may still return an item that was dirty and is Done by then. Get
+// never returns true together with an item. A zero T with false is an item like
+// any other.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.shards.Get() }
 
 // GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,

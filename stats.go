@@ -27,10 +27,17 @@ type Stats struct {
 	Held int
 	// Groups is the number of groups that have items.
 	Groups int
-	// Throttled is the number of groups that have ready items, but as many in
-	// processing as [Options].GroupLimit allows. Len counts their ready items,
+	// Throttled is the number of groups that have ready items, but are at their
+	// limit, wait for their rate, or are paused. Len counts their ready items,
 	// but a Get does not return them yet.
 	Throttled int
+	// ThrottledByRate and ThrottledByPause are the numbers of those of them
+	// that wait for their rate, and that are paused.
+	ThrottledByRate, ThrottledByPause int
+	// Paused reports that the queue is paused: see [Queue.Pause].
+	Paused bool
+	// Rate is the rate of the queue: see [Options].Rate.
+	Rate Rate
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor dirty. A delay counts when it expires.
 	Added uint64
@@ -115,6 +122,8 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 	st := Stats{
 		Shards: s.Shards, Ready: s.Ready, Delayed: s.Delayed, Processing: s.Processing, Held: s.Held,
 		Groups: s.Groups, Throttled: s.Throttled,
+		ThrottledByRate: s.ThrottledByRate, ThrottledByPause: s.ThrottledByPause,
+		Paused: s.Paused, Rate: Rate(s.Rate),
 		Added: s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped,
 		Canceled: s.Canceled, OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused,
 		Discarded: s.Discarded,

@@ -71,7 +71,7 @@ func (sh *shard[T]) entryFor(item T, to *address) (id uint32, e *entry[T]) {
 		return id, e
 	}
 	if sh.groups != nil {
-		sh.weighAdded(id, &to.tag)
+		sh.configureAdded(id, &to.tag)
 	}
 	return id, sh.table.at(id)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/shardq/shardq/internal/shared"
 )
 
 // An address locates an item within its shard.
@@ -13,11 +15,13 @@ type address struct {
 	tag
 }
 
-// A tag is the group of an item, if there are groups.
+// A tag is the group of an item, if there are groups, and what the user says of
+// the group.
 type tag struct {
-	group     string
-	groupHash uint32
-	weight    int32
+	group         string
+	groupHash     uint32
+	weight, limit int32
+	rate          rate
 }
 
 // initGroups makes the shard of an item follow from its group, if there are
@@ -27,6 +31,11 @@ func (s *Set[T]) initGroups(config Config[T]) {
 		return
 	}
 	s.groupWeight, s.groupLimit = config.GroupWeight, int32(min(config.GroupLimit, math.MaxInt32))
+	s.groupLimitOf, s.groupRate = config.GroupLimitOf, config.GroupRate
+	s.waits = make([]shared.Uint64[shared.Deadline], len(s.shards))
+	for i := range s.waits {
+		s.waits[i].Store(never)
+	}
 	s.groupRoute = func(group string) uint64 { return maphash.String(s.seed, group) }
 	if config.StableRouting {
 		s.groupRoute = xxhash.Sum64String
@@ -43,7 +52,31 @@ func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
 	}
 	hash := maphash.Comparable(s.seed, item)
 	group := s.group(item)
-	return s.shardAt(s.groupRoute(group)), address{uint32(hash), tag{group, s.hashOfGroup(group), s.weightOf(group)}}
+	return s.shardAt(s.groupRoute(group)), address{uint32(hash), s.tagOf(group)}
+}
+
+// tagOf asks the user for all that there is to know of a group.
+func (s *Set[T]) tagOf(group string) tag {
+	t := tag{group: group, groupHash: s.hashOfGroup(group), weight: s.weightOf(group), limit: s.limitOf(group)}
+	if s.groupRate != nil {
+		t.rate = rateOf(s.groupRate(group))
+	}
+	return t
+}
+
+// limitOf asks the user for the limit of a group.
+func (s *Set[T]) limitOf(group string) int32 {
+	if s.groupLimitOf != nil {
+		if limit := s.groupLimitOf(group); limit > 0 {
+			return int32(min(limit, math.MaxInt32))
+		}
+	}
+	return s.groupLimit
+}
+
+// asksOfGroups reports whether the user is asked for anything of a group.
+func (s *Set[T]) asksOfGroups() bool {
+	return s.groupWeight != nil || s.groupLimitOf != nil || s.groupRate != nil
 }
 
 // weightOf asks the user for the weight of a group.

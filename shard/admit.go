@@ -48,10 +48,11 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 		}
 	}
 	s.notify()
-	if waited && err == nil && s.groupWeight != nil {
-		// The weight may have changed during the wait. The item is added first,
-		// so that the next waiter does not wait for user code.
-		s.weighAgain(sh, item, to.hash, s.weightOf(to.group))
+	if waited && err == nil && s.asksOfGroups() {
+		// What the user says of the group may have changed during the wait. The
+		// item is added first, so that the next waiter does not wait for user
+		// code.
+		s.configureAgain(sh, item, to.hash, s.tagOf(to.group))
 	}
 	return err
 }
@@ -72,13 +73,13 @@ func (s *Set[T]) addAcquired(sh *shard[T], item T, to address) error {
 	return s.admit(sh, item, to, true)
 }
 
-// weighAgain changes the weight of an item's group, if the shard still holds
-// the item.
-func (s *Set[T]) weighAgain(sh *shard[T], item T, hash uint32, weight int32) {
+// configureAgain takes what the user says of an item's group, if the shard
+// still holds the item.
+func (s *Set[T]) configureAgain(sh *shard[T], item T, hash uint32, to tag) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if id := sh.find(item, hash); id != 0 {
-		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), weight)
+		sh.configureAdded(id, &to)
 	}
 }
 
@@ -113,7 +114,7 @@ func (sh *shard[T]) admitItem(item T, to address, acquired bool) (fx effects, er
 			limit.Release(1) // another add has acquired it
 		}
 		if sh.groups != nil {
-			sh.weighAdded(id, &to.tag)
+			sh.configureAdded(id, &to.tag)
 		}
 		return sh.add(id, sh.table.at(id), sh.set.request()), nil
 	case sh.table.roomy == 0 && !sh.hasID():

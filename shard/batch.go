@@ -200,13 +200,16 @@ func (b buffers[T]) slice(n, m int) buffers[T] {
 func (s *Set[T]) takeSome(b buffers[T]) (n int) {
 	s.refreshForWork()
 	defer s.setWatchdog()
-	return s.takeHere(b)
+	return s.takeHere(b, s.readForTake())
 }
 
-// takeHere is takeSome without reading the clock.
-func (s *Set[T]) takeHere(b buffers[T]) (n int) {
+// takeHere is takeSome with a reading of the clock, if the takes need one.
+func (s *Set[T]) takeHere(b buffers[T], now uint64) (n int) {
+	if s.cares.Load()&caresForGate != 0 {
+		return s.takeThroughGate(b, now)
+	}
 	if s.priorityBitmap.Load() != nil || s.group != nil {
-		return s.takeOneByOne(b)
+		return s.takeOneByOne(b, now)
 	}
 	if len(s.shards) == 1 {
 		return s.takeAll(s.shard(0), b)
@@ -232,9 +235,9 @@ func (s *Set[T]) takeHere(b buffers[T]) (n int) {
 // takeOneByOne is takeHere where there are priorities or groups, which every
 // take has to compare. The clock, which may panic, was read before the first
 // take, so that a panic loses no item.
-func (s *Set[T]) takeOneByOne(b buffers[T]) (n int) {
+func (s *Set[T]) takeOneByOne(b buffers[T], now uint64) (n int) {
 	for ; n < len(b.items); n++ {
-		item, priority, handle, ok := s.takeNow()
+		item, priority, handle, ok := s.takeNow(now)
 		if !ok {
 			break
 		}

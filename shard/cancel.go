@@ -20,9 +20,9 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 func (s *Set[T]) Cancel(item T) (was Canceled) {
 	sh, hash := s.locate(item)
 	was, fx := s.cancelIn(sh, item, hash)
-	// The canceled item may have been the last throttled one, and consumers
-	// park while there is one.
-	if s.group != nil && was.Ready && s.mayLeave() {
+	// The canceled item may have been the last that consumers wait for after a
+	// shutdown, because it was throttled or behind a closed gate.
+	if (s.group != nil || s.gate.used.Load()) && was.Ready && s.mayLeave() {
 		fx |= wakes
 	}
 	s.after(fx)

@@ -112,7 +112,7 @@ func (sh *shard[T]) finish(id uint32, e *entry[T], p position) (fx effects) {
 	} else {
 		sh.forget(id, e, p)
 	}
-	if sh.owes != 0 {
+	if sh.owes != 0 || sh.groups != nil && sh.groups.filed {
 		fx |= sh.reportsDue()
 	}
 	return fx
@@ -149,8 +149,14 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 		sh.leaveGroup(id)
 	}
 	sh.table.remove(id, e, p)
-	if sh.table.dueForRelease() {
-		// Both are empty, so give all their storage back.
+	sh.releaseIfDue()
+}
+
+// releaseIfDue releases the storage of an empty shard, if that is due. Groups
+// that are remembered keep it.
+func (sh *shard[T]) releaseIfDue() {
+	if sh.table.dueForRelease() && (sh.groups == nil || sh.groups.vacant == 0) {
+		// All are empty, so give their storage back.
 		sh.peak = sh.table.giveBack()
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropMarks()

@@ -77,7 +77,7 @@ func (sh *shard[T]) isEmpty() bool { return sh.table == nil || sh.table.live == 
 // caller must pass the result to settle once the lock is released.
 func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.owes == 0 {
-		return 0
+		return sh.regrouped()
 	}
 	if sh.quiet() {
 		due |= quiet
@@ -90,7 +90,7 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	}
 	due &= sh.owes
 	sh.owes &^= due
-	return due
+	return due | sh.regrouped()
 }
 
 // owe announces a report of the shard to a drain, unless the shard owes it
@@ -115,6 +115,9 @@ func (s *Set[T]) settle(due effects) {
 	}
 	if due&emptyNow != 0 {
 		s.idled.release()
+	}
+	if due&files != 0 {
+		s.driver.pokeKeeping()
 	}
 }
 

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"sync"
 	"time"
 
 	"github.com/shardq/shardq/clock"
@@ -27,8 +28,10 @@ type driver[T comparable] struct {
 	readings shared.Uint32[shared.Timer]
 	// timer is used only by the goroutine that owns it.
 	timer clock.Timer
-	// gone is closed when ownership becomes timerStopped.
-	gone chan struct{}
+	// gone is closed when ownership becomes timerStopped. If the driver lingers,
+	// it is closed when the driver has noticed the shutdown.
+	gone     chan struct{}
+	goneOnce sync.Once
 }
 
 // The states of ownership:
@@ -167,13 +170,20 @@ func (d *driver[T]) acquire() bool {
 // timer up.
 func (d *driver[T]) settle(n notice) {
 	for {
-		if d.set.closing.begun.Load() {
+		begun := d.set.closing.begun.Load()
+		if begun && !d.lingers() {
 			d.retire()
 			return
+		}
+		if begun {
+			n.deadline = never // its item was dropped
 		}
 		if armed := d.armFor(n); !armed {
 			d.expireDue()
 		} else if d.ownership.CompareAndSwap(timerRunning, timerIdle) {
+			if begun {
+				d.leave()
+			}
 			return
 		} else {
 			d.ownership.Store(timerRunning)
@@ -252,7 +262,25 @@ func (d *driver[T]) retire() {
 
 func (d *driver[T]) markStopped() {
 	d.ownership.Store(timerStopped)
-	close(d.gone)
+	d.leave()
+}
+
+// leave lets the shutdown return.
+func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
+
+// lingers reports whether the driver goes on after a shutdown. Groups, and the
+// gate, may then still have to wait for a token or for the end of a pause, and
+// consumers for them. Nothing else is due then.
+func (d *driver[T]) lingers() bool {
+	return d.set.group != nil || d.set.gate.bucket.Load() != nil
+}
+
+// pokeKeeping is poke for a caller that has items by now, which a panic of the
+// clock would lose. If the clock panics, the next call that reaches the driver
+// sets the timer instead.
+func (d *driver[T]) pokeKeeping() {
+	defer func() { _ = recover() }()
+	d.poke()
 }
 
 // abandon is deferred by the owner of the timer, which sets settled once it has
@@ -278,8 +306,15 @@ func (d *driver[T]) abandon(settled *bool) {
 // drop gives the timer up in an unknown state. It lets a waiting stop return.
 func (d *driver[T]) drop() {
 	d.armed.Store(never)
-	for !d.set.closing.begun.Load() {
+	for {
+		begun := d.set.closing.begun.Load()
+		if begun && !d.lingers() {
+			break
+		}
 		if d.ownership.CompareAndSwap(timerRunning, timerIdle) {
+			if begun {
+				d.leave()
+			}
 			return
 		}
 		// Another goroutine notified us. We cannot read again, but it may be
@@ -294,7 +329,10 @@ func (d *driver[T]) drop() {
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
 		at := d.readClock()
-		more = false
+		more = d.set.endWaitsDue(at)
+		if d.set.closing.begun.Load() {
+			continue // there are no delays any more
+		}
 		d.set.coarse.update(d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
@@ -310,10 +348,15 @@ func (d *driver[T]) expireDue() {
 }
 
 // earliest returns the first tick at which the driver has something to do. A
-// shard's wheel has to be advanced, the coarse clock's reading is over, or an
-// item may be stuck.
+// shard's wheel has to be advanced, the coarse clock's reading is over, an item
+// may be stuck, or the wait of a group or of the gate is over. After a shutdown
+// there are only the waits.
 func (s *Set[T]) earliest() uint64 {
-	earliest := min(s.coarse.deadline(), s.watchdog.next.Load())
+	waits := s.earliestWait()
+	if s.closing.begun.Load() {
+		return waits
+	}
+	earliest := min(waits, s.coarse.deadline(), s.watchdog.next.Load())
 	for sh := range s.made() {
 		earliest = min(earliest, sh.next.Load())
 	}

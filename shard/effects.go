@@ -26,7 +26,11 @@ const (
 	// emptyNow: the shard holds nothing, for a WaitIdle. Adds go on.
 	emptyNow
 
-	reports = quiet | noneDelayed | empty | emptyNow
+	// files: the wait of a group was filed, and the driver's timer may be
+	// later.
+	files
+
+	reports = quiet | noneDelayed | empty | emptyNow | files
 )
 
 // after carries out the effects of an operation. It calls OnWatermark last,

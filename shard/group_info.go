@@ -7,7 +7,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// Groups returns an iterator over the groups that have items, in no order. It
+// Groups returns an iterator over the groups that have items or are paused, in
+// no order. It
 // goes from shard to shard, and reads at most rowsPerHold groups in one hold of
 // a lock. It holds no lock when it yields them. It yields each group that has
 // items during the whole iteration, and none twice. It leaves out a group that
@@ -39,7 +40,7 @@ func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
 			return 0, false
 		}
 		return began.names.piece(n, func(id uint32) {
-			if state := began.states.Lookup(id); state != nil && state.items > 0 && int32(state.born-births) < 0 {
+			if state := began.states.Lookup(id); state != nil && (state.items > 0 || state.held&paused != 0) && int32(state.born-births) < 0 {
 				rows = append(rows, sh.groupInfo(id))
 			}
 		})
@@ -57,12 +58,39 @@ func (s *Set[T]) listGroups(sh *shard[T], yield func(stats.Group) bool) {
 func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 	g := sh.groups
 	state := g.at(id)
-	return stats.Group{
+	row := stats.Group{
 		Group: g.names.at(id).item,
 		Held:  int(state.items), Ready: int(state.ready.depth()), Processing: int(state.ready.processing),
 		Weight:    int(state.weight),
 		Throttled: state.phase == throttled,
+		Limit:     int(state.limit),
 		Shard:     int(sh.number),
+	}
+	if row.Throttled {
+		row.Reason = state.reason()
+	}
+	if b := g.bucketOf(id, state); b != nil {
+		sh.addBucketTo(&row, state, b)
+	}
+	return row
+}
+
+// reason returns why a group is throttled. What only a caller can end comes
+// first.
+func (g *group[T]) reason() stats.Throttling {
+	switch {
+	case g.held&paused != 0:
+		return stats.ThrottledByPause
+	case g.held&noToken != 0:
+		return stats.ThrottledByRate
+	}
+	return stats.ThrottledByLimit
+}
+
+func (sh *shard[T]) addBucketTo(row *stats.Group, state *group[T], b *groupBucket) {
+	row.Rate = b.wanted.public()
+	if row.Paused = state.held&paused != 0; row.Paused && b.until != never {
+		row.PausedUntil = sh.set.time.moment(b.until)
 	}
 }
 

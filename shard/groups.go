@@ -20,13 +20,20 @@ type group[T comparable] struct {
 	// born tells the group from earlier ones with the same id: see births.
 	born uint32
 	// items counts the entries of the group. The group is forgotten with the
-	// last.
+	// last, unless its bucket is not full or it is paused: see grouphold.go.
 	items  int32
 	weight int32
+	// limit is the number of items that may be in processing, or 0 if there is
+	// no limit.
+	limit int32
 	// served counts the items handed out in the group's turn.
 	served int32
 	// phase tells whether the group is in the round robin.
 	phase groupPhase
+	// held tells what holds the group back besides its limit.
+	held hold
+	// hasBucket reports that the group has a cell in groups.buckets.
+	hasBucket bool
 	// next and previous are its neighbours in its circle, or among the
 	// throttled groups.
 	next, previous uint32
@@ -45,6 +52,19 @@ type groups[T comparable] struct {
 	depth, processing int32
 	// births counts the groups that were ever made, modulo its range.
 	births uint32
+	// vacant counts the groups without items that are remembered.
+	vacant int32
+	// buckets has the buckets of groups that have one. It is nil until there is
+	// one.
+	buckets *chunked.Array[groupBucket]
+	// waiting has the groups that wait for a tick: see groupwait.go. filed
+	// reports that the driver has to be told of a wait.
+	waiting []uint32
+	filed   bool
+	// throttledBy counts the throttled groups by their reasons.
+	throttledBy [4]int32
+	// latest is the latest reading of the clock by which a bucket was used.
+	latest uint64
 	roundRobin
 }
 
@@ -82,21 +102,32 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	g := sh.groups
 	of, p := g.names.find(to.groupHash, to.group)
 	if of == 0 {
-		of, _ = g.names.insert(p, to.group)
-		g.states.Hold(of).born = g.births
-		g.births++
+		of = g.newGroup(to.group, p)
 	}
 	*g.of.Extend(id) = of
 	state := g.at(of)
+	if state.items == 0 {
+		g.vacant--
+	}
 	state.items++
-	g.weigh(state, to.weight)
+	sh.configure(of, state, to)
 }
 
-// weighAdded changes the weight of an entry's group when its item is added
+// newGroup makes a group without items.
+func (g *groups[T]) newGroup(name string, p position) (of uint32) {
+	of, _ = g.names.insert(p, name)
+	g.states.Hold(of).born = g.births
+	g.births++
+	g.vacant++
+	return of
+}
+
+// configureAdded is configure for the group of an entry whose item is added
 // again.
-func (sh *shard[T]) weighAdded(id uint32, to *tag) {
+func (sh *shard[T]) configureAdded(id uint32, to *tag) {
 	if to.weight > 0 { // the caller has asked the user for it
-		sh.groups.weigh(sh.groups.at(sh.groupOf(id)), to.weight)
+		of := sh.groupOf(id)
+		sh.configure(of, sh.groups.at(of), to)
 	}
 }
 
@@ -111,7 +142,8 @@ func (sh *shard[T]) needGroups() {
 }
 
 // leaveGroup is called before an entry is removed. The group is forgotten with
-// its last entry. It has no ready items then.
+// its last entry, or once its bucket is full and it is not paused. It has no
+// ready items then.
 func (sh *shard[T]) leaveGroup(id uint32) {
 	if w := sh.table.requested; w != nil {
 		w.setRun(id, 0) // the next entry with this id may be of a group without levels
@@ -121,7 +153,26 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	if state.items--; state.items > 0 {
 		return
 	}
+	g.vacant++
+	b := g.bucketOf(of, state)
+	if sh.forgettable(state, b) {
+		sh.forgetGroup(of, state)
+		return
+	}
+	state.ready = runQueue[T]{}
+	sh.await(of, b, sh.nextReview(state, b, g.latest))
+}
+
+// forgetGroup forgets a group without items.
+func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
+	g := sh.groups
+	if state.hasBucket {
+		sh.await(of, g.buckets.At(of), never)
+		g.buckets.Release(of)
+	}
 	*state = group[T]{}
 	g.states.Release(of)
 	g.names.remove(of, g.names.at(of), position{})
+	g.vacant--
+	sh.releaseIfDue()
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // checkGroups fails the test unless all redundant data of the groups of a shard
@@ -32,9 +34,11 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		}
 	}
 	ids := slices.Collect(g.names.ids())
-	if len(of) != len(ids) {
-		t.Fatalf("shard %d: the items are of %d groups, and %d are known", sh.number, len(of), len(ids))
+	if len(of)+int(g.vacant) != len(ids) {
+		t.Fatalf("shard %d: the items are of %d groups, %d have none, and %d are known", sh.number, len(of), g.vacant, len(ids))
 	}
+	checkWaiting(t, sh)
+	throttledBy := [4]int32{}
 	depth, running, weights := int32(0), int32(0), int64(0)
 	circle := circleOf(t, sh, g.firstThrottled)
 	round := roundOf(t, sh)
@@ -48,8 +52,16 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		switch {
 		case state.ready.depth() == 0:
 			place = notReady
-		case sh.set.full(state.ready.processing):
+		case state.blocked():
 			place = throttled
+		case state.phase == throttled && sh.set.groupLimitOf != nil:
+			place = throttled // its limit has grown, and a Done will free it
+		}
+		if place == throttled {
+			throttledBy[state.reason()]++
+		}
+		if len(of[id]) == 0 && !state.hasBucket {
+			t.Fatalf("group %q has neither items nor a bucket, and is not forgotten", name)
 		}
 		if state.phase != place || slices.Contains(round, id) != (place == selectable) ||
 			slices.Contains(circle, id) != (place == throttled) {
@@ -61,9 +73,36 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 		depth += state.ready.depth()
 		running += state.ready.processing
 	}
+	if g.throttledBy != throttledBy {
+		t.Fatalf("shard %d: %v groups are throttled by their reasons, but the counts are %v", sh.number, throttledBy, g.throttledBy)
+	}
 	if g.depth != depth || g.processing != running || g.weights != weights {
 		t.Fatalf("shard %d: %d items are ready, %d in processing and the round robin weighs %d, but the counts are %d, %d and %d",
 			sh.number, depth, running, weights, g.depth, g.processing, g.weights)
+	}
+}
+
+// checkWaiting checks that the heap of waiting groups is one, that its first
+// deadline is published, and that each group that is held back waits.
+func checkWaiting[T comparable](t failer, sh *shard[T]) {
+	t.Helper()
+	g, first := sh.groups, uint64(never)
+	for i, id := range g.waiting {
+		b := g.buckets.At(id)
+		if int(b.place) != i+1 || i > 0 && g.waiter(b.place/2).deadline > b.deadline {
+			t.Fatalf("shard %d: group %d waits at place %d, and is at %d", sh.number, id, b.place, i+1)
+		}
+		first = min(first, b.deadline)
+	}
+	if published := sh.set.waits[sh.number].Load(); published != first {
+		t.Fatalf("shard %d: the first wait ends at %d, but %d is published", sh.number, first, published)
+	}
+	for id := range g.names.ids() {
+		state := g.at(id)
+		b := g.bucketOf(id, state)
+		if b == nil && state.held != 0 || b != nil && b.place == 0 && state.held&noToken != 0 && state.held&paused == 0 {
+			t.Fatalf("shard %d: group %d is held back, and waits for nothing: %+v", sh.number, id, state)
+		}
 	}
 }
 
@@ -144,6 +183,15 @@ func checkThrottled[T comparable](t failer, s *Set[T]) {
 			}
 		}
 	}
+	waiting := int32(0)
+	for i := range s.shards {
+		if g := s.shard(i).groups; g != nil {
+			waiting += g.throttledBy[stats.ThrottledByPause]
+		}
+	}
+	if count := s.pausedGroups.Load(); waiting != count {
+		t.Fatalf("%d throttled groups are paused, but the count is %d", waiting, count)
+	}
 	if _, count := s.throttled.read(); held != count {
 		t.Fatalf("%d groups are throttled, but the count is %d", held, count)
 	}
@@ -180,7 +228,8 @@ func TestThrottleCountShowsChanges(t *testing.T) {
 // A roundRobinModel is a model of one shard with groups, made of slices and
 // maps.
 type roundRobinModel struct {
-	limit int
+	// now is the time since the start.
+	now time.Duration
 	// prioritiesFirst is Config.PrioritiesBeforeTurns.
 	prioritiesFirst bool
 
@@ -194,10 +243,22 @@ type roundRobinModel struct {
 }
 
 type modelGroup struct {
-	weight, served, processing int
-	levels                     map[int][]int
+	weight, served, processing, limit int
+	rate                              rate
+	// missing is the time in which its bucket fills, at the time at.
+	missing, at time.Duration
+	// until is when its pause ends, or 0.
+	until  time.Duration
+	levels map[int][]int
 	// top is the highest priority of its items, when it joined the others.
 	top int
+}
+
+// blocked reports whether no item of the group may be handed out.
+func (g *modelGroup) blocked(now time.Duration) bool {
+	g.missing, g.at = max(0, g.missing-(now-g.at)), now
+	room := time.Duration(g.rate.interval) * time.Duration(max(g.rate.burst, 1)-1)
+	return g.limit > 0 && g.processing >= g.limit || g.missing > room || g.until > now
 }
 
 // highest returns the highest priority of the items.
@@ -228,7 +289,35 @@ func (m *roundRobinModel) of(item int) *modelGroup {
 	return m.groups[name]
 }
 
-func (m *roundRobinModel) full(g *modelGroup) bool { return m.limit > 0 && g.processing >= m.limit }
+func (m *roundRobinModel) full(g *modelGroup) bool { return g.blocked(m.now) }
+
+// review lets the groups join the others that have ready items and are not
+// blocked any more. If there are several, it takes the order of the set.
+func (m *roundRobinModel) review(s *Set[int]) {
+	for _, name := range namesInOrder(s) {
+		if g := m.groups[name]; g.ready() > 0 && !m.full(g) && !slices.Contains(m.turns, name) {
+			m.join(name)
+		}
+	}
+}
+
+// pause pauses a group, until now or earlier if the pause is to end.
+func (m *roundRobinModel) pause(name string, until time.Duration) {
+	m.groups[name].until = until
+	if m.full(m.groups[name]) && slices.Contains(m.turns, name) {
+		m.leave(name)
+	}
+}
+
+// namesInOrder returns the names of the groups with ready items, in order.
+func namesInOrder(s *Set[int]) (names []string) {
+	if g := s.shard(0).groups; g != nil {
+		for id := range g.inOrder() {
+			names = append(names, g.names.at(id).item)
+		}
+	}
+	return names
+}
 
 func (m *roundRobinModel) push(item, priority int) {
 	g := m.of(item)
@@ -313,6 +402,7 @@ func (m *roundRobinModel) get() (item, priority int) {
 	m.phase[item] = processing
 	g.processing++
 	g.served++
+	g.missing += time.Duration(g.rate.interval)
 	switch {
 	case g.ready() == 0 || m.full(g):
 		m.leave(name)
@@ -338,22 +428,60 @@ func (m *roundRobinModel) done(item int) {
 	}
 }
 
+// weighIfKnown weighs a group as a refresh does, which forgets nothing of a
+// group that the set does not know.
+func weighIfKnown(s *Set[int], m *roundRobinModel, item int, weights map[string]int) {
+	if g := s.shard(0).groups; g != nil {
+		if of, _ := g.names.find(s.hashOfGroup(groupOfItem(item)), groupOfItem(item)); of != 0 {
+			m.of(item).weight = max(1, weights[groupOfItem(item)])
+		}
+	}
+}
+
+// drawRate draws no rate, or one of some items in a tick to one in some ticks.
+func drawRate(rt *rapid.T) (r stats.Rate) {
+	if perSecond := rapid.SampledFrom([]float64{0, 200, 300, 500, 999, 1000, 3000}).Draw(rt, "rate"); perSecond > 0 {
+		r = stats.Rate{PerSecond: perSecond, Burst: rapid.IntRange(0, 4).Draw(rt, "burst")}
+	}
+	return r
+}
+
 // TestGroupsAgainstModel: one shard with groups hands out exactly what the
 // model does.
 func TestGroupsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &roundRobinModel{
-			limit:           rapid.IntRange(0, 3).Draw(rt, "limit"),
 			prioritiesFirst: rapid.Bool().Draw(rt, "priorities before turns"),
 
 			groups: map[string]*modelGroup{}, phase: map[int]phase{}, requested: map[int]int{},
 		}
 		fake := clock.NewFake(start)
 		weights := map[string]int{}
-		s := newTestSet(rt, Config[int]{
-			Clock: fake, Group: groupOfItem, GroupLimit: m.limit, PrioritiesBeforeTurns: m.prioritiesFirst,
+		limit := rapid.IntRange(0, 3).Draw(rt, "limit")
+		rates, rated := map[string]stats.Rate{}, rapid.Bool().Draw(rt, "rates")
+		for item := range 5 {
+			g := m.of(item)
+			g.limit = limit
+			if rated {
+				g.limit = cmp.Or(rapid.IntRange(0, 3).Draw(rt, "limit of the group"), limit)
+				rates[groupOfItem(item)] = drawRate(rt)
+				g.rate = rateOf(rates[groupOfItem(item)])
+			}
+		}
+		config := Config[int]{
+			Clock: fake, Group: groupOfItem, GroupLimit: limit, PrioritiesBeforeTurns: m.prioritiesFirst,
 			GroupWeight: func(group string) int { return weights[group] },
-		})
+		}
+		if rated {
+			config.GroupLimitOf = func(group string) int { return m.groups[group].limit }
+			config.GroupRate = func(group string) stats.Rate { return rates[group] }
+		}
+		s := newTestSet(rt, config)
+		pass := func() {
+			fake.Step(time.Millisecond)
+			m.now += time.Millisecond
+			m.review(s)
+		}
 		items, priorities := rapid.IntRange(0, 29), rapid.IntRange(-1, 2)
 		if rapid.Bool().Draw(rt, "all alike") {
 			priorities = rapid.Just(0)
@@ -406,8 +534,31 @@ func TestGroupsAgainstModel(t *testing.T) {
 					weigh(item)
 					delayed[at] = [2]int{item, priority}
 				},
+				"pause": func(rt *rapid.T) {
+					name := groupOfItem(items.Draw(rt, "item"))
+					d := time.Duration(rapid.IntRange(-1, 5).Draw(rt, "ticks")) * time.Millisecond
+					s.PauseGroup(name, fake.Now().Add(d))
+					m.pause(name, m.now+d)
+					m.review(s)
+				},
+				"pause without an end": func(rt *rapid.T) {
+					name := groupOfItem(items.Draw(rt, "item"))
+					s.PauseGroup(name, time.Time{})
+					m.pause(name, math.MaxInt64)
+				},
+				"resume": func(rt *rapid.T) {
+					name := groupOfItem(items.Draw(rt, "item"))
+					s.ResumeGroup(name)
+					m.pause(name, 0)
+					m.review(s)
+				},
+				"refresh": func(rt *rapid.T) {
+					item := items.Draw(rt, "item")
+					s.RefreshGroup(groupOfItem(item))
+					weighIfKnown(s, m, item, weights)
+				},
 				"pass": func(rt *rapid.T) {
-					fake.Step(time.Millisecond)
+					pass()
 					if one, ok := delayed[fake.Now()]; ok {
 						delete(delayed, fake.Now())
 						m.add(one[0], one[1])
@@ -447,13 +598,23 @@ func TestGroupsAgainstModel(t *testing.T) {
 				},
 			})
 		}
+		for name := range m.groups {
+			s.ResumeGroup(name)
+			m.pause(name, 0)
+			m.review(s)
+		}
 		s.ShutDown()
-		for len(m.turns) > 0 || len(inProcessing()) > 0 {
+		for s.Len() > 0 || len(inProcessing()) > 0 {
+			checkSet(rt, s)
 			if len(m.turns) > 0 {
 				want, _ := m.get()
 				if item, shutdown := s.Get(); item != want || shutdown {
 					rt.Fatalf("after the shutdown, Get returned %d, %v, not %d", item, shutdown, want)
 				}
+				continue
+			}
+			if len(inProcessing()) == 0 {
+				pass()
 				continue
 			}
 			in := inProcessing()[0]
@@ -464,6 +625,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 			rt.Fatal("nothing is left, and Get does not say so")
 		}
 		checkSet(rt, s)
+		fake.Step(time.Hour) // all buckets are full
 		if sh := s.shard(0); sh.groups != nil && sh.groups.names.live != 0 {
 			rt.Fatalf("%d groups are left", sh.groups.names.live)
 		}

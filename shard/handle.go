@@ -106,13 +106,36 @@ func (s *Set[T]) Take(ctx context.Context) (item T, priority int, h Handle, err 
 
 // TryTake is [Set.Take] without blocking: it returns false if nothing is ready.
 func (s *Set[T]) TryTake() (item T, priority int, h Handle, ok bool) {
+	if s.cares.Load() != 0 {
+		return s.tryTakeWithCare()
+	}
+	return s.takeNow(0)
+}
+
+// tryTakeWithCare is TryTake where there is a care.
+func (s *Set[T]) tryTakeWithCare() (item T, priority int, h Handle, ok bool) {
 	if s.ages {
 		s.refreshForWork()
 	}
-	if item, priority, h, ok = s.takeNow(); ok {
+	now := s.readForTake()
+	if s.cares.Load()&caresForGate != 0 {
+		return s.takeOneThroughGate(now)
+	}
+	if item, priority, h, ok = s.takeNow(now); ok {
 		s.setWatchdog()
 	}
 	return item, priority, h, ok
+}
+
+func (s *Set[T]) takeOneThroughGate(now uint64) (item T, priority int, h Handle, ok bool) {
+	var one [1]T
+	var its [1]int
+	var handles [1]Handle
+	if s.takeThroughGate(buffers[T]{one[:], its[:], handles[:]}, now) == 0 {
+		return item, 0, h, false
+	}
+	s.setWatchdog()
+	return one[0], its[0], handles[0], true
 }
 
 // TakeBatch is [Set.GetBatch] that also returns the priorities with which the
@@ -126,7 +149,7 @@ func (s *Set[T]) TakeBatch(ctx context.Context, dst []T, priorities []int, handl
 // It must follow another take. It calls no user code, so that no panic can lose
 // the items taken before.
 func (s *Set[T]) TakeMore(dst []T, priorities []int, handles []Handle) (n int) {
-	return s.takeHere(buffers[T]{dst, priorities, handles})
+	return s.takeHere(buffers[T]{dst, priorities, handles}, s.gate.last.Load())
 }
 
 // Valid reports whether the processing that h names goes on.

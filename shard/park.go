@@ -64,14 +64,14 @@ func (p *parker) wokenPending() bool { return p.searching.Load() && p.parked.Loa
 // closed. A nil cancel is never closed. await returns the number of items.
 func (s *Set[T]) await(cancel <-chan struct{}, b buffers[T]) (n int, shutdown, canceled bool) {
 	for {
-		closed := s.mayLeave() // before taking: see closing
 		before, _ := s.throttled.read()
+		closed := s.mayLeave() // before taking: see closing
 		if n := s.takeSome(b); n > 0 {
 			return n, false, false
 		}
 		// No group was throttled or freed since, so takeSome has seen all that
-		// was ready.
-		if closed && s.throttled.noneSince(before) {
+		// was ready, except what is behind a closed gate.
+		if closed && s.throttled.noneSince(before) && !s.heldByGate() {
 			return 0, true, false
 		}
 		switch s.park(cancel) {
@@ -111,7 +111,7 @@ const (
 func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	s.parker.parked.Add(1)
 	defer s.parker.parked.Add(-1)
-	if s.anyReady() || s.mayLeave() {
+	if s.servableNow() || s.mayLeave() {
 		return withdrawn
 	}
 	if cancel == nil { // a plain receive is cheaper than a select
@@ -134,7 +134,7 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 // consumer wakes the next: a broadcast, one by one.
 func (s *Set[T]) passOn() {
 	s.parker.searching.Store(false)
-	if s.anyReady() || s.mayLeave() {
+	if s.servableNow() || s.mayLeave() {
 		s.wake()
 	}
 }

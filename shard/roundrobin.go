@@ -7,8 +7,9 @@ import "github.com/shardq/shardq/internal/shared"
 // its weight. A new group comes last.
 //
 // A group with ready items is throttled, and out of the round robin, while as
-// many of its items are in processing as the limit allows. While a group of the
-// set is throttled, consumers wait for it, also after a shutdown.
+// many of its items are in processing as the limit allows, while its bucket has
+// no token, or while it is paused. While a group of the set is throttled,
+// consumers wait for it, also after a shutdown.
 type roundRobin struct {
 	// best is the circle that is served. If it has no groups, none has.
 	best *circle
@@ -34,15 +35,15 @@ const (
 	notReady groupPhase = iota
 	// selectable: the group is in the round robin.
 	selectable
-	// throttled: the group has ready items, and is at its limit.
+	// throttled: the group has ready items, and is at its limit or held back.
 	throttled
 )
 
 // groupBecameReady is called when a group got its first ready item.
 func (sh *shard[T]) groupBecameReady(id uint32, state *group[T]) {
-	if sh.set.full(state.ready.processing) {
+	if state.blocked() {
+		sh.set.throttled.more() // before the count of paused groups: see mayLeave
 		sh.throttle(id, state)
-		sh.set.throttled.more()
 	} else {
 		sh.enterRoundRobin(id, state)
 	}
@@ -82,10 +83,12 @@ func (sh *shard[T]) leaveRoundRobin(id uint32, state *group[T]) {
 // throttle adds a group to the throttled ones, and unthrottle removes it.
 func (sh *shard[T]) throttle(id uint32, state *group[T]) {
 	state.phase = throttled
+	sh.countThrottled(state, 1)
 	sh.groups.link(&sh.groups.firstThrottled, id, state)
 }
 
 func (sh *shard[T]) unthrottle(id uint32, state *group[T]) {
+	sh.countThrottled(state, -1)
 	state.phase = notReady
 	sh.groups.unlink(&sh.groups.firstThrottled, id, state)
 }
@@ -123,12 +126,15 @@ func (g *groups[T]) weigh(state *group[T], weight int32) {
 	state.weight = weight
 }
 
-// full reports whether that many items in processing are the limit of a group.
-func (s *Set[T]) full(processing int32) bool { return s.groupLimit > 0 && processing >= s.groupLimit }
+// full reports whether a group is at its limit.
+func (g *group[T]) full() bool { return g.limit > 0 && g.ready.processing >= g.limit }
 
-// throttleIfFull throttles a group that is at its limit, if it has ready items.
-func (sh *shard[T]) throttleIfFull(id uint32, state *group[T]) {
-	if state.phase == selectable && sh.set.full(state.ready.processing) {
+// blocked reports whether no item of a group may be handed out.
+func (g *group[T]) blocked() bool { return g.held != 0 || g.full() }
+
+// throttleIfBlocked throttles a group that is blocked, if it has ready items.
+func (sh *shard[T]) throttleIfBlocked(id uint32, state *group[T]) {
+	if state.phase == selectable && state.blocked() {
 		sh.set.throttled.more() // before the ready bit may be cleared: see await
 		sh.leaveRoundRobin(id, state)
 		sh.throttle(id, state)
@@ -142,11 +148,17 @@ func (sh *shard[T]) endInGroup(id uint32) (freed bool) {
 	state := sh.groups.at(of)
 	sh.groups.processing--
 	state.ready.processing--
-	if state.phase != throttled || sh.set.full(state.ready.processing) {
+	return sh.freeUnlessBlocked(of, state)
+}
+
+// freeUnlessBlocked puts a throttled group back into the round robin, if it is
+// not blocked any more. It reports whether it did.
+func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
+	if state.phase != throttled || state.blocked() {
 		return false
 	}
-	sh.unthrottle(of, state)
-	sh.enterRoundRobin(of, state) // which sets the ready bit before the count falls: see await
+	sh.unthrottle(id, state)
+	sh.enterRoundRobin(id, state) // which sets the ready bit before the count falls: see await
 	sh.set.throttled.less()
 	return true
 }
@@ -165,15 +177,18 @@ const oneChange = 1 << 32
 func (c *throttleCount) more() { c.word.Add(oneChange + 1) }
 func (c *throttleCount) less() { c.word.Add(oneChange - 1) } // the count is not 0
 
+// changed counts a change that leaves the count alone.
+func (c *throttleCount) changed() { c.word.Add(oneChange) }
+
 // read returns the word, and the count in it.
 func (c *throttleCount) read() (word uint64, count uint32) {
 	word = c.word.Load()
 	return word, uint32(word)
 }
 
-// noneSince reports whether no group is throttled, and none was since the word
-// was read.
+// noneSince reports whether no group was throttled or freed since the word was
+// read.
 func (c *throttleCount) noneSince(before uint64) bool {
-	word, count := c.read()
-	return count == 0 && word == before
+	word, _ := c.read()
+	return word == before
 }

@@ -39,6 +39,14 @@ type Config[T comparable] struct {
 	// GroupLimit limits the number of items of a group in processing. If zero,
 	// there is no limit.
 	GroupLimit int
+	// GroupLimitOf returns the limit of a group, or 0 if GroupLimit counts. If
+	// nil, GroupLimit counts for all.
+	GroupLimitOf func(group string) int
+	// GroupRate returns the rate at which the items of a group are handed out.
+	// If nil, there are no rates.
+	GroupRate func(group string) stats.Rate
+	// Rate is the rate of the set: see [Set.SetRate].
+	Rate stats.Rate
 	// PrioritiesBeforeTurns makes groups take turns within the highest priority
 	// of a shard.
 	PrioritiesBeforeTurns bool
@@ -75,8 +83,19 @@ type Set[T comparable] struct {
 	groupRoute  func(group string) uint64
 	groupWeight func(group string) int
 	groupLimit  int32
-	// throttled counts the throttled groups: see roundRobin.
-	throttled throttleCount
+	// groupLimitOf and groupRate are as in Config.
+	groupLimitOf func(group string) int
+	groupRate    func(group string) stats.Rate
+	// throttled counts the throttled groups: see roundRobin. pausedGroups
+	// counts those of them that are paused: see mayLeave.
+	throttled    throttleCount
+	pausedGroups atomic.Int32
+	// waits has the first tick of each shard at which a group has to be
+	// reviewed, or never. It is nil without groups.
+	waits []shared.Uint64[shared.Deadline]
+	// cares is what takes have to do beside taking: see gate.
+	cares atomic.Uint32
+	gate  gate
 	// mayDiffer reports that some values of T are not equal to themselves.
 	mayDiffer bool
 	// strings has the offsets of the strings within an item: see prefetch.
@@ -226,6 +245,7 @@ func New[T comparable](config Config[T]) *Set[T] {
 	}
 	s.notifies = s.limit != nil || s.adds != nil
 	s.initGroups(config)
+	s.initCares(config)
 	if config.Metrics {
 		s.measures = make([]*measures, config.Shards)
 		s.coarse.sampler.init(s.time.tick)

@@ -14,6 +14,8 @@ type closing struct {
 	// begun is set next, unless a Drain awaits the delayed items. From then on,
 	// delayed items are dropped, and the driver stops.
 	begun atomic.Bool
+	// leaving is set by ShutDown, but not by drains: see mayLeave.
+	leaving atomic.Bool
 	// discarding is set when ShutDown begins to drop what is ready. A Done does
 	// not make its item ready from then on.
 	discarding atomic.Bool
@@ -32,7 +34,9 @@ type closing struct {
 // any goroutine, and more than once.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
+	s.closing.leaving.Store(true)
 	s.close(nil)
+	s.wake() // a consumer may wait for what is paused
 	if s.discardOnShutDown {
 		s.discardReady()
 	}

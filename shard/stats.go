@@ -24,9 +24,14 @@ type Stats struct {
 	Shards int
 	// Ready, Processing, Delayed and Held count items, as in [stats.Shard].
 	Ready, Delayed, Processing, Held int
-	// Groups is the number of groups that have items, and Throttled the number
-	// of those that have ready items but are at their limit.
-	Groups, Throttled int
+	// Groups is the number of groups that have items. Throttled is the number
+	// of those that have ready items of which none is handed out, and
+	// ThrottledByRate and ThrottledByPause the numbers of those that wait for a
+	// token or are paused.
+	Groups, Throttled, ThrottledByRate, ThrottledByPause int
+	// Paused reports that the set is paused, and Rate is its rate.
+	Paused bool
+	Rate   stats.Rate
 	// Added counts the adds that asked for a run, and Deduplicated those that a
 	// run to come serves anyway.
 	Added, Deduplicated uint64
@@ -85,9 +90,13 @@ func (s *Set[T]) newStats() (st Stats, now present) {
 		OverCapacity: s.limit.Exceeded(),
 		Discarded:    s.discarded.Load(),
 		Throttled:    int(held),
+		Paused:       s.gate.paused.Load(),
 		Parked:       int(s.parker.parked.Load()),
 		ShuttingDown: s.ShuttingDown(),
 		PerShard:     make([]stats.Shard, len(s.shards)),
+	}
+	if b := s.gate.bucket.Load(); b != nil {
+		st.Rate = b.rate.public()
 	}
 	if s.ages {
 		now = s.present()
@@ -128,7 +137,9 @@ func (sh *shard[T]) addStatsTo(st *Stats, read present) (asked int) {
 	st.Delayed += info.Delayed
 	asked += sh.addDepthsTo(&st.depths)
 	if sh.groups != nil {
-		st.Groups += int(sh.groups.names.live)
+		st.Groups += int(sh.groups.names.live - sh.groups.vacant)
+		st.ThrottledByRate += int(sh.groups.throttledBy[stats.ThrottledByRate])
+		st.ThrottledByPause += int(sh.groups.throttledBy[stats.ThrottledByPause])
 	}
 	st.Added += sh.count.added
 	st.Deduplicated += sh.count.deduplicated

@@ -4,9 +4,10 @@ import "math"
 
 // takeNow takes the next item into processing. It returns the item with its
 // priority and its Handle, or false if nothing is ready. It calls no user code.
-func (s *Set[T]) takeNow() (item T, priority int, h Handle, ok bool) {
+// now is a reading of the clock, if groups have rates.
+func (s *Set[T]) takeNow(now uint64) (item T, priority int, h Handle, ok bool) {
 	if s.group != nil {
-		return s.takeRoundRobin()
+		return s.takeRoundRobin(now)
 	}
 	if len(s.shards) == 1 {
 		sh := s.shard(0)

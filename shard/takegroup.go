@@ -7,7 +7,7 @@ package shard
 // that is alone in its shard.
 
 // takeRoundRobin is takeNow for a set with groups.
-func (s *Set[T]) takeRoundRobin() (item T, priority int, h Handle, ok bool) {
+func (s *Set[T]) takeRoundRobin(now uint64) (item T, priority int, h Handle, ok bool) {
 	lane := s.lane()
 	for {
 		sh := s.lockInTurn(lane)
@@ -15,8 +15,12 @@ func (s *Set[T]) takeRoundRobin() (item T, priority int, h Handle, ok bool) {
 			return item, 0, Handle{}, false
 		}
 		var over bool
-		item, priority, h, over, ok = sh.takeInTurn()
+		item, priority, h, over, ok = sh.takeInTurn(now)
+		fx := sh.regrouped()
 		sh.mu.Unlock()
+		if fx != 0 {
+			s.driver.pokeKeeping()
+		}
 		if over {
 			lane.turn.Store((uint32(sh.number) + 1) % uint32(len(s.shards)))
 		}
@@ -37,7 +41,7 @@ func (s *Set[T]) lockInTurn(lane *lane) *shard[T] {
 
 // takeInTurn hands out an item of the group whose turn it is. It also reports
 // whether the round is over.
-func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool) {
+func (sh *shard[T]) takeInTurn(now uint64) (item T, priority int, h Handle, over, ok bool) {
 	g := sh.groups
 	if g == nil || g.best.turn == 0 {
 		return item, 0, h, false, false
@@ -48,7 +52,10 @@ func (sh *shard[T]) takeInTurn() (item T, priority int, h Handle, over, ok bool)
 	state := g.at(of)
 	item, priority, h, ok = sh.take(&state.ready, false)
 	g.processing++
-	sh.throttleIfFull(of, state)
+	if state.hasBucket {
+		sh.spend(of, state, now)
+	}
+	sh.throttleIfBlocked(of, state)
 	if state.in == c {
 		serve(c, state)
 	}
@@ -66,10 +73,32 @@ func serve[T comparable](c *circle, state *group[T]) {
 	}
 }
 
-// mayLeave reports whether a shutdown is complete and no group is throttled. A
-// consumer that finds nothing ready need not wait then. Otherwise the call that
-// ends the last throttling wakes the parked consumers.
+// mayLeave reports whether a shutdown is complete, and consumers need not wait
+// for throttled groups or for the gate. A consumer that finds nothing ready may
+// leave then. Otherwise the call that ends the last throttling wakes the parked
+// consumers.
+//
+// A drain waits for what is paused, and so do consumers meanwhile. Once
+// ShutDown was called, they do not, because the pause may never end.
+//
+// The race to lose would be this: all throttled groups are paused; a consumer
+// reads their count; one of the groups is freed; the consumer reads the count
+// of paused groups, when as many others are paused, and leaves beside a ready
+// item. It cannot happen, because each change of either count changes the word
+// that await reads before and after. A group is counted as throttled before it
+// is counted as paused, and the reverse when it is freed.
 func (s *Set[T]) mayLeave() bool {
+	if !s.closing.complete.Load() || s.heldByGate() {
+		return false
+	}
 	_, count := s.throttled.read()
-	return s.closing.complete.Load() && count == 0
+	return count == 0 || s.closing.leaving.Load() && uint32(s.pausedGroups.Load()) == count
+}
+
+// heldByGate reports whether something is ready that the gate may hold back.
+func (s *Set[T]) heldByGate() bool {
+	if !s.gate.used.Load() || s.closing.leaving.Load() && s.gate.paused.Load() {
+		return false
+	}
+	return s.anyReady()
 }

@@ -1,5 +1,7 @@
 package stats
 
+import "time"
+
 // Group counts the items of one group.
 type Group struct {
 	// Group is the name of the group.
@@ -9,9 +11,22 @@ type Group struct {
 	Held, Ready, Processing int
 	// Weight is the number of its items that are handed out in its turn.
 	Weight int
-	// Throttled reports that the group has ready items, but as many in
-	// processing as its limit allows.
+	// Limit is the number of its items that may be in processing at once.
+	//
+	// If zero, there is no limit.
+	Limit int
+	// Rate is the rate at which its items are handed out.
+	//
+	// If zero, there is no limit.
+	Rate Rate
+	// Paused reports that the group is paused. Then PausedUntil is when the
+	// pause ends, or zero if it does not end by itself.
+	Paused      bool
+	PausedUntil time.Time
+	// Throttled reports that the group has ready items, but none is handed out.
+	// Reason says why.
 	Throttled bool
+	Reason    Throttling
 	// Shard is the number of its shard.
 	Shard int
 }

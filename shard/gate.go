@@ -1,0 +1,255 @@
+package shard
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
+	"github.com/shardq/shardq/stats"
+)
+
+// A gate limits the rate at which a set hands out items, and stops that while
+// the set is paused. A Get that finds something ready takes a token first, and
+// gives it back if another consumer was faster. Items are taken in as ever.
+//
+// A consumer that gets no token parks. It does not poll: the driver opens the
+// gate at the moment of the next token, and wakes a consumer.
+//
+// The race to lose would be this: a consumer finds no token; the driver opens
+// the gate, and finds no parked consumer; the consumer parks, beside a ready
+// item and a token. It cannot happen. The consumer stores opens before it
+// announces itself, and checks opens after that. The driver clears opens, and
+// then checks for parked consumers. If the driver's check comes first, the
+// consumer finds opens cleared, and searches again. Resume clears paused in the
+// same order.
+type gate struct {
+	paused atomic.Bool
+	// used reports that the set was ever paused, or had a rate.
+	used atomic.Bool
+	// bucket is nil while there is no rate.
+	bucket atomic.Pointer[gateBucket]
+	// opens is the tick at which the gate has a token again, or never while it
+	// has one, as far as the driver knows.
+	opens shared.Uint64[shared.Timer]
+	// last is the last reading of the clock by a take, for takes that must not
+	// read it themselves.
+	last atomic.Uint64
+	// changing is held while the rate or the pause is changed. It is a leaf.
+	changing sync.Mutex
+}
+
+// A gateBucket is a bucket of all consumers. A change of the rate replaces it.
+type gateBucket struct {
+	rate rate
+	full shared.Uint64[shared.Timer]
+}
+
+// closed reports whether consumers have to wait for the gate.
+func (g *gate) closed() bool { return g.paused.Load() || g.opens.Load() != never }
+
+// A care is something that a take has to do beside taking. While there is none,
+// a take reads one word, and no clock.
+const (
+	// caresForAges: the set keeps ages.
+	caresForAges = 1 << iota
+	// caresForGroupRates: groups have rates.
+	caresForGroupRates
+	// caresForGate: the set is paused or has a rate.
+	caresForGate
+)
+
+// readForTake reads the clock, if the following takes need it.
+func (s *Set[T]) readForTake() (now uint64) {
+	if s.cares.Load()&caresForGroupRates == 0 && s.gate.bucket.Load() == nil {
+		return 0
+	}
+	now = s.time.nanoseconds()
+	s.gate.last.Store(now)
+	return now
+}
+
+// enter takes a token. If it returns false, the gate is closed.
+func (s *Set[T]) enter(now uint64) (in *gateBucket, ok bool) {
+	g := &s.gate
+	if g.paused.Load() {
+		return nil, false
+	}
+	b := g.bucket.Load()
+	if b == nil {
+		return nil, true
+	}
+	for !s.closeIfEmpty(b, now) {
+		full := b.full.Load()
+		if b.rate.opens(full) <= now && b.full.CompareAndSwap(full, b.rate.spend(full, now)) {
+			s.closeIfEmpty(b, now)
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+// closeIfEmpty closes the gate if the bucket is empty. It reports whether it
+// did. The caller must tell the driver once it has taken what it wants: see
+// watchGate.
+//
+// Meanwhile a token may be given back, or the rate be changed. The goroutine
+// that does so opens the gate afterwards. If we close it later still, we find
+// that out, and open it again.
+func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
+	for {
+		full := b.full.Load()
+		opens := b.rate.opens(full)
+		if opens <= now {
+			return false
+		}
+		s.gate.opens.Store(s.time.tickAt(opens))
+		if b.full.Load() == full && s.gate.bucket.Load() == b {
+			return true
+		}
+		s.reopen()
+		if s.gate.bucket.Load() != b {
+			return true // the woken consumer, or the next, finds the new bucket
+		}
+	}
+}
+
+// giveBack gives a token back that was taken for nothing. Another consumer may
+// have closed the gate because of it.
+func (s *Set[T]) giveBack(b *gateBucket) {
+	if b != nil {
+		b.full.Add(-b.rate.interval)
+		s.reopen()
+	}
+}
+
+// reopen opens the gate before its time, and wakes a consumer that may have
+// parked because it was closed.
+func (s *Set[T]) reopen() {
+	s.gate.opens.Store(never)
+	if s.servableNow() {
+		s.wake()
+	}
+}
+
+// watchGate makes the driver open the gate in time.
+func (s *Set[T]) watchGate() {
+	if s.gate.opens.Load() < s.driver.armed.Load() {
+		s.driver.pokeKeeping()
+	}
+}
+
+// afterGate is called after takes through the gate. After a shutdown, other
+// consumers may wait for the gate although nothing is ready any more.
+func (s *Set[T]) afterGate() {
+	s.watchGate()
+	if s.closing.complete.Load() && s.mayLeave() {
+		s.wake()
+	}
+}
+
+// openGate opens the gate if its time has come. It reports whether it did.
+func (s *Set[T]) openGate(now uint64) bool {
+	opens := s.gate.opens.Load()
+	if opens > now || !s.gate.opens.CompareAndSwap(opens, never) {
+		return false
+	}
+	s.wake()
+	return true
+}
+
+// takeThroughGate is takeHere for a set that is paused or has a rate.
+func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
+	defer s.afterGate()
+	for ; n < len(b.items) && s.anyReady(); n++ {
+		token, ok := s.enter(now)
+		if !ok {
+			break
+		}
+		item, priority, handle, ok := s.takeNow(now)
+		if !ok {
+			s.giveBack(token)
+			break
+		}
+		b.put(n, item, priority, handle)
+	}
+	return n
+}
+
+// servableNow reports whether a Get would return something.
+func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
+
+// Pause stops the set from handing out items. It goes on taking them in.
+func (s *Set[T]) Pause() {
+	s.gate.changing.Lock()
+	defer s.gate.changing.Unlock()
+	s.gate.paused.Store(true)
+	s.noteGate()
+}
+
+// Resume ends a Pause.
+func (s *Set[T]) Resume() {
+	s.gate.changing.Lock()
+	s.gate.paused.Store(false)
+	s.noteGate()
+	s.gate.changing.Unlock()
+	s.wake()
+}
+
+// SetRate changes the rate of the set. It panics if r has a fault. After a
+// shutdown, it has no effect on a set that had no rate and no groups before.
+func (s *Set[T]) SetRate(r stats.Rate) {
+	to := rateOf(r)
+	now := s.time.nanoseconds()
+	s.replaceRate(to, now)
+	if !s.closing.begun.Load() {
+		return
+	}
+	<-s.driver.gone
+	if s.driver.ownership.Load() == timerStopped { // nothing would open the gate
+		s.replaceRate(rate{}, now)
+	}
+}
+
+func (s *Set[T]) replaceRate(to rate, now uint64) {
+	s.gate.changing.Lock()
+	s.gate.setRate(to, now)
+	s.gate.opens.Store(never)
+	s.noteGate()
+	s.gate.changing.Unlock()
+	s.wake() // the woken consumer closes the gate again, if there is no token
+}
+
+func (g *gate) setRate(to rate, now uint64) {
+	if !to.limits() {
+		g.bucket.Store(nil)
+		return
+	}
+	next := &gateBucket{rate: to}
+	if b := g.bucket.Load(); b != nil {
+		next.full.Store(b.rate.convert(b.full.Load(), now, to))
+	}
+	g.bucket.Store(next)
+}
+
+// noteGate lets takes care for the gate while that is needed.
+func (s *Set[T]) noteGate() {
+	if s.gate.paused.Load() || s.gate.bucket.Load() != nil {
+		s.gate.used.Store(true)
+		s.cares.Or(caresForGate)
+	} else {
+		s.cares.And(^uint32(caresForGate))
+	}
+}
+
+// initCares decides what takes care for from the beginning on.
+func (s *Set[T]) initCares(config Config[T]) {
+	s.gate.opens.Store(never)
+	if config.Ages {
+		s.cares.Or(caresForAges)
+	}
+	if config.Group != nil && config.GroupRate != nil {
+		s.cares.Or(caresForGroupRates)
+	}
+	s.gate.setRate(rateOf(config.Rate), 0)
+	s.noteGate()
+}

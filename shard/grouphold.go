@@ -1,0 +1,189 @@
+package shard
+
+import (
+	"math"
+
+	"github.com/shardq/shardq/internal/chunked"
+	"github.com/shardq/shardq/stats"
+)
+
+// What holds a group back besides its limit: an empty bucket, and a pause. Both
+// are kept in a column, which has a cell only for groups that have a rate or
+// were paused.
+//
+// A group that is held back costs nothing while it waits. It is out of the
+// round robin, so that no Get visits it, and the driver reviews it when its
+// wait ends (groupwait.go). Adds need not read the clock, because the group
+// remembers that it is held back.
+//
+// A group that has lost its last item is remembered while its bucket is not
+// full or it is paused. Otherwise it would begin again with a full bucket.
+
+// A hold is a set of reasons why a group is held back.
+type hold uint8
+
+const (
+	// noToken: the bucket of the group is empty.
+	noToken hold = 1 << iota
+	// paused: the group is paused.
+	paused
+)
+
+// A groupBucket has the rate of a group, and its pause.
+type groupBucket struct {
+	// full is the moment at which the bucket is full again.
+	full uint64
+	rate rate
+	// wanted is the rate that the user has asked for since. It replaces rate
+	// when the clock was read, because the tokens have to be converted.
+	wanted rate
+	// until is the moment at which the pause ends, or never.
+	until uint64
+	// deadline is the tick at which the group is reviewed, and place its place
+	// among the waiting groups, from 1 on. It waits for nothing if place is 0.
+	deadline uint64
+	place    int32
+}
+
+// adopt makes the wanted rate the rate.
+func (b *groupBucket) adopt(now uint64) {
+	if b.rate != b.wanted {
+		b.full = b.rate.convert(b.full, now, b.wanted)
+		b.rate = b.wanted
+	}
+}
+
+// bucketOf returns the bucket of a group, or nil if it has none.
+func (g *groups[T]) bucketOf(id uint32, state *group[T]) *groupBucket {
+	if !state.hasBucket {
+		return nil
+	}
+	return g.buckets.At(id)
+}
+
+func (g *groups[T]) needBucket(id uint32, state *group[T]) *groupBucket {
+	if !state.hasBucket {
+		if g.buckets == nil {
+			g.buckets = &chunked.Array[groupBucket]{}
+		}
+		*g.buckets.Hold(id) = groupBucket{}
+		state.hasBucket = true
+	}
+	return g.buckets.At(id)
+}
+
+// configure takes what the user said of a group when an item was added, or at a
+// refresh. A greater limit frees a throttled group at its next Done, and
+// another rate counts from the next item on, because an add neither reads the
+// clock nor wakes consumers of other items. A review does both at once.
+func (sh *shard[T]) configure(id uint32, state *group[T], to *tag) {
+	g := sh.groups
+	g.weigh(state, to.weight)
+	if state.limit = to.limit; state.full() {
+		sh.throttleIfBlocked(id, state)
+	}
+	if state.hasBucket || to.rate.limits() {
+		g.needBucket(id, state).wanted = to.rate
+	}
+}
+
+// spend takes a token of a group for an item that is handed out. now is the
+// reading of the clock with which the take began.
+func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
+	g := sh.groups
+	b := g.bucketOf(id, state)
+	if b == nil {
+		return
+	}
+	g.latest = max(g.latest, now)
+	b.adopt(now)
+	if !b.rate.limits() {
+		return
+	}
+	b.full = b.rate.spend(b.full, now)
+	if opens := b.rate.opens(b.full); opens > now {
+		state.held |= noToken
+		sh.await(id, b, sh.set.time.tickAt(opens))
+	}
+}
+
+// review decides again what holds a group back, by a reading of the clock. It
+// reports whether the group was freed.
+func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
+	g := sh.groups
+	state := g.at(id)
+	b := g.bucketOf(id, state)
+	g.latest = max(g.latest, now)
+	if b != nil {
+		b.adopt(now)
+		sh.holdBack(state, noToken, b.rate.opens(b.full) > now)
+		sh.holdBack(state, paused, b.until > now)
+	}
+	sh.throttleIfBlocked(id, state)
+	freed = sh.freeUnlessBlocked(id, state)
+	if b != nil {
+		sh.await(id, b, sh.nextReview(state, b, now))
+	}
+	if state.items == 0 && sh.forgettable(state, b) {
+		sh.forgetGroup(id, state)
+	}
+	return freed
+}
+
+// holdBack adds a reason for holding a group back, or takes it away.
+func (sh *shard[T]) holdBack(state *group[T], reason hold, holds bool) {
+	if (state.held&reason != 0) == holds {
+		return
+	}
+	sh.countThrottled(state, -1)
+	state.held ^= reason
+	if sh.countThrottled(state, 1); state.phase == throttled {
+		sh.set.throttled.changed() // after the count of paused groups: see mayLeave
+	}
+}
+
+// countThrottled counts a group by the reason for which it is throttled, if it
+// is.
+func (sh *shard[T]) countThrottled(state *group[T], change int32) {
+	if state.phase != throttled {
+		return
+	}
+	reason := state.reason()
+	if sh.groups.throttledBy[reason] += change; reason == stats.ThrottledByPause {
+		sh.set.pausedGroups.Add(change)
+	}
+}
+
+// nextReview returns the tick at which nothing holds a group back any more. For
+// a group without items it is that at which its bucket is full as well.
+func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
+	at := uint64(0)
+	if state.held&noToken != 0 {
+		at = b.rate.opens(b.full)
+	}
+	if state.held&paused != 0 {
+		at = max(at, b.until)
+	}
+	if at == 0 && state.items == 0 && b.full > now {
+		at = b.full
+	}
+	if at == 0 {
+		return never
+	}
+	return sh.set.time.tickAt(at)
+}
+
+// forgettable reports whether nothing would be lost if a group without items
+// were forgotten. It goes by the last reading of the clock.
+func (sh *shard[T]) forgettable(state *group[T], b *groupBucket) bool {
+	return b == nil || state.held == 0 && b.full <= sh.groups.latest
+}
+
+// tickAt returns the first tick that begins at or after a moment in
+// nanoseconds, or never.
+func (t *timebase) tickAt(moment uint64) uint64 {
+	if moment == math.MaxUint64 {
+		return never
+	}
+	return t.after(moment, 0)
+}

@@ -1,0 +1,135 @@
+package shard
+
+// The groups of a shard that wait for a token, for the end of a pause, or, if
+// they have no items, until they can be forgotten. They form a binary heap, the
+// earliest deadline first. It is no timing wheel, because a deadline is also
+// set by readings of a clock that was set back.
+//
+// The first deadline of each shard is published in Set.waits, where the driver
+// reads it without the lock. It is beside the shard's next, because a shutdown
+// ends delays, but not the waits of groups.
+
+// await makes a group wait for a tick, or for nothing if that is never.
+func (sh *shard[T]) await(id uint32, b *groupBucket, deadline uint64) {
+	g := sh.groups
+	switch {
+	case deadline == never && b.place == 0:
+		return
+	case deadline == never:
+		g.stopWaiting(b)
+	case b.place == 0:
+		g.waiting = append(g.waiting, id)
+		b.deadline, b.place = deadline, int32(len(g.waiting))
+		g.rise(b)
+	default:
+		b.deadline = deadline
+		g.rise(b)
+		g.sink(b)
+	}
+	sh.publishWait()
+}
+
+// publishWait publishes the first deadline. If the driver's timer may be later,
+// the caller must tell the driver once the lock is released: see regrouped.
+func (sh *shard[T]) publishWait() {
+	g, next := sh.groups, uint64(never)
+	if len(g.waiting) > 0 {
+		next = g.buckets.At(g.waiting[0]).deadline
+	}
+	sh.set.waits[sh.number].Store(next)
+	if next < sh.set.driver.armed.Load() {
+		g.filed = true
+	}
+}
+
+// regrouped returns the effect of waits that were filed in this hold of the
+// lock.
+func (sh *shard[T]) regrouped() effects {
+	if g := sh.groups; g != nil && g.filed {
+		g.filed = false
+		return files
+	}
+	return 0
+}
+
+// endWaits reviews the groups whose waits have ended, up to a bound.
+func (s *Set[T]) endWaits(sh *shard[T], at reading) effects {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	fx := effects(0)
+	for range stepsPerHold {
+		g := sh.groups
+		if g == nil || len(g.waiting) == 0 || g.buckets.At(g.waiting[0]).deadline > at.now {
+			break
+		}
+		// The next deadline is later than this reading, so the group is
+		// reviewed once.
+		if sh.review(g.waiting[0], at.nanoseconds) {
+			fx |= wakes
+		}
+	}
+	sh.regrouped() // the caller is the driver
+	return fx
+}
+
+// earliestWait returns the first tick at which a group has to be reviewed, or
+// the queue's own bucket has a token.
+func (s *Set[T]) earliestWait() uint64 {
+	earliest := s.gate.opens.Load()
+	for i := range s.waits {
+		earliest = min(earliest, s.waits[i].Load())
+	}
+	return earliest
+}
+
+// endWaitsDue ends the waits that are over. It reports whether there were any.
+func (s *Set[T]) endWaitsDue(at reading) (any bool) {
+	for i := range s.waits {
+		if s.waits[i].Load() <= at.now {
+			any = true
+			s.publish(s.endWaits(s.shard(i), at))
+		}
+	}
+	return s.openGate(at.now) || any
+}
+
+func (g *groups[T]) stopWaiting(b *groupBucket) {
+	last := g.buckets.At(g.waiting[len(g.waiting)-1])
+	g.swap(b, last)
+	g.waiting = g.waiting[:len(g.waiting)-1]
+	b.place = 0
+	if b != last {
+		g.rise(last)
+		g.sink(last)
+	}
+	if cap(g.waiting) > 64 && len(g.waiting) < cap(g.waiting)/4 {
+		g.waiting = append(make([]uint32, 0, cap(g.waiting)/2), g.waiting...)
+	}
+}
+
+// waiter returns the bucket at a place, from 1 on.
+func (g *groups[T]) waiter(place int32) *groupBucket { return g.buckets.At(g.waiting[place-1]) }
+
+func (g *groups[T]) rise(b *groupBucket) {
+	for b.place > 1 && g.waiter(b.place/2).deadline > b.deadline {
+		g.swap(b, g.waiter(b.place/2))
+	}
+}
+
+func (g *groups[T]) sink(b *groupBucket) {
+	for last := int32(len(g.waiting)); 2*b.place <= last; {
+		child := g.waiter(2 * b.place)
+		if child.place < last && g.waiter(child.place+1).deadline < child.deadline {
+			child = g.waiter(child.place + 1)
+		}
+		if child.deadline >= b.deadline {
+			return
+		}
+		g.swap(b, child)
+	}
+}
+
+func (g *groups[T]) swap(a, b *groupBucket) {
+	g.waiting[a.place-1], g.waiting[b.place-1] = g.waiting[b.place-1], g.waiting[a.place-1]
+	a.place, b.place = b.place, a.place
+}

@@ -1,0 +1,91 @@
+package shard
+
+import (
+	"math"
+	"time"
+)
+
+// PauseGroup stops the items of a group from being handed out until a moment.
+// Its items stay ready, and it goes on taking in others. It replaces an earlier
+// pause of the group. A moment that has passed ends it.
+//
+// If until is zero, the group is paused until ResumeGroup.
+func (s *Set[T]) PauseGroup(group string, until time.Time) {
+	end := uint64(math.MaxUint64)
+	if !until.IsZero() {
+		end = s.time.nanosecondsAt(until)
+	}
+	s.pauseGroup(group, end)
+}
+
+// ResumeGroup ends the pause of a group.
+func (s *Set[T]) ResumeGroup(group string) { s.pauseGroup(group, 0) }
+
+func (s *Set[T]) pauseGroup(group string, end uint64) {
+	s.mustHaveGroups()
+	now := s.time.nanoseconds()
+	s.changeGroup(group, end > now, func(sh *shard[T], of uint32) (freed bool) {
+		state := sh.groups.at(of)
+		if state.hasBucket || end > now {
+			sh.groups.needBucket(of, state).until = end
+		}
+		return sh.review(of, now)
+	})
+}
+
+// RefreshGroup asks the user again for the weight, the limit and the rate of a
+// group, and lets them count at once.
+func (s *Set[T]) RefreshGroup(group string) {
+	s.mustHaveGroups()
+	to := s.tagOf(group)
+	now := s.time.nanoseconds()
+	s.changeGroup(group, false, func(sh *shard[T], of uint32) (freed bool) {
+		sh.configure(of, sh.groups.at(of), &to)
+		return sh.review(of, now)
+	})
+}
+
+// changeGroup calls change with the id of a group, under the lock of its shard,
+// and wakes a consumer if the group was freed. It does not if the shard does
+// not know the group, unless make is true. It also wakes one if consumers may
+// leave, because the last group that they waited for may be paused now.
+func (s *Set[T]) changeGroup(group string, make bool, change func(sh *shard[T], of uint32) (freed bool)) {
+	hash := s.hashOfGroup(group)
+	sh := s.shardAt(s.groupRoute(group))
+	freed := false
+	sh.mu.Lock()
+	if of := sh.findGroup(group, hash, make); of != 0 {
+		freed = change(sh, of)
+	}
+	fx := sh.regrouped()
+	sh.mu.Unlock()
+	if s.publish(fx); freed || s.mayLeave() {
+		s.wake()
+	}
+}
+
+// findGroup returns the id of a group, or 0 if the shard does not know it. If
+// make is true, findGroup makes it.
+func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
+	if sh.groups == nil && !make {
+		return 0
+	}
+	sh.needTable()
+	sh.needGroups()
+	of, p := sh.groups.names.find(hash, name)
+	if of == 0 && make {
+		of = sh.groups.newGroup(name, p)
+	}
+	return of
+}
+
+func (s *Set[T]) mustHaveGroups() {
+	if s.group == nil {
+		panic("shardq: the queue has no groups: want Options.Group")
+	}
+}
+
+// nanosecondsAt returns a moment in nanoseconds.
+func (t *timebase) nanosecondsAt(at time.Time) uint64 {
+	return t.middle + uint64(max(at.Sub(t.origin), -time.Duration(t.middle)))
+}

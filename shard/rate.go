@@ -1,0 +1,93 @@
+package shard
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// Rates. A rate is kept by the generic cell rate algorithm (The ATM Forum,
+// Traffic Management Specification 4.0, 1996). It is a token bucket in one
+// word, the theoretical arrival time: the moment at which the bucket is full
+// again. A token that is taken moves that moment by an interval. The bucket has
+// a token while the moment is less than a whole bucket away. So nothing has to
+// be done while a bucket fills.
+//
+// All moments are nanoseconds of the queue's clock: see timebase. If the clock
+// is set back, a bucket waits for it, as delays do.
+
+// A rate is a [stats.Rate] as the shards use it. The zero rate is no limit.
+type rate struct {
+	// interval is the time of one token in nanoseconds.
+	interval uint64
+	// burst is the number of tokens in a full bucket.
+	burst uint32
+}
+
+// mostInterval bounds an interval, and the time in which a bucket fills. It is
+// 146 years, so that no sum with a moment overflows.
+const mostInterval = 1 << 62
+
+// rateOf returns a rate that never exceeds r. It panics if r has a fault.
+func rateOf(r stats.Rate) rate {
+	if err := r.Validate(); err != nil {
+		panic(err)
+	}
+	if r.PerSecond == 0 {
+		return rate{}
+	}
+	interval := uint64(mostInterval)
+	if exact := math.Ceil(1e9 / r.PerSecond); exact < mostInterval {
+		interval = max(1, uint64(exact))
+	}
+	return rate{interval: interval, burst: uint32(min(max(1, r.Burst), math.MaxInt32))}
+}
+
+// public returns the rate in the form of the user. PerSecond may be less than
+// the user's, by rounding.
+func (r rate) public() stats.Rate {
+	if !r.limits() {
+		return stats.Rate{}
+	}
+	return stats.Rate{PerSecond: 1e9 / float64(r.interval), Burst: int(r.burst)}
+}
+
+// limits reports whether there is a limit.
+func (r rate) limits() bool { return r.interval != 0 }
+
+// filling returns the time in which an empty bucket fills up to n tokens.
+func (r rate) filling(n uint32) uint64 {
+	high, low := bits.Mul64(r.interval, uint64(n))
+	if high != 0 || low > mostInterval {
+		return mostInterval
+	}
+	return low
+}
+
+// opens returns the moment from which on a bucket that is full at some moment
+// has a token.
+func (r rate) opens(full uint64) uint64 {
+	if !r.limits() {
+		return 0
+	}
+	return full - min(full, r.filling(r.burst-1))
+}
+
+// spend returns when the bucket is full after a token was taken now.
+func (r rate) spend(full, now uint64) uint64 { return max(full, now) + r.interval }
+
+// convert returns when a bucket of another rate is full, if as many of its
+// tokens are taken as of this one, or all if it has fewer.
+func (r rate) convert(full, now uint64, to rate) uint64 {
+	if full <= now || !r.limits() || !to.limits() {
+		return min(full, now)
+	}
+	whole := to.filling(to.burst)
+	high, low := bits.Mul64(full-now, to.interval)
+	if high >= r.interval {
+		return now + whole
+	}
+	missing, _ := bits.Div64(high, low, r.interval)
+	return now + min(missing, whole)
+}

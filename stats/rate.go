@@ -1,0 +1,62 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Rate limits how many items are handed out in a time.
+//
+// The zero Rate is no limit.
+type Rate struct {
+	// PerSecond is the number of items that are handed out in a second.
+	PerSecond float64
+	// Burst is the number of items that may be handed out at once after a rest.
+	//
+	// If zero, it is 1.
+	Burst int
+}
+
+// Validate returns one error that names every fault, or nil.
+func (r Rate) Validate() error {
+	var faults []error
+	if !(r.PerSecond >= 0) || math.IsInf(r.PerSecond, 1) {
+		faults = append(faults, fmt.Errorf("PerSecond is %v: want a number of 0 (no limit) or more", r.PerSecond))
+	}
+	switch {
+	case r.Burst < 0:
+		faults = append(faults, fmt.Errorf("Burst is %d: want 0 (the same as 1) or more", r.Burst))
+	case r.Burst > 0 && r.PerSecond == 0:
+		faults = append(faults, fmt.Errorf("Burst is %d: want 0 where PerSecond is 0", r.Burst))
+	}
+	return errors.Join(faults...)
+}
+
+// A Throttling is the reason why a group is throttled.
+type Throttling uint8
+
+const (
+	// NotThrottled: the group has no ready items, or they are handed out.
+	NotThrottled Throttling = iota
+	// ThrottledByLimit: as many of its items are in processing as its limit
+	// allows.
+	ThrottledByLimit
+	// ThrottledByRate: its rate allows no item yet.
+	ThrottledByRate
+	// ThrottledByPause: it is paused.
+	ThrottledByPause
+)
+
+// String returns a word for the reason. It is empty for NotThrottled.
+func (t Throttling) String() string {
+	switch t {
+	case ThrottledByLimit:
+		return "limit"
+	case ThrottledByRate:
+		return "rate"
+	case ThrottledByPause:
+		return "pause"
+	}
+	return ""
+}
