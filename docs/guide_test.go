@@ -15,7 +15,7 @@ import (
 // have a program as well.
 var (
 	stories = []string{
-		"jobs", "retries", "delays", "priorities", "tenants", "values", "rate-limits", "shutdown", "testing",
+		"jobs", "retries", "delays", "priorities", "tenants", "pauses", "values", "rate-limits", "shutdown", "testing",
 		"observing", "workers", "kubernetes",
 	}
 	others = []string{"debugpage"}

@@ -31,6 +31,8 @@
 //
 //	Groups    → address.go → groups.go has a run queue for each →
 //	            roundrobin.go and takegroup.go decide whose turn it is
+//	Rates     → rate.go; groupblock.go, groupwait.go and pausegroup.go for a
+//	            group, gate.go for the set; driver.go ends the waits
 //	Priority  → priority.go → requested.go keeps it → levels.go and heap.go
 //	            within runqueue.go; prioritybitmap.go beside turn.go
 //	Places    → places.go, beside the list of a level
@@ -63,7 +65,9 @@
 //   - the ownership of the timer (driver.go)
 //   - the flags of a shutdown (shutdown.go)
 //   - the number of items held (internal/itemlimit)
-//   - the number of throttled groups (roundrobin.go)
+//   - the number of throttled groups (roundrobin.go), and their first
+//     deadlines (groupwait.go)
+//   - the gate (gate.go), whose mutex is a leaf
 //   - the coarse clock (coarseclock.go)
 //   - the priority bitmap (prioritybitmap.go)
 //

@@ -20,7 +20,7 @@ type group[T comparable] struct {
 	// born tells the group from earlier ones with the same id: see births.
 	born uint32
 	// items counts the entries of the group. The group is forgotten with the
-	// last, unless its bucket is not full or it is paused: see grouphold.go.
+	// last, unless its bucket is not full or it is paused: see groupblock.go.
 	items  int32
 	weight int32
 	// limit is the number of items that may be in processing, or 0 if there is
@@ -30,8 +30,8 @@ type group[T comparable] struct {
 	served int32
 	// phase tells whether the group is in the round robin.
 	phase groupPhase
-	// held tells what holds the group back besides its limit.
-	held hold
+	// held tells what blocks the group besides its limit.
+	held blocks
 	// hasBucket reports that the group has a cell in groups.buckets.
 	hasBucket bool
 	// next and previous are its neighbours in its circle, or among the
@@ -58,7 +58,7 @@ type groups[T comparable] struct {
 	// one.
 	buckets *chunked.Array[groupBucket]
 	// waiting has the groups that wait for a tick: see groupwait.go. filed
-	// reports that the driver has to be told of a wait.
+	// reports that the driver has to read a new deadline.
 	waiting []uint32
 	filed   bool
 	// throttledBy counts the throttled groups by their reasons.

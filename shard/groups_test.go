@@ -83,7 +83,7 @@ func checkGroups[T comparable](t failer, sh *shard[T]) {
 }
 
 // checkWaiting checks that the heap of waiting groups is one, that its first
-// deadline is published, and that each group that is held back waits.
+// deadline is published, and that each group without a token waits.
 func checkWaiting[T comparable](t failer, sh *shard[T]) {
 	t.Helper()
 	g, first := sh.groups, uint64(never)
@@ -101,7 +101,7 @@ func checkWaiting[T comparable](t failer, sh *shard[T]) {
 		state := g.at(id)
 		b := g.bucketOf(id, state)
 		if b == nil && state.held != 0 || b != nil && b.place == 0 && state.held&noToken != 0 && state.held&paused == 0 {
-			t.Fatalf("shard %d: group %d is held back, and waits for nothing: %+v", sh.number, id, state)
+			t.Fatalf("shard %d: group %d has no token, and waits for nothing: %+v", sh.number, id, state)
 		}
 	}
 }

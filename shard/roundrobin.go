@@ -35,7 +35,7 @@ const (
 	notReady groupPhase = iota
 	// selectable: the group is in the round robin.
 	selectable
-	// throttled: the group has ready items, and is at its limit or held back.
+	// throttled: the group has ready items, and is blocked.
 	throttled
 )
 

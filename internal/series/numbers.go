@@ -67,10 +67,12 @@ var ofQueues = []Number{
 		func(s *shardq.Stats) float64 { return s.Skew() }),
 	level("shardq.shutting_down", "{queue}", "1 after a shutdown has begun, 0 before",
 		func(s *shardq.Stats) int { return one(s.ShuttingDown) }),
+	level("shardq.paused", "{queue}", "1 while the queue is paused, 0 otherwise",
+		func(s *shardq.Stats) int { return one(s.Paused) }),
 	level("shardq.groups", "{group}", "Groups that have items; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.Groups }).shownIf(grouped),
 	level("shardq.throttled.groups", "{group}",
-		"Groups that have ready items but are throttled, because as many items as the limit allows are in flight; missing if there are no groups",
+		"Groups that have ready items but are throttled, because as many items as the limit allows are in flight, their rate allows none yet, or they are paused; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.Throttled }).shownIf(grouped),
 }
 

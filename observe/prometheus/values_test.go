@@ -34,6 +34,7 @@ var names = map[string]string{
 	"shardq.shards":                       "shardq_shards",
 	"shardq.shard.skew":                   "shardq_shard_skew_ratio",
 	"shardq.shutting_down":                "shardq_shutting_down",
+	"shardq.paused":                       "shardq_paused",
 	"shardq.groups":                       "shardq_groups",
 	"shardq.throttled.groups":             "shardq_throttled_groups",
 	"shardq.deduplicated.adds":            "shardq_deduplicated_adds_total",

@@ -673,16 +673,20 @@ func TestC69Coalescer(t *testing.T) {
 		require.NoError(t, err)
 		began := time.Now()
 		for _, key := range ofTenant("a", 5) {
-			c.Put(key, 1)
-			c.Put(key, 1)
+			require.NoError(t, c.Put(key, 1))
+			require.NoError(t, c.Put(key, 1))
 		}
+		c.Pause()
+		c.PauseGroup("a", time.Time{})
+		time.AfterFunc(time.Second, c.Resume)
+		time.AfterFunc(2*time.Second, func() { c.ResumeGroup("a") })
 		for range 5 {
 			key, value, err := c.Take(context.Background())
 			require.NoError(t, err)
 			require.Equal(t, 2, value)
 			c.Done(key)
 		}
-		require.Equal(t, 4*time.Second, time.Since(began))
+		require.Equal(t, 6*time.Second, time.Since(began))
 		c.ShutDown()
 	})
 }

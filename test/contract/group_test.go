@@ -307,9 +307,9 @@ func TestC47GroupOfARow(t *testing.T) {
 		infos[info.Group] = info
 	}
 	require.Equal(t, map[string]stats.Group{
-		"a": {Group: "a", Held: 2, Ready: 1, Processing: 1, Weight: 1, Throttled: true},
-		"b": {Group: "b", Held: 1, Processing: 1, Weight: 1},
-		"c": {Group: "c", Held: 1, Weight: 1},
+		"a": {Group: "a", Held: 2, Ready: 1, Processing: 1, Weight: 1, Limit: 1, Throttled: true, Reason: stats.ThrottledByLimit},
+		"b": {Group: "b", Held: 1, Processing: 1, Weight: 1, Limit: 1},
+		"c": {Group: "c", Held: 1, Weight: 1, Limit: 1},
 	}, infos)
 	stats := q.Stats()
 	require.Equal(t, []int{3, 1, 1, 2, 1}, []int{stats.Groups, stats.Throttled, stats.Ready, stats.Processing, stats.Delayed})

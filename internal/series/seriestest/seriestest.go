@@ -92,6 +92,7 @@ var Played = map[string]float64{
 	"shardq.parked.consumers":             0,
 	"shardq.shards":                       2,
 	"shardq.shutting_down":                0,
+	"shardq.paused":                       0,
 	"shardq.groups":                       3,
 	"shardq.throttled.groups":             1,
 	"shardq.deduplicated.adds":            1,

@@ -7,24 +7,24 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// What holds a group back besides its limit: an empty bucket, and a pause. Both
+// What blocks a group besides its limit: an empty bucket, and a pause. Both
 // are kept in a column, which has a cell only for groups that have a rate or
 // were paused.
 //
-// A group that is held back costs nothing while it waits. It is out of the
+// A group that is blocked costs nothing while it waits. It is out of the
 // round robin, so that no Get visits it, and the driver reviews it when its
 // wait ends (groupwait.go). Adds need not read the clock, because the group
-// remembers that it is held back.
+// remembers that it is blocked.
 //
 // A group that has lost its last item is remembered while its bucket is not
 // full or it is paused. Otherwise it would begin again with a full bucket.
 
-// A hold is a set of reasons why a group is held back.
-type hold uint8
+// blocks are a set of reasons why a group is blocked.
+type blocks uint8
 
 const (
 	// noToken: the bucket of the group is empty.
-	noToken hold = 1 << iota
+	noToken blocks = 1 << iota
 	// paused: the group is paused.
 	paused
 )
@@ -107,7 +107,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	}
 }
 
-// review decides again what holds a group back, by a reading of the clock. It
+// review decides again what blocks a group, by a reading of the clock. It
 // reports whether the group was freed.
 func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g := sh.groups
@@ -116,8 +116,8 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g.latest = max(g.latest, now)
 	if b != nil {
 		b.adopt(now)
-		sh.holdBack(state, noToken, b.rate.opens(b.full) > now)
-		sh.holdBack(state, paused, b.until > now)
+		sh.setBlock(state, noToken, b.rate.opens(b.full) > now)
+		sh.setBlock(state, paused, b.until > now)
 	}
 	sh.throttleIfBlocked(id, state)
 	freed = sh.freeUnlessBlocked(id, state)
@@ -130,8 +130,8 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	return freed
 }
 
-// holdBack adds a reason for holding a group back, or takes it away.
-func (sh *shard[T]) holdBack(state *group[T], reason hold, holds bool) {
+// setBlock adds a reason why a group is blocked, or takes it away.
+func (sh *shard[T]) setBlock(state *group[T], reason blocks, holds bool) {
 	if (state.held&reason != 0) == holds {
 		return
 	}
@@ -154,7 +154,7 @@ func (sh *shard[T]) countThrottled(state *group[T], change int32) {
 	}
 }
 
-// nextReview returns the tick at which nothing holds a group back any more. For
+// nextReview returns the tick at which nothing blocks a group any more. For
 // a group without items it is that at which its bucket is full as well.
 func (sh *shard[T]) nextReview(state *group[T], b *groupBucket, now uint64) (tick uint64) {
 	at := uint64(0)
