@@ -100,7 +100,7 @@ import (
 //
 // The queue holds no lock while it calls user code: the limiter, the clock, the
 // hash function, the functions of groups, the hooks, and methods of items. If
-// user code panics, the panic reaches the caller, and the queue goes on working.
+// user code panics, the panic reaches the caller. The queue goes on working.
 //
 // A queue starts no goroutine, except now and then one that calls OnStuck.
 // While items are delayed it has one timer, set for the earliest deadline.
@@ -298,11 +298,11 @@ var (
 // consumer, and as many wake as there are items.
 //
 // After a shutdown has begun, Get goes on returning ready items, and waiting
-// for throttled ones, but after ShutDown not for those that are paused. Whenever
-// there are none, it returns the zero T and true, at once, to every caller. A
-// later Get may still return an item that was dirty and is Done by then. Get
-// never returns true together with an item. A zero T with false is an item like
-// any other.
+// for throttled ones, but after ShutDown not for those that are paused.
+// Whenever there are none, it returns the zero T and true, at once, to every
+// caller. A later Get may still return an item that was dirty and is Done by
+// then. Get never returns true together with an item. A zero T with false is an
+// item like any other.
 func (q *Queue[T]) Get() (item T, shutdown bool) { return q.shards.Get() }
 
 // GetContext is [Queue.Get] that ends with ctx. It returns the next ready item,

@@ -56,6 +56,35 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
+// BenchmarkGroupRates measures the cycle of BenchmarkGroups over 10 and 1000
+// groups that have no rate, or one that is never reached, or a queue that has
+// such a rate.
+func BenchmarkGroupRates(b *testing.B) {
+	plenty := shardq.Rate{PerSecond: 1e9, Burst: 1000}
+	for _, groups := range []int{10, 1000} {
+		for _, rate := range []string{"none", "group", "queue"} {
+			b.Run(fmt.Sprintf("groups=%d/rate=%s", groups, rate), func(b *testing.B) {
+				options := shardq.Options[tenanted]{Shards: 32, Group: tenantOf}
+				switch rate {
+				case "group":
+					options.GroupRate = func(string) shardq.Rate { return plenty }
+				case "queue":
+					options.Rate = plenty
+				}
+				q := shardq.MustNew(options)
+				defer q.ShutDown()
+				items := workload.Shuffled(tenantedItems(1000, groups))
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					q.Add(items[n%len(items)])
+					item, _ := q.Get()
+					q.Done(item)
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkGroupMemory measures the memory of a group: what a queue takes for
 // 100k items that have a group each, less what it takes without groups. The
 // items have one priority, or seven.

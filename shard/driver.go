@@ -28,8 +28,8 @@ type driver[T comparable] struct {
 	readings shared.Uint32[shared.Timer]
 	// timer is used only by the goroutine that owns it.
 	timer clock.Timer
-	// gone is closed when ownership becomes timerStopped. If the driver lingers,
-	// it is closed when the driver has noticed the shutdown.
+	// gone is closed when ownership becomes timerStopped. If the driver
+	// lingers, it is closed when the driver has noticed the shutdown.
 	gone     chan struct{}
 	goneOnce sync.Once
 }

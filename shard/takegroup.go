@@ -95,7 +95,8 @@ func (s *Set[T]) mayLeave() bool {
 	return count == 0 || s.closing.leaving.Load() && uint32(s.pausedGroups.Load()) == count
 }
 
-// heldByGate reports whether something is ready that may be behind a closed gate.
+// heldByGate reports whether something is ready that may be behind a closed
+// gate.
 func (s *Set[T]) heldByGate() bool {
 	if !s.gate.used.Load() || s.closing.leaving.Load() && s.gate.paused.Load() {
 		return false
