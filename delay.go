@@ -1,6 +1,7 @@
 package shardq
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 // clock, and sets the clock's timer if the deadline is earlier than all others.
 func (q *Queue[T]) AddAfter(item T, duration time.Duration) { q.shards.AddAfter(item, duration) }
 
-// AddOptions say how [Queue.AddWith] adds an item.
+// AddOptions say how [Queue.AddWith], [Queue.AddBatchWith], [Queue.TryAddWith]
+// and [Queue.AddContextWith] add an item.
 type AddOptions struct {
 	// After is the delay, as in [Queue.AddAfter].
 	After time.Duration
@@ -67,6 +69,21 @@ type AddOptions struct {
 	// with the highest priority: see docs/reference/semantics.md. The number of
 	// priorities in use matters little.
 	Priority int
+	// NotAgainWithin refuses the add if another add opened a window for the
+	// item that is still open. An add that is not refused opens a window of
+	// this length, which begins now, whatever becomes of the run: it stays open
+	// while the item is delayed, runs, fails, or is done. A refused add changes
+	// nothing, also not the priority, and is counted in Stats.Deduplicated.
+	// [Queue.TryAddWith] and [Queue.AddContextWith] return [ErrNotAgain] for
+	// it. Of concurrent adds, one opens the window.
+	//
+	// Adds without NotAgainWithin ignore windows. [Queue.Cancel] closes the
+	// item's window. Once a shutdown has begun there are none. An open window
+	// costs about as much as a delay, but the item is not held because of it,
+	// and needs no capacity. Windows end on ticks, like delays.
+	//
+	// If zero or negative, the add ignores windows and opens none.
+	NotAgainWithin time.Duration
 }
 
 // A DelayPolicy says which of two deadlines counts: that of an item that is
@@ -89,26 +106,69 @@ const (
 // AddWith adds item as the options say. With the zero AddOptions it is
 // [Queue.Add]. An unknown policy panics.
 func (q *Queue[T]) AddWith(item T, options AddOptions) {
-	policy := shard.Policy(options.Policy)
+	if delay, ok := q.delayOf(item, options); ok {
+		q.shards.AddWith(item, delay)
+	}
+}
+
+// TryAddWith is [Queue.AddWith] that honors [Options].Capacity, as
+// [Queue.TryAdd] does, and with the same errors. An item with a delay needs
+// room from now on. It returns [ErrNotAgain], and does nothing, if the options
+// have NotAgainWithin and the item was added within its window.
+//
+// With RateLimited, the limiter counts a requeue also of an item that is then
+// refused.
+func (q *Queue[T]) TryAddWith(item T, options AddOptions) error {
+	delay, ok := q.delayOf(item, options)
+	if !ok {
+		return ErrRejected
+	}
+	return q.shards.TryAddWith(item, delay)
+}
+
+// AddContextWith is [Queue.TryAddWith] that blocks until there is room, as
+// [Queue.AddContext] does, and with the same errors. The delay, MaxWait and the
+// window begin when there is room.
+func (q *Queue[T]) AddContextWith(ctx context.Context, item T, options AddOptions) error {
+	if err := ctx.Err(); err != nil {
+		return err // before the limiter counts a requeue
+	}
+	delay, ok := q.delayOf(item, options)
+	if !ok {
+		return ErrRejected
+	}
+	return q.shards.AddContextWith(ctx, item, delay)
+}
+
+// delayOf returns what the options ask of the shards for an item. It asks the
+// limiter, unless the item is rejected. It panics if the policy is unknown.
+func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
+	d = o.delay()
+	if !o.RateLimited {
+		return d, true
+	}
+	if q.shards.Reject(item) {
+		return d, false // before the limiter keeps a history of it
+	}
+	backoff := q.backoff(item)
+	if o.ShorterDelay && d.Duration != 0 {
+		d.Duration = min(d.Duration, backoff)
+	} else {
+		d.Duration = max(d.Duration, backoff)
+	}
+	return d, true
+}
+
+// delay returns the options without the limiter's delay.
+func (o AddOptions) delay() shard.Delay {
+	policy := shard.Policy(o.Policy)
 	if !policy.Valid() {
-		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
+		panic(fmt.Sprintf("shardq: AddOptions.Policy is %d: want KeepEarliest, KeepLatest, KeepNew or KeepOld", o.Policy))
 	}
-	delay := options.After
-	if options.RateLimited {
-		if q.shards.Reject(item) {
-			return // before the limiter keeps a history of it
-		}
-		backoff := q.backoff(item)
-		if options.ShorterDelay && delay != 0 {
-			delay = min(delay, backoff)
-		} else {
-			delay = max(delay, backoff)
-		}
+	return shard.Delay{
+		Duration: o.After, Policy: policy, MaxWait: o.MaxWait, Priority: o.Priority,
+		Retry: o.RateLimited || o.After != 0, Window: o.NotAgainWithin,
 	}
-	q.shards.AddWith(item, shard.Delay{
-		Duration: delay, Policy: policy, MaxWait: options.MaxWait, Priority: options.Priority,
-		Retry: options.RateLimited || options.After != 0,
-	})
 }
 
 // AddRateLimited adds item after the limiter's delay: it is AddAfter(item,
@@ -148,6 +208,9 @@ func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) 
 // which there were. The item is no longer ready, delayed or dirty. A processing
 // of the item goes on, and its Done is still owed. So no processing of item
 // begins after Cancel, except for a later Add.
+//
+// Cancel also closes the item's window, which an add with
+// [AddOptions].NotAgainWithin has opened.
 //
 // Cancel locks the item's shard and takes constant time. It does not change the
 // limiter: see [Queue.Forget]. It works after a shutdown as well, where it may

@@ -161,7 +161,7 @@ type Queue[T comparable] struct {
 //
 // It starts no goroutine, sets no timer, and reads the clock once. A queue that
 // is no longer referred to is collected without a ShutDown, unless it has
-// delayed items: the clock's timer refers to it until their delays expire.
+// delayed items or open windows: the clock's timer refers to it until they end.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -257,6 +257,7 @@ func (q *Queue[T]) Add(item T) { q.shards.Add(item) }
 // TryAdd is [Queue.Add] that honors [Options].Capacity. It returns [ErrFull]
 // and does nothing if the queue does not hold the item, and either holds as
 // many others as its capacity or has callers that wait in [Queue.AddContext].
+// With a priority or a delay it is [Queue.TryAddWith].
 // An item that the queue holds, in any state, needs no room.
 //
 // It does not block. It returns [ErrRejected] for an item that is not equal to
@@ -283,6 +284,10 @@ var (
 	// ErrRejected is the error of [Queue.TryAdd] and [Queue.AddContext] for an
 	// item that is not equal to itself, such as NaN.
 	ErrRejected = shard.ErrRejected
+	// ErrNotAgain is the error of [Queue.TryAddWith] and
+	// [Queue.AddContextWith] for an item that was added within its window: see
+	// [AddOptions].NotAgainWithin.
+	ErrNotAgain = shard.ErrNotAgain
 	// ErrShutDown is the error of a call after a shutdown. [Queue.GetContext]
 	// and the like return it when nothing is ready, too.
 	ErrShutDown = shard.ErrShutDown

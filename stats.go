@@ -41,7 +41,8 @@ type Stats struct {
 	// Added counts the adds that asked for a run: the item was neither ready
 	// nor dirty. A delay counts when it expires.
 	Added uint64
-	// Deduplicated counts the adds that a run to come serves anyway.
+	// Deduplicated counts the adds that a run to come serves anyway, and those
+	// that [AddOptions].NotAgainWithin refused.
 	Deduplicated uint64
 	// Expired counts the delays that expired.
 	Expired uint64
@@ -76,7 +77,7 @@ type Stats struct {
 	// ShuttingDown reports that a shutdown has begun.
 	ShuttingDown bool
 	// NextDue is when the next delay expires, to the tick. It may be too early
-	// if that delay was canceled or put off.
+	// if that delay was canceled or put off, or while windows are open.
 	//
 	// It is zero if no delay is running.
 	NextDue time.Time

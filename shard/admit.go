@@ -17,12 +17,17 @@ var ErrRejected = errors.New("shardq: item is not equal to itself")
 // TryAdd adds item as [Set.Add] does, if there is room. It returns [ErrFull] if
 // the set does not hold the item yet, and is at its capacity or has waiters for
 // room. After a shutdown began, it drops the item and returns [ErrShutDown].
-func (s *Set[T]) TryAdd(item T) error {
+func (s *Set[T]) TryAdd(item T) error { return s.TryAddWith(item, Delay{}) }
+
+// TryAddWith is [Set.TryAdd] with a delay. It returns [ErrNotAgain] if the
+// item's window is open.
+func (s *Set[T]) TryAddWith(item T, d Delay) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
 	sh, to := s.addressOf(item)
-	err := s.admit(sh, item, to, false)
+	a := admission{limited: true}
+	err := s.offer(sh, item, to, d, &a)
 	s.notify()
 	return err
 }
@@ -31,6 +36,12 @@ func (s *Set[T]) TryAdd(item T) error {
 // lasts. Waiters are served in the order of their calls. It returns the error
 // of ctx if ctx ends first.
 func (s *Set[T]) AddContext(ctx context.Context, item T) error {
+	return s.AddContextWith(ctx, item, Delay{})
+}
+
+// AddContextWith is [Set.AddContext] with a delay, which begins when there is
+// room.
+func (s *Set[T]) AddContextWith(ctx context.Context, item T, d Delay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -38,11 +49,12 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 		return ErrRejected
 	}
 	sh, to := s.addressOf(item)
-	err := s.admit(sh, item, to, false)
+	a := admission{limited: true}
+	err := s.offer(sh, item, to, d, &a)
 	waited := err == ErrFull
 	if waited {
 		if err = s.limit.Acquire(ctx, 1); err == nil {
-			err = s.addAcquired(sh, item, to)
+			err = s.offerAcquired(sh, item, to, d)
 		} else if err == itemlimit.ErrClosed {
 			err = ErrShutDown
 		}
@@ -57,20 +69,18 @@ func (s *Set[T]) AddContext(ctx context.Context, item T) error {
 	return err
 }
 
-// addAcquired adds an item for which the limiter has granted a weight, and lets
-// the limiter grant the next waiter. It does so before the caller calls Notify,
-// whose hook may acquire itself.
-func (s *Set[T]) addAcquired(sh *shard[T], item T, to address) error {
-	refreshed := false
+// offerAcquired offers an item for which the limiter has granted a weight, and
+// lets the limiter grant the next waiter. It does so before the caller calls
+// Notify, whose hook may acquire itself.
+func (s *Set[T]) offerAcquired(sh *shard[T], item T, to address, d Delay) error {
+	a := admission{limited: true, acquired: true}
 	defer func() {
-		if !refreshed { // the clock has panicked
+		if !a.settled { // the clock has panicked
 			s.limit.Release(1)
 		}
 		s.limit.FinishAcquire()
 	}()
-	s.refresh()
-	refreshed = true
-	return s.admit(sh, item, to, true)
+	return s.offer(sh, item, to, d, &a)
 }
 
 // configureAgain takes what the user says of an item's group, if the shard
@@ -81,53 +91,4 @@ func (s *Set[T]) configureAgain(sh *shard[T], item T, hash uint32, to tag) {
 	if id := sh.find(item, hash); id != 0 {
 		sh.configureAdded(id, &to)
 	}
-}
-
-// admit adds an item, if the limiter allows or acquired is true. The caller
-// must call Notify afterwards.
-func (s *Set[T]) admit(sh *shard[T], item T, to address, acquired bool) error {
-	if !acquired {
-		s.refresh() // addAcquired does so where it can still release the weight
-	}
-	sh.mu.Lock()
-	fx, err := sh.admitItem(item, to, acquired)
-	sh.mu.Unlock()
-	s.publish(fx) // without the hook: the caller calls Notify
-	return err
-}
-
-// admitItem adds an item of the shard as admit does.
-func (sh *shard[T]) admitItem(item T, to address, acquired bool) (fx effects, err error) {
-	limit := sh.set.limit
-	if sh.set.closing.refusing.Load() {
-		sh.rare.dropped++
-		if acquired {
-			limit.Release(1)
-		}
-		return fx, ErrShutDown
-	}
-	sh.needTable()
-	id, p := sh.table.find(to.hash, item)
-	switch {
-	case id != 0:
-		if acquired {
-			limit.Release(1) // another add has acquired it
-		}
-		if sh.groups != nil {
-			sh.configureAdded(id, &to.tag)
-		}
-		return sh.add(id, sh.table.at(id), sh.set.request()), nil
-	case sh.table.roomy == 0 && !sh.hasID():
-		if acquired {
-			limit.Release(1)
-		}
-		return fx, errTooMany
-	case !acquired && !limit.TryAcquire(1):
-		return fx, ErrFull
-	}
-	id, e := sh.table.insert(p, item)
-	if sh.set.group != nil {
-		sh.joinGroup(id, &to.tag)
-	}
-	return sh.add(id, e, sh.set.request()), nil
 }

@@ -12,16 +12,18 @@ const batchSize = 64
 // AddBatch adds the items as [Set.Add] does, in their order within each shard.
 // For each 64 items it takes the lock of each of their shards once, and wakes
 // at most one consumer.
-func (s *Set[T]) AddBatch(items []T) {
+func (s *Set[T]) AddBatch(items []T) { s.addBatch(items, s.request()) }
+
+func (s *Set[T]) addBatch(items []T, r request) {
 	defer s.notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
-		s.addSome(items[:n])
+		s.addSome(items[:n], r)
 		items = items[n:]
 	}
 }
 
-func (s *Set[T]) addSome(items []T) {
+func (s *Set[T]) addSome(items []T, r request) {
 	s.refresh()
 	var p partition
 	s.partitionAdds(&p, items)
@@ -33,7 +35,7 @@ func (s *Set[T]) addSome(items []T) {
 		sh.prefetchSlots(&p, false)
 		for i, ok := p.take(); ok; i, ok = p.take() {
 			to := p.address(i)
-			fx |= sh.addItem(items[i], &to, s.request())
+			fx |= sh.addItem(items[i], &to, r)
 		}
 		sh.mu.Unlock()
 	}

@@ -33,6 +33,7 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx effects) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.closeWindow(item)
 	id := sh.find(item, hash)
 	if id == 0 {
 		return was, fx

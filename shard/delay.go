@@ -16,6 +16,10 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 // item at once, KeepNew cancels the old delay, and with the other two the item
 // stays delayed.
 func (s *Set[T]) AddWith(item T, d Delay) {
+	if d.Window > 0 {
+		s.addInWindow(item, d)
+		return
+	}
 	if s.measures != nil {
 		s.countRetryOf(item, d)
 	}
@@ -27,17 +31,33 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 		return
 	}
 	sh, to := s.addressOf(item)
-	s.fileIn(sh, item, to, d)
+	s.fileIn(sh, item, to, d, nil)
+}
+
+// addInWindow is AddWith of an add that asks for a window.
+func (s *Set[T]) addInWindow(item T, d Delay) {
+	if s.mayDiffer && s.Reject(item) {
+		return
+	}
+	sh, to := s.addressOf(item)
+	var a admission
+	defer s.notify()
+	_ = s.offer(sh, item, to, d, &a) // a refused add is counted
 }
 
 // fileIn is AddWith of an item whose address is known, with a delay or a
-// policy. It reports whether the item was accepted.
-func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) {
+// policy. It reports whether the item was accepted. With an admission, the
+// caller must call notify.
+func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay, a *admission) (taken bool) {
 	at := s.driver.taken(s.time.nanoseconds())
 	f := s.time.filing(d, at)
+	if d.Window > 0 {
+		a.beginWindow(&s.time, at, d.Window)
+		defer s.watchWindow(a)
+	}
 	for {
 		if d.Duration > 0 {
-			if ok, refused := s.delay(sh, item, to, at, f); ok || refused {
+			if ok, refused := s.delay(sh, item, to, at, f, a); ok || refused {
 				return ok
 			}
 		}
@@ -47,7 +67,7 @@ func (s *Set[T]) fileIn(sh *shard[T], item T, to address, d Delay) (taken bool) 
 			at = s.driver.taken(s.time.nanoseconds())
 		}
 		if at.now >= f.first() {
-			return s.addOverdue(sh, item, to, at, f)
+			return s.addOverdue(sh, item, to, at, f, a)
 		}
 		// It has not, because it was set back. Set the wheel back as well, so
 		// that the item does not become ready early.
@@ -90,15 +110,27 @@ func (f filing) first() uint64 { return min(f.deadline, f.limit) }
 // delay, unless the policy keeps it delayed. If it adds the item, it cancels an
 // earlier delay: of several delays, one counts, once. It reports whether the
 // item was accepted.
-func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing) (taken bool) {
+func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f filing, a *admission) (taken bool) {
 	s.refresh()
 	sh.mu.Lock()
+	if a != nil && !sh.admits(a, item, &to) {
+		sh.mu.Unlock()
+		return false
+	}
 	next, waits := sh.keepDelayed(item, to.hash, at, f)
 	fx := effects(0)
-	if !waits {
-		if fx = sh.addItem(item, &to, request{priority: f.priority, cancelsDelay: true}); fx&took != 0 && f.delayed {
-			sh.rare.expired++
-		}
+	switch r := (request{priority: f.priority, cancelsDelay: true}); {
+	case waits && a != nil:
+		sh.openWindow(a, item)
+	case waits:
+	case a != nil:
+		id, e := sh.entryOf(a, item, &to)
+		fx = sh.add(id, e, r)
+	default:
+		fx = sh.addItem(item, &to, r)
+	}
+	if fx&took != 0 && f.delayed {
+		sh.rare.expired++
 	}
 	if s.measures != nil && f.delayed && (waits || fx&took != 0) {
 		sh.needMeasures().delay.Record(0, uint64(f.asked))
@@ -107,7 +139,11 @@ func (s *Set[T]) addOverdue(sh *shard[T], item T, to address, at reading, f fili
 	if waits && next < s.driver.armed.Load() {
 		s.driver.poke()
 	}
-	s.after(fx)
+	if a == nil {
+		s.after(fx)
+	} else {
+		s.publish(fx)
+	}
 	return waits || fx&took != 0
 }
 
@@ -136,11 +172,13 @@ func (sh *shard[T]) keepDelayed(item T, hash uint32, at reading, f filing) (next
 // delay delays item until the deadline. It does not if the shard's wheel has
 // passed the deadline. It does not after a shutdown began either, and then
 // returns refused.
-func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (ok, refused bool) {
+func (s *Set[T]) delay(
+	sh *shard[T], item T, to address, at reading, f filing, a *admission,
+) (ok, refused bool) {
 	sh.mu.Lock()
 	for s.closing.refusing.Load() {
-		if !sh.takesBack(item, to.hash) {
-			sh.rare.dropped++
+		if a.honorsCapacity() || !sh.takesBack(item, to.hash) {
+			sh.refuse(a)
 			sh.mu.Unlock()
 			return false, true
 		}
@@ -158,11 +196,17 @@ func (s *Set[T]) delay(sh *shard[T], item T, to address, at reading, f filing) (
 		sh.mu.Unlock()
 		return false, false
 	}
-	deadline := sh.fileTimer(item, to, at, f)
+	if a != nil && !sh.admits(a, item, &to) {
+		sh.mu.Unlock()
+		return false, true
+	}
+	deadline := sh.fileTimer(item, to, at, f, a)
 	sh.noteFiled(at, f)
 	sh.mu.Unlock()
 	s.driver.filed(deadline, at)
-	s.notify()
+	if a == nil {
+		s.notify()
+	}
 	return true, false
 }
 
@@ -175,9 +219,9 @@ func (sh *shard[T]) noteFiled(at reading, f filing) {
 }
 
 // fileTimer files the item's timer and returns its deadline.
-func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing) (deadline uint64) {
+func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admission) (deadline uint64) {
 	sh.prefetchTimer(to.hash)
-	id, e := sh.entryFor(item, &to)
+	id, e := sh.entryOf(a, item, &to)
 	return sh.fileTimerOf(id, e, at, f)
 }
 
@@ -256,8 +300,13 @@ const stepsPerHold = 128
 func (s *Set[T]) expire(sh *shard[T], at reading) effects {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.wheel == nil || s.closing.begun.Load() {
+	if s.closing.begun.Load() {
 		sh.next.Store(never)
+		return 0
+	}
+	sh.endWindows(at)
+	if sh.wheel == nil {
+		sh.publishNext()
 		return 0
 	}
 	before := sh.depth()
@@ -287,9 +336,9 @@ func (s *Set[T]) rewind(sh *shard[T], now uint64) {
 }
 
 func (sh *shard[T]) publishNext() {
-	next, ok := sh.wheel.Next()
-	if !ok {
-		next = never
+	next := sh.wheel.next()
+	if w := sh.windows(); w != nil {
+		next = min(next, w.ends.next())
 	}
 	sh.next.Store(next)
 }

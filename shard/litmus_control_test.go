@@ -203,7 +203,7 @@ func TestAddAfterInFlightAtDrain(t *testing.T) {
 	}
 	soon(d.closing.begun.Load) // another drain
 	sh.wheel = newWheel(at.now)
-	sh.fileTimer(1, address{hash: uint32(d.hash(1))}, at, f)
+	sh.fileTimer(1, address{hash: uint32(d.hash(1))}, at, f, nil)
 	sh.mu.Unlock()
 	d.work()
 	<-drained

@@ -17,6 +17,10 @@ type Delay struct {
 	Priority int
 	// Retry counts the add as a retry.
 	Retry bool
+	// Window makes the set refuse the add if the item was added within its
+	// window, and otherwise opens one of that length. If zero or less, the add
+	// asks for no window.
+	Window time.Duration
 }
 
 // A Policy chooses between two deadlines of a delayed item: the old one and the

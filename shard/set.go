@@ -112,7 +112,10 @@ type Set[T comparable] struct {
 	// shards are made when they are first used: see shard.
 	shards []atomic.Pointer[shard[T]]
 	// spares has chunks of entries that shards have given back.
-	spares    *chunked.Spares[entry[T]]
+	spares *chunked.Spares[entry[T]]
+	// windows has those of each shard, guarded by the shard's lock. It is nil
+	// until an add asks for one.
+	windows   atomic.Pointer[[]*windows[T]]
 	readyRows []readyRow
 	rejected  atomic.Uint64
 	// priorityBitmap shows which shards serve which priorities. It is nil while

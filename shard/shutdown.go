@@ -118,6 +118,7 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 // dropDelayed drops some of the delayed items and reports whether none is left.
 func (sh *shard[T]) dropDelayed(dropped func(item T)) (all bool) {
 	sh.next.Store(never)
+	sh.dropWindows()
 	return sh.wheel == nil || sh.wheel.Advance(never, stepsPerHold, func(id uint32) {
 		dropped(sh.table.at(id).item)
 		sh.drop(id)

@@ -138,7 +138,7 @@ func TestAddsWhileClosing(t *testing.T) {
 	sh := s.shard(0)
 	eventually(t, "ShutDown does not begin", s.ShuttingDown)
 	sh.addItem(2, &address{hash: uint32(s.hash(2))}, request{})
-	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.readClock(), filing{deadline: s.time.now() + 5, limit: never})
+	s.delay(sh, 3, address{hash: uint32(s.hash(3))}, s.driver.readClock(), filing{deadline: s.time.now() + 5, limit: never}, nil)
 	if sh.rare.dropped != 2 || sh.wheel != nil {
 		t.Errorf("%d adds were dropped; the wheel: %v", sh.rare.dropped, sh.wheel)
 	}

@@ -30,6 +30,18 @@ func newWheel(now uint64) *wheel {
 	return w
 }
 
+// next returns the tick at which the wheel has to be advanced, or never. A nil
+// wheel has none.
+func (w *wheel) next() uint64 {
+	if w == nil {
+		return never
+	}
+	if tick, ok := w.Next(); ok {
+		return tick
+	}
+	return never
+}
+
 // limit limits the delay of an item. It returns the earliest limit that this
 // delay was ever given, or never.
 func (w *wheel) limit(id uint32, tick uint64) uint64 {

@@ -47,6 +47,8 @@ const (
 	callAddWithin        callKind = 'v'
 	callCancelItem       callKind = 'K'
 	callTryAdd           callKind = 'T'
+	callTryAddWith       callKind = 'w'
+	callAddBatchWith     callKind = 'j'
 	callAddContext       callKind = 'U'
 	callCancelAddContext callKind = 'u'
 	callDrainContext     callKind = 'Z'
@@ -101,6 +103,8 @@ var callKinds = []choice[callShape]{
 	{byte(callAddWithin), callShape{name: "AddWith with MaxWait", item: true, number: true, duration: true, bound: true}},
 	{byte(callCancelItem), callShape{name: "Cancel", item: true}},
 	{byte(callTryAdd), callShape{name: "TryAdd", item: true}},
+	{byte(callTryAddWith), callShape{name: "TryAddWith", item: true, number: true, duration: true}},
+	{byte(callAddBatchWith), callShape{name: "AddBatchWith", item: true, number: true, duration: true, whole: true}},
 	{byte(callAddContext), callShape{name: "AddContext", item: true}},
 	{byte(callCancelAddContext), callShape{name: "cancel AddContext", number: true}},
 	{byte(callDrainContext), callShape{name: "Drain", number: true}},
@@ -119,7 +123,7 @@ var callKinds = []choice[callShape]{
 
 // callMix has each kind of call in proportion to its frequency.
 const callMix = "AAAAAAWWWWWRRRFNGGGGGGgggCCEcbBDdddddddSSSSnnnnXY" +
-	"MMmooLLLVVVVvvvKKKTTTUUUuZzI" + "kkkttllleeerrrqqaaffxx"
+	"MMmooLLLVVVVvvvKKKTTTUUUuZzI" + "kkkttllleeerrrqqaaffxx" + "wwwjj"
 
 // repeat stands before the times of a call, and the call follows those.
 const repeat = '*'

@@ -160,6 +160,15 @@ func (m *modelQueue[T]) enter(item T) {
 }
 
 func (m *modelQueue[T]) tryAdd(item T) error {
+	err := m.refusal(item)
+	if err == nil {
+		m.admit(item)
+	}
+	return err
+}
+
+// refusal returns why TryAdd refuses an item, or nil. It counts a refusal.
+func (m *modelQueue[T]) refusal(item T) error {
 	bound := m.bounds.capacity
 	switch {
 	case item != item:
@@ -171,7 +180,6 @@ func (m *modelQueue[T]) tryAdd(item T) error {
 	case bound > 0 && !m.holds(item) && (m.held() >= bound || len(m.bounds.waiters) > 0):
 		return shardq.ErrFull
 	}
-	m.admit(item)
 	return nil
 }
 

@@ -261,6 +261,12 @@ func (p *playing[T]) doBatch(c call) {
 		for _, item := range items {
 			p.model.add(item)
 		}
+	case callAddBatchWith:
+		items, o := p.batch(c), p.addOptions(c)
+		p.queue.AddBatchWith(items, o)
+		for _, item := range items {
+			p.addWith(item, o)
+		}
 	case callDoneBatch:
 		p.doneBatch(p.batch(c))
 	case callDoneHeldBatch:
@@ -320,6 +326,11 @@ func (p *playing[T]) doWith(item T, c call) {
 	case callTryAdd:
 		var err error
 		p.unlessUnhashable(item, func() { err = q.TryAdd(item) }, func() { p.checkTried(err, m.tryAdd(item)) })
+	case callTryAddWith:
+		var err error
+		o := p.addOptions(c)
+		p.unlessUnhashable(item, func() { err = q.TryAddWith(item, o) },
+			func() { p.checkTried(err, p.tryAddWith(item, o)) })
 	case callAddContext:
 		p.addContext(item)
 	case callDone:
@@ -398,6 +409,22 @@ func (p *playing[T]) addWith(item T, o shardq.AddOptions) {
 	p.model.addWith(item, o)
 }
 
+func (p *playing[T]) tryAddWith(item T, o shardq.AddOptions) error {
+	retry := o.RateLimited || o.After != 0
+	if o.RateLimited && item == item {
+		p.model.countBackoff()
+		o.After = max(o.After, p.limiter.when(item, p.model.now, p.clock.Now()))
+	}
+	if err := p.model.refusal(item); err != nil {
+		return err
+	}
+	if retry {
+		p.model.countRetry(item)
+	}
+	p.model.addWith(item, o)
+	return nil
+}
+
 func (p *playing[T]) checkCanceled(got, want shardq.Canceled) {
 	if got != want {
 		p.fatalf("Cancel said %+v, not %+v", got, want)
@@ -406,7 +433,7 @@ func (p *playing[T]) checkCanceled(got, want shardq.Canceled) {
 
 func (p *playing[T]) checkTried(got, want error) {
 	if got != want {
-		p.fatalf("TryAdd returned %v, not %v", got, want)
+		p.fatalf("TryAdd or TryAddWith returned %v, not %v", got, want)
 	}
 }
 

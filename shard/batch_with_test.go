@@ -11,9 +11,9 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestAddBatchAfterIsAsManyAddAfters runs one program on two sets, one with
-// AddBatchAfter and one with as many AddAfters.
-func TestAddBatchAfterIsAsManyAddAfters(t *testing.T) {
+// TestAddBatchWithIsAsManyAddWiths runs one program on two sets, one with
+// AddBatchWith and one with as many AddWiths.
+func TestAddBatchWithIsAsManyAddWiths(t *testing.T) {
 	for name, config := range map[string]Config[float64]{
 		"plain": {}, "metrics": {Ages: true, Metrics: true}, "cancels": {CancelDelayOnAdd: true},
 		"groups": {Group: func(item float64) string { return []string{"a", "b", "c"}[int(math.Abs(item))%3] }},
@@ -39,12 +39,20 @@ func TestAddBatchAfterIsAsManyAddAfters(t *testing.T) {
 					require.Equal(t, b, a)
 					checkSet(t, batch)
 				},
-				"add after": func(t *rapid.T) {
+				"add with": func(t *rapid.T) {
 					items := rapid.SliceOfN(item, 0, 140).Draw(t, "items")
 					delay := time.Duration(rapid.IntRange(-1, 30).Draw(t, "ticks")) * time.Millisecond
-					batch.AddBatchAfter(items, delay)
+					d := Delay{
+						Duration: delay,
+						Policy:   Policy(rapid.IntRange(0, int(policies)-1).Draw(t, "policy")),
+						MaxWait:  time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "max wait")) * time.Millisecond,
+						Priority: rapid.SampledFrom([]int{0, 0, 1, -5}).Draw(t, "priority"),
+						Retry:    rapid.Bool().Draw(t, "retry"),
+						Window:   time.Duration(rapid.SampledFrom([]int{0, 0, 9}).Draw(t, "window")) * time.Millisecond,
+					}
+					batch.AddBatchWith(items, d)
 					for _, item := range items {
-						single.AddAfter(item, delay)
+						single.AddWith(item, d)
 					}
 				},
 				"get and done": func(t *rapid.T) {

@@ -1,17 +1,31 @@
 package shard
 
-import (
-	"math/bits"
-	"time"
-)
+import "math/bits"
 
-// AddBatchAfter adds the items as [Set.AddAfter] does. For each 64 items it
-// reads the clock once, and takes the locks of [Set.AddBatch].
-func (s *Set[T]) AddBatchAfter(items []T, duration time.Duration) {
+// AddBatchWith adds the items as [Set.AddWith] does. For each 64 items it reads
+// the clock once, and takes the locks of [Set.AddBatch]. With a window it adds
+// them one by one.
+func (s *Set[T]) AddBatchWith(items []T, d Delay) {
+	switch {
+	case d.Window > 0:
+		for _, item := range items {
+			s.AddWith(item, d)
+		}
+	case d.Duration <= 0 && d.Policy == KeepEarliest && !(d.Retry && s.measures != nil):
+		r := s.request()
+		r.priority = d.Priority
+		s.addBatch(items, r)
+	default:
+		s.fileBatch(items, d)
+	}
+}
+
+// fileBatch is AddBatchWith with a delay or a policy.
+func (s *Set[T]) fileBatch(items []T, d Delay) {
 	defer s.notify() // last, because it may panic; also if hashing an item panics
 	for len(items) > 0 {
 		n := min(len(items), batchSize)
-		s.fileSome(items[:n], Delay{Duration: duration, Retry: true})
+		s.fileSome(items[:n], d)
 		items = items[n:]
 	}
 }
@@ -32,12 +46,12 @@ func (s *Set[T]) fileSome(items []T, delay Delay) {
 				alone |= 1 << i
 				continue
 			}
-			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f))
+			filed = min(filed, sh.fileTimer(items[i], p.address(i), d.at, d.f, nil))
 			sh.noteFiled(d.at, d.f)
 		}
 		sh.mu.Unlock()
 	}
-	if s.measures != nil {
+	if s.measures != nil && delay.Retry {
 		for range bits.OnesCount64(p.placed &^ alone) {
 			s.countRetry()
 		}

@@ -1,0 +1,145 @@
+package shard
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNotAgain is the error of an add whose item was added within its window.
+var ErrNotAgain = errors.New("shardq: item was added within its window")
+
+// windows are the items of a shard whose window is open: they must not be added
+// again by an add that asks for a window itself. They are apart from the
+// entries, because most of them are idle. So the shard does not hold them, and
+// they need no capacity.
+//
+// They are guarded by the shard's lock. The driver forgets them when they end,
+// as it makes delayed items ready.
+type windows[T comparable] struct {
+	ids   map[T]uint32
+	items []T // by id
+	free  []uint32
+	ends  *wheel // by id
+}
+
+// windows returns the windows of the shard, or nil if none is open.
+func (sh *shard[T]) windows() *windows[T] {
+	if all := sh.set.windows.Load(); all != nil {
+		return (*all)[sh.number]
+	}
+	return nil
+}
+
+// setWindows replaces the windows of the shard.
+func (sh *shard[T]) setWindows(w *windows[T]) { (*sh.set.windows.Load())[sh.number] = w }
+
+// needWindows makes room for the windows of all shards. It takes no lock.
+func (s *Set[T]) needWindows() {
+	if s.windows.Load() == nil {
+		all := make([]*windows[T], len(s.shards))
+		s.windows.CompareAndSwap(nil, &all)
+	}
+}
+
+// beginWindow sets the window that the add opens, by a reading of the clock.
+func (a *admission) beginWindow(t *timebase, at reading, window time.Duration) {
+	a.window, a.at, a.ends = window, at, t.after(at.nanoseconds, window)
+}
+
+// inWindow reports whether the item's window is open, and the add asks for one.
+func (sh *shard[T]) inWindow(a *admission, item T) bool {
+	w := sh.windows()
+	if w == nil || a.window <= 0 {
+		return false
+	}
+	id := w.ids[item]
+	if id == 0 {
+		return false
+	}
+	ends, _ := w.ends.Deadline(id)
+	return ends > a.at.now
+}
+
+// openWindow opens the window that an admitted add asks for. While the queue
+// ends it opens none.
+func (sh *shard[T]) openWindow(a *admission, item T) {
+	if a.window <= 0 || sh.set.closing.refusing.Load() {
+		return
+	}
+	w := sh.windows()
+	if w == nil {
+		w = &windows[T]{ids: map[T]uint32{}, items: make([]T, 1), ends: newWheel(a.at.now)}
+		sh.setWindows(w)
+	}
+	w.ends.Rewind(a.at.now) // if the clock was set back
+	w.ends.Schedule(w.idOf(item), a.ends)
+	w.ends.filed(a.at, sh.set.driver.count())
+	sh.publishNext()
+}
+
+// watchWindow tells the driver about the window of an admitted add.
+func (s *Set[T]) watchWindow(a *admission) {
+	if a != nil && a.window > 0 && a.err == nil {
+		s.driver.filed(a.ends, a.at)
+	}
+}
+
+// closeWindow forgets the window of an item that was canceled.
+func (sh *shard[T]) closeWindow(item T) {
+	w := sh.windows()
+	if w == nil {
+		return
+	}
+	if id := w.ids[item]; id != 0 {
+		w.ends.Cancel(id)
+		w.forget(id)
+		sh.dropEmptyWindows(w)
+	}
+}
+
+// endWindows forgets some of the windows that have ended.
+func (sh *shard[T]) endWindows(at reading) {
+	if w := sh.windows(); w != nil {
+		w.ends.Advance(w.ends.safe(at), stepsPerHold, w.forget)
+		sh.dropEmptyWindows(w)
+	}
+}
+
+// dropWindows forgets all windows, because the queue ends.
+func (sh *shard[T]) dropWindows() {
+	if sh.windows() != nil {
+		sh.setWindows(nil)
+	}
+}
+
+// dropEmptyWindows gives the memory of a burst back.
+func (sh *shard[T]) dropEmptyWindows(w *windows[T]) {
+	if len(w.ids) == 0 {
+		sh.setWindows(nil)
+	}
+}
+
+// idOf returns the id of an item, and gives it one if it has none.
+func (w *windows[T]) idOf(item T) uint32 {
+	id := w.ids[item]
+	if id != 0 {
+		return id
+	}
+	if last := len(w.free) - 1; last >= 0 {
+		id, w.free = w.free[last], w.free[:last]
+		w.items[id] = item
+	} else {
+		id = uint32(len(w.items))
+		w.items = append(w.items, item)
+	}
+	w.ids[item] = id
+	return id
+}
+
+// forget forgets an item whose window is not filed any more.
+func (w *windows[T]) forget(id uint32) {
+	var none T
+	delete(w.ids, w.items[id])
+	w.items[id] = none
+	w.free = append(w.free, id)
+}
