@@ -51,7 +51,8 @@ func TestC81PoolFollowsTheLoad(t *testing.T) {
 		synctest.Wait()
 		pool.stopPool(t)
 		time.Sleep(time.Second)
-		<-ended
+		synctest.Wait()
+		require.True(t, ended(), "it ends with the pool")
 	})
 }
 
