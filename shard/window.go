@@ -74,7 +74,9 @@ func (sh *shard[T]) openWindow(a *admission, item T) {
 	w.ends.Rewind(a.at.now) // if the clock was set back
 	w.ends.Schedule(w.idOf(item), a.ends)
 	w.ends.filed(a.at, sh.set.driver.count())
-	sh.publishNext()
+	if a.ends < sh.next.Load() { // what watchWindow tells the driver
+		sh.next.Store(a.ends)
+	}
 }
 
 // watchWindow tells the driver about the window of an admitted add.
