@@ -7,25 +7,27 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// takeBatch takes the next keys that have values, at most room, and calls taken
-// with each and its index. As in takeValue, it merges all that must be merged,
+// takeBatch takes the next keys that have values, at most room, and calls use with
+// each and its index. As in takeValue, it merges all that must be merged,
 // and ends the processing of keys without a value, before it takes anything.
-func (c *Coalescer[K, V]) takeBatch(ctx context.Context, room int, taken func(i int, key K, value V, at shard.Handle)) (n int, err error) {
+func (c *Coalescer[K, V]) takeBatch(ctx context.Context, room int, use func(i int, t taken[K, V])) (n int, err error) {
 	if room == 0 {
 		return 0, nil
 	}
 	b := c.buffer(room)
 	defer c.release(b)
 	for n == 0 {
-		m, err := c.shards.TakeBatch(ctx, b.keys, nil, b.handles)
+		m, err := c.shards.TakeBatch(ctx, b.keys, b.priorities, b.handles)
 		if err != nil {
 			return 0, err
 		}
 		b.used = max(b.used, m)
-		m = c.reserveBatch(b.keys[:m], b.handles[:m])
+		m = c.reserveBatch(b, m)
 		for i, key := range b.keys[:m] {
-			if value, ok := c.takeReserved(key, b.handles[i]); ok {
-				taken(n, key, value, b.handles[i])
+			t := taken[K, V]{key: key, priority: b.priorities[i], at: b.handles[i]}
+			ok := false
+			if t.value, ok = c.takeReserved(key, t.at); ok {
+				use(n, t)
 				n++
 			}
 		}
@@ -36,7 +38,8 @@ func (c *Coalescer[K, V]) takeBatch(ctx context.Context, room int, taken func(i 
 // reserveBatch reserves the values of the keys, and moves the keys that have
 // one to the front. It ends the processing of the others. It returns the number
 // of keys that have a value. If user code panics, the keys are ready again.
-func (c *Coalescer[K, V]) reserveBatch(keys []K, handles []shard.Handle) (n int) {
+func (c *Coalescer[K, V]) reserveBatch(b *keyBuffer[K], got int) (n int) {
+	keys, handles, priorities := b.keys[:got], b.handles[:got], b.priorities
 	owed := len(keys)
 	defer func() {
 		if owed > 0 {
@@ -47,6 +50,7 @@ func (c *Coalescer[K, V]) reserveBatch(keys []K, handles []shard.Handle) (n int)
 		if c.reserve(key) {
 			keys[i], keys[n] = keys[n], keys[i]
 			handles[i], handles[n] = handles[n], handles[i]
+			priorities[i], priorities[n] = priorities[n], priorities[i]
 			n++
 		}
 	}
@@ -113,13 +117,14 @@ func (c *Coalescer[K, V]) endBatch(taken []Entry[K, V]) {
 	c.queue.DoneBatch(b.keys)
 }
 
-// A keyBuffer has space for the keys of a batch, and for their handles or
-// claims.
+// A keyBuffer has space for the keys of a batch, and for their handles and
+// priorities or their claims.
 type keyBuffer[K comparable] struct {
-	keys    []K
-	handles []shard.Handle
-	claims  []worker.Claim[K]
-	used    int // the number of keys to clear
+	keys       []K
+	handles    []shard.Handle
+	priorities []int
+	claims     []worker.Claim[K]
+	used       int // the number of keys to clear
 }
 
 // maxKeptBuffer is the greatest number of keys of a buffer that is kept for the
@@ -130,9 +135,9 @@ const maxKeptBuffer = 1024
 func (c *Coalescer[K, V]) buffer(n int) *keyBuffer[K] {
 	b, _ := c.buffers.Get().(*keyBuffer[K])
 	if b == nil || cap(b.keys) < n {
-		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n)}
+		b = &keyBuffer[K]{keys: make([]K, n), handles: make([]shard.Handle, n), priorities: make([]int, n)}
 	}
-	b.keys, b.handles = b.keys[:n], b.handles[:n]
+	b.keys, b.handles, b.priorities = b.keys[:n], b.handles[:n], b.priorities[:n]
 	return b
 }
 

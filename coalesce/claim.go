@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -21,11 +20,12 @@ import (
 //   - Release is [Coalescer.PutBack], and also works after a shutdown has
 //     begun.
 //
-// The Priority of the claim is 0.
+// The claim has the priority with which the key was ready. It keeps that
+// priority when its value goes back.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
-	key, value, at, err := c.take(ctx)
+	t, err := c.take(ctx)
 	if err == nil {
-		c.make(&claim, key, value, at)
+		c.make(&claim, &t)
 	}
 	return claim, err
 }
@@ -37,16 +37,14 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 // With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
-		key, value, at, err := c.take(ctx)
+		t, err := c.take(ctx)
 		if err != nil {
 			return 0, err
 		}
-		c.make(&dst[0], key, value, at)
+		c.make(&dst[0], &t)
 		return 1, nil
 	}
-	return c.takeBatch(ctx, len(dst), func(i int, key K, value V, at shard.Handle) {
-		c.make(&dst[i], key, value, at)
-	})
+	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) { c.make(&dst[i], &t) })
 }
 
 // DoneClaims is Done of each of the claims. They need not have come from one
@@ -79,8 +77,8 @@ func (c *Coalescer[K, V]) owner() *owner[K, V] { return (*owner[K, V])(c) }
 func (o *owner[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o) }
 
 // make makes a claim in place.
-func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], key K, value V, at shard.Handle) {
-	claim.Reset(Entry[K, V]{key, value}, 0, c.owner(), c.engine.Token(at))
+func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V]) {
+	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner(), c.engine.Token(t.at))
 }
 
 // Name returns the name of the queue of keys.
@@ -130,7 +128,7 @@ func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how wor
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}
 	r := claimReturn[K, V]{how: how, valueReturn: valueReturn[K, V]{
-		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only,
+		c: c, stripe: c.stripeOf(taken.Key), key: taken.Key, value: taken.Value, weight: 1, at: only, priority: how.Priority,
 		always: how.Reason == worker.ReturnRelease && how.Refused == nil,
 	}}
 	return r.carryOut()

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/itemlimit"
@@ -36,6 +37,8 @@ type Coalescer[K comparable, V any] struct {
 	// weigh is nil if keys are counted.
 	weigh          func(V) int
 	putEndsBackoff bool
+	linger         time.Duration
+	lingerValues   uint32
 	// routed says that Hash or Group, which are user code, choose a key's
 	// shard.
 	routed   bool
@@ -69,6 +72,8 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 		merge:          options.Merge,
 		weigh:          options.Weight,
 		putEndsBackoff: options.PutEndsBackoff,
+		linger:         options.Linger,
+		lingerValues:   uint32(min(options.LingerValues, math.MaxInt32)),
 		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
 		limit:          options.newLimit(),
 	}
@@ -135,8 +140,8 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 // If a Put is merging a value of the key, Take leaves that value, and those
 // that were put after it, to a later Take.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
-	key, value, _, err = c.take(ctx)
-	return key, value, err
+	t, err := c.take(ctx)
+	return t.key, t.value, err
 }
 
 // TakeBatch is [Coalescer.Take] for up to len(dst) keys. It blocks until a key
@@ -145,8 +150,8 @@ func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) 
 //
 // With an error n is 0. If dst is empty, TakeBatch returns 0 at once.
 func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Entry[K, V]) (n int, err error) {
-	return c.takeBatch(ctx, len(dst), func(i int, key K, value V, _ shard.Handle) {
-		dst[i] = Entry[K, V]{key, value}
+	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) {
+		dst[i] = Entry[K, V]{t.key, t.value}
 	})
 }
 

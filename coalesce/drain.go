@@ -89,7 +89,7 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 	for _, key := range keys {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		if l := s.lines[key]; l != nil && l.key == delayed {
+		if l := s.lines[key]; l != nil && l.key >= delayed {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()

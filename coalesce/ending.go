@@ -124,7 +124,10 @@ func (c *Coalescer[K, V]) stripeEnded() {
 			c.stop()
 		}
 	}()
-	c.beginDrain(shard.Draining{Delayed: shard.AwaitDelayed, Retries: c.ending.retries.Taken()})
+	defer func() {
+		c.beginDrain(shard.Draining{Delayed: shard.AwaitDelayed, Retries: c.ending.retries.Taken()})
+	}()
+	c.endLingers() // may panic
 }
 
 // stop makes all delayed keys ready, so that the shutdown of the queue drops

@@ -13,6 +13,8 @@ package coalesce
 type line[V any] struct {
 	first, last *segment[V]
 	key         keyState
+	// values counts the values that were put, if Linger is set.
+	values uint32
 	// inline is the segment of a value that finds the line empty. It saves an
 	// allocation.
 	inline segment[V]
@@ -32,6 +34,12 @@ const (
 	queued
 	// delayed: the key becomes ready when the delay of its return expires.
 	delayed
+	// waiting: the key becomes ready when the delay of a PutWith expires, or is
+	// ready since.
+	waiting
+	// lingering: likewise, and the delay ends at the latest when Linger has
+	// passed since the first value.
+	lingering
 )
 
 // A segment is a value in its place in the line.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/itemlimit"
@@ -65,6 +66,23 @@ type Options[K comparable, V any] struct {
 	//
 	// If false, these values are merged, and the key stays delayed.
 	PutEndsBackoff bool
+
+	// Linger is how long a key waits for more values, from the first one that
+	// is put for it. So a worker gets fewer and larger values. It is a delay on
+	// the queue's clock: see [shardq.Queue.AddAfter]. It begins again for the
+	// values that are put after a Take. A shutdown and a drain end it at once.
+	//
+	// A value that goes back does not linger. A [PutOptions].Delay counts
+	// instead of Linger, and so does a backoff.
+	//
+	// If zero, a key is ready at once.
+	Linger time.Duration
+
+	// LingerValues makes a lingering key ready when that many values were put
+	// for it.
+	//
+	// If zero, only time ends a Linger.
+	LingerValues int
 }
 
 // validate returns one error that names every fault, except those of Queue, or
@@ -79,6 +97,15 @@ func (o Options[K, V]) validate() error {
 	}
 	if o.Capacity < 0 {
 		fault("Capacity is %d: want 0 (no limit) or more", o.Capacity)
+	}
+	if o.Linger < 0 {
+		fault("Linger is %v: want 0 (none) or more", o.Linger)
+	}
+	if o.LingerValues < 0 {
+		fault("LingerValues is %d: want 0 (no limit) or more", o.LingerValues)
+	}
+	if o.LingerValues > 0 && o.Linger == 0 {
+		fault("LingerValues is %d: want 0 without Linger", o.LingerValues)
 	}
 	if o.Queue.Capacity != 0 {
 		fault("Queue.Capacity is %d: want 0, and Options.Capacity instead", o.Queue.Capacity)

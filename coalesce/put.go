@@ -55,6 +55,7 @@ type putter[K comparable, V any] struct {
 	value   V
 	weight  int64
 	address shard.Address
+	with    *PutOptions // of a PutWith, or nil
 }
 
 // newPutter calls the user code that a Put needs, except Merge, before anything
@@ -198,29 +199,48 @@ func (p *putter[K, V]) removeAndUnlock(l *line[V], own *segment[V]) {
 }
 
 // failAndUnlock ends a Put whose value was not merged, and releases the lock
-// and the weight of the value.
+// and the weight of the value. It adds the key if a Take has come for the line
+// meanwhile.
 func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 	p.c.limit.Release(weight)
-	p.finishAndUnlock(l)
+	if l.key == absent {
+		p.addAndUnlock(l)
+	} else {
+		p.c.leaveAndUnlock(p.stripe)
+	}
 }
 
 // finishAndUnlock ends a Put, and releases the lock. It adds the key, unless a
 // Take will come for the line without that. If a hook or the clock panics
 // there, the value and the key are in.
 func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
-	ends := p.c.putEndsBackoff
-	if l.key == queued || l.key == delayed && !ends {
+	switch {
+	case p.with != nil || p.c.linger > 0:
+		p.fileAndUnlock(l)
+	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
 		p.c.leaveAndUnlock(p.stripe)
-		return
+	default:
+		p.addAndUnlock(l)
 	}
+}
+
+// addAndUnlock makes the key ready at once.
+func (p *putter[K, V]) addAndUnlock(l *line[V]) {
+	keepDelay := !p.c.putEndsBackoff && l.key != waiting
 	l.key = queued
 	p.stripe.mu.Unlock()
 	defer p.c.leave(p.stripe)
-	if !p.c.routed { // not before, because most values are merged, and need no address
+	// By now the key may have been taken, and may be in a backoff.
+	p.c.shards.AddTo(p.key, p.route(), keepDelay)
+}
+
+// route returns the key's address. It is not computed before, unless user code
+// does that, because most values are merged, and need no address.
+func (p *putter[K, V]) route() shard.Address {
+	if !p.c.routed {
 		p.address = p.c.shards.AddressOf(p.key)
 	}
-	// By now the key may have been taken, and may be in a backoff.
-	p.c.shards.AddTo(p.key, p.address, !ends)
+	return p.address
 }
 
 // leave ends an admitted call.

@@ -15,6 +15,8 @@ type valueReturn[K comparable, V any] struct {
 	value  V
 	weight int64
 	at     shard.Handle
+	// priority is the least priority of the key when it is ready again.
+	priority int
 	// delay is how long the key is delayed, until deadline. If zero, it is not
 	// delayed.
 	delay    time.Duration
@@ -46,7 +48,7 @@ func (c *Coalescer[K, V]) putBack(key K, value V, delay time.Duration) error {
 // setDelay delays the key if delay is positive. It reads the clock then.
 func (r *valueReturn[K, V]) setDelay(delay time.Duration) {
 	if delay > 0 {
-		r.deadline = r.c.shards.DeadlineIn(delay)
+		r.deadline = r.c.shards.DeadlineOf(shard.Delay{Duration: delay, Priority: r.priority})
 		r.delay = delay
 	}
 }
@@ -88,7 +90,7 @@ func (r *valueReturn[K, V]) requeue() {
 	if r.delay > 0 {
 		inProcessing = shards.Postpone(r.at, r.deadline, r.c.putEndsBackoff)
 	} else {
-		inProcessing = shards.Again(r.at)
+		inProcessing = shards.AgainAt(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key
 		r.c.queue.AddAfter(r.key, r.delay)

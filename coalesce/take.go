@@ -8,15 +8,22 @@ import (
 
 // take takes the next key that has a value. A ready key has none if an earlier
 // Take has taken it, for example while a delay of the key was running.
-func (c *Coalescer[K, V]) take(ctx context.Context) (key K, value V, at shard.Handle, err error) {
-	for {
-		if key, _, at, err = c.shards.Take(ctx); err != nil {
-			return key, value, at, err
+func (c *Coalescer[K, V]) take(ctx context.Context) (t taken[K, V], err error) {
+	for ok := false; !ok; {
+		if t.key, t.priority, t.at, err = c.shards.Take(ctx); err != nil {
+			return t, err
 		}
-		if value, ok := c.takeValue(key, at); ok {
-			return key, value, at, nil
-		}
+		t.value, ok = c.takeValue(t.key, t.at)
 	}
+	return t, nil
+}
+
+// A taken is a key in processing with its value.
+type taken[K comparable, V any] struct {
+	key      K
+	value    V
+	priority int
+	at       shard.Handle
 }
 
 // takeValue takes the value of a key in processing. If none can be taken now,

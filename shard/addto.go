@@ -23,6 +23,19 @@ func (s *Set[T]) AddTo(item T, a Address, keepDelay bool) {
 	s.refresh()
 }
 
+// FileTo is [Set.AddWith] at a known address. If the clock or a hook panics, and
+// the item is not delayed by then, it is added at once.
+func (s *Set[T]) FileTo(item T, a Address, d Delay) {
+	filed := false
+	defer func() {
+		if !filed {
+			s.addTo(item, a, true)
+		}
+	}()
+	s.fileIn(s.shard(int(a.shard)), item, a.to, d, nil)
+	filed = true
+}
+
 func (s *Set[T]) addTo(item T, a Address, keepDelay bool) {
 	sh := s.shard(int(a.shard))
 	sh.mu.Lock()

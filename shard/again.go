@@ -4,16 +4,20 @@ package shard
 // again.
 
 // Again asks for one more run of an item in processing, and reports whether the
-// processing goes on. It works after a shutdown began as well: drains wait for
+// processing goes on. It ends a delay of the item. It works after a shutdown began as well: drains wait for
 // the Done that is owed, and the consumer that owes it can take the item. Again
 // calls no user code.
-func (s *Set[T]) Again(h Handle) (inProcessing bool) {
+func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
+
+// AgainAt is [Set.Again] with at least the given priority. That of a delay that
+// it ends counts as well.
+func (s *Set[T]) AgainAt(h Handle, priority int) (inProcessing bool) {
 	sh := s.shard(int(h.shard))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.claimed(h)
 	if e != nil {
-		sh.add(h.id, e, request{})
+		sh.add(h.id, e, request{priority: priority, cancelsDelay: true})
 	}
 	return e != nil
 }
@@ -49,7 +53,7 @@ func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	s.refreshForWork()
 	deadline := Deadline{}
 	if d.Duration > 0 {
-		deadline = s.deadline(d)
+		deadline = s.DeadlineOf(d)
 	}
 	read = true
 	return s.retryAt(h, deadline, d.Priority)

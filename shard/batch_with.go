@@ -31,7 +31,7 @@ func (s *Set[T]) fileBatch(items []T, d Delay) {
 }
 
 func (s *Set[T]) fileSome(items []T, delay Delay) {
-	d := s.deadline(delay)
+	d := s.DeadlineOf(delay)
 	var p partition
 	s.partitionAdds(&p, items)
 	filed := uint64(never)

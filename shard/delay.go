@@ -86,6 +86,8 @@ type filing struct {
 	delayed  bool
 	asked    time.Duration
 	priority int
+	// unlessReady drops the delay of an item that is ready or dirty.
+	unlessReady bool
 }
 
 // filing returns what d requests from a reading on.
@@ -93,6 +95,7 @@ func (t *timebase) filing(d Delay, at reading) filing {
 	f := filing{
 		deadline: at.now, limit: never, policy: d.Policy,
 		delayed: d.Duration > 0, asked: d.Duration, priority: d.Priority,
+		unlessReady: d.UnlessReady,
 	}
 	if f.delayed {
 		f.deadline = t.after(at.nanoseconds, d.Duration)
@@ -228,7 +231,7 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admis
 // fileTimerOf is fileTimer of an entry. It returns never if the delay was
 // dropped, because a run to come serves it.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
-	if p := e.phase(); (p == ready || p == dirty) && sh.set.dropDelayIfReady {
+	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.dropDelayIfReady) {
 		if f.priority != 0 || sh.table.requested != nil {
 			sh.requestPriority(id, e, request{priority: f.priority}, true)
 		}

@@ -21,6 +21,9 @@ type Delay struct {
 	// window, and otherwise opens one of that length. If zero or less, the add
 	// asks for no window.
 	Window time.Duration
+	// UnlessReady drops the delay of an item that is ready or dirty: the run to
+	// come serves this add as well.
+	UnlessReady bool
 }
 
 // A Policy chooses between two deadlines of a delayed item: the old one and the

@@ -10,9 +10,12 @@ type Deadline struct {
 
 // DeadlineIn returns when a delay that begins now expires. It reads the clock,
 // and changes nothing.
-func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline { return s.deadline(Delay{Duration: delay}) }
+func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
+	return s.DeadlineOf(Delay{Duration: delay})
+}
 
-func (s *Set[T]) deadline(d Delay) Deadline {
+// DeadlineOf is [Set.DeadlineIn] of a delay with a priority or a policy.
+func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
 	return Deadline{at, s.time.filing(d, at)}
 }
@@ -23,6 +26,10 @@ func (s *Set[T]) deadline(d Delay) Deadline {
 // Postpone changes nothing, and the item becomes ready at its Done. Once a
 // shutdown has begun, it becomes ready at its Done as well, unless a Drain
 // accepts retries.
+//
+// If the item was delayed during the processing, the earlier of the two
+// deadlines counts if addsGoFirst is true. Otherwise the later one counts, and
+// a MaxWait of the earlier delay does not.
 //
 // The deadline must have a positive delay. Postpone calls no user code before
 // the item is delayed. If the clock panics after that, the item stays delayed.
@@ -39,6 +46,9 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 			sh.leftLine(h.id, e)
 			sh.table.times.onCancel(h.id, unmark)
 		}
+		if !addsGoFirst && e.delayed() {
+			d = sh.withDelay(h.id, e, d)
+		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
 	sh.mu.Unlock()
@@ -48,6 +58,15 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	}
 	s.reportAdds()
 	return e != nil
+}
+
+// withDelay cancels the delay of an item. It returns d, or the deadline of that
+// delay if it is later, with the higher of the priorities.
+func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline) Deadline {
+	filed, _ := sh.wheel.Deadline(id)
+	d.f.deadline = max(d.f.deadline, filed)
+	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
+	return d
 }
 
 // lockSwept locks the shard of a Handle, after it has finished a sweep that is

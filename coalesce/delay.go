@@ -1,0 +1,169 @@
+package coalesce
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/shard"
+)
+
+// PutOptions say how [Coalescer.PutWith] puts a value. The value is merged at
+// once in any case. The options say when the key becomes ready with it.
+type PutOptions struct {
+	// Delay is how long the key waits, if it is neither ready nor in a backoff.
+	// It does not hold up values that are ready already.
+	//
+	// If zero, [Options].Linger counts instead. If negative, there is no delay.
+	Delay time.Duration
+	// Policy says which deadline counts if an earlier value has delayed the
+	// key, as in [shardq.AddOptions]. With [shardq.KeepLatest] the key becomes
+	// ready when no value has been put for a while (debounce).
+	//
+	// Without a delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the key
+	// ready. With the other two it stays delayed.
+	Policy shardq.DelayPolicy
+	// MaxWait limits how long the key can be put off, also by later values: it
+	// is ready at most MaxWait from now. Of several limits the earliest counts.
+	//
+	// If zero, there is no limit.
+	MaxWait time.Duration
+	// Priority is the least priority that the key has when it is ready, as in
+	// [shardq.AddOptions]. The highest priority of all values that are taken
+	// together counts. The other puts request 0.
+	Priority int
+}
+
+// PutWith is [Coalescer.Put] as the options say. With the zero PutOptions it is
+// Put. An unknown policy panics.
+//
+// A key in a backoff stays delayed, whatever the options. With
+// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay. A
+// value that is put while a worker has the key waits for its delay and for the
+// end of the processing. If that processing fails, it also waits for the
+// backoff.
+//
+// A PutWith and a return of a value may run at the same time for one key. Then
+// the delay may count instead of the backoff.
+func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
+	if !shard.Policy(options.Policy).Valid() {
+		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
+	}
+	if c.shards.Reject(key) {
+		return shardq.ErrRejected
+	}
+	p := c.newPutter(key, value)
+	p.with = &options
+	return p.put(forceAcquire)
+}
+
+// A wish is what a Put with a delay or a priority asks of the queue.
+type wish struct {
+	shard.Delay
+	// lingers says that the delay is that of Options.Linger.
+	lingers bool
+}
+
+// wish returns what the Put asks for. It counts the value.
+func (p *putter[K, V]) wish(l *line[V]) (w wish) {
+	if p.with != nil {
+		w.Delay = shard.Delay{
+			Duration: max(p.with.Delay, 0), Policy: shard.Policy(p.with.Policy),
+			MaxWait: p.with.MaxWait, Priority: p.with.Priority, UnlessReady: true,
+		}
+	} else {
+		w.UnlessReady = true
+	}
+	l.values++
+	noDelay := p.with == nil || p.with.Delay == 0
+	if p.c.linger > 0 && noDelay && w.Policy == shard.KeepEarliest {
+		w.lingers, w.Duration = true, p.c.linger
+		if p.c.lingerValues > 0 && l.values >= p.c.lingerValues {
+			w.Duration = 0
+		}
+	}
+	return w
+}
+
+// fileAndUnlock is finishAndUnlock of a Put that may ask for a delay or a
+// priority.
+func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
+	w := p.wish(l)
+	asks := true
+	switch {
+	case l.key == absent && l.first.reserved: // a Take has come for the values
+		p.addAndUnlock(l)
+		return
+	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
+		// KeepOld leaves a backoff alone that begins at this moment.
+		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+	case l.key == lingering && w.lingers && w.Duration > 0:
+		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+	case l.key == absent && !p.c.putEndsBackoff && (w.lingers || w.Duration == 0):
+		l.key = w.state()
+		w.Policy = shard.KeepOld // likewise
+	case l.key != absent && w.Duration == 0 && (w.Policy == shard.KeepLatest || w.Policy == shard.KeepOld):
+		l.key = waiting
+	default:
+		l.key = w.state()
+	}
+	if !asks {
+		p.c.leaveAndUnlock(p.stripe)
+		return
+	}
+	p.stripe.mu.Unlock()
+	defer p.c.leave(p.stripe)
+	p.c.shards.FileTo(p.key, p.route(), w.Delay)
+}
+
+// state returns the state of a key that has the delay of the wish.
+func (w wish) state() keyState {
+	switch {
+	case w.Duration == 0:
+		return queued
+	case w.lingers:
+		return lingering
+	default:
+		return waiting
+	}
+}
+
+// endLingers makes the keys ready that linger. A shutdown calls it before the
+// queue of keys refuses adds, so that a drain treats no lingering value as
+// delayed.
+func (c *Coalescer[K, V]) endLingers() {
+	if c.linger == 0 {
+		return
+	}
+	for i := range c.stripes.all {
+		s := &c.stripes.all[i]
+		for _, key := range s.lingeringKeys() {
+			c.endLinger(s, key)
+		}
+	}
+}
+
+func (s *stripe[K, V]) lingeringKeys() (keys []K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, l := range s.lines {
+		if l.key == lingering {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
+	address := c.shards.AddressOf(key) // may panic
+	s.mu.Lock()
+	l := s.lines[key]
+	lingers := l != nil && l.key == lingering
+	if lingers {
+		l.key = queued
+	}
+	s.mu.Unlock()
+	if lingers {
+		c.shards.AddTo(key, address, false)
+	}
+}
