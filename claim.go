@@ -276,6 +276,13 @@ func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T],
 	}
 }
 
+// ReportSuccess logs the end of an outage: see [worker.Reporter].
+func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
+	if o.log != nil {
+		o.log.success(ctx)
+	}
+}
+
 // ReportDiscard implements [worker.Reporter]: it counts, logs and keeps the
 // item.
 func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {

@@ -25,6 +25,7 @@ type eventLog struct {
 	queue  string
 	items  bool
 	kinds  [eventKinds]eventKind
+	outage outage
 }
 
 // The kinds of events. Each has its own allowance, so that many events of one
@@ -38,6 +39,8 @@ const (
 	eventDiscard
 	eventShutDown
 	eventDrain
+	eventOutage
+	eventRecovery
 
 	eventKinds
 )
@@ -62,6 +65,7 @@ var eventLevels = [eventKinds]slog.Level{
 	eventMisuse: slog.LevelWarn, eventStuck: slog.LevelWarn, eventWatermark: slog.LevelInfo,
 	eventFailure: slog.LevelWarn, eventPanic: slog.LevelError, eventDiscard: slog.LevelError,
 	eventShutDown: slog.LevelInfo, eventDrain: slog.LevelWarn,
+	eventOutage: slog.LevelWarn, eventRecovery: slog.LevelInfo,
 }
 
 // newEventLog returns an event log, or nil if there is no logger.
@@ -134,17 +138,6 @@ func (l *eventLog) watermark(high bool) {
 	default:
 		l.write(context.Background(), eventWatermark, "the queue is down to its low watermark")
 	}
-}
-
-// failure logs a failed attempt. A panic is a fault of the program, whatever
-// happens to the item.
-func (l *eventLog) failure(ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError) {
-	if panicked != nil {
-		l.write(ctx, eventPanic, "a handler panicked", slog.Any("panic", panicked.Value),
-			slog.String("stack", string(panicked.Stack)), slog.Int("attempt", attempt), l.item(item))
-		return
-	}
-	l.write(ctx, eventFailure, "an attempt failed", slog.Any("error", err), slog.Int("attempt", attempt), l.item(item))
 }
 
 func (l *eventLog) discarded(ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError) {

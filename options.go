@@ -281,9 +281,16 @@ type Options[T comparable] struct {
 	// Logger gets the events that an operator may want to look into. Errors are
 	// items that workers discard, and handlers that panic. Warnings are misuse,
 	// stuck items (with StuckAfter), failed attempts, and drains that ended
-	// early. Infos are watermarks and the end of the queue. At most ten lines
-	// of each kind are written at once, and then one a second, with the number
-	// of the lines left out as "suppressed".
+	// early. Infos are watermarks and the end of the queue.
+	//
+	// Five failed attempts without a success between them are an outage. It has
+	// one warning at its beginning, others in pauses of 10 seconds, a minute,
+	// ten minutes and from then on an hour, and an info at its end. Its other
+	// failed attempts are not logged, except panics. A success counts if an
+	// attempt of the same [worker.Pool] has failed before.
+	//
+	// At most ten lines of each kind are written at once, and then one a
+	// second, with the number of the lines left out as "suppressed".
 	//
 	// A line names no item unless LogItems is set. Then it has at most 200
 	// bytes of the item, and does not follow pointers. Errors of handlers are

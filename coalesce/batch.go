@@ -72,7 +72,7 @@ func (c *Coalescer[K, V]) reserve(key K) bool {
 		return false
 	}
 	c.mergeAllLocked(s, l, func() {})
-	l.first.reserved = true
+	l.first.reserved, l.first.taking = true, true
 	s.mu.Unlock()
 	return true
 }
@@ -92,7 +92,13 @@ func (c *Coalescer[K, V]) takeReserved(key K, at shard.Handle) (value V, ok bool
 
 // makeBatchReady is makeReady of each of the keys.
 func (c *Coalescer[K, V]) makeBatchReady(keys []K, handles []shard.Handle) {
-	for i := range keys {
+	for i, key := range keys {
+		s := c.stripeOf(key)
+		s.mu.Lock()
+		if l := s.lines[key]; l != nil {
+			l.first.taking = false
+		}
+		s.mu.Unlock()
 		c.shards.Again(handles[i])
 	}
 	c.shards.DoneBatchAt(keys, handles)
@@ -113,6 +119,7 @@ func (c *Coalescer[K, V]) endBatch(taken []Entry[K, V]) {
 	b.used = len(taken)
 	for i := range taken {
 		b.keys[i] = taken[i].Key
+		c.land(b.keys[i])
 	}
 	c.queue.DoneBatch(b.keys)
 }

@@ -62,6 +62,7 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	for i := range claims {
 		claim := &claims[i]
 		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner() {
+			c.landAt(claim.Item.Key, c.engine.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
@@ -86,6 +87,7 @@ func (o *owner[K, V]) Name() string { return o.queue.Name() }
 
 // DoneClaim implements [worker.Owner].
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
+	o.coalescer().landAt(taken.Key, o.engine.Handle(token))
 	return o.engine.Owner().DoneClaim(taken.Key, token)
 }
 
@@ -100,6 +102,11 @@ func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.queue.NumR
 // ReportFailure implements [worker.Reporter]: it logs the failure of the key.
 func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
 	o.reporter().ReportFailure(ctx, keyFailure(f), panicked)
+}
+
+// ReportSuccess logs the end of an outage: see [worker.Reporter].
+func (o *owner[K, V]) ReportSuccess(ctx context.Context) {
+	o.engine.Owner().(interface{ ReportSuccess(context.Context) }).ReportSuccess(ctx)
 }
 
 // ReportDiscard implements [worker.Reporter]: it counts and logs the key.
@@ -166,6 +173,7 @@ func (r *claimReturn[K, V]) returnDelay() time.Duration {
 
 // refuse discards the value if the Return says so. The claim has not ended yet.
 func (r *claimReturn[K, V]) refuse() error {
+	r.c.landAt(r.key, r.at)
 	if r.how.Refused != nil {
 		defer r.c.queue.Forget(r.key)
 		r.how.Refused()

@@ -37,6 +37,7 @@ type Coalescer[K comparable, V any] struct {
 	// weigh is nil if keys are counted.
 	weigh          func(V) int
 	putEndsBackoff bool
+	readable       bool
 	linger         time.Duration
 	lingerValues   uint32
 	// routed says that Hash or Group, which are user code, choose a key's
@@ -72,6 +73,7 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 		merge:          options.Merge,
 		weigh:          options.Weight,
 		putEndsBackoff: options.PutEndsBackoff,
+		readable:       options.Readable,
 		linger:         options.Linger,
 		lingerValues:   uint32(min(options.LingerValues, math.MaxInt32)),
 		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
@@ -162,6 +164,7 @@ func (c *Coalescer[K, V]) TakeBatch(ctx context.Context, dst []Entry[K, V]) (n i
 // A Done of a key that is not in processing is misuse, as with
 // [shardq.Queue.Done].
 func (c *Coalescer[K, V]) Done(key K) {
+	c.land(key)
 	defer c.queue.Done(key) // also if the limiter panics
 	c.queue.Forget(key)
 }

@@ -92,7 +92,7 @@ func TestLine(t *testing.T) {
 
 	require.Same(t, three, l.unlinkNext(two))
 	require.Equal(t, []int{1, 2}, values(l))
-	l.linkNext(two, three)
+	three = l.append(3, 0)
 	require.Equal(t, []int{1, 2, 3}, values(l))
 	require.EqualValues(t, 1, l.remove(two))
 	require.Equal(t, []int{1, 3}, values(l))
@@ -110,12 +110,12 @@ func TestStripeShrinks(t *testing.T) {
 	for key := range 800 {
 		s.insertLocked(key)
 	}
-	require.Equal(t, 800, s.peak)
+	require.EqualValues(t, 800, s.peak)
 	for key := range 701 {
 		s.removeLocked(key, s.lines[key])
 	}
 	require.Len(t, s.lines, 99)
-	require.Equal(t, 99, s.peak)
+	require.EqualValues(t, 99, s.peak)
 	require.Zero(t, s.spares)
 	require.NotNil(t, s.lines[799])
 }

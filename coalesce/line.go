@@ -55,6 +55,8 @@ type segment[V any] struct {
 	// reserved says that a Take has found the value and could not take it yet.
 	// No call merges more into it, so that the next Take can take it.
 	reserved bool
+	// taking says that a TakeBatch is about to take the value.
+	taking bool
 	// mergeFailed says that Merge has panicked with the values of the previous
 	// segment and of this one. No call tries that again.
 	mergeFailed bool
@@ -121,15 +123,6 @@ func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 	}
 	next.next = nil
 	return next
-}
-
-// linkNext inserts next after s.
-func (l *line[V]) linkNext(s, next *segment[V]) {
-	next.next = s.next
-	s.next = next
-	if l.last == s {
-		l.last = next
-	}
 }
 
 // remove removes a segment from the line, and returns its room.

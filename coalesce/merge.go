@@ -10,29 +10,35 @@ package coalesce
 // then.
 func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed func()) {
 	l.key = queued // because the caller has the key: a Drain that drops its delay leaves the line alone
+	c.mergeRestLocked(s, l, func() {
+		s.mu.Unlock()
+		c.limit.Notify()
+		failed()
+	})
+}
+
+// mergeRestLocked is mergeAllLocked that leaves the state of the key alone. If
+// user code panics, it calls failAndUnlock with the lock held.
+func (c *Coalescer[K, V]) mergeRestLocked(s *stripe[K, V], l *line[V], failAndUnlock func()) {
 	first := l.first
 	for n := l.length(); n > 1; n-- { // not those that are put meanwhile, or it might not end
 		if next := first.next; next == nil || next.merging || next.mergeFailed {
 			return
 		}
-		c.mergeNextLocked(s, l, first, func() {
-			s.mu.Unlock()
-			c.limit.Notify()
-			failed()
-		})
+		c.mergeNextLocked(s, l, first, failAndUnlock)
 	}
 }
 
 // mergeNextLocked merges the segment after left into left, as mergeLocked does.
 // If user code panics, both are as before, and no call tries again.
 func (c *Coalescer[K, V]) mergeNextLocked(s *stripe[K, V], l *line[V], left *segment[V], failAndUnlock func()) {
-	right := l.unlinkNext(left)
+	right := left.next // it stays in the line, so that Peek finds it
+	right.merging = true
 	c.mergeLocked(s, left, right.value, right.weight, func() {
-		right.mergeFailed = true
-		l.linkNext(left, right)
+		right.merging, right.mergeFailed = false, true
 		failAndUnlock()
 	})
-	*right = segment[V]{} // it may be inline, and must not refer to the value
+	*l.unlinkNext(left) = segment[V]{} // it may be inline, and must not refer to the value
 }
 
 // mergeLocked merges next, which has this weight, into the value of a mergeable

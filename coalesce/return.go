@@ -73,6 +73,9 @@ func (r *valueReturn[K, V]) insert() bool {
 		c.limit.ForceAcquire(weight)
 	}
 	l.prepend(r.value, weight)
+	if c.readable {
+		s.landLocked(r.key, r.at)
+	}
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}

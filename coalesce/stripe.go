@@ -78,11 +78,13 @@ type stripe[K comparable, V any] struct {
 	// their keys to the queue.
 	admitted int32
 	spares   int32
-	lines    map[K]*line[V]
-	spare    *line[V] // the first of the unused lines
 	// peak is the greatest number of lines since the map was made, but at least
 	// smallMap.
-	peak int
+	peak  int32
+	lines map[K]*line[V]
+	spare *line[V] // the first of the unused lines
+	// flights has the values that workers have, if Readable is set.
+	flights map[K]flight[V]
 	// put counts the values that were put, and merged those whose key had
 	// another value.
 	put, merged uint64
@@ -110,7 +112,7 @@ func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 		s.spares--
 	}
 	s.lines[key] = l
-	s.peak = max(s.peak, len(s.lines))
+	s.peak = max(s.peak, int32(len(s.lines)))
 	return l
 }
 
@@ -122,7 +124,7 @@ func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 		l.spare, s.spare = s.spare, l
 		s.spares++
 	}
-	if s.peak > smallMap && len(s.lines) < s.peak/8 {
+	if s.peak > smallMap && len(s.lines) < int(s.peak)/8 {
 		s.shrinkLocked()
 	}
 }
@@ -133,6 +135,6 @@ func (s *stripe[K, V]) shrinkLocked() {
 	for key, l := range s.lines {
 		smaller[key] = l
 	}
-	s.lines, s.peak = smaller, max(smallMap, len(smaller))
+	s.lines, s.peak = smaller, max(smallMap, int32(len(smaller)))
 	s.spare, s.spares = nil, 0
 }

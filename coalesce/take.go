@@ -66,6 +66,9 @@ func (l *line[V]) deferTake() bool {
 // are left, the key becomes ready again at its Done.
 func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Handle, l *line[V]) (value V) {
 	value, weight := l.removeFirst()
+	if c.readable {
+		s.takeOffLocked(key, value, at)
+	}
 	switch rest := l.first; {
 	case rest == nil:
 		s.removeLocked(key, l)

@@ -19,6 +19,15 @@ func (c Canceled) Any() bool { return c != Canceled{} }
 // processing of item begins without another add.
 func (s *Set[T]) Cancel(item T) (was Canceled) {
 	sh, hash := s.locate(item)
+	return s.cancelAndNotify(sh, item, hash)
+}
+
+// CancelTo is [Set.Cancel] at a known address.
+func (s *Set[T]) CancelTo(item T, a Address) (was Canceled) {
+	return s.cancelAndNotify(s.shard(int(a.shard)), item, a.to.hash)
+}
+
+func (s *Set[T]) cancelAndNotify(sh *shard[T], item T, hash uint32) (was Canceled) {
 	was, fx := s.cancelIn(sh, item, hash)
 	// The canceled item may have been the last that consumers wait for after a
 	// shutdown, because it was throttled or behind a closed gate.

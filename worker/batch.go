@@ -33,7 +33,7 @@ func (w *worker[T]) turnOfBatch(ctx context.Context) error {
 		b.claims, b.lent, b.outcomes = make([]Claim[T], size), make([]T, size), make([]outcome, size)
 	}
 	n, err := w.take(ctx, b.claims)
-	if n > 0 {
+	if n = w.linger(ctx, b.claims, n); n > 0 {
 		w.processBatch(n)
 	}
 	return err

@@ -33,10 +33,11 @@ type Options[T any] struct {
 	Handle func(ctx context.Context, item T) error
 
 	// HandleBatch processes 1 to BatchSize items: those that are ready. It
-	// never waits for more. It returns nil if all succeeded, or else one error
-	// for each item, in their order, with the meaning that it has for Handle.
-	// If the length differs, or HandleBatch panics or calls runtime.Goexit,
-	// each item has failed.
+	// waits for more only with Linger. It returns nil if all succeeded, or else
+	// one error for each item, in their order, with the meaning that it has for
+	// Handle. [FailAll], [FailFrom] and [FailSome] make such a result. If the
+	// length differs, or HandleBatch panics or calls runtime.Goexit, each item
+	// has failed.
 	//
 	// The slice is valid until HandleBatch returns. Items that run again become
 	// ready one by one. The claims of all others end together afterwards.
@@ -45,6 +46,15 @@ type Options[T any] struct {
 	// BatchSize limits the items of one HandleBatch: 1 to [MaxBatchSize]. Each
 	// worker allocates a buffer of that length.
 	BatchSize int
+
+	// Linger is how long a worker waits in real time until its batch is full,
+	// from the first item. Meanwhile its items are in processing: they count in
+	// a group's limit, and a Drain of another caller waits for them. Linger
+	// ends at once when the context of Run ends, when the source is shut down
+	// and has nothing ready, and when the worker must leave.
+	//
+	// If zero, HandleBatch gets what is ready.
+	Linger time.Duration
 
 	// Timeout ends the context of an attempt, or of a batch, after that much
 	// real time, whatever the queue's clock is. A handler that ignores its
@@ -137,6 +147,8 @@ func (o Options[T]) validate() error {
 	fault(o.HandleBatch != nil && (o.BatchSize < 1 || o.BatchSize > MaxBatchSize),
 		"BatchSize is %d: want 1 to %d with HandleBatch", o.BatchSize, MaxBatchSize)
 	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
+	fault(o.Linger < 0, "Linger is %v: want 0 (none) or more", o.Linger)
+	fault(o.HandleBatch == nil && o.Linger > 0, "Linger is %v: want 0 without HandleBatch", o.Linger)
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)

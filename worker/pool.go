@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Pool is a number of workers that process the items of a [Source]. It is
@@ -26,10 +27,17 @@ type Pool[T any] struct {
 	fault   *PanicError  // what Run panics with
 	broken  error        // the source's error, which Run returns
 
+	// failing says that an attempt has failed since the last success.
+	failing atomic.Bool
+
 	// Set when Run begins.
 	context context.Context // the handlers' context: its end is the end for all
 	stop    context.CancelFunc
 	left    chan struct{} // closed when the state is closing and all have left
+	// lingers ends when no worker may linger any more. It is set with
+	// Options.Linger.
+	lingers context.Context
+	hurry   context.CancelFunc
 }
 
 // A poolState is the state of a Pool. It only ever grows.
@@ -142,6 +150,9 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 		return nil
 	case <-ctx.Done():
 	}
+	if p.hurry != nil {
+		p.hurry()
+	}
 	if p.options.Drain != nil {
 		return p.drain()
 	}
@@ -168,6 +179,9 @@ func (p *Pool[T]) begin(ctx context.Context) error {
 	switch p.state {
 	case notRun:
 		p.context, p.stop, p.state = inner, stop, running
+		if p.options.Linger > 0 {
+			p.lingers, p.hurry = context.WithCancel(inner)
+		}
 		p.startLocked()
 		return nil
 	case ended:

@@ -55,10 +55,13 @@ func reporterOf[T any](claim *Claim[T]) AttemptReporter[T] {
 }
 
 // reportSuccess reports an attempt that has succeeded, if the owner of the
-// claim wants it.
+// claim wants it, or if it is the first after a failure.
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 	if w.reports {
 		report(claim, stats.Succeeded, w.watch.took, w.number)
+	}
+	if w.failing.Load() {
+		w.succeeded(claim)
 	}
 }
 

@@ -105,6 +105,7 @@ func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
 		defer p.options.OnError(f)
 	}
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
+		p.failing.Store(true)
 		reporter.ReportFailure(p.context, f, a.panicked)
 	}
 }
@@ -118,6 +119,17 @@ func (p *Pool[T]) reasonToDiscard(number int, a *attempt[T]) Reason {
 		return ReasonExhausted
 	}
 	return ReasonNone
+}
+
+// succeeded reports the first success after a failure, before the claim ends.
+func (p *Pool[T]) succeeded(claim *Claim[T]) {
+	if !p.failing.CompareAndSwap(true, false) {
+		return
+	}
+	defer p.catch() // of the logger
+	if reporter, is := claim.Owner().(successReporter); is {
+		reporter.ReportSuccess(p.context)
+	}
 }
 
 func (p *Pool[T]) decide(f Failure[T], a *attempt[T]) {

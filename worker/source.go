@@ -69,6 +69,9 @@ type Slots[T any] interface {
 // methods before the hooks of [Options], in their own goroutines. The error of
 // the [Failure] may be the handler's own. Panicked is the panic that it is or
 // wraps, or nil.
+//
+// A Reporter may also have a method ReportSuccess(context.Context). A worker
+// calls it when an attempt succeeds after one of its Pool has failed.
 type Reporter[T any] interface {
 	// ReportFailure reports a failed attempt. Workers call it for each.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)
@@ -77,8 +80,9 @@ type Reporter[T any] interface {
 	ReportDiscard(ctx context.Context, f Failure[T], panicked *PanicError)
 }
 
-// The methods that a Source may have in addition to ClaimBatch.
+// The methods that a Source or an Owner may have in addition.
 type (
+	successReporter      interface{ ReportSuccess(context.Context) }
 	namedSource          interface{ Name() string }
 	endingSource         interface{ ShuttingDown() bool }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/shardq/shardq/internal/foreach"
 )
 
 // take lets the source fill dst. It returns the number of claims to process, or
@@ -29,7 +27,7 @@ func (w *worker[T]) take(ctx context.Context, dst []Claim[T]) (n int, err error)
 	case err == nil && n == 0:
 		return 0, ctx.Err()
 	case err != nil && n > 0:
-		w.keepError(err)
+		w.keepError(ctx, err)
 		return n, nil
 	}
 	return n, err
@@ -49,8 +47,8 @@ func hasZeroClaim[T any](claims []Claim[T]) bool {
 // keepError keeps an error that was returned with claims until they are
 // processed. The source returns the end of the source or of the context again:
 // some items may be ready once more by then.
-func (w *worker[T]) keepError(err error) {
-	if !errors.Is(err, ErrShutDown) && !w.isEnd(err) {
+func (w *worker[T]) keepError(ctx context.Context, err error) {
+	if !errors.Is(err, ErrShutDown) && !w.isEnd(err) && !isEndOf(ctx, err) {
 		w.due = err
 	}
 }
@@ -59,11 +57,6 @@ func (w *worker[T]) keepError(err error) {
 // the fault, joined with other errors.
 func (w *worker[T]) refuse(claims []Claim[T], err, fault error) error {
 	w.due = errors.Join(fault, err)
-	defer clear(claims)
-	foreach.Do(len(claims), func(i int) {
-		if err := claims[i].Release(); err != nil && !errors.Is(err, ErrClaimEnded) {
-			w.due = errors.Join(w.due, err)
-		}
-	})
+	w.releaseAll(claims)
 	return w.due
 }

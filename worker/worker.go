@@ -171,11 +171,11 @@ func (w *worker[T]) process(claim *Claim[T]) {
 
 // succeed reports that an attempt has succeeded, and ends its claim.
 func (w *worker[T]) succeed(claim *Claim[T]) {
-	if !w.reports {
+	if !w.reports && !w.failing.Load() {
 		w.ended(claim.Done())
 		return
 	}
-	defer func() { w.ended(claim.Done()) }() // also if the reporter panics
+	defer func() { w.ended(claim.Done()) }() // also if a reporter panics
 	w.reportSuccess(claim)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 
@@ -20,6 +21,7 @@ type coalescerModel struct {
 	pending  map[string]string
 	taken    map[string]string
 	delayed  map[string]bool // keys whose values are delayed, as far as the model knows
+	waiting  map[string]bool // those of them that a PutWith has delayed
 	capacity int
 	// putEnds is PutEndsBackoff.
 	putEnds bool
@@ -67,15 +69,17 @@ func TestCoalescerBehavesAsItsModel(t *testing.T) {
 
 func playCoalescer(rt *rapid.T) {
 	weighed := rapid.Bool().Draw(rt, "weighed")
+	readable := rapid.Bool().Draw(rt, "Readable")
 	m := &coalescerModel{
 		pending: map[string]string{}, taken: map[string]string{}, delayed: map[string]bool{},
+		waiting:  map[string]bool{},
 		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
 		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
 	}
 	c := newJoiner(rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards"), capacityOf(m.capacity),
 		func(o *coalesce.Options[string, string]) {
 			o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
-			o.PutEndsBackoff = m.putEnds
+			o.PutEndsBackoff, o.Readable = m.putEnds, readable
 			if weighed {
 				weighed := func(v string) int { return len(v) }
 				o.Weight = weighed
@@ -92,8 +96,9 @@ func playCoalescer(rt *rapid.T) {
 		}
 		m.put++
 		m.pending[key] += value
-		if m.putEnds {
+		if m.putEnds || m.waiting[key] {
 			delete(m.delayed, key)
+			delete(m.waiting, key)
 		}
 	}
 	drawTaken := func(rt *rapid.T) string {
@@ -117,7 +122,8 @@ func playCoalescer(rt *rapid.T) {
 		_, since := m.pending[key]
 		m.pending[key] = m.taken[key] + m.pending[key]
 		delete(m.taken, key)
-		m.delayed[key] = !since || !m.putEnds
+		m.delayed[key] = !since || !m.putEnds || m.waiting[key]
+		delete(m.waiting, key)
 	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"Put": func(rt *rapid.T) {
@@ -126,6 +132,32 @@ func playCoalescer(rt *rapid.T) {
 				rt.Fatal(err)
 			}
 			put(key, value)
+		},
+		"PutWith a delay": func(rt *rapid.T) {
+			key, value := keys.Draw(rt, "key"), next()
+			policy := rapid.SampledFrom([]shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew}).Draw(rt, "policy")
+			if err := c.PutWith(key, value, coalesce.PutOptions{Delay: time.Hour, Policy: policy}); err != nil {
+				rt.Fatal(err)
+			}
+			_, known := m.pending[key]
+			delayed, waiting := m.delayed[key], m.waiting[key]
+			put(key, value)
+			switch {
+			case !known, waiting, delayed && m.putEnds:
+				m.delayed[key], m.waiting[key] = true, true
+			case delayed:
+				m.delayed[key] = true
+			}
+		},
+		"Cancel": func(rt *rapid.T) {
+			key := keys.Draw(rt, "key")
+			value, ok := c.Cancel(key)
+			if want, known := m.pending[key]; ok != known || value != want {
+				rt.Fatalf("canceled %q of %s, not %q", value, key, want)
+			}
+			delete(m.pending, key)
+			delete(m.delayed, key)
+			delete(m.waiting, key)
 		},
 		"TryPut": func(rt *rapid.T) {
 			key, value := keys.Draw(rt, "key"), next()
@@ -184,8 +216,16 @@ func playCoalescer(rt *rapid.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 			clear(m.delayed)
+			clear(m.waiting)
 		},
 		"": func(rt *rapid.T) {
+			for _, key := range []string{"a", "b", "c", "d"} {
+				if want := m.taken[key] + m.pending[key]; readable {
+					if value, _ := c.Peek(key); value != want {
+						rt.Fatalf("%s has %q, not %q", key, value, want)
+					}
+				}
+			}
 			stats := c.Stats()
 			weight := len(m.pending)
 			if weighed {

@@ -1,0 +1,462 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
+)
+
+// A delayed is a coalescer of strings with a fake clock.
+type delayedJoiner struct {
+	*coalesce.Coalescer[string, string]
+	clock *clock.Fake
+}
+
+func newDelayed(change ...func(*coalesce.Options[string, string])) delayedJoiner {
+	fake := newFake()
+	set := func(o *coalesce.Options[string, string]) {
+		o.Queue.Clock = fake
+		o.Queue.RateLimiter = limiter.NewExponential[string](time.Hour, time.Hour)
+	}
+	return delayedJoiner{newJoiner(1, append(change, set)...), fake}
+}
+
+// takes takes a key and checks its value.
+func (d delayedJoiner) takes(t *testing.T, key, value string) {
+	t.Helper()
+	require.Equal(t, 1, d.Queue().Len(), "one key is ready")
+	k, v, err := d.Take(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, [2]string{key, value}, [2]string{k, v})
+}
+
+func lingering(d time.Duration, values int) func(*coalesce.Options[string, string]) {
+	return func(o *coalesce.Options[string, string]) { o.Linger, o.LingerValues = d, values }
+}
+
+func TestC76KeyLingersFromItsFirstValue(t *testing.T) {
+	c := newDelayed(lingering(time.Second, 0))
+	require.NoError(t, c.Put("a", "1"))
+	c.clock.Step(900 * time.Millisecond)
+	require.NoError(t, c.Put("a", "2"))
+	require.Zero(t, c.Queue().Len())
+	c.clock.Step(200 * time.Millisecond)
+	c.takes(t, "a", "12")
+	require.NoError(t, c.Put("a", "3")) // it lingers from now on, also after the Done
+	c.Done("a")
+	require.Zero(t, c.Queue().Len())
+	c.clock.Step(2 * time.Second)
+	c.takes(t, "a", "3")
+	require.NoError(t, c.PutBack("a", "3"))
+	c.takes(t, "a", "3")
+}
+
+func TestC76LingerEndsAtSomeValues(t *testing.T) {
+	c := newDelayed(lingering(time.Second, 3))
+	for round := range 3 {
+		for _, value := range []string{"1", "2"} {
+			require.NoError(t, c.Put("a", value))
+			require.Zero(t, c.Queue().Len(), round)
+		}
+		require.NoError(t, c.Put("a", "3"))
+		c.takes(t, "a", "123")
+		c.Done("a")
+	}
+	c.clock.Step(time.Hour)
+	require.Zero(t, c.Queue().Len(), "no delay is left")
+}
+
+func TestC76BackoffOutlastsALinger(t *testing.T) {
+	c := newDelayed(lingering(time.Second, 2))
+	require.NoError(t, c.Put("a", "1"))
+	c.clock.Step(2 * time.Second)
+	c.takes(t, "a", "1")
+	require.NoError(t, c.Put("a", "2"))
+	require.NoError(t, c.Retry("a", "1"))
+	for range 5 {
+		require.NoError(t, c.Put("a", "+"))
+	}
+	c.clock.Step(59 * time.Minute)
+	require.Zero(t, c.Queue().Len())
+	c.clock.Step(2 * time.Minute)
+	c.takes(t, "a", "12+++++")
+}
+
+// What lingers is not delayed for a drain, which would drop it.
+func TestC76ShutdownEndsALinger(t *testing.T) {
+	for _, end := range []func(c delayedJoiner){
+		func(c delayedJoiner) { c.ShutDown() },
+		func(c delayedJoiner) {
+			dropped, err := c.Drain(endedContext(), shardq.DrainOptions{})
+			require.Error(t, err)
+			require.Empty(t, dropped)
+		},
+	} {
+		c := newDelayed(lingering(time.Hour, 0))
+		require.NoError(t, c.Put("a", "1"))
+		end(c)
+		c.takes(t, "a", "1")
+		c.Done("a")
+	}
+}
+
+func endedContext() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestC76OptionsAreChecked(t *testing.T) {
+	_, err := coalesce.New(coalesce.Options[string, string]{Linger: -1, LingerValues: -1, Merge: joined})
+	require.ErrorContains(t, err, "Linger is -1ns: want 0 (none) or more")
+	require.ErrorContains(t, err, "LingerValues is -1")
+	_, err = coalesce.New(coalesce.Options[string, string]{LingerValues: 1, Merge: joined})
+	require.ErrorContains(t, err, "want 0 without Linger")
+	_, err = worker.New(shardq.MustNew(shardq.Options[string]{}), worker.Options[string]{
+		Workers: 1, Linger: time.Second, Handle: func(context.Context, string) error { return nil },
+	})
+	require.ErrorContains(t, err, "Linger is 1s: want 0 without HandleBatch")
+}
+
+// TestC76BatchesFill counts rows and batches with and without a linger.
+func TestC76BatchesFill(t *testing.T) {
+	for _, test := range []struct {
+		linger  time.Duration
+		batches int
+	}{{0, 100}, {10 * time.Millisecond, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			q := shardq.MustNew(shardq.Options[int]{})
+			var sizes []int
+			pool, err := worker.New(q, worker.Options[int]{
+				Workers: 1, BatchSize: 50, Linger: test.linger,
+				HandleBatch: func(_ context.Context, items []int) []error {
+					sizes = append(sizes, len(items))
+					return nil
+				},
+			})
+			require.NoError(t, err)
+			go func() {
+				for i := range 100 {
+					q.Add(i)
+					time.Sleep(10 * time.Microsecond)
+				}
+				q.ShutDown()
+			}()
+			require.NoError(t, pool.Run(context.Background()))
+			require.Len(t, sizes, test.batches)
+		})
+	}
+}
+
+// TestC76ValuesPerTake counts the values of one Take with and without a linger.
+func TestC76ValuesPerTake(t *testing.T) {
+	for _, test := range []struct {
+		linger time.Duration
+		takes  int
+	}{{0, 100}, {time.Millisecond, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newJoiner(1, lingering(test.linger, 0))
+			takes := 0
+			go func() {
+				for range 100 {
+					_ = c.Put("a", "x")
+					time.Sleep(19 * time.Microsecond)
+				}
+				c.ShutDown()
+			}()
+			require.NoError(t, c.Run(context.Background(), 1, func(context.Context, string, string) error {
+				takes++
+				return nil
+			}))
+			require.Equal(t, test.takes, takes)
+		})
+	}
+}
+
+func TestC76LingerOfABatchEndsWithItsPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{})
+		q.Add("a")
+		ctx, cancel := context.WithCancel(context.Background())
+		var seen []string
+		pool, err := worker.New(q, worker.Options[string]{
+			Workers: 1, BatchSize: 2, Linger: time.Hour, Drain: q.DrainWith(shardq.DrainOptions{}),
+			HandleBatch: func(_ context.Context, items []string) []error {
+				seen = append(seen, items...)
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		begun := time.Now()
+		time.AfterFunc(time.Second, cancel)
+		require.NoError(t, pool.Run(ctx))
+		require.Equal(t, []string{"a"}, seen)
+		require.Equal(t, time.Second, time.Since(begun))
+	})
+}
+
+// A failingSource panics when it is asked for more.
+type failingSource struct {
+	*shardq.Queue[string]
+	calls int
+}
+
+func (s *failingSource) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (int, error) {
+	if s.calls++; s.calls > 1 {
+		panic("on purpose")
+	}
+	return s.Queue.ClaimBatch(ctx, dst)
+}
+
+func TestC76PanicInALingerReleasesTheBatch(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{})
+	q.Add("a")
+	pool, err := worker.New(&failingSource{Queue: q}, worker.Options[string]{
+		Workers: 1, BatchSize: 2, Linger: time.Hour,
+		HandleBatch: func(context.Context, []string) []error { return nil },
+	})
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = pool.Run(context.Background()) })
+	require.Equal(t, 1, q.Len())
+	require.Zero(t, q.Stats().Processing)
+}
+
+func TestC77DebounceWithALongestWait(t *testing.T) {
+	c := newDelayed()
+	debounce := coalesce.PutOptions{Delay: time.Second, Policy: shardq.KeepLatest, MaxWait: 3 * time.Second}
+	for range 5 { // each within a second of the one before
+		require.NoError(t, c.PutWith("a", "x", debounce))
+		require.Zero(t, c.Queue().Len())
+		c.clock.Step(600 * time.Millisecond)
+	}
+	c.takes(t, "a", "xxxxx") // after 3 s
+	c.Done("a")
+	require.NoError(t, c.PutWith("a", "y", debounce))
+	c.clock.Step(900 * time.Millisecond)
+	require.Zero(t, c.Queue().Len())
+	c.clock.Step(200 * time.Millisecond)
+	c.takes(t, "a", "y")
+}
+
+func TestC77PutEndsADelay(t *testing.T) {
+	c := newDelayed()
+	require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Delay: time.Hour}))
+	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Policy: shardq.KeepLatest}))
+	require.Zero(t, c.Queue().Len())
+	require.NoError(t, c.Put("a", "3"))
+	c.takes(t, "a", "123")
+	require.NoError(t, c.PutWith("a", "4", coalesce.PutOptions{Delay: time.Hour}))
+	require.NoError(t, c.PutBack("a", "-"))
+	c.takes(t, "a", "-4")
+	c.Done("a")
+	require.NoError(t, c.Put("b", "1"))
+	require.NoError(t, c.PutWith("b", "2", coalesce.PutOptions{Delay: time.Hour}))
+	c.takes(t, "b", "12") // it was ready
+	c.Done("b")
+	c.clock.Step(2 * time.Hour)
+	require.Zero(t, c.Queue().Len(), "no delay was left")
+}
+
+func TestC77BackoffOutlastsADelay(t *testing.T) {
+	c := newDelayed()
+	require.NoError(t, c.Put("a", "1"))
+	c.takes(t, "a", "1")
+	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Delay: time.Second, MaxWait: time.Second}))
+	require.NoError(t, c.Retry("a", "1"))
+	require.NoError(t, c.PutWith("a", "3", coalesce.PutOptions{Delay: time.Second, Policy: shardq.KeepNew}))
+	c.clock.Step(59 * time.Minute)
+	require.Zero(t, c.Queue().Len())
+	c.clock.Step(2 * time.Minute)
+	c.takes(t, "a", "123")
+}
+
+func TestC77Priorities(t *testing.T) {
+	c := newDelayed()
+	require.NoError(t, c.Put("low", "1"))
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Priority: 5}))
+	claim, err := c.Claim(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "a", claim.Item.Key)
+	require.Equal(t, 5, claim.Priority)
+	require.NoError(t, claim.Retry())
+	c.clock.Step(2 * time.Hour)
+	batch := make([]worker.Claim[coalesce.Entry[string, string]], 2)
+	n, err := c.ClaimBatch(context.Background(), batch)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.Equal(t, "a", batch[0].Item.Key)
+	require.Equal(t, 5, batch[0].Priority)
+	require.Zero(t, batch[1].Priority)
+}
+
+func TestC77DrainReturnsDelayedValues(t *testing.T) {
+	c := newDelayed()
+	require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Delay: time.Hour}))
+	dropped, err := c.Drain(context.Background(), shardq.DrainOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []coalesce.Entry[string, string]{{Key: "a", Value: "1"}}, dropped)
+	require.Panics(t, func() { _ = c.PutWith("a", "1", coalesce.PutOptions{Policy: 9}) })
+	require.ErrorIs(t, c.PutWith("a", "1", coalesce.PutOptions{}), shardq.ErrShutDown)
+	nan := coalesce.MustNew(coalesce.Options[float64, string]{Merge: joined})
+	require.ErrorIs(t, nan.PutWith(math.NaN(), "1", coalesce.PutOptions{}), shardq.ErrRejected)
+}
+
+func TestC78CancelTakesTheValueBack(t *testing.T) {
+	c := newDelayed()
+	_, ok := c.Cancel("a")
+	require.False(t, ok)
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.PutWith("b", "2", coalesce.PutOptions{Delay: time.Hour}))
+	for key, want := range map[string]string{"a": "1", "b": "2"} {
+		value, ok := c.Cancel(key)
+		require.True(t, ok)
+		require.Equal(t, want, value)
+	}
+	require.Zero(t, c.Len())
+	require.Zero(t, c.Queue().Len())
+	require.Zero(t, c.Stats().Delayed)
+	require.NoError(t, c.Put("a", "3"))
+	c.takes(t, "a", "3")
+	require.NoError(t, c.Put("a", "4"))
+	value, ok := c.Cancel("a")
+	require.True(t, ok)
+	require.Equal(t, "4", value)
+	require.NoError(t, c.Put("a", "5"))
+	c.Done("a")
+	c.takes(t, "a", "5")
+}
+
+func TestC78CancelAfterAMergeThatPanicked(t *testing.T) {
+	c := newDelayed(capacityOf(3))
+	require.NoError(t, c.Put("a", "1"))
+	c.takes(t, "a", "1")
+	require.NoError(t, c.Put("a", "!"))
+	require.NoError(t, c.PutBack("a", "1"))
+	require.Panics(t, func() { c.Cancel("a") })
+	for _, want := range []string{"1", "!"} {
+		value, ok := c.Cancel("a")
+		require.True(t, ok)
+		require.Equal(t, want, value)
+	}
+	require.Zero(t, c.Stats().Values.Weight)
+}
+
+func readable(o *coalesce.Options[string, string]) { o.Readable = true }
+
+func TestC78PeekSeesWhatWasPut(t *testing.T) {
+	c := newDelayed(readable)
+	peek := func(want string) {
+		t.Helper()
+		value, ok := c.Peek("a")
+		require.Equal(t, want, value)
+		require.Equal(t, want != "", ok)
+		seen := ""
+		for key, value := range c.Range() {
+			require.Equal(t, "a", key)
+			seen += value
+		}
+		require.Equal(t, want, seen)
+	}
+	peek("")
+	require.NoError(t, c.Put("a", "1"))
+	peek("1")
+	c.takes(t, "a", "1")
+	peek("1")
+	require.NoError(t, c.Put("a", "2"))
+	peek("12")
+	require.NoError(t, c.Retry("a", "1"))
+	peek("12")
+	c.clock.Step(2 * time.Hour)
+	claim, err := c.Claim(context.Background())
+	require.NoError(t, err)
+	peek("12")
+	require.NoError(t, c.Put("a", "3"))
+	require.NoError(t, claim.Done())
+	peek("3")
+	c.ShutDown()
+	c.takes(t, "a", "3")
+	require.ErrorIs(t, claim.Done(), worker.ErrClaimEnded)
+	peek("3")
+	c.DoneBatch([]coalesce.Entry[string, string]{{Key: "a"}})
+	peek("")
+	require.Panics(t, func() { newDelayed().Peek("a") })
+	require.Panics(t, func() { newDelayed().Range() })
+}
+
+// While a Put merges, its older value and those behind it can be read.
+func TestC78PeekDuringAMerge(t *testing.T) {
+	var c *coalesce.Coalescer[string, string]
+	seen := ""
+	c = newJoiner(1, readable, func(o *coalesce.Options[string, string]) {
+		o.Merge = func(pending, next string) string {
+			if next == "2" && seen == "" {
+				seen = "?"
+				_ = c.Put("a", "3")
+				seen, _ = c.Peek("a")
+				_, canceled := c.Cancel("a")
+				if canceled {
+					seen = "canceled"
+				}
+			}
+			return pending + next
+		}
+	})
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.Put("a", "2"))
+	require.Equal(t, "13", seen, "the Put of 2 has not returned")
+	value, ok := c.Cancel("a")
+	require.True(t, ok)
+	require.Equal(t, "123", value)
+}
+
+func TestHelpersOfBatches(t *testing.T) {
+	fault := errors.New("fault")
+	require.Nil(t, worker.FailAll(2, nil))
+	require.Equal(t, []error{fault, fault}, worker.FailAll(2, fault))
+	require.Equal(t, []error{nil, fault}, worker.FailFrom(2, 1, fault))
+	require.Equal(t, []error{nil, nil}, worker.FailFrom(2, 2, fault))
+	require.Equal(t, []error{nil, fault}, worker.FailSome(2, map[int]error{1: fault}))
+	require.Nil(t, worker.FailSome(2, nil))
+	require.Panics(t, func() { worker.FailSome(2, map[int]error{2: fault}) })
+	require.Panics(t, func() { worker.FailFrom(2, 3, fault) })
+}
+
+// TestLoggerGetsAnOutageOnce checks that a service that is down has one warning
+// at its beginning, few while it lasts, and one line at its end.
+func TestLoggerGetsAnOutageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newLogged(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)})
+		q.Add("a")
+		ctx, cancel := context.WithCancel(context.Background())
+		failures := 0
+		pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
+			if failures == 12_687 {
+				cancel()
+				return nil
+			}
+			failures++
+			time.Sleep(10 * time.Millisecond)
+			return errors.New("down")
+		}})
+		require.NoError(t, err)
+		require.NoError(t, pool.Run(ctx))
+		lines := q.lines()
+		require.Len(t, lines, 4+3+1)
+		require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
+		require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
+		require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
+		require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
+	})
+}
