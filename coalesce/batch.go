@@ -7,8 +7,8 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// takeBatch takes the next keys that have values, at most room, and calls use with
-// each and its index. As in takeValue, it merges all that must be merged,
+// takeBatch takes the next keys that have values, at most room, and calls use
+// with each and its index. As in takeValue, it merges all that must be merged,
 // and ends the processing of keys without a value, before it takes anything.
 func (c *Coalescer[K, V]) takeBatch(ctx context.Context, room int, use func(i int, t taken[K, V])) (n int, err error) {
 	if room == 0 {

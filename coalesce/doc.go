@@ -87,6 +87,18 @@
 // the Take. Retry delays the key by the backoff of the queue's limiter, and its
 // pending values with it. With [Options].PutEndsBackoff a Put ends that delay.
 //
+// # Waiting for more values
+//
+// With [Options].Linger, a key waits for more values before it is ready.
+// [Coalescer.PutWith] has a delay, a policy for several delays (debounce) and a
+// priority for one value. [Coalescer.Cancel] takes the pending value back.
+//
+// # Reading values
+//
+// With [Options].Readable, [Coalescer.Peek] and [Coalescer.Range] read the
+// values that no worker has processed yet. So a write-behind cache reads its
+// own writes.
+//
 // # Capacity
 //
 // [Options].Capacity limits the keys with a pending value or, with

@@ -28,9 +28,9 @@ type Options[K comparable, V any] struct {
 
 	// Merge returns one value for two: the pending one, and the one that was
 	// put next. It may change and return either, because no other goroutine has
-	// them (but see Readable). It must be associative: of three values, the last two may be merged
-	// first. Sums, maxima, appended slices, unions of maps and "the newest
-	// wins" are associative.
+	// them (but see Readable). It must be associative: of three values, the
+	// last two may be merged first. Sums, maxima, appended slices, unions of
+	// maps and "the newest wins" are associative.
 	//
 	// Merge must be safe for concurrent use if it uses anything but its
 	// arguments. It is required.
@@ -67,9 +67,9 @@ type Options[K comparable, V any] struct {
 	// If false, these values are merged, and the key stays delayed.
 	PutEndsBackoff bool
 
-	// Readable allows [Coalescer.Peek] and [Coalescer.Range]. Then Merge and the
-	// workers must not modify values, or what they refer to: Merge returns a
-	// new value, or one of the two.
+	// Readable allows [Coalescer.Peek] and [Coalescer.Range]. Then Merge and
+	// the workers must not modify values, or what they refer to: Merge returns
+	// a new value, or one of the two.
 	//
 	// If false, both methods panic.
 	Readable bool

@@ -23,8 +23,8 @@ func (s *Set[T]) AddTo(item T, a Address, keepDelay bool) {
 	s.refresh()
 }
 
-// FileTo is [Set.AddWith] at a known address. If the clock or a hook panics, and
-// the item is not delayed by then, it is added at once.
+// FileTo is [Set.AddWith] at a known address. If the clock or a hook panics,
+// and the item is not delayed by then, it is added at once.
 func (s *Set[T]) FileTo(item T, a Address, d Delay) {
 	filed := false
 	defer func() {

@@ -4,9 +4,9 @@ package shard
 // again.
 
 // Again asks for one more run of an item in processing, and reports whether the
-// processing goes on. It ends a delay of the item. It works after a shutdown began as well: drains wait for
-// the Done that is owed, and the consumer that owes it can take the item. Again
-// calls no user code.
+// processing goes on. It ends a delay of the item. It works after a shutdown
+// began as well: drains wait for the Done that is owed, and the consumer that
+// owes it can take the item. Again calls no user code.
 func (s *Set[T]) Again(h Handle) (inProcessing bool) { return s.AgainAt(h, 0) }
 
 // AgainAt is [Set.Again] with at least the given priority. That of a delay that

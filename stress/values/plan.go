@@ -37,6 +37,7 @@ type plan struct {
 	run                      bool  // a worker.Pool takes the values, not a loop
 	maxAttempts              int
 	putEndsBackoff           bool
+	linger                   time.Duration
 }
 
 func newPlan(seed uint64) plan {
@@ -69,6 +70,7 @@ func newPlan(seed uint64) plan {
 		p.maxAttempts = dice.IntN(4)
 	}
 	p.putEndsBackoff = dice.IntN(2) == 0
+	p.linger = time.Duration(max(dice.IntN(6)-3, 0)) * time.Millisecond
 	return p
 }
 
@@ -83,6 +85,10 @@ func (p plan) options(merge func(pending, next value) value) coalesce.Options[in
 		Capacity: p.capacity,
 
 		PutEndsBackoff: p.putEndsBackoff,
+		Linger:         p.linger,
+	}
+	if p.linger > 0 {
+		o.LingerValues = 10
 	}
 	if p.weighed {
 		o.Weight = func(v value) int { return len(v) }
