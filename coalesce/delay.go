@@ -39,9 +39,8 @@ type PutOptions struct {
 //
 // A key in a backoff stays delayed, whatever the options. With
 // [Options].PutEndsBackoff, Policy chooses between the backoff and the delay. A
-// value that is put while a worker has the key waits for its delay and for the
-// end of the processing. If that processing fails, it also waits for the
-// backoff.
+// value that is put while a worker has the key is ready after its delay and
+// after the end of the processing. If that fails, the backoff counts as well.
 //
 // A PutWith and a return of a value may run at the same time for one key. Then
 // the delay may count instead of the backoff.
@@ -57,15 +56,15 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	return p.put(forceAcquire)
 }
 
-// A wish is what a Put with a delay or a priority asks of the queue.
-type wish struct {
+// A filing is what a Put with a delay or a priority asks of the queue.
+type filing struct {
 	shard.Delay
 	// lingers says that the delay is that of Options.Linger.
 	lingers bool
 }
 
-// wish returns what the Put asks for. It counts the value.
-func (p *putter[K, V]) wish(l *line[V]) (w wish) {
+// filing returns what the Put asks for. It counts the value.
+func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	if p.with != nil {
 		w.Delay = shard.Delay{
 			Duration: max(p.with.Delay, 0), Policy: shard.Policy(p.with.Policy),
@@ -88,7 +87,7 @@ func (p *putter[K, V]) wish(l *line[V]) (w wish) {
 // fileAndUnlock is finishAndUnlock of a Put that may ask for a delay or a
 // priority.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
-	w := p.wish(l)
+	w := p.filing(l)
 	asks := true
 	switch {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
@@ -116,8 +115,8 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	p.c.shards.FileTo(p.key, p.route(), w.Delay)
 }
 
-// state returns the state of a key that has the delay of the wish.
-func (w wish) state() keyState {
+// state returns the state of a key that has this delay.
+func (w filing) state() keyState {
 	switch {
 	case w.Duration == 0:
 		return queued

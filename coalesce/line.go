@@ -37,8 +37,8 @@ const (
 	// waiting: the key becomes ready when the delay of a PutWith expires, or is
 	// ready since.
 	waiting
-	// lingering: likewise, and the delay ends at the latest when Linger has
-	// passed since the first value.
+	// lingering: likewise, but the delay expires at the latest when Linger
+	// has passed since the first value.
 	lingering
 )
 

@@ -12,8 +12,8 @@ import (
 // has returned, until Done. A value that goes back never disappears between.
 //
 // Peek needs [Options].Readable, and panics without it. The value may be shared
-// with a worker, so the caller must not modify it. If several values are to be
-// merged, Peek calls Merge with no lock held. It changes nothing, does not
+// with a worker, so the caller must not modify it. If there are several values,
+// Peek calls Merge with no lock held. It changes nothing, does not
 // block, and works after a shutdown as well.
 func (c *Coalescer[K, V]) Peek(key K) (value V, ok bool) {
 	c.mustBeReadable("Peek")
