@@ -20,7 +20,7 @@ func (i inventive) Stats() shardq.Stats {
 	return shardq.Stats{
 		Shards: 2, Ready: 11, Delayed: 12, Processing: 13, Held: 14, Groups: 15, Throttled: 16,
 		Added: 32, Deduplicated: 33, Expired: 34, Dropped: 35, Canceled: 36, OverCapacity: 37, Rejected: 38, Misused: 39, Discarded: 40,
-		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true, Paused: true,
+		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
 		PerShard: []stats.Shard{
 			{
 				Ready: 61, Processing: 62, Delayed: 63, Held: 64, Added: 24,
@@ -62,7 +62,7 @@ var Invented = map[string]float64{
 	"shardq.shards":                       2,
 	"shardq.shard.skew":                   1.5, // 24 of 32 adds, where the mean is 16
 	"shardq.shutting_down":                1,
-	"shardq.paused":                       1,
+	"shardq.paused":                       0,
 	"shardq.groups":                       15,
 	"shardq.throttled.groups":             16,
 	"shardq.deduplicated.adds":            33,
