@@ -2,6 +2,7 @@ package worker
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/shardq/shardq/stats"
 )
@@ -9,9 +10,9 @@ import (
 // An AttemptReporter is an [Owner] that counts attempts by their results.
 // Workers call its methods in their own goroutines, with no lock held.
 type AttemptReporter[T any] interface {
-	// CountsAttempts reports whether the owner wants reports. Workers call it
-	// before each attempt, and neither measure nor report the attempt if it
-	// returns false.
+	// CountsAttempts reports whether the owner wants reports. It must always
+	// return the same, because workers remember it. They neither measure nor
+	// report attempts if it is false.
 	CountsAttempts() bool
 	// ReportAttempt reports an attempt. Workers call it once for each, after
 	// the hook OnError and before the claim ends or OnDiscard is called.
@@ -32,12 +33,41 @@ type Report[T any] struct {
 	Worker int
 }
 
+// A knownOwner is what a worker knows of the owner of its last claim. Most
+// claims of a worker have one owner, and an assertion of its type for each
+// attempt would be slow.
+type knownOwner[T any] struct {
+	owner    Owner[T]
+	reporter AttemptReporter[T] // nil if the owner wants no reports
+}
+
+// reporterOf returns an owner if it wants reports, or else nil.
+func (k *knownOwner[T]) reporterOf(owner Owner[T]) AttemptReporter[T] {
+	if !identical(&k.owner, &owner) {
+		k.owner, k.reporter = owner, reporterOf(owner)
+	}
+	return k.reporter
+}
+
+// identical reports whether two owners are of one type and at one address. An
+// ordinary comparison would panic for owners that cannot be compared.
+func identical[T any](a, b *Owner[T]) bool {
+	return *(*[2]uintptr)(unsafe.Pointer(a)) == *(*[2]uintptr)(unsafe.Pointer(b))
+}
+
+func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
+	if reporter, is := owner.(AttemptReporter[T]); is && reporter.CountsAttempts() {
+		return reporter
+	}
+	return nil
+}
+
 // startWatch starts the watch, if a hook or an owner of the claims needs
 // durations.
 func (w *worker[T]) startWatch(claims []Claim[T]) {
 	w.reports = false
 	for i := range claims {
-		if reporterOf(&claims[i]) != nil {
+		if w.known.reporterOf(claims[i].owner) != nil {
 			w.reports = true
 			break
 		}
@@ -46,19 +76,14 @@ func (w *worker[T]) startWatch(claims []Claim[T]) {
 	w.watch.start()
 }
 
-// reporterOf returns the owner of a claim, if it wants reports.
-func reporterOf[T any](claim *Claim[T]) AttemptReporter[T] {
-	if reporter, is := claim.owner.(AttemptReporter[T]); is && reporter.CountsAttempts() {
-		return reporter
-	}
-	return nil
-}
-
 // reportSuccess reports an attempt that has succeeded, if the owner of the
 // claim wants it, or if it is the first after a failure.
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
-	if w.reports {
-		report(claim, stats.Succeeded, w.watch.took, w.number)
+	if !w.reports {
+		return
+	}
+	if reporter := w.known.reporterOf(claim.owner); reporter != nil {
+		reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
 	}
 	if w.failing.Load() {
 		w.succeeded(claim)
@@ -68,17 +93,15 @@ func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 // reportEnd reports an attempt that did not succeed, if the owner of the claim
 // wants it.
 func (p *Pool[T]) reportEnd(a *attempt[T], discarded bool) {
+	reporter := reporterOf(a.claim.owner)
+	if reporter == nil {
+		return
+	}
 	result := stats.Discarded
 	if !discarded {
 		result = a.result(p.options.Timeout, a.took)
 	}
-	report(&a.claim, result, a.took, a.worker)
-}
-
-func report[T any](claim *Claim[T], result stats.Result, took time.Duration, worker int) {
-	if reporter := reporterOf(claim); reporter != nil {
-		reporter.ReportAttempt(Report[T]{claim.Item, result, took, worker})
-	}
+	reporter.ReportAttempt(Report[T]{a.claim.Item, result, a.took, a.worker})
 }
 
 // result returns the result of an attempt that took that long, unless the item

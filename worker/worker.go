@@ -29,6 +29,7 @@ type worker[T any] struct {
 	watch     stopwatch
 	// reports says that an owner of the claims wants reports of attempts.
 	reports bool
+	known   knownOwner[T]
 	// due is the error that Run returns: the source returned it together with
 	// claims, which are processed first, or it says what is wrong with them.
 	due error
