@@ -13,12 +13,12 @@ type outcome struct {
 	err       error // nil: success
 	permanent bool
 	requeue   bool // after delay
-	delay     time.Duration
-	// panicked is the panic that the error is, or wraps.
-	panicked *PanicError
 	// exceeded says that there is a timeout, and that the error wraps
 	// context.DeadlineExceeded.
 	exceeded bool
+	delay    time.Duration
+	// panicked is the panic that the error is, or wraps.
+	panicked *PanicError
 }
 
 // outcomeOf reads a handler's error. It calls methods of that error, so it must

@@ -158,11 +158,14 @@ func (w *worker[T]) process(claim *Claim[T]) {
 	result := outcome{err: ErrGoexit} // unless try returns
 	defer func() {
 		defer func() { *claim = Claim[T]{} }() // nothing refers to an item after its claim
-		if result.err == nil {
+		switch {
+		case result.err != nil:
+			w.finish(*claim, result)
+		case w.reports || w.failing.Load():
 			w.succeed(claim)
-			return
+		default:
+			w.ended(claim.Done())
 		}
-		w.finish(*claim, result)
 	}()
 	defer w.showNothing()
 	defer w.watch.stop()
@@ -172,10 +175,6 @@ func (w *worker[T]) process(claim *Claim[T]) {
 
 // succeed reports that an attempt has succeeded, and ends its claim.
 func (w *worker[T]) succeed(claim *Claim[T]) {
-	if !w.reports && !w.failing.Load() {
-		w.ended(claim.Done())
-		return
-	}
 	defer func() { w.ended(claim.Done()) }() // also if a reporter panics
 	w.reportSuccess(claim)
 }

@@ -424,7 +424,7 @@ func TestC68PauseOfAGroup(t *testing.T) {
 		require.False(t, ok)
 		require.True(t, onlyGroup(t, q).PausedUntil.IsZero())
 		q.PauseGroup("a", line.now().Add(time.Second)) // replaces it
-		line.pass(time.Second + time.Millisecond) // the next tick
+		line.pass(time.Second + time.Millisecond)      // the next tick
 		takeItem(t, q, "a/1")
 		q.Done("a/0")
 		q.Done("a/1")
