@@ -26,13 +26,15 @@ import (
 // ends neither the program nor a worker. When ctx ends, so does the context
 // that handle gets. What is queued stays queued.
 //
-// Run returns an error at once if workers is less than 1 or handle is nil. It
-// allocates nothing for each item. It is [worker.New] with Workers and Handle
-// alone: [worker.Options] has reports of failures, a limit of attempts,
-// timeouts, batches and drains. [worker.Pool.Run] says what happens if the
+// The middleware wraps handle. The first is the outermost.
+//
+// Run returns an error at once if workers is less than 1, or handle or a
+// middleware is nil. Without middleware it allocates nothing for each item. It
+// is [worker.New] with Workers, Handle and Use alone: [worker.Options] has
+// reports of failures, a limit of attempts, timeouts, batches and drains. [worker.Pool.Run] says what happens if the
 // queue's limiter or clock panics.
-func (q *Queue[T]) Run(ctx context.Context, workers int, handle func(ctx context.Context, item T) error) error {
-	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle})
+func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
+	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})
 	if err != nil {
 		return err
 	}

@@ -25,13 +25,16 @@ import (
 // slice or a map, and handle has changed what that refers to, the next attempt
 // or the next Merge finds it changed.
 //
-// Run returns an error at once if workers is less than 1 or handle is nil. It
-// allocates nothing for each key. It is [worker.New] with Workers and Handle
-// alone. So a value that fails after a shutdown has begun is dropped, and
+// The middleware wraps handle. The first is the outermost.
+//
+// Run returns an error at once if workers is less than 1, or handle or a
+// middleware is nil. Without middleware it allocates nothing for each key. It
+// is [worker.New] with Workers, Handle and Use alone. So a value that fails after a shutdown has begun is dropped, and
 // nothing reports a discarded value. To keep both, use worker.New with an
 // OnDiscard.
-func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error) error {
-	options := worker.Options[Entry[K, V]]{Workers: workers}
+func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
+	use ...worker.Middleware[Entry[K, V]]) error {
+	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}
 	if handle != nil {
 		options.Handle = func(ctx context.Context, taken Entry[K, V]) error {
 			return handle(ctx, taken.Key, taken.Value)

@@ -129,7 +129,7 @@ func (sh *shard[T]) add(id uint32, e *entry[T], r request) effects {
 	case mark:
 		sh.count.added++
 		sh.table.times.onDirty(id)
-		return took
+		return took | sh.noteChange(id, e, AddedAgain)
 	}
 	return sh.deduplicated()
 }

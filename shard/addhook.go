@@ -28,8 +28,10 @@ func (sh *shard[T]) leftLine(id uint32, e *entry[T]) {
 	}
 }
 
-// reportAdds calls OnAdd for the adds that were kept.
+// reportAdds tells watches of the changes that were kept, and calls OnAdd for
+// the adds.
 func (s *Set[T]) reportAdds() {
+	s.watches.send()
 	if s.adds != nil {
 		s.adds.send(s.adds.hook)
 	}

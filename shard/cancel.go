@@ -52,6 +52,9 @@ func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx e
 		sh.cancelDelay(id, e)
 		was.Delayed = true
 	}
+	if e.inFlight() {
+		fx = sh.noteCancel(id, e)
+	}
 	what := e.step(canceled)
 	was.Ready, was.Dirty = what == withdraw, what == unmark
 	if was.Ready || was.Dirty {
@@ -67,5 +70,5 @@ func (s *Set[T]) cancelIn(sh *shard[T], item T, hash uint32) (was Canceled, fx e
 	if e.phase() == idle {
 		sh.forget(id, e, position{})
 	}
-	return was, sh.reportsDue()
+	return was, fx | sh.reportsDue()
 }

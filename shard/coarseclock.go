@@ -1,6 +1,10 @@
 package shard
 
-import "github.com/shardq/shardq/internal/shared"
+import (
+	"sync/atomic"
+
+	"github.com/shardq/shardq/internal/shared"
+)
 
 // The queue can keep the moment at which each item came into its state
 // (Config.Ages). Each item gets a stamp when it becomes ready and when it is
@@ -24,7 +28,9 @@ type coarseClock struct {
 	// driver knows. It is 0 afterwards.
 	live    shared.Uint64[shared.Clock]
 	sampler sampler
-	_       [64 - 16 - 32]byte
+	// keepsWaits: see Set.KeepWaits.
+	keepsWaits atomic.Bool
+	_          [64 - 16 - 32 - 4]byte
 }
 
 // refresh makes sure that the coarse clock is current. It must be called at the

@@ -120,7 +120,8 @@ func (d *driver[T]) call() {
 // hasReports reports whether the driver has found something that a hook has to
 // be called for.
 func (s *Set[T]) hasReports() bool {
-	return s.watchdog.found.pending.Load() || s.adds != nil && s.adds.pending.Load()
+	return s.watchdog.found.pending.Load() || s.watches.changes.pending.Load() ||
+		s.adds != nil && s.adds.pending.Load()
 }
 
 // callHooks calls the hooks for what the driver has found.

@@ -3,7 +3,7 @@ package shard
 // effects are the results of an operation on a shard, and what remains to be
 // done once the shard's lock is released. Each operation collects them under
 // the lock, and passes them to after.
-type effects uint8
+type effects uint16
 
 const (
 	// took: the operation was not ignored.
@@ -29,6 +29,8 @@ const (
 	// files: the wait of a group was filed, and the driver's timer may be
 	// later.
 	files
+	// tells: a watch has to be told of a change.
+	tells
 
 	reports = quiet | noneDelayed | empty | emptyNow | files
 )
@@ -51,8 +53,8 @@ func (s *Set[T]) apply(fx effects) {
 	s.notify()
 }
 
-// notify calls OnAdd and OnWatermark for what has happened. It may panic, so it
-// comes last.
+// notify tells watches, and calls OnAdd and OnWatermark, for what has happened.
+// It may panic, so it comes last.
 func (s *Set[T]) notify() {
 	s.reportAdds()
 	s.limit.Notify()

@@ -48,14 +48,28 @@ func (sh *shard[T]) handle(id uint32, e *entry[T]) Handle {
 // fence returns the fence of a hand-out at this moment.
 func (sh *shard[T]) fence() uint64 { return 2 * sh.count.added }
 
-// setUpperFence keeps the upper half of a fence in a column. It is 0 until the
-// shard has counted two billion adds.
-func (t *table[T]) setUpperFence(id, upper uint32) {
+// fences are columns with what few queues know of a processing.
+type fences struct {
+	// upper has the upper halves of the entries' fences. They are 0 until the
+	// shard has counted two billion adds.
+	upper cells[uint32]
+	// canceled has the fences, marked as sealed, of processings during which
+	// the item was canceled.
+	canceled cells[uint32]
+}
+
+func (t *table[T]) needFences() {
 	if t.fences == nil {
-		t.fences = &cells[uint32]{}
-		t.addColumn(t.fences)
+		t.fences = &fences{}
+		t.addColumn(&t.fences.upper)
+		t.addColumn(&t.fences.canceled)
 	}
-	*t.fences.Extend(id) = upper
+}
+
+// setUpperFence keeps the upper half of a fence in a column.
+func (t *table[T]) setUpperFence(id, upper uint32) {
+	t.needFences()
+	*t.fences.upper.Extend(id) = upper
 }
 
 func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
@@ -66,7 +80,7 @@ func (t *table[T]) fenceOf(id uint32, e *entry[T]) uint64 {
 }
 
 func (t *table[T]) upperFence(id uint32) uint32 {
-	if upper := t.fences.Lookup(id); upper != nil {
+	if upper := t.fences.upper.Lookup(id); upper != nil {
 		return *upper
 	}
 	return 0

@@ -106,6 +106,8 @@ type Set[T comparable] struct {
 	// adds has the adds that OnAdd has to be called for. It is nil if there is
 	// no such hook.
 	adds *addHook[T]
+	// watches has the processings that are watched.
+	watches watches
 	// notifies reports that notify has something to do.
 	notifies bool
 	onMisuse func(kind Misuse, item T)

@@ -17,9 +17,8 @@ type table[T comparable] struct {
 	// requested has the requested priorities of the entries. It is nil while
 	// all are 0.
 	requested *requested
-	// fences has the upper halves of the entries' fences. It is nil while all
-	// are 0.
-	fences *cells[uint32]
+	// fences has more of the entries' fences. It is nil while nothing needs it.
+	fences *fences
 	index
 	slab[T]
 	// places has the places of the entries. It is nil unless places are kept.

@@ -11,6 +11,9 @@ type times[T comparable] struct {
 	// measures has the measures of the shard. It is nil unless metrics are
 	// kept.
 	measures *measures
+	// waits has the moments at which the items in processing had become ready.
+	// It is nil until waits are kept.
+	waits *cells[uint64]
 	// inFlight has the entries in processing, the oldest first.
 	inFlight fifo
 	// reported is the last entry that the watchdog has found, or 0.
@@ -57,6 +60,9 @@ func (t *times[T]) start(s *slab[T], id uint32, e *entry[T]) {
 	now, since := t.coarse.now.Load(), t.since.At(id)
 	if t.measures != nil {
 		t.measures.onStart(id, *since, now, t.coarse)
+	}
+	if t.coarse.keepsWaits.Load() {
+		t.keepWait(s, id, *since)
 	}
 	*since = now
 	s.join(&t.inFlight, id, e)

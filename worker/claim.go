@@ -41,7 +41,8 @@ type Claim[T any] struct {
 // claim. The others return [ErrClaimEnded] and change nothing.
 //
 // An owner may also have a Name() string, which becomes [Failure].Queue, and
-// the methods of a [Reporter] and of an [AttemptReporter].
+// the methods of a [Reporter], an [AttemptReporter], a [Describer] and a
+// [Watcher].
 type Owner[T any] interface {
 	// DoneClaim ends the claim and forgets the item's failures, because the
 	// item succeeded or was discarded.

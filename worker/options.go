@@ -32,6 +32,18 @@ type Options[T any] struct {
 	// the package documentation. Set either Handle or HandleBatch.
 	Handle func(ctx context.Context, item T) error
 
+	// Use wraps Handle. The first middleware is the outermost: it is called
+	// first, and returns last. It costs an allocation for each attempt, because
+	// the contexts have an [Attempt].
+	//
+	// It must be empty with HandleBatch: middleware wraps the handling of one
+	// item.
+	Use []Middleware[T]
+
+	// Attempts makes [AttemptOf] work without Use. It costs an allocation for
+	// each attempt. It must be false with HandleBatch.
+	Attempts bool
+
 	// HandleBatch processes 1 to BatchSize items: those that are ready. It
 	// waits for more only with Linger. It returns nil if all succeeded, or else
 	// one error for each item, in their order, with the meaning that it has for
@@ -63,6 +75,25 @@ type Options[T any] struct {
 	//
 	// If zero, there is no timeout.
 	Timeout time.Duration
+
+	// CancelIfAddedAgain ends the context of an attempt with the cause
+	// [ErrAddedAgain] when its item is added again, because the attempt may
+	// work on a state that is obsolete. If the handler then returns an error
+	// that wraps context.Canceled or ErrAddedAgain, the attempt was
+	// interrupted: it counts neither as a success nor as a failure, and the
+	// item is ready again at once, as by [Claim.Release]. The handler may also
+	// ignore it: every other result counts as usual.
+	//
+	// An item that is added more often than a handler takes is then never
+	// processed to the end. An add that the handler itself makes counts, too.
+	//
+	// CancelIfCanceled does the same with the cause [ErrItemCanceled] when the
+	// queue's Cancel is called for the item. The interrupted item is Done: it
+	// runs again only if it is added after that.
+	//
+	// Both cost some allocations for each attempt, and have no effect if the
+	// owner of the claim is no [Watcher]. They must be false with HandleBatch.
+	CancelIfAddedAgain, CancelIfCanceled bool
 
 	// MaxAttempts limits the attempts of an item. The item is discarded when
 	// that attempt fails.
@@ -149,6 +180,11 @@ func (o Options[T]) validate() error {
 	fault(o.HandleBatch == nil && o.BatchSize != 0, "BatchSize is %d: want 0 without HandleBatch", o.BatchSize)
 	fault(o.Linger < 0, "Linger is %v: want 0 (none) or more", o.Linger)
 	fault(o.HandleBatch == nil && o.Linger > 0, "Linger is %v: want 0 without HandleBatch", o.Linger)
+	fault(o.HandleBatch != nil && len(o.Use) > 0,
+		"Use has %d functions: want none with HandleBatch, because they wrap the handling of one item", len(o.Use))
+	fault(o.HandleBatch != nil && o.Attempts, "Attempts is true: want false with HandleBatch")
+	fault(o.HandleBatch != nil && o.CancelIfAddedAgain, "CancelIfAddedAgain is true: want false with HandleBatch")
+	fault(o.HandleBatch != nil && o.CancelIfCanceled, "CancelIfCanceled is true: want false with HandleBatch")
 	fault(o.Timeout < 0, "Timeout is %v: want 0 (none) or more", o.Timeout)
 	fault(o.MaxAttempts < 0, "MaxAttempts is %d: want 0 (no limit) or more", o.MaxAttempts)
 	fault(o.DrainTimeout < 0, "DrainTimeout is %v: want 0 (no timeout) or more", o.DrainTimeout)

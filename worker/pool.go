@@ -64,8 +64,13 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	} else {
 		name, fault = nameOfSource(source)
 	}
-	if err := errors.Join(options.validate(), fault); err != nil {
+	handle, faultOfUse := wrap(options.Handle, options.Use)
+	if err := errors.Join(options.validate(), faultOfUse, fault); err != nil {
 		return nil, err
+	}
+	options.Handle = handle
+	if source, is := source.(waitSource); is && options.showsAttempts() {
+		source.KeepWaits()
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options,

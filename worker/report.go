@@ -110,7 +110,7 @@ func (o *outcome) result(timeout, took time.Duration) stats.Result {
 	switch {
 	case o.err == nil:
 		return stats.Succeeded
-	case o.requeue:
+	case o.requeue || o.interrupted:
 		return stats.Requeued
 	case o.panicked != nil || o.err == ErrGoexit:
 		return stats.Panicked

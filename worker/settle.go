@@ -13,6 +13,8 @@ type outcome struct {
 	err       error // nil: success
 	permanent bool
 	requeue   bool // after delay
+	// interrupted: the handler ended because its context did, see told.go.
+	interrupted bool
 	// exceeded says that there is a timeout, and that the error wraps
 	// context.DeadlineExceeded.
 	exceeded bool
@@ -28,6 +30,10 @@ func (p *Pool[T]) outcomeOf(err error) outcome {
 		return outcome{}
 	}
 	result := outcome{err: err}
+	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
+		result.interrupted = true
+		return result
+	}
 	if _, permanent := errors.AsType[*permanent](err); permanent {
 		result.permanent = true
 	} else if after, requeue := errors.AsType[requeue](err); requeue {
@@ -82,7 +88,12 @@ func (p *Pool[T]) ended(err error) {
 // settle decides about an item that did not succeed. It ends the claim if the
 // item runs again.
 func (p *Pool[T]) settle(a *attempt[T]) {
-	if !a.requeue {
+	switch {
+	case a.interrupted:
+		defer p.interrupted(a)
+		p.reportEnd(a, false)
+		return
+	case !a.requeue:
 		p.failed(p.failure(a), a)
 		return
 	}

@@ -27,6 +27,8 @@ import (
 //     become ready at the end of its own claim.
 //   - NumRequeues(T) int and Forget(T), which Run calls for the items that
 //     [Options].Drain has dropped. Without them those items count no attempt.
+//   - KeepWaits(), which New calls if handlers can ask how long their items
+//     waited: see [Attempt.Waited].
 //   - OpenSlot, which each worker calls: see [Slots].
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
@@ -85,6 +87,7 @@ type (
 	successReporter      interface{ ReportSuccess(context.Context) }
 	namedSource          interface{ Name() string }
 	endingSource         interface{ ShuttingDown() bool }
+	waitSource           interface{ KeepWaits() }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {
 		NumRequeues(T) int

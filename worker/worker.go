@@ -205,15 +205,6 @@ func (w *worker[T]) try(item T) (result outcome) {
 	return result
 }
 
-func (w *worker[T]) handle(item T) error {
-	if w.options.Timeout == 0 {
-		return w.options.Handle(w.labeled, item)
-	}
-	ctx, release := context.WithTimeout(w.labeled, w.options.Timeout)
-	defer release()
-	return w.options.Handle(ctx, item)
-}
-
 // finish settles an item that did not succeed, and ends its claim even if user
 // code panics.
 func (w *worker[T]) finish(claim Claim[T], result outcome) {

@@ -1,0 +1,190 @@
+package shard
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Change is what can happen to an item in processing.
+type Change uint8
+
+const (
+	// AddedAgain: the item was added.
+	AddedAgain Change = iota + 1
+	// CanceledInFlight: Cancel was called for the item.
+	CanceledInFlight
+)
+
+// watches has the processings that a consumer watches. A change is found under
+// the lock of a shard, kept in the outbox, and reported once that lock is
+// released. Its own lock is a leaf below the locks of shards.
+type watches struct {
+	// used reports that there ever was a watch. A set without one reads only
+	// this, and only if an item in processing is added or canceled.
+	used    atomic.Bool
+	mu      sync.Mutex
+	byPlace map[uint64]*watcher
+	changes outbox[change]
+}
+
+// A watcher is what a consumer has asked for by Watch.
+type watcher struct {
+	fence uint64 // not sealed
+	tell  func(Change)
+}
+
+// A change is a call of tell that is due.
+type change struct {
+	watch *watcher
+	what  Change
+}
+
+// Watch calls tell when the item in processing is added again, and when it is
+// canceled, until stop is called. It calls tell at once for what has happened
+// since the hand-out, and not at all if h names nothing.
+//
+// The calls are made with no lock held, in the goroutine of the add or of the
+// Cancel, or of another operation of the set. They may come shortly after stop,
+// or concurrently with it, but never for another processing. There is one watch
+// for a processing: a later one replaces it.
+func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
+	s.watches.used.Store(true)
+	w := &watcher{fence: h.fence &^ sealed, tell: tell}
+	added, canceled := s.addWatch(h, w)
+	if canceled {
+		tell(CanceledInFlight)
+	}
+	if added {
+		tell(AddedAgain)
+	}
+	return func() { s.watches.remove(h.Place(), w) }
+}
+
+// addWatch adds a watch, and returns what has happened before that. It does
+// both in one hold of the lock, so that no change is missed.
+func (s *Set[T]) addWatch(h Handle, w *watcher) (added, canceled bool) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.claimed(h)
+	if e == nil {
+		return false, false
+	}
+	s.watches.put(h.Place(), w)
+	return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
+}
+
+func (w *watches) put(place uint64, one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byPlace == nil {
+		w.byPlace = map[uint64]*watcher{}
+	}
+	w.byPlace[place] = one
+}
+
+// remove removes a watch, unless another one has replaced it.
+func (w *watches) remove(place uint64, one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byPlace[place] == one {
+		delete(w.byPlace, place)
+	}
+}
+
+// keep keeps a change of a processing, if that is watched. The watch may be of
+// an earlier processing, which another consumer has ended.
+func (w *watches) keep(place, fence uint64, what Change) effects {
+	w.mu.Lock()
+	one := w.byPlace[place]
+	w.mu.Unlock()
+	if one == nil || one.fence != fence {
+		return 0
+	}
+	w.changes.keep(change{one, what})
+	return tells
+}
+
+// send reports the changes that were kept.
+func (w *watches) send() { w.changes.send(func(c change) { c.watch.tell(c.what) }) }
+
+// noteChange keeps a change of an item in processing, if that is watched.
+func (sh *shard[T]) noteChange(id uint32, e *entry[T], what Change) effects {
+	if !sh.set.watches.used.Load() {
+		return 0
+	}
+	h := sh.handle(id, e)
+	return sh.set.watches.keep(h.Place(), h.fence&^sealed, what)
+}
+
+// noteCancel notes that an item in processing was canceled. The consumer may
+// ask later.
+func (sh *shard[T]) noteCancel(id uint32, e *entry[T]) effects {
+	t := sh.table
+	t.needFences()
+	*t.fences.canceled.Extend(id) = e.fence | sealed
+	return sh.noteChange(id, e, CanceledInFlight)
+}
+
+// wasCanceled reports whether an item in processing was canceled since its
+// hand-out. The cell of an earlier processing has another fence.
+func (t *table[T]) wasCanceled(id uint32, e *entry[T]) bool {
+	if t.fences == nil {
+		return false
+	}
+	cell := t.fences.canceled.Lookup(id)
+	return cell != nil && *cell == e.fence|sealed
+}
+
+// Changed reports what has happened to an item in processing since its
+// hand-out: whether an add asks for one more run of it, and whether it was
+// canceled. Both are false if h names nothing.
+func (s *Set[T]) Changed(h Handle) (addedAgain, canceled bool) {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if e := sh.claimed(h); e != nil {
+		return e.phase() == dirty, sh.table.wasCanceled(h.id, e)
+	}
+	return false, false
+}
+
+// KeepWaits makes the set remember how long each item in processing was ready,
+// if it keeps ages. It is for hand-outs from now on.
+func (s *Set[T]) KeepWaits() { s.coarse.keepsWaits.Store(true) }
+
+func (t *times[T]) keepWait(s *slab[T], id uint32, ready uint64) {
+	if t.waits == nil {
+		t.waits = &cells[uint64]{}
+		s.addColumn(t.waits)
+	}
+	*t.waits.Extend(id) = ready
+}
+
+// Waited returns how long the item in processing was ready before, or 0 if the
+// set does not know.
+func (s *Set[T]) Waited(h Handle) time.Duration {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if e := sh.claimed(h); e == nil || sh.table.times == nil || sh.table.times.waits == nil {
+		return 0
+	}
+	ready := sh.table.times.waits.Lookup(h.id)
+	if ready == nil || *ready == 0 {
+		return 0 // handed out before waits were kept
+	}
+	return max(0, s.time.moment(sh.table.times.of(h.id)).Sub(s.time.moment(*ready)))
+}
+
+// GroupAt returns the group of the item in processing, or "" if there is none.
+func (s *Set[T]) GroupAt(h Handle) string {
+	sh := s.shard(int(h.shard))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.claimed(h) == nil || sh.groups == nil {
+		return ""
+	}
+	return sh.groups.names.at(sh.groupOf(h.id)).item
+}

@@ -1,0 +1,213 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
+)
+
+// A handler can ask about its item: in a pool with Use, or with Attempts.
+func TestC71AttemptOfAHandler(t *testing.T) {
+	pass := func(next worker.Handler[string]) worker.Handler[string] { return next }
+	for name, o := range map[string]worker.Options[string]{
+		"Attempts": {Attempts: true}, "Use": {Use: []worker.Middleware[string]{pass}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := shardq.MustNew(shardq.Options[string]{
+					Name: "jobs", Shards: 2, Ages: true, Group: func(item string) string { return item[:1] },
+				})
+				var seen []string
+				o.Handle = func(ctx context.Context, item string) error {
+					a, ok := worker.AttemptOf[string](ctx)
+					require.True(t, ok)
+					require.Equal(t, item, a.Claim.Item)
+					require.True(t, a.Claim.Valid())
+					_, other := worker.AttemptOf[int](ctx)
+					require.False(t, other, "the items have another type")
+					seen = append(seen, fmt.Sprintln(a.Queue(), a.Group(), a.Number(), a.Priority(), a.Waited()))
+					if a.Number() == 1 {
+						return errOnPurpose
+					}
+					return nil
+				}
+				o.Workers = 1
+				pool, err := worker.New(q, o)
+				require.NoError(t, err)
+				q.AddWith("a1", shardq.AddOptions{Priority: 7})
+				time.Sleep(3 * time.Second)
+				ended := returned(func() { require.NoError(t, pool.Run(t.Context())) })
+				time.Sleep(time.Second)
+				q.ShutDown()
+				requireBecomesTrue(t, ended)
+				require.Equal(t, []string{"jobs a 1 7 3s\n", "jobs a 2 7 0s\n"}, seen)
+			})
+		})
+	}
+	_, ok := worker.AttemptOf[string](t.Context())
+	require.False(t, ok)
+}
+
+// The first middleware is the outermost, also in the short forms.
+func TestC71MiddlewareOrder(t *testing.T) {
+	var steps []string
+	step := func(name string) worker.Middleware[string] {
+		return func(next worker.Handler[string]) worker.Handler[string] {
+			return func(ctx context.Context, item string) error {
+				steps = append(steps, name)
+				defer func() { steps = append(steps, "/"+name) }()
+				return next(ctx, item)
+			}
+		}
+	}
+	q := newQueue[string](1)
+	q.Add("x")
+	q.ShutDown()
+	handle := func(context.Context, string) error { steps = append(steps, "handle"); return nil }
+	require.NoError(t, q.Run(t.Context(), 1, handle, step("a"), step("b")))
+	require.Equal(t, []string{"a", "b", "handle", "/b", "/a"}, steps)
+
+	c := coalesce.MustNew(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
+	require.NoError(t, c.Put("k", 1))
+	c.ShutDown()
+	got := 0
+	require.NoError(t, c.Run(t.Context(), 1, func(_ context.Context, _ string, value int) error { got = value; return nil },
+		func(next worker.Handler[coalesce.Entry[string, int]]) worker.Handler[coalesce.Entry[string, int]] {
+			return func(ctx context.Context, e coalesce.Entry[string, int]) error {
+				a, ok := worker.AttemptOf[coalesce.Entry[string, int]](ctx)
+				require.True(t, ok)
+				require.Equal(t, 1, a.Number())
+				e.Value += 10
+				return next(ctx, e)
+			}
+		}))
+	require.Equal(t, 11, got)
+}
+
+// All faults of the options are named at once.
+func TestC71FaultsOfMiddleware(t *testing.T) {
+	none := func(worker.Handler[string]) worker.Handler[string] { return nil }
+	_, err := worker.New(newQueue[string](1), worker.Options[string]{
+		Workers: 1, Handle: succeed[string], Use: []worker.Middleware[string]{nil, none},
+	})
+	require.ErrorContains(t, err, "Options.Use[0] is nil")
+	require.ErrorContains(t, err, "Options.Use[1] returned nil")
+	_, err = worker.New(newQueue[string](1), worker.Options[string]{
+		Workers: 1, BatchSize: 1, HandleBatch: func(context.Context, []string) []error { return nil },
+		Use: []worker.Middleware[string]{none}, Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true,
+	})
+	for _, name := range []string{"Use has 1", "Attempts", "CancelIfAddedAgain", "CancelIfCanceled"} {
+		require.ErrorContains(t, err, "Options."+name)
+	}
+}
+
+func TestC71TimeoutOfAnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := map[string]time.Duration{}
+		q := newQueue[string](1)
+		s := startPool(t, q, worker.Options[string]{
+			Use: []worker.Middleware[string]{worker.TimeoutOf(func(item string) time.Duration {
+				return map[string]time.Duration{"short": time.Second, "long": time.Minute}[item]
+			})},
+			Handle: func(ctx context.Context, item string) error {
+				began := time.Now()
+				if _, has := ctx.Deadline(); has {
+					<-ctx.Done()
+				}
+				took[item] = time.Since(began)
+				return nil
+			},
+		})
+		q.AddBatch([]string{"short", "long", "none"})
+		time.Sleep(time.Hour)
+		s.stopPool(t)
+		require.Equal(t, map[string]time.Duration{"short": time.Second, "long": time.Minute, "none": 0}, took)
+	})
+}
+
+// A line names no item unless LogItems is set.
+func TestC71LogOfAttempts(t *testing.T) {
+	for _, names := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var text strings.Builder
+			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{
+				ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+					if a.Key == slog.TimeKey {
+						return slog.Attr{}
+					}
+					return a
+				},
+			}))
+			attempt := 0
+			q := shardq.MustNew(shardq.Options[string]{Name: "jobs"})
+			s := startPool(t, q, worker.Options[string]{
+				Use: []worker.Middleware[string]{worker.Log[string](worker.LogOptions{Logger: logger, LogItems: names})},
+				Handle: func(context.Context, string) error {
+					time.Sleep(time.Second)
+					switch attempt++; attempt {
+					case 1:
+						return errOnPurpose
+					case 2:
+						panic("lost")
+					case 3:
+						return worker.RequeueAfter(time.Second)
+					}
+					return nil
+				},
+			})
+			q.Add("secret")
+			time.Sleep(time.Hour)
+			s.stopPool(t)
+			lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+			require.Len(t, lines, 4)
+			for i, want := range []string{
+				`level=WARN msg="worker: an attempt failed" queue=jobs attempt=1 duration=1s error="` + errOnPurpose.Error() + `"`,
+				`level=WARN msg="worker: an attempt failed" queue=jobs attempt=2 duration=1s error="the handler panicked`,
+				`level=INFO msg="worker: an attempt asked for another" queue=jobs attempt=3 duration=1s`,
+				`level=INFO msg="worker: an attempt succeeded" queue=jobs attempt=1 duration=1s`,
+			} {
+				require.Contains(t, strings.ReplaceAll(lines[i], "error=on", `error="on`), strings.TrimSuffix(want, `"`))
+				require.Equal(t, names, strings.Contains(lines[i], "item=secret"))
+			}
+		})
+	}
+}
+
+// What a handler does not ask for costs nothing, and what it asks for costs one
+// allocation.
+func TestC71AllocationsOfAnAttempt(t *testing.T) {
+	for _, test := range []struct {
+		attempts bool
+		most     float64
+	}{{false, 0.1}, {true, 1.1}} {
+		q := newQueue[int](1)
+		var processed sync.WaitGroup
+		pool, err := worker.New(q, worker.Options[int]{
+			Workers: 1, Attempts: test.attempts,
+			Handle: func(context.Context, int) error { processed.Done(); return nil },
+		})
+		require.NoError(t, err)
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = pool.Run(t.Context()) }()
+		items := numbers(1000)
+		got := testing.AllocsPerRun(10, func() {
+			processed.Add(len(items))
+			q.AddBatch(items)
+			processed.Wait()
+		}) / float64(len(items))
+		require.Less(t, got, test.most)
+		q.ShutDown()
+		<-ended
+	}
+}

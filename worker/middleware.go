@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/shardq/shardq/internal/keytext"
+)
+
+// A Handler processes an item. [Options].Handle is one.
+type Handler[T any] = func(ctx context.Context, item T) error
+
+// A Middleware returns a handler that does something before or after next, such
+// as measuring it. It may call next with another context, and return another
+// error. [New] calls it once, and the workers call the handler concurrently.
+//
+// What the returned handler does counts as the handler's own doing: its error
+// decides about the item, and its panic is a failure of the item.
+type Middleware[T any] func(next Handler[T]) Handler[T]
+
+// wrap returns the handler inside the middleware, of which the first is the
+// outermost. The error names each middleware that is nil or returns nil.
+func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
+	var faults []error
+	for i := len(use) - 1; i >= 0; i-- {
+		if use[i] == nil {
+			faults = append(faults, fmt.Errorf("worker: Options.Use[%d] is nil: want a function", i))
+		} else if handle != nil {
+			if handle = use[i](handle); handle == nil {
+				faults = append(faults, fmt.Errorf("worker: Options.Use[%d] returned nil: want a handler", i))
+			}
+		}
+	}
+	return handle, errors.Join(faults...)
+}
+
+// TimeoutOf returns a middleware that ends the context of an attempt after a
+// time that depends on the item, as [Options].Timeout does for all items. If
+// timeout returns 0 or less, there is no timeout.
+//
+// It must be safe for concurrent use.
+func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
+	return func(next Handler[T]) Handler[T] {
+		return func(ctx context.Context, item T) error {
+			limit := timeout(item)
+			if limit <= 0 {
+				return next(ctx, item)
+			}
+			ctx, release := context.WithTimeout(ctx, limit)
+			defer release()
+			return next(ctx, item)
+		}
+	}
+}
+
+// LogOptions configure [Log].
+type LogOptions struct {
+	// Logger gets the lines.
+	//
+	// If nil, it is [slog.Default] at the time of the line.
+	Logger *slog.Logger
+	// Level is the level of an attempt that succeeds. One that fails is a
+	// warning.
+	Level slog.Level
+	// LogItems writes at most 200 bytes of the item, and does not follow
+	// pointers.
+	//
+	// If false, lines name no item.
+	LogItems bool
+}
+
+// Log returns a middleware that logs each attempt when it ends, with the
+// queue's name, the number of the attempt, and how long it took. Unlike a
+// queue's Logger, it logs what succeeds as well, and suppresses no line. Errors
+// of handlers are written as they are. A [RequeueAfter] is no failure.
+func Log[T any](options LogOptions) Middleware[T] {
+	return func(next Handler[T]) Handler[T] {
+		return func(ctx context.Context, item T) error {
+			line := &logLine[T]{options: options, item: item, began: time.Now(), err: errNoReturn}
+			defer line.write(ctx) // also if the handler panics
+			line.err = next(ctx, item)
+			return line.err
+		}
+	}
+}
+
+// longestLogged limits the bytes of an item in a line.
+const longestLogged = 200
+
+// errNoReturn is the error of a handler that has not returned. Recovering the
+// panic would lose its stack for the pool.
+var errNoReturn = errors.New("the handler panicked or called runtime.Goexit")
+
+// A logLine is the line of one attempt.
+type logLine[T any] struct {
+	options LogOptions
+	item    T
+	began   time.Time
+	err     error
+}
+
+func (l *logLine[T]) write(ctx context.Context) {
+	logger, level := l.options.Logger, l.options.Level
+	if logger == nil {
+		logger = slog.Default()
+	}
+	text := "worker: an attempt succeeded"
+	if _, requeued := errors.AsType[requeue](l.err); requeued {
+		text = "worker: an attempt asked for another"
+	} else if l.err != nil {
+		text, level = "worker: an attempt failed", slog.LevelWarn
+	}
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	logger.LogAttrs(ctx, level, text, l.attributes(ctx)...)
+}
+
+func (l *logLine[T]) attributes(ctx context.Context) []slog.Attr {
+	attributes := make([]slog.Attr, 0, 5)
+	if a, ok := AttemptOf[T](ctx); ok {
+		attributes = append(attributes, slog.String("queue", a.Queue()), slog.Int("attempt", a.Number()))
+	}
+	attributes = append(attributes, slog.Duration("duration", time.Since(l.began)))
+	if l.err != nil {
+		attributes = append(attributes, slog.Any("error", l.err))
+	}
+	if l.options.LogItems {
+		attributes = append(attributes, slog.String("item", keytext.Of(l.item, longestLogged).String()))
+	}
+	return attributes
+}
