@@ -38,7 +38,7 @@ func Example_shutdown() {
 			stop() // for this example: SIGTERM does the same
 			return nil
 		},
-		OnDiscard:    func(f worker.Failure[string]) { keep(f.Item, f.Err) },
+		OnDiscard:    func(_ context.Context, f worker.Failure[string]) { keep(f.Item, f.Err) },
 		Drain:        queue.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: 20 * time.Second, // below terminationGracePeriodSeconds
 	})

@@ -248,7 +248,7 @@ func TestAttemptsCountOnAllNodes(t *testing.T) {
 	discarded := make(chan worker.Failure[string], 1)
 	stop = start(t, one, cluster.RunOptions[string]{
 		Workers: 1, MaxAttempts: 3, Handle: failing,
-		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
 	require.NoError(t, one.Add(t.Context(), "a"))
 	require.Equal(t, 2, receive(t, attempts))
@@ -574,7 +574,7 @@ func TestDiscardedValuesStay(t *testing.T) {
 		Workers: 1, Handle: func(context.Context, cluster.Claim[string]) error {
 			return worker.Permanent(errors.New(strings.Repeat("long", 1000)))
 		},
-		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
 	large := bytes.Repeat([]byte{1}, 1<<20-4096)
 	for _, value := range [][]byte{[]byte("v1"), large} {
@@ -651,7 +651,7 @@ func TestPermissions(t *testing.T) {
 	stop := start(t, node, cluster.RunOptions[string]{
 		Workers: 1, MaxAttempts: 2,
 		Handle:    func(context.Context, cluster.Claim[string]) error { return errors.New("no") },
-		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
 	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
 	receive(t, discarded)
@@ -699,7 +699,7 @@ func TestPanicsAndHooks(t *testing.T) {
 		_ = node.RunWith(t.Context(), cluster.RunOptions[string]{
 			Workers: 1,
 			Handle:  func(context.Context, cluster.Claim[string]) error { panic("handler") },
-			OnError: func(f worker.Failure[string]) {
+			OnError: func(_ context.Context, f worker.Failure[string]) {
 				require.ErrorContains(t, f.Err, "handler")
 				panic(errors.New("hook"))
 			},

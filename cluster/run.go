@@ -31,7 +31,7 @@ type RunOptions[K comparable] struct {
 	// OnError is called for each failed attempt, and OnDiscard for each key
 	// that is discarded, when it is in the dead-letter stream: see [Node.Dead].
 	// They must be safe for concurrent use.
-	OnError, OnDiscard func(worker.Failure[K])
+	OnError, OnDiscard func(context.Context, worker.Failure[K])
 }
 
 // Run makes the node a member of the queue, and processes the keys of its share
@@ -113,9 +113,9 @@ func (n *Node[K]) beginRun() error {
 func (n *Node[K]) pool(o RunOptions[K]) (*worker.Pool[K], error) {
 	settings := worker.Options[K]{
 		Workers: o.Workers, Timeout: o.Timeout, MaxAttempts: o.MaxAttempts, OnError: o.OnError,
-		OnDiscard: func(f worker.Failure[K]) {
+		OnDiscard: func(ctx context.Context, f worker.Failure[K]) {
 			if n.bury(f) && o.OnDiscard != nil {
-				o.OnDiscard(f)
+				o.OnDiscard(ctx, f)
 			}
 		},
 	}

@@ -75,7 +75,7 @@ func Example_pool() {
 		Workers:     1,
 		HandleBatch: write, BatchSize: 100,
 		MaxAttempts: 5,
-		OnDiscard: func(f worker.Failure[row]) {
+		OnDiscard: func(_ context.Context, f worker.Failure[row]) {
 			fmt.Printf("kept: %s %d: %v\n", f.Item.Key, f.Item.Value, f.Err)
 		},
 		Drain:        counts.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),

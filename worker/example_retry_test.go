@@ -72,10 +72,10 @@ func Example_retries() {
 		Handle:      deliver,
 		Timeout:     30 * time.Second, // of each attempt
 		MaxAttempts: 10,
-		OnError: func(f worker.Failure[string]) {
+		OnError: func(_ context.Context, f worker.Failure[string]) {
 			fmt.Printf("%s: attempt %d: %v\n", f.Item, f.Attempt, f.Err)
 		},
-		OnDiscard: func(f worker.Failure[string]) {
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) {
 			fmt.Printf("%s is discarded: %v\n", f.Item, f.Err)
 		},
 	})

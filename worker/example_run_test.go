@@ -88,7 +88,7 @@ func ExampleNew() {
 		},
 		Timeout:      10 * time.Second,
 		MaxAttempts:  5,
-		OnDiscard:    func(f worker.Failure[string]) { fmt.Printf("discarded: %s: %v\n", f.Item, f.Err) },
+		OnDiscard:    func(_ context.Context, f worker.Failure[string]) { fmt.Printf("discarded: %s: %v\n", f.Item, f.Err) },
 		Drain:        q.DrainWith(shardq.DrainOptions{Delayed: shardq.DropDelayed}),
 		DrainTimeout: time.Minute,
 	})
@@ -123,7 +123,7 @@ func ExampleNew_batches() {
 			}
 			return errs
 		},
-		OnDiscard: func(f worker.Failure[int]) { fmt.Println("discarded:", f.Item, f.Err) },
+		OnDiscard: func(_ context.Context, f worker.Failure[int]) { fmt.Println("discarded:", f.Item, f.Err) },
 	})
 	fmt.Println(workers.Run(context.Background()))
 	// Output:

@@ -80,7 +80,7 @@ func ExampleSource() {
 			fmt.Println("sent", message)
 			return nil
 		},
-		OnError: func(f worker.Failure[string]) { fmt.Println("failed", f.Item+":", f.Err) },
+		OnError: func(_ context.Context, f worker.Failure[string]) { fmt.Println("failed", f.Item+":", f.Err) },
 	})
 	if err != nil {
 		panic(err)

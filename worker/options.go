@@ -19,8 +19,11 @@ const MaxBatchSize = 1 << 20
 // per item, such as a limiter.Bucket alone. With them every attempt is the
 // first.
 //
-// Workers call the hooks OnError and OnDiscard in their own goroutines, between
-// the end of the attempt and the end of the claim, with no lock held. The hooks
+// Workers call the hooks OnError, OnDiscard and OnLeftover in their own
+// goroutines, between the end of the attempt and the end of the claim, with no
+// lock held. Their context has the values of the context of Run, and does not
+// end: a hook may still write what it has to when a shutdown has ended all
+// other contexts. A hook that may block must set a timeout. The hooks
 // must be safe for concurrent use. They may use the source and the Pool. The
 // item waits for them. [Pool.Run] says what happens if a hook panics.
 type Options[T any] struct {
@@ -106,7 +109,7 @@ type Options[T any] struct {
 	// [*PanicError], or [ErrGoexit]. A [RequeueAfter] is no failure. OnError
 	// may read the value of a coalescer, but must not keep it, because it goes
 	// back afterwards.
-	OnError func(Failure[T])
+	OnError func(context.Context, Failure[T])
 
 	// Workers call OnDiscard for each item that will not run again:
 	//
@@ -123,7 +126,16 @@ type Options[T any] struct {
 	//
 	// Pool does not see the delayed items that another shutdown drops. The
 	// caller of the queue's Drain gets them.
-	OnDiscard func(Failure[T])
+	OnDiscard func(context.Context, Failure[T])
+
+	// Workers call OnLeftover instead of OnDiscard for each item that a
+	// shutdown left over, which may succeed another time: what failed or
+	// returned a [RequeueAfter] after a shutdown had begun, and what Drain
+	// dropped. The Reason is [ReasonShutDown]. A program may keep these items,
+	// and add them when it starts again.
+	//
+	// If nil, OnDiscard gets them, so that no item is lost without a report.
+	OnLeftover func(context.Context, Failure[T])
 
 	// Drain begins the shutdown of the source, and waits until nothing is left
 	// to do, while the workers go on. Run calls it when its context ends. The

@@ -32,6 +32,7 @@ type Pool[T any] struct {
 
 	// Set when Run begins.
 	context context.Context // the handlers' context: its end is the end for all
+	hooks   context.Context // of the hooks: it has the values of context, and does not end
 	stop    context.CancelFunc
 	left    chan struct{} // closed when the state is closing and all have left
 	// lingers ends when no worker may linger any more. It is set with
@@ -183,7 +184,7 @@ func (p *Pool[T]) begin(ctx context.Context) error {
 	defer p.mu.Unlock()
 	switch p.state {
 	case notRun:
-		p.context, p.stop, p.state = inner, stop, running
+		p.context, p.hooks, p.stop, p.state = inner, context.WithoutCancel(inner), stop, running
 		if p.options.Linger > 0 {
 			p.lingers, p.hurry = context.WithCancel(inner)
 		}

@@ -113,7 +113,7 @@ func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
 	defer p.decide(f, a)
 	defer p.reportEnd(a, f.Final)
 	if p.options.OnError != nil {
-		defer p.options.OnError(f)
+		defer p.options.OnError(p.hooks, f)
 	}
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
 		p.failing.Store(true)
@@ -206,11 +206,15 @@ func (p *Pool[T]) tooLate(f Failure[T], reason error) {
 	p.callOnDiscard(f)
 }
 
-// callOnDiscard reports a discarded item to the hook.
+// callOnDiscard reports an item that will not run again to the hook.
 func (p *Pool[T]) callOnDiscard(f Failure[T]) {
 	f.Final = true
-	if p.options.OnDiscard != nil {
-		p.options.OnDiscard(f)
+	hook := p.options.OnDiscard
+	if f.Reason == ReasonShutDown && p.options.OnLeftover != nil {
+		hook = p.options.OnLeftover
+	}
+	if hook != nil {
+		hook(p.hooks, f)
 	}
 }
 

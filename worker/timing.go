@@ -25,4 +25,6 @@ func (s *stopwatch) stop() {
 }
 
 // needsDurations reports whether anything reads the duration of an attempt.
-func (o *Options[T]) needsDurations() bool { return o.OnError != nil || o.OnDiscard != nil }
+func (o *Options[T]) needsDurations() bool {
+	return o.OnError != nil || o.OnDiscard != nil || o.OnLeftover != nil
+}

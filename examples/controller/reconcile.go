@@ -69,7 +69,7 @@ func (r *reconciler) verdict(err error) error {
 
 // failed is the OnError hook. A panic is a failed attempt, too: it ends neither
 // the program nor the worker.
-func (r *reconciler) failed(f worker.Failure[Key]) {
+func (r *reconciler) failed(_ context.Context, f worker.Failure[Key]) {
 	if !f.Final {
 		r.ledger.retried(f.Item)
 	}
@@ -80,7 +80,7 @@ func (r *reconciler) failed(f worker.Failure[Key]) {
 
 // discard is the OnDiscard hook: objects that are discarded until their next
 // change.
-func (r *reconciler) discard(f worker.Failure[Key]) {
+func (r *reconciler) discard(_ context.Context, f worker.Failure[Key]) {
 	refusal, refused := errors.AsType[*refusal](f.Err)
 	if !refused {
 		r.logFirst(&r.exhausted, "%v: discarded after %d attempts: %.100v", f.Item, f.Attempt, f.Err)

@@ -172,7 +172,7 @@ func (w *writing) succeeded(v value, now time.Duration) {
 }
 
 // failed is the OnError hook.
-func (w *writing) failed(f worker.Failure[row]) {
+func (w *writing) failed(_ context.Context, f worker.Failure[row]) {
 	if f.Final {
 		return // OnDiscard counts it
 	}
@@ -183,7 +183,7 @@ func (w *writing) failed(f worker.Failure[row]) {
 }
 
 // discarded is the OnDiscard hook.
-func (w *writing) discarded(f worker.Failure[row]) {
+func (w *writing) discarded(_ context.Context, f worker.Failure[row]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.result.lost.add(f.Item.Value.count, hashKeyString(f.Item.Key))

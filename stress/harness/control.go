@@ -236,8 +236,8 @@ type poolMaker[T comparable] interface {
 func (a adapted[T]) newPool(o worker.Options[int]) (runner, error) {
 	translated := worker.Options[T]{
 		Workers: o.Workers, BatchSize: o.BatchSize, MaxAttempts: o.MaxAttempts,
-		OnError:   func(f worker.Failure[T]) { o.OnError(failureOf(f, a.codec.decode)) },
-		OnDiscard: func(f worker.Failure[T]) { o.OnDiscard(failureOf(f, a.codec.decode)) },
+		OnError:   func(ctx context.Context, f worker.Failure[T]) { o.OnError(ctx, failureOf(f, a.codec.decode)) },
+		OnDiscard: func(ctx context.Context, f worker.Failure[T]) { o.OnDiscard(ctx, failureOf(f, a.codec.decode)) },
 	}
 	if o.Handle != nil {
 		translated.Handle = func(ctx context.Context, item T) error { return o.Handle(ctx, a.codec.decode(item)) }

@@ -41,17 +41,17 @@ func (q *sabotaged) NewPool(o worker.Options[int]) (runner, error) {
 			return nil
 		}
 	case reportsNoFailure:
-		o.OnError = func(f worker.Failure[int]) {
+		o.OnError = func(ctx context.Context, f worker.Failure[int]) {
 			if !q.every(5) {
-				onError(f)
+				onError(ctx, f)
 			}
 		}
 	case reportsFailureTwice:
-		o.OnError = func(f worker.Failure[int]) { onError(f); onError(f) }
+		o.OnError = func(ctx context.Context, f worker.Failure[int]) { onError(ctx, f); onError(ctx, f) }
 	case discardsInSecret:
-		o.OnDiscard = func(f worker.Failure[int]) {
+		o.OnDiscard = func(ctx context.Context, f worker.Failure[int]) {
 			if !q.every(2) {
-				onDiscard(f)
+				onDiscard(ctx, f)
 			}
 		}
 	case discardsTooSoon:

@@ -253,7 +253,7 @@ func (c *consumer) errorOf(does answer) error {
 }
 
 // onError is the hook.
-func (c *workerPool) onError(f worker.Failure[int]) {
+func (c *workerPool) onError(_ context.Context, f worker.Failure[int]) {
 	c.reported.Add(1)
 	if f.Attempt < 1 || f.Err == nil {
 		c.violated.report("C50", f.Item, "OnError was called with %+v", f)
@@ -267,7 +267,7 @@ func (c *workerPool) onError(f worker.Failure[int]) {
 }
 
 // onDiscard is the hook.
-func (c *workerPool) onDiscard(f worker.Failure[int]) {
+func (c *workerPool) onDiscard(_ context.Context, f worker.Failure[int]) {
 	c.owed[f.Item].Store(false)
 	late := errors.Is(f.Err, shardq.ErrShutDown)
 	_, panicked := errors.AsType[*worker.PanicError](f.Err)

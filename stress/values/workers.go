@@ -131,7 +131,7 @@ func (r *round) handleOne(ctx context.Context, p pair) (err error) {
 
 // discard records a discarded value. Unless a drain has dropped it, the worker
 // still has the key.
-func (r *round) discard(f worker.Failure[pair]) {
+func (r *round) discard(_ context.Context, f worker.Failure[pair]) {
 	count(&r.tally.discarded)
 	if strings.Contains(f.Err.Error(), "dropped while it was delayed") {
 		r.drop([]pair{f.Item})

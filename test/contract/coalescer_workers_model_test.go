@@ -109,7 +109,7 @@ func (h *places) handleBatch(_ context.Context, all []numbersOfKey) []error {
 	return errs
 }
 
-func (h *places) giveUp(f worker.Failure[numbersOfKey]) {
+func (h *places) giveUp(_ context.Context, f worker.Failure[numbersOfKey]) {
 	h.mu.Lock()
 	h.discarded = append(h.discarded, f.Item.Value...)
 	h.mu.Unlock()

@@ -50,9 +50,9 @@ func startTextPool(t *testing.T, c *textCoalescer, o worker.Options[text]) *text
 	t.Helper()
 	s := &textPool{}
 	o.Workers = max(1, o.Workers)
-	o.OnError = func(f worker.Failure[text]) { s.note(&s.failed, f) }
+	o.OnError = func(_ context.Context, f worker.Failure[text]) { s.note(&s.failed, f) }
 	if o.OnDiscard == nil {
-		o.OnDiscard = func(f worker.Failure[text]) { s.note(&s.discarded, f) }
+		o.OnDiscard = func(_ context.Context, f worker.Failure[text]) { s.note(&s.discarded, f) }
 	}
 	w, err := worker.New(c, o)
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestC58DiscardedWithTheValue(t *testing.T) {
 			forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
 				var reported []string
 				o.MaxAttempts = 2
-				o.OnDiscard = func(f worker.Failure[text]) {
+				o.OnDiscard = func(_ context.Context, f worker.Failure[text]) {
 					assert.Equal(t, "texts", f.Queue)
 					assert.Zero(t, c.Len(), "the value is in the coalescer, too")
 					assert.Equal(t, 1, c.Stats().Processing, "a worker may have the key")
@@ -428,10 +428,10 @@ func TestC58PanicsBesideTheHandler(t *testing.T) {
 		pending string
 	}{
 		"OnError": {func(_ *coalesce.Options[string, string], o *worker.Options[text]) {
-			o.OnError = func(worker.Failure[text]) { panic("user") }
+			o.OnError = func(context.Context, worker.Failure[text]) { panic("user") }
 		}, "1"},
 		"OnDiscard": {func(_ *coalesce.Options[string, string], o *worker.Options[text]) {
-			o.MaxAttempts, o.OnDiscard = 1, func(worker.Failure[text]) { panic("user") }
+			o.MaxAttempts, o.OnDiscard = 1, func(context.Context, worker.Failure[text]) { panic("user") }
 		}, ""},
 		"NumRequeues": {func(c *coalesce.Options[string, string], _ *worker.Options[text]) {
 			c.Queue.RateLimiter = &userLimiter{c.Queue.RateLimiter, 1}
@@ -483,7 +483,7 @@ func TestC58PanickingLimiterDuringAShutdown(t *testing.T) {
 		w, err := worker.New(c, worker.Options[text]{
 			Workers:   1,
 			Handle:    func(context.Context, text) error { c.ShutDown(); return errOnPurpose },
-			OnDiscard: func(f worker.Failure[text]) { reported = append(reported, f.Item) },
+			OnDiscard: func(_ context.Context, f worker.Failure[text]) { reported = append(reported, f.Item) },
 		})
 		require.NoError(t, err)
 		require.NotNil(t, panicOf(func() { _ = w.Run(t.Context()) }))
@@ -575,7 +575,7 @@ func TestC58HotKeyBesideABackoff(t *testing.T) {
 		forEachTextForm(t, handle, func(t *testing.T, o worker.Options[text]) {
 			begin, failures, handled, discarded = time.Now(), 0, 0, 0
 			o.MaxAttempts = 10
-			o.OnDiscard = func(f worker.Failure[text]) { discarded += len(f.Item.Value) }
+			o.OnDiscard = func(_ context.Context, f worker.Failure[text]) { discarded += len(f.Item.Value) }
 			c := newJoiner(1, backoff) // with the default limiter: 5 ms, 10 ms, 20 ms, …
 			s := startTextPool(t, c, o)
 			for range puts {

@@ -118,7 +118,7 @@ func TestLoggerOmitsWhatTheEndLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	reported := 0
 	w, err := worker.New(q.Queue, worker.Options[string]{
-		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), OnDiscard: func(worker.Failure[string]) { reported++ },
+		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), OnDiscard: func(context.Context, worker.Failure[string]) { reported++ },
 		Handle: func(context.Context, string) error {
 			q.AddAfter("resync", time.Hour)
 			cancel()

@@ -699,8 +699,8 @@ func (r replies) to(number int) error {
 func injectedWorkers[T any](w *faultInjector, batches bool, handle func(T) error, reported func(T)) worker.Options[T] {
 	o := worker.Options[T]{
 		Workers: 1, MaxAttempts: 4,
-		OnError:   func(worker.Failure[T]) { w.step("OnError") },
-		OnDiscard: func(f worker.Failure[T]) { reported(f.Item); w.step("OnDiscard") },
+		OnError:   func(context.Context, worker.Failure[T]) { w.step("OnError") },
+		OnDiscard: func(_ context.Context, f worker.Failure[T]) { reported(f.Item); w.step("OnDiscard") },
 	}
 	if !batches {
 		o.Handle = func(_ context.Context, item T) error { return handle(item) }

@@ -209,12 +209,12 @@ func TestC51SourceBesidePanics(t *testing.T) {
 			shelf := newShelf("a", "b", "c")
 			o.Workers, o.MaxAttempts = 1, 2
 			reported := 0
-			o.OnError = func(worker.Failure[string]) {
+			o.OnError = func(context.Context, worker.Failure[string]) {
 				if closed {
 					shelf.close() // so that ReturnClaim calls OnDiscard
 				}
 			}
-			o.OnDiscard = func(worker.Failure[string]) { reported++; panic(errOnPurpose) }
+			o.OnDiscard = func(context.Context, worker.Failure[string]) { reported++; panic(errOnPurpose) }
 			w, err := worker.New(shelf, o)
 			require.NoError(t, err)
 			require.ErrorIs(t, panicOf(func() { _ = w.Run(t.Context()) }), errOnPurpose)
@@ -489,7 +489,7 @@ func TestC51DrainOfASourceThatPanics(t *testing.T) {
 			var reported []string
 			w, err := worker.New[string](source, worker.Options[string]{
 				Workers: 1, Handle: succeed[string], Drain: source.drain,
-				OnDiscard: func(f worker.Failure[string]) { reported = append(reported, f.Item) },
+				OnDiscard: func(_ context.Context, f worker.Failure[string]) { reported = append(reported, f.Item) },
 			})
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())

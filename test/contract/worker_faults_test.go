@@ -243,8 +243,8 @@ func TestC51NoPanicLosesAnItem(t *testing.T) {
 		}
 		o := worker.Options[int]{
 			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
-			OnError:   func(worker.Failure[int]) { b.tick("OnError") },
-			OnDiscard: func(f worker.Failure[int]) { ends.count(f.Item); b.tick("OnDiscard") },
+			OnError:   func(context.Context, worker.Failure[int]) { b.tick("OnError") },
+			OnDiscard: func(_ context.Context, f worker.Failure[int]) { ends.count(f.Item); b.tick("OnDiscard") },
 		}
 		if batch == 0 {
 			o.Handle = handle
@@ -297,8 +297,8 @@ func TestC58NoPanicLosesAValue(t *testing.T) {
 		}
 		o := worker.Options[numbersOfKey]{
 			Workers: 1, Drain: c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}), BatchSize: batch,
-			OnError:   func(worker.Failure[numbersOfKey]) { b.tick("OnError") },
-			OnDiscard: func(f worker.Failure[numbersOfKey]) { end(f.Item.Value); b.tick("OnDiscard") },
+			OnError:   func(context.Context, worker.Failure[numbersOfKey]) { b.tick("OnError") },
+			OnDiscard: func(_ context.Context, f worker.Failure[numbersOfKey]) { end(f.Item.Value); b.tick("OnDiscard") },
 		}
 		if batch == 0 {
 			o.Handle = handle

@@ -37,15 +37,15 @@ func TestC51HooksMayDoAnything(t *testing.T) {
 	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		q := newQueue[string](2)
 		var s *runningPool[string]
-		tell := func(f worker.Failure[string]) {
+		tell := func(_ context.Context, f worker.Failure[string]) {
 			require.Equal(t, 1, q.Stats().Processing)
 			s.Resize(2)
 			require.Equal(t, 2, s.Len())
 			q.Snapshot(10)
 			s.note(&s.failed, f)
 		}
-		o.OnError, o.OnDiscard = tell, func(f worker.Failure[string]) {
-			tell(f)
+		o.OnError, o.OnDiscard = tell, func(ctx context.Context, f worker.Failure[string]) {
+			tell(ctx, f)
 			if len(s.failed) == 2 {
 				q.Add("a")
 			}
@@ -70,7 +70,7 @@ func TestC51HookThatPanics(t *testing.T) {
 				return errOnPurpose
 			}
 			forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
-				lose := func(worker.Failure[string]) { panic("hook") }
+				lose := func(context.Context, worker.Failure[string]) { panic("hook") }
 				if hook == "OnError" {
 					o.OnError = lose
 				} else {
@@ -95,8 +95,8 @@ func TestC51HookThatEndsItsGoroutine(t *testing.T) {
 	forEachForm(t, failing[string](100, errOnPurpose), func(t *testing.T, o worker.Options[string]) {
 		var reported atomic.Int32
 		o.MaxAttempts = 2
-		o.OnError = func(worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
-		o.OnDiscard = func(worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
+		o.OnError = func(context.Context, worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
+		o.OnDiscard = func(context.Context, worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
 		q := newQueue[string](1)
 		q.AddBatch([]string{"a", "b", "c"})
 		s := startPool(t, q, o)
@@ -163,7 +163,7 @@ func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 				}
 				return errOnPurpose
 			},
-			OnDiscard: func(worker.Failure[int]) { panic("hook") },
+			OnDiscard: func(context.Context, worker.Failure[int]) { panic("hook") },
 		})
 		require.NoError(t, err)
 		defer func() {
@@ -184,7 +184,7 @@ func TestC51EachDroppedItemIsReported(t *testing.T) {
 		reported := 0
 		w, err := worker.New(q, worker.Options[int]{
 			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-			OnDiscard: func(worker.Failure[int]) { reported++; panic("hook") },
+			OnDiscard: func(context.Context, worker.Failure[int]) { reported++; panic("hook") },
 		})
 		require.NoError(t, err)
 		for i := range 3 {
@@ -214,7 +214,7 @@ func TestC51GoexitWhileDroppedItemsAreReported(t *testing.T) {
 		reported := 0
 		w, err := worker.New(q, worker.Options[int]{
 			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-			OnDiscard: func(worker.Failure[int]) { reported++; runtime.Goexit() },
+			OnDiscard: func(context.Context, worker.Failure[int]) { reported++; runtime.Goexit() },
 		})
 		require.NoError(t, err)
 		q.AddAfter(1, time.Hour)
@@ -241,7 +241,7 @@ func TestC51SlowHookBlocksNobody(t *testing.T) {
 				}
 				return nil
 			},
-			OnError: func(worker.Failure[string]) { <-gate },
+			OnError: func(context.Context, worker.Failure[string]) { <-gate },
 		})
 		q.Add("slow")
 		synctest.Wait()

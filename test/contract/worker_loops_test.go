@@ -30,7 +30,7 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 			}
 			w, err := worker.New(q, worker.Options[int]{
 				Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), Handle: succeed[int],
-				OnDiscard: func(worker.Failure[int]) { reported++; end() },
+				OnDiscard: func(context.Context, worker.Failure[int]) { reported++; end() },
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func TestC51HookThatPanicsForEachItemOfABatch(t *testing.T) {
 	w, err := worker.New(q, worker.Options[int]{
 		Workers: 1, BatchSize: worker.MaxBatchSize, MaxAttempts: 1,
 		HandleBatch: func(context.Context, []int) []error { panic("handler") },
-		OnError:     func(worker.Failure[int]) { reported++; panic("hook") },
+		OnError:     func(context.Context, worker.Failure[int]) { reported++; panic("hook") },
 	})
 	require.NoError(t, err)
 	fault := panicOf(func() { _ = w.Run(t.Context()) })

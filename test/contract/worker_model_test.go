@@ -127,8 +127,8 @@ func playWorkers(rt *rapid.T) {
 	}), 1, 8).Draw(rt, "scripts")
 	q := shardq.MustNew(shardq.Options[int]{Shards: rapid.SampledFrom([]int{1, 3}).Draw(rt, "shards"), Metrics: true})
 	var failures, discarded = make([]atomic.Int32, len(scripts)), make([]atomic.Int32, len(scripts))
-	o.OnError = func(f worker.Failure[int]) { failures[f.Item].Add(1) }
-	o.OnDiscard = func(f worker.Failure[int]) { discarded[f.Item].Add(1) }
+	o.OnError = func(_ context.Context, f worker.Failure[int]) { failures[f.Item].Add(1) }
+	o.OnDiscard = func(_ context.Context, f worker.Failure[int]) { discarded[f.Item].Add(1) }
 	if batches {
 		o.BatchSize = rapid.IntRange(1, 5).Draw(rt, "BatchSize")
 		o.HandleBatch = func(_ context.Context, items []int) (errs []error) {

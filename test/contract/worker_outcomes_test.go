@@ -300,7 +300,7 @@ func TestC50Timeout(t *testing.T) {
 		o.Timeout = time.Minute
 		var failedAt time.Time
 		var err error
-		o.OnError = func(f worker.Failure[string]) { failedAt, err = time.Now(), f.Err }
+		o.OnError = func(_ context.Context, f worker.Failure[string]) { failedAt, err = time.Now(), f.Err }
 		q := newQueue[string](2)
 		s := startPool(t, q, o)
 		q.Add("a")

@@ -89,7 +89,7 @@ func TestC49DrainOutlastsASinkThatIsAway(t *testing.T) {
 			o := worker.Options[coalesce.Entry[int, int]]{
 				Workers: 1, DrainTimeout: 5 * time.Second,
 				Drain:     c.DrainWith(shardq.DrainOptions{Delayed: shardq.AwaitDelayed}),
-				OnDiscard: func(worker.Failure[coalesce.Entry[int, int]]) { t.Error("a value is discarded") },
+				OnDiscard: func(context.Context, worker.Failure[coalesce.Entry[int, int]]) { t.Error("a value is discarded") },
 			}
 			if batch == 0 {
 				o.Handle = write

@@ -71,8 +71,8 @@ func TestC51ShowThatDoesNotReturn(t *testing.T) {
 		shelf := newShelf("a", "b", "c")
 		o.MaxAttempts = 2
 		var failed, discarded []worker.Failure[string]
-		o.OnError = func(f worker.Failure[string]) { failed = append(failed, f) }
-		o.OnDiscard = func(f worker.Failure[string]) { discarded = append(discarded, f) }
+		o.OnError = func(_ context.Context, f worker.Failure[string]) { failed = append(failed, f) }
+		o.OnDiscard = func(_ context.Context, f worker.Failure[string]) { discarded = append(discarded, f) }
 		panicked, err := runSource(t, &testSlots{Source: shelf, show: func(items []string) {
 			if len(items) > 0 {
 				fault()

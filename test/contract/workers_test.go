@@ -46,10 +46,10 @@ func startPoolOf[T comparable](t *testing.T, o worker.Options[T],
 	s := &runningPool[T]{}
 	o.Workers = max(1, o.Workers)
 	if o.OnError == nil {
-		o.OnError = func(f worker.Failure[T]) { s.note(&s.failed, f) }
+		o.OnError = func(_ context.Context, f worker.Failure[T]) { s.note(&s.failed, f) }
 	}
 	if o.OnDiscard == nil {
-		o.OnDiscard = func(f worker.Failure[T]) { s.note(&s.discarded, f) }
+		o.OnDiscard = func(_ context.Context, f worker.Failure[T]) { s.note(&s.discarded, f) }
 	}
 	w, err := make(o)
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestDeadLetters(t *testing.T) {
 		ended <- node.RunWith(ctx, cluster.RunOptions[string]{
 			Workers: 1, MaxAttempts: 1,
 			Handle:    func(context.Context, cluster.Claim[string]) error { return errors.New("no luck") },
-			OnDiscard: func(worker.Failure[string]) { discarded <- struct{}{} },
+			OnDiscard: func(context.Context, worker.Failure[string]) { discarded <- struct{}{} },
 		})
 	}()
 	for range 3 {
