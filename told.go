@@ -7,7 +7,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// What a running handler can ask and is told about its item.
+// What a running handler can learn about its item.
 
 // KeepWaits makes the queue remember how long each item in processing was
 // ready, for [worker.Attempt.Waited], if [Options].Ages is set. A [worker.Pool]

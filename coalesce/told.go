@@ -6,7 +6,7 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// What a running handler can ask and is told about its key. The queue of keys
+// What a running handler can learn about its key. The queue of keys
 // knows it.
 
 // keyOwner is what the owner of the queue's claims knows.

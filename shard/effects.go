@@ -29,7 +29,7 @@ const (
 	// files: the wait of a group was filed, and the driver's timer may be
 	// later.
 	files
-	// tells: a watch has to be told of a change.
+	// tells: a change is kept for a watch.
 	tells
 
 	reports = quiet | noneDelayed | empty | emptyNow | files

@@ -98,7 +98,7 @@ func TestC72ContextEnds(t *testing.T) {
 	}
 }
 
-// What happened between the hand-out and the watch is told, and what happens to
+// What happened between the hand-out and the watch is reported. What happens to
 // a later claim is not.
 func TestC72NothingIsMissedOrTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
