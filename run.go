@@ -31,8 +31,8 @@ import (
 // Run returns an error at once if workers is less than 1, or handle or a
 // middleware is nil. Without middleware it allocates nothing for each item. It
 // is [worker.New] with Workers, Handle and Use alone: [worker.Options] has
-// reports of failures, a limit of attempts, timeouts, batches and drains. [worker.Pool.Run] says what happens if the
-// queue's limiter or clock panics.
+// reports of failures, a limit of attempts, timeouts, batches and drains.
+// [worker.Pool.Run] says what happens if the queue's limiter or clock panics.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
 	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})
 	if err != nil {

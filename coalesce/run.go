@@ -29,9 +29,9 @@ import (
 //
 // Run returns an error at once if workers is less than 1, or handle or a
 // middleware is nil. Without middleware it allocates nothing for each key. It
-// is [worker.New] with Workers, Handle and Use alone. So a value that fails after a shutdown has begun is dropped, and
-// nothing reports a discarded value. To keep both, use worker.New with an
-// OnDiscard.
+// is [worker.New] with Workers, Handle and Use alone. So a value that fails
+// after a shutdown has begun is dropped, and nothing reports a discarded value.
+// To keep both, use worker.New with an OnDiscard.
 func (c *Coalescer[K, V]) Run(ctx context.Context, workers int, handle func(ctx context.Context, key K, value V) error,
 	use ...worker.Middleware[Entry[K, V]]) error {
 	options := worker.Options[Entry[K, V]]{Workers: workers, Use: use}
