@@ -176,6 +176,9 @@ func (v View[T]) Snapshot(limit int) Snapshot[T] { return v.queue.Snapshot(limit
 // All is [Queue.All].
 func (v View[T]) All(state stats.State) iter.Seq[stats.Item[T]] { return v.queue.All(state) }
 
+// Lookup is [Queue.Lookup].
+func (v View[T]) Lookup(item T) (stats.Item[T], bool) { return v.queue.Lookup(item) }
+
 // TimeLeft is [Queue.TimeLeft].
 func (v View[T]) TimeLeft() stats.Histogram { return v.queue.TimeLeft() }
 
