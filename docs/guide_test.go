@@ -94,7 +94,7 @@ func programs(t *testing.T) map[string]string {
 // isExample reports whether a file has examples of a package that the guide is
 // about.
 func isExample(file string) bool {
-	of := []string{".", "worker", "coalesce", "observe/debugpage", "kubernetes", "cluster"}
+	of := []string{".", "worker", "coalesce", "observe/debugpage", "kubernetes", "cluster", "shardqtest"}
 	return slices.Contains(of, path.Dir(file)) &&
 		strings.HasPrefix(path.Base(file), "example") && strings.HasSuffix(file, "_test.go")
 }

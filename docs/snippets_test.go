@@ -61,6 +61,7 @@ var importable = []string{
 	"github.com/shardq/shardq/coalesce",
 	"github.com/shardq/shardq/limiter",
 	"github.com/shardq/shardq/observe/debugpage",
+	"github.com/shardq/shardq/shardqtest",
 	"github.com/shardq/shardq/stats",
 	"github.com/shardq/shardq/timerwheel",
 	"github.com/shardq/shardq/worker",

@@ -1,0 +1,249 @@
+package shardqtest
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
+)
+
+// MaxAttempts is the number of attempts after which a call of a [Driver] fails
+// the test, because an item seems to run again forever.
+const MaxAttempts = 10_000
+
+// A Driver processes the items of a queue when the test says so, and moves the
+// queue's clock. It is made by [Drive] or [DriveCoalescer].
+//
+// Each of its methods returns when the items are settled: their claims have
+// ended, and the hooks have returned. Between two calls nothing happens. So
+// with one shard, the order of all attempts is fixed.
+//
+// A Driver is for one goroutine at a time. A handler and a hook may use the
+// queue, but not the Driver. The queue may have other consumers.
+//
+// A panic of a hook passes through the call, as it does through
+// [worker.Pool.Run].
+type Driver[T any] struct {
+	t       TB
+	queue   shardq.Inspector
+	time    timeline
+	context context.Context
+	// call makes the source of a pool of a call.
+	call func(*call[T]) worker.Source[T]
+	// due returns when the item's delay expires, or zero.
+	due     func(item T) time.Time
+	options worker.Options[T]
+	batch   int // the most items in one call of the handler
+	record  record[T]
+}
+
+// Drive returns a driver of a queue, with the options of its workers. Fake must
+// be the queue's clock. A bucket or another limiter with a clock of its own
+// must have the same. In a bubble of testing/synctest, fake may be nil, and the
+// queue then has its usual clock.
+//
+// Workers has no effect: there is one. Nor have Drain and DrainTimeout: a test
+// of the end calls [shardq.Queue.Drain] itself. Timeout ends contexts after
+// real time, which only passes in a bubble. A fault of the options, or another
+// clock than the queue's, fails the test.
+//
+// Handlers get the context of t if t has one, as [testing.T] does.
+func Drive[T comparable](t TB, queue *shardq.Queue[T], fake *clock.Fake, options worker.Options[T]) *Driver[T] {
+	t.Helper()
+	d := &Driver[T]{
+		t: t, queue: queue, time: timeline{fake}, options: options,
+		record: record[T]{key: func(item T) any { return item }},
+		call: func(c *call[T]) worker.Source[T] {
+			c.queue = queue
+			return queueCall[T]{queue, c}
+		},
+		due: func(item T) time.Time {
+			found, _ := queue.Lookup(item)
+			return found.Deadline
+		},
+	}
+	d.begin()
+	return d
+}
+
+// DriveCoalescer is [Drive] for a coalescer.
+func DriveCoalescer[K comparable, V any](
+	t TB, c *coalesce.Coalescer[K, V], fake *clock.Fake, options worker.Options[coalesce.Entry[K, V]],
+) *Driver[coalesce.Entry[K, V]] {
+	t.Helper()
+	type entry = coalesce.Entry[K, V]
+	keys := c.Queue()
+	d := &Driver[entry]{
+		t: t, queue: keys, time: timeline{fake}, options: options,
+		record: record[entry]{key: func(e entry) any { return e.Key }},
+		call: func(one *call[entry]) worker.Source[entry] {
+			one.queue = c
+			return coalescerCall[K, V]{c, one}
+		},
+		due: func(e entry) time.Time {
+			found, _ := keys.Lookup(e.Key)
+			return found.Deadline
+		},
+	}
+	d.begin()
+	return d
+}
+
+// begin checks the options, and makes the hooks record what happens.
+func (d *Driver[T]) begin() {
+	d.t.Helper()
+	d.context = context.Background()
+	if with, has := d.t.(interface{ Context() context.Context }); has {
+		d.context = with.Context()
+	}
+	d.batch = max(1, d.options.BatchSize)
+	d.options.Workers, d.options.Drain, d.options.DrainTimeout = 1, nil, 0
+	d.record.wrap(&d.options)
+	if _, err := worker.New(d.call(&call[T]{}), d.options); err != nil {
+		d.t.Fatalf("shardqtest: %v", err)
+	}
+	if err := d.time.check(d.queue); err != nil {
+		d.t.Fatalf("shardqtest: %v", err)
+	}
+}
+
+// Step processes the next ready item, and returns what happened. It returns
+// false if no item is ready. A HandleBatch gets a batch of one.
+func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
+	d.t.Helper()
+	if attempts := d.run(1); len(attempts) > 0 {
+		return attempts[0], true
+	}
+	return attempt, false
+}
+
+// RunReady processes items until none is ready, and returns all attempts in
+// their order. It does not move the clock.
+func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
+	d.t.Helper()
+	return d.runReady(nil)
+}
+
+// RunUntilIdle processes items, and moves the clock to the next deadline
+// whenever none is ready, until the queue holds nothing. It returns all
+// attempts in their order.
+//
+// It fails the test after [MaxAttempts] attempts. It also fails the test if
+// what is left cannot run, because another consumer has it, or has the items
+// that throttle its group.
+func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
+	d.t.Helper()
+	for {
+		attempts = d.runReady(attempts)
+		if _, delayed := d.AdvanceToNext(); !delayed {
+			break
+		}
+	}
+	if d.queue.Stats().Held > 0 {
+		d.t.Fatalf("shardqtest: the queue is not idle, and nothing in it can run\n%s", contents(d.queue))
+	}
+	return attempts
+}
+
+// RunFor processes the items that are ready now or become ready in the next d,
+// and returns all attempts in their order. Afterwards d has passed on the
+// clock. It suits items that run again and again. Handlers take no time on a
+// fake clock.
+func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
+	d.t.Helper()
+	end := d.time.now().Add(duration)
+	for {
+		attempts = d.runReady(attempts)
+		left := end.Sub(d.time.now())
+		if left <= 0 {
+			return attempts
+		}
+		if next, delayed := d.next(); delayed {
+			left = min(left, next)
+		}
+		d.time.pass(left)
+	}
+}
+
+// Advance lets time pass, and processes nothing. All delays that expire in that
+// time have expired when it returns.
+func (d *Driver[T]) Advance(duration time.Duration) { d.time.pass(duration) }
+
+// AdvanceToNext lets time pass until the next delay has expired, and returns
+// how much that was. It returns false and does nothing if an item is ready, or
+// no item is delayed.
+func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
+	d.t.Helper()
+	for range maxPasses {
+		next, delayed := d.next()
+		if !delayed || d.claimable() {
+			return passed, passed > 0
+		}
+		d.time.pass(next)
+		passed += next
+	}
+	d.t.Fatalf("shardqtest: no delay has expired in %v: want the queue's clock to be that of the Driver\n%s",
+		passed, contents(d.queue))
+	return passed, false
+}
+
+// maxPasses limits the times at which a delay may turn out to have been
+// canceled or put off: see [shardq.Stats].
+const maxPasses = 1 << 16
+
+// next returns the time until the next deadline, which is at least a
+// nanosecond, and whether an item is delayed.
+func (d *Driver[T]) next() (time.Duration, bool) {
+	due := d.queue.Stats().NextDue
+	return max(1, due.Sub(d.time.now())), !due.IsZero()
+}
+
+// runReady appends attempts until no item is ready.
+func (d *Driver[T]) runReady(attempts []Attempt[T]) []Attempt[T] {
+	d.t.Helper()
+	for {
+		more := d.run(d.batch)
+		if len(more) == 0 {
+			return attempts
+		}
+		if attempts = append(attempts, more...); len(attempts) >= MaxAttempts {
+			d.t.Fatalf("shardqtest: the queue is not idle after %d attempts. The last one was\n  %v\n%s",
+				len(attempts), attempts[len(attempts)-1], contents(d.queue))
+		}
+	}
+}
+
+// run calls the handler once, with at most that many items.
+func (d *Driver[T]) run(most int) []Attempt[T] {
+	d.t.Helper()
+	if !d.claimable() {
+		return nil
+	}
+	d.record.begin(d.time.now())
+	pool, err := worker.New(d.call(&call[T]{most: most, onTake: d.record.take}), d.options)
+	if err == nil {
+		err = pool.Run(d.context)
+	}
+	if err != nil {
+		d.t.Fatalf("shardqtest: %v", err)
+	}
+	return d.record.end(d.time.now(), d.due)
+}
+
+// claimable reports whether a claim would not block: an item is ready, and its
+// group is not throttled.
+func (d *Driver[T]) claimable() bool {
+	s := d.queue.Stats()
+	if s.Throttled == 0 {
+		return s.Ready > 0
+	}
+	for group := range d.queue.Groups() {
+		if group.Ready > 0 && !group.Throttled {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package shardqtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// A Script is a handler that does what the test says, for each item by itself,
+// before it does what the real handler does. It is safe for concurrent use.
+type Script[T comparable] struct {
+	handle func(ctx context.Context, item T) error
+
+	mu    sync.Mutex
+	lines map[T]*Line
+}
+
+// NewScript returns a script without lines. Its Handle calls handle for each
+// attempt that no line describes.
+//
+// If handle is nil, such attempts succeed.
+func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
+	return &Script[T]{handle: handle, lines: map[T]*Line{}}
+}
+
+// For returns the line of an item, which describes its attempts from the first
+// one on. Each call for the item returns the same line. For a handler of a
+// coalescer, use a script of keys.
+func (s *Script[T]) For(item T) *Line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.lines[item]
+	if line == nil {
+		line = &Line{}
+		s.lines[item] = line
+	}
+	return line
+}
+
+// Handle is the handler, for [worker.Options].
+//
+// [worker.Options]: https://pkg.go.dev/github.com/shardq/shardq/worker#Options
+func (s *Script[T]) Handle(ctx context.Context, item T) error {
+	if reply := s.For(item).next(); reply != nil {
+		return reply(ctx)
+	}
+	if s.handle == nil {
+		return nil
+	}
+	return s.handle(ctx, item)
+}
+
+// Attempts returns how often Handle was called with item.
+func (s *Script[T]) Attempts(item T) int {
+	line := s.For(item)
+	line.mu.Lock()
+	defer line.mu.Unlock()
+	return line.attempts
+}
+
+// RequirePlayed fails the test if a line describes an attempt that was not
+// made.
+func (s *Script[T]) RequirePlayed(t TB) {
+	t.Helper()
+	s.mu.Lock()
+	lines := maps.Clone(s.lines)
+	s.mu.Unlock()
+	var left strings.Builder
+	for item, line := range lines {
+		line.mu.Lock()
+		if n := len(line.replies) - line.attempts; n > 0 {
+			fmt.Fprintf(&left, "\n  %s: %d of %d", written(item), n, len(line.replies))
+		}
+		line.mu.Unlock()
+	}
+	if left.Len() > 0 {
+		t.Fatalf("shardqtest: the script describes attempts that were not made:%s", left.String())
+	}
+}
+
+// A Line is the part of a [Script] that describes the attempts of one item.
+// Each method describes the next attempt, or several, and returns the line. It
+// is safe for concurrent use.
+type Line struct {
+	mu       sync.Mutex
+	replies  []func(context.Context) error
+	attempts int
+}
+
+// A ScriptedError is the failure of an attempt that [Line.Fail] describes.
+type ScriptedError struct {
+	// Attempt is the number of the attempt in the line, from 1.
+	Attempt int
+}
+
+// Error returns a text with the number.
+func (e *ScriptedError) Error() string { return fmt.Sprintf("scripted failure %d", e.Attempt) }
+
+// Fail makes the next n attempts fail, each with a [*ScriptedError].
+func (l *Line) Fail(n int) *Line {
+	for range n {
+		l.add(func(attempt int) error { return &ScriptedError{attempt} })
+	}
+	return l
+}
+
+// Return makes the next attempt return err: a failure, a worker.RequeueAfter, a
+// worker.Permanent, or nil.
+func (l *Line) Return(err error) *Line { return l.add(func(int) error { return err }) }
+
+// Panic makes the next attempt panic.
+func (l *Line) Panic(value any) *Line { return l.add(func(int) error { panic(value) }) }
+
+// Goexit makes the next attempt call runtime.Goexit, as a FailNow in the wrong
+// goroutine does.
+func (l *Line) Goexit() *Line {
+	return l.add(func(int) error {
+		runtime.Goexit()
+		return nil
+	})
+}
+
+// Block makes the next attempt wait until its context ends, and return the
+// context's error. With a Timeout, that is a handler that is too slow.
+func (l *Line) Block() *Line {
+	return l.Do(func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+}
+
+// Do makes the next attempt call do.
+func (l *Line) Do(do func(ctx context.Context) error) *Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replies = append(l.replies, do)
+	return l
+}
+
+// add makes the next attempt call do with its number.
+func (l *Line) add(do func(attempt int) error) *Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	number := len(l.replies) + 1
+	l.replies = append(l.replies, func(context.Context) error { return do(number) })
+	return l
+}
+
+// next counts an attempt, and returns what the line says of it, or nil.
+func (l *Line) next() func(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.attempts++
+	if l.attempts > len(l.replies) {
+		return nil
+	}
+	return l.replies[l.attempts-1]
+}
