@@ -1,5 +1,5 @@
-// Package shardqotel exports queues of shardq to OpenTelemetry, as observable
-// instruments and a producer of exponential histograms.
+// Package shardqotel exports queues of shardq to OpenTelemetry: metrics, as
+// observable instruments and a producer of exponential histograms, and traces.
 //
 //	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true})
 //	observer, err := shardqotel.NewObserver(shardqotel.Options{}, queue)
@@ -54,4 +54,44 @@
 // own. Names are cut after 128 bytes, at a whole character, and invalid UTF-8
 // is replaced with U+FFFD. Groups whose names are equal after that are added
 // up.
+//
+// # Traces
+//
+// A [Tracer] makes a span for each attempt of a handler. The span is linked to
+// the spans in whose contexts the item was added:
+//
+//	tracer, err := shardqotel.NewTracer(queue, shardqotel.TracerOptions[string]{})
+//	adder := tracer.Adder(queue)
+//	adder.Add(ctx, "invoice/17")                  // in place of queue.Add
+//	err = queue.Run(ctx, 8, tracer.Handle(handle)) // in place of handle
+//
+// An attempt serves the adds that began before its handler was called and that
+// no earlier attempt has served. A retry serves those of the attempt that has
+// failed, too. What a [worker.RequeueAfter] asks for serves the attempt that
+// has returned it. So:
+//
+//   - An add that has returned before the item was claimed is linked by that
+//     attempt, and an add that begins while the handler runs by the next one.
+//   - An add between the two, or one that has not returned, is linked by both.
+//     The attempt that serves it is one of them.
+//   - An add without a span, or by another call than those of the Tracer, is
+//     not linked. Adds that were canceled, refused or dropped are not, unless
+//     something else makes the item run before it leaves the queue.
+//
+// The Tracer keeps the last [TracerOptions].MaxLinks span contexts of an item,
+// and those of MaxItems items. It keeps nothing of an item whose attempt has
+// begun. What is left of items that leave the queue in another way is dropped
+// at the next add of the item, or in a sweep: such items are at most as many as
+// the queue holds, and 1024. A queue without a Tracer pays nothing.
+//
+// The span has the kind consumer and is named "process" and the queue. Its
+// attributes follow the semantic conventions for messaging: messaging.system is
+// shardq, messaging.operation.type and .name are process, and
+// messaging.destination.name is the queue. In addition it has shardq.attempt,
+// the number of the attempt, and shardq.result: success, error, permanent,
+// panic or requeue. An error or a panic is the status of the span, and an
+// exception event. The item and its group are attributes only if
+// [TracerOptions] say so.
+//
+// [NewLogHandler] writes the IDs of trace and span into the lines of a log.
 package shardqotel

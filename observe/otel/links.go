@@ -1,0 +1,177 @@
+package shardqotel
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v3"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// links are the spans of the adds that no attempt has served, by their items.
+//
+// An add is recorded before the queue gets it, and an attempt takes what is
+// recorded after it was claimed. So an attempt misses no add that it serves.
+// The race on the other side would be this: a worker claims the item, an add
+// makes it dirty, and the worker takes the link of that add. Then the next run
+// serves the add, and has no link. So an attempt leaves the links of adds that
+// have not returned, and puts all links back if the item is dirty.
+type links[T comparable] struct {
+	pending *xsync.MapOf[T, pending]
+	// each limits the links of an item, and all the items.
+	each, all int
+	lookup    func(T) (stats.Item[T], bool)
+	ids       atomic.Uint64
+	forgotten atomic.Uint64
+	sweeper   sweeper
+}
+
+// pending is what is kept beside an item. It is a value, and its slice does not
+// change.
+type pending struct {
+	links   []link // oldest first
+	omitted int    // links that were left out
+	baggage baggage.Baggage
+	// adding is the number of adds that have not returned.
+	adding int
+	// version differs from that of every other value.
+	version uint64
+}
+
+type link struct {
+	id   uint64
+	span trace.SpanContext
+}
+
+func newLinks[T comparable](each, all int, lookup func(T) (stats.Item[T], bool)) *links[T] {
+	l := &links[T]{pending: xsync.NewMapOf[T, pending](), each: each, all: all, lookup: lookup}
+	l.sweeper.next.Store(int64(min(fewest, all)))
+	return l
+}
+
+// begin records an add before the queue gets it. It returns 0 if there is no
+// room.
+func (l *links[T]) begin(item T, span trace.SpanContext, carried baggage.Baggage) (id uint64) {
+	before, known := l.pending.Load(item)
+	if !known && !l.hasRoom() {
+		return 0
+	}
+	// Whatever is kept of an item that the queue does not hold was served, or
+	// canceled, or dropped.
+	stale := known && before.adding == 0 && !l.holds(item)
+	id = l.ids.Add(1)
+	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) {
+		if stale && p.version == before.version {
+			p = pending{}
+		}
+		p.adding++
+		return l.with(p, pending{links: []link{{id, span}}, baggage: carried}, id), false
+	})
+	return id
+}
+
+// end is called when the add has returned. If it has failed, its link goes.
+func (l *links[T]) end(item T, id uint64, failed bool) {
+	l.pending.Compute(item, func(p pending, known bool) (pending, bool) {
+		if !known {
+			return p, true
+		}
+		p.adding--
+		if failed {
+			p.links = slices.DeleteFunc(slices.Clone(p.links), func(one link) bool { return one.id == id })
+		}
+		p.version = l.ids.Add(1)
+		return p, p.adding == 0 && len(p.links) == 0
+	})
+}
+
+// take returns what is kept of an item whose attempt begins.
+func (l *links[T]) take(item T) (taken pending) {
+	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) {
+		taken = p
+		return p, p.adding == 0
+	})
+	return taken
+}
+
+// putBack keeps links for the next attempt, before those that were recorded
+// since.
+func (l *links[T]) putBack(item T, older pending) {
+	if len(older.links) == 0 {
+		return
+	}
+	if _, known := l.pending.Load(item); !known && !l.hasRoom() {
+		return
+	}
+	l.pending.Compute(item, func(newer pending, _ bool) (pending, bool) {
+		older.adding = newer.adding
+		older.omitted = max(0, older.omitted-newer.omitted) // if they were left, they count once
+		return l.with(older, newer, l.ids.Add(1)), false
+	})
+}
+
+// forget drops what is kept of an item, unless an add of it is in progress.
+func (l *links[T]) forget(item T) {
+	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) { return p, p.adding == 0 })
+}
+
+// with returns the first pending with the links of the second one appended,
+// without those that are too many, and without duplicates.
+func (l *links[T]) with(p, newer pending, version uint64) pending {
+	all := slices.Clone(p.links)
+	for _, one := range newer.links {
+		if !slices.ContainsFunc(p.links, func(other link) bool { return other.id == one.id }) {
+			all = append(all, one)
+		}
+	}
+	excess := max(0, len(all)-l.each)
+	p.links, p.omitted, p.version = all[excess:], p.omitted+newer.omitted+excess, version
+	if newer.baggage.Len() > 0 {
+		p.baggage = newer.baggage
+	}
+	return p
+}
+
+func (l *links[T]) holds(item T) bool {
+	_, held := l.lookup(item)
+	return held
+}
+
+// fewest is the least number of new items after which a sweep is due.
+const fewest = 1024
+
+// A sweeper counts new items. A sweep is due when as many have come as were
+// left by the last one. So the cost for each is constant, and at most as many
+// items are kept in vain as the queue holds.
+type sweeper struct {
+	news, next atomic.Int64
+	busy       atomic.Bool
+}
+
+// hasRoom reports whether another item may be kept, and sweeps now and then.
+func (l *links[T]) hasRoom() bool {
+	if l.sweeper.news.Add(1) > l.sweeper.next.Load() && l.sweeper.busy.CompareAndSwap(false, true) {
+		defer l.sweeper.busy.Store(false)
+		l.sweep()
+		l.sweeper.news.Store(0)
+		l.sweeper.next.Store(int64(min(max(fewest, l.pending.Size()), l.all)))
+	}
+	if l.pending.Size() >= l.all {
+		l.forgotten.Add(1)
+		return false
+	}
+	return true
+}
+
+// sweep drops what is kept of items that the queue does not hold.
+func (l *links[T]) sweep() {
+	l.pending.Range(func(item T, found pending) bool {
+		if found.adding == 0 && !l.holds(item) {
+			l.pending.Compute(item, func(p pending, _ bool) (pending, bool) { return p, p.version == found.version })
+		}
+		return true
+	})
+}

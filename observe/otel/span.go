@@ -1,0 +1,151 @@
+package shardqotel
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/shardq/shardq/worker"
+)
+
+// The attributes of the spans. Those of the namespace messaging follow the
+// semantic conventions for messaging.
+const (
+	systemKey        = attribute.Key("messaging.system")
+	operationTypeKey = attribute.Key("messaging.operation.type")
+	operationNameKey = attribute.Key("messaging.operation.name")
+	destinationKey   = attribute.Key("messaging.destination.name")
+	errorTypeKey     = attribute.Key("error.type")
+	stackTraceKey    = attribute.Key("exception.stacktrace")
+
+	attemptKey      = attribute.Key("shardq.attempt")
+	itemKey         = attribute.Key("shardq.item")
+	itemGroupKey    = attribute.Key("shardq.group")
+	resultKey       = attribute.Key("shardq.result")
+	omittedLinksKey = attribute.Key("shardq.links.omitted")
+)
+
+// An Attempt describes the span of [Process].
+type Attempt struct {
+	// Provider makes the tracer.
+	//
+	// Defaults to the global provider.
+	Provider trace.TracerProvider
+	// Queue is the name of the queue.
+	Queue string
+	// Number is the number of the attempt, from 1.
+	//
+	// If zero, the span has none.
+	Number int
+	// Links are the spans that asked for the attempt: see [RemoteLinks].
+	Links []trace.Link
+	// Parent is the parent of the span.
+	//
+	// If it is not valid, the span begins a trace.
+	Parent trace.SpanContext
+	// Attributes are more attributes of the span.
+	Attributes []attribute.KeyValue
+}
+
+// Process calls handle in a span of the kind consumer, named "process" and the
+// queue, and returns its error. The span gets the error as its status, and an
+// exception event. A [worker.RequeueAfter] is no error. A panic or a
+// runtime.Goexit of handle is recorded, and goes on.
+//
+// A [Tracer] calls Process. It is exported for queues whose adds a Tracer
+// cannot see, such as those of package cluster.
+func Process(ctx context.Context, a Attempt, handle func(context.Context) error) error {
+	ctx, span := a.start(ctx)
+	defer func() { span.End() }() // End itself must not recover a panic: see endOfPanic
+	returned := false
+	defer func() {
+		if !returned {
+			endOfPanic(span, recover())
+		}
+	}()
+	err := handle(ctx)
+	endOf(span, err) // calls methods of the error, which may panic
+	returned = true
+	return err
+}
+
+func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
+	provider := a.Provider
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	options := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(a.Links...),
+		trace.WithAttributes(
+			systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"),
+		),
+		trace.WithAttributes(a.Attributes...),
+	}
+	name := "process"
+	if a.Queue != "" {
+		name += " " + a.Queue
+		options = append(options, trace.WithAttributes(destinationKey.String(a.Queue)))
+	}
+	if a.Number > 0 {
+		options = append(options, trace.WithAttributes(attemptKey.Int(a.Number)))
+	}
+	if a.Parent.IsValid() {
+		ctx = trace.ContextWithSpanContext(ctx, a.Parent)
+	} else {
+		options = append(options, trace.WithNewRoot())
+	}
+	return provider.Tracer(Scope).Start(ctx, name, options...)
+}
+
+// endOf writes what became of the attempt into the span.
+func endOf(span trace.Span, err error) {
+	if err == nil {
+		span.SetAttributes(resultKey.String("success"))
+		return
+	}
+	if _, requeued := worker.RequeueDelay(err); requeued {
+		span.SetAttributes(resultKey.String("requeue"))
+		return
+	}
+	result := "error"
+	if worker.IsPermanent(err) {
+		result = "permanent"
+	}
+	span.SetAttributes(resultKey.String(result), errorTypeKey.String(fmt.Sprintf("%T", err)))
+	span.RecordError(err)
+	span.SetStatus(codes.Error, err.Error())
+}
+
+// endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It
+// is called where the stack still has the frames of the panic.
+func endOfPanic(span trace.Span, recovered any) {
+	span.SetAttributes(resultKey.String("panic"))
+	if recovered == nil {
+		span.RecordError(worker.ErrGoexit)
+		span.SetStatus(codes.Error, worker.ErrGoexit.Error())
+		return
+	}
+	err := fmt.Errorf("panic: %v", recovered)
+	span.RecordError(err, trace.WithAttributes(stackTraceKey.String(string(debug.Stack()))))
+	span.SetStatus(codes.Error, err.Error())
+	panic(recovered)
+}
+
+// RemoteLinks returns links to the spans whose contexts a propagator has
+// written into the headers of messages, one header for each. It leaves out
+// headers without one.
+func RemoteLinks[H ~map[string][]string](propagator propagation.TextMapPropagator, headers ...H) (links []trace.Link) {
+	for _, header := range headers {
+		ctx := propagator.Extract(context.Background(), propagation.HeaderCarrier(map[string][]string(header)))
+		if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+			links = append(links, trace.Link{SpanContext: span})
+		}
+	}
+	return links
+}

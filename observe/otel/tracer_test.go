@@ -1,0 +1,501 @@
+package shardqotel_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/coalesce"
+	shardqotel "github.com/shardq/shardq/observe/otel"
+	"github.com/shardq/shardq/shardqtest"
+	"github.com/shardq/shardq/worker"
+)
+
+var errOnPurpose = errors.New("on purpose")
+
+// A traced queue has a Tracer, a driver of its handler, and the spans that have
+// ended.
+type traced struct {
+	*testing.T
+	queue    *shardq.Queue[string]
+	tracer   *shardqotel.Tracer[string]
+	adder    shardqotel.Adder[string]
+	script   *shardqtest.Script[string]
+	driver   *shardqtest.Driver[string]
+	provider *sdktrace.TracerProvider
+	recorder *tracetest.SpanRecorder
+	read     int
+}
+
+func newTraced(t *testing.T, o shardqotel.TracerOptions[string], handle func(context.Context, string) error) *traced {
+	t.Helper()
+	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := &traced{T: t, recorder: tracetest.NewSpanRecorder(), script: shardqtest.NewScript(handle)}
+	s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.recorder))
+	s.queue = shardq.MustNew(shardq.Options[string]{
+		Name: "invoices", Shards: 1, Clock: fake, Group: func(string) string { return "tenant" },
+	})
+	o.Provider = s.provider
+	var err error
+	s.tracer, err = shardqotel.NewTracer(s.queue, o)
+	require.NoError(t, err)
+	s.adder = s.tracer.Adder(s.queue)
+	s.driver = shardqtest.Drive(t, s.queue, fake, worker.Options[string]{
+		Handle: s.tracer.Handle(s.script.Handle), MaxAttempts: 3,
+	})
+	return s
+}
+
+// request returns a context with a span of that name.
+func (s *traced) request(name string) context.Context {
+	ctx, span := s.provider.Tracer("test").Start(context.Background(), name)
+	span.End()
+	s.read = len(s.recorder.Ended())
+	return ctx
+}
+
+// attempts returns the spans that have ended since the last call, or the last
+// request.
+func (s *traced) attempts() []sdktrace.ReadOnlySpan {
+	all := s.recorder.Ended()
+	defer func() { s.read = len(all) }()
+	return all[s.read:]
+}
+
+// step runs the next item, and returns its span.
+func (s *traced) step() sdktrace.ReadOnlySpan {
+	s.Helper()
+	s.read = len(s.recorder.Ended())
+	_, ok := s.driver.Step()
+	if !ok {
+		s.driver.AdvanceToNext()
+		_, ok = s.driver.Step()
+	}
+	require.True(s, ok, "nothing is queued")
+	spans := s.attempts()
+	require.Len(s, spans, 1)
+	return spans[0]
+}
+
+// linked returns the names of the spans that a span is linked to.
+func (s *traced) linked(span sdktrace.ReadOnlySpan) []string {
+	names := []string{}
+	for _, link := range span.Links() {
+		for _, other := range s.recorder.Ended() {
+			if other.SpanContext().Equal(link.SpanContext) {
+				names = append(names, other.Name())
+			}
+		}
+	}
+	require.Len(s, names, len(span.Links()))
+	return names
+}
+
+func attributesOf(span sdktrace.ReadOnlySpan) map[string]any {
+	all := map[string]any{}
+	for _, a := range span.Attributes() {
+		all[string(a.Key)] = a.Value.AsInterface()
+	}
+	return all
+}
+
+func TestSpanOfAnAttempt(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.adder.Add(s.request("GET /a"), "secret")
+	s.adder.AddAfter(s.request("GET /b"), "secret", time.Hour)
+	span := s.step()
+	require.Equal(t, "process invoices", span.Name())
+	require.Equal(t, trace.SpanKindConsumer, span.SpanKind())
+	require.Equal(t, shardqotel.Scope, span.InstrumentationScope().Name)
+	require.False(t, span.Parent().IsValid())
+	require.Equal(t, codes.Unset, span.Status().Code)
+	require.Equal(t, []string{"GET /a", "GET /b"}, s.linked(span))
+	require.Equal(t, map[string]any{
+		"messaging.system": "shardq", "messaging.operation.type": "process", "messaging.operation.name": "process",
+		"messaging.destination.name": "invoices", "shardq.attempt": int64(1), "shardq.result": "success",
+	}, attributesOf(span), "no key, and no group")
+	require.Zero(t, s.tracer.Len())
+	require.Empty(t, s.linked(s.step()), "the delay of an add that has been served")
+}
+
+func TestKeysAndGroupsOnlyIfAsked(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{Group: true, Item: func(item string) string { return item[:3] }}, nil)
+	s.queue.Add("secret")
+	span := s.step()
+	require.Equal(t, "tenant", attributesOf(span)["shardq.group"])
+	require.Equal(t, "sec", attributesOf(span)["shardq.item"])
+}
+
+// An add before the claim is of this attempt, and an add during the attempt of
+// the next.
+func TestAttemptLinksToWhatItServes(t *testing.T) {
+	var s *traced
+	s = newTraced(t, shardqotel.TracerOptions[string]{}, func(_ context.Context, item string) error {
+		if item == "a" && s.script.Attempts("a") == 1 {
+			s.adder.Add(s.request("during"), "a")
+		}
+		return nil
+	})
+	s.adder.Add(s.request("before"), "a")
+	s.adder.AddWith(s.request("before, too"), "a", shardq.AddOptions{Priority: 1})
+	s.adder.Add(s.request("other"), "b")
+	s.queue.Add("a") // without a context
+	s.driver.RunUntilIdle()
+	var all [][]string
+	for _, span := range s.recorder.Ended() {
+		if span.Name() == "process invoices" {
+			all = append(all, s.linked(span))
+		}
+	}
+	require.Equal(t, [][]string{{"before", "before, too"}, {"during"}, {"other"}}, slices.SortedFunc(slices.Values(all), slices.Compare))
+}
+
+// An add that has not returned when the attempt begins may be of the next one.
+// So both have its link.
+func TestAddThatOverlapsTheBeginning(t *testing.T) {
+	var s *traced
+	begin := func() {}
+	s = newTraced(t, shardqotel.TracerOptions[string]{}, func(context.Context, string) error {
+		begin()
+		return nil
+	})
+	s.queue.Add("a")
+	// The add is recorded, an attempt begins, and then the queue gets the add.
+	var first sdktrace.ReadOnlySpan
+	require.NoError(t, s.tracer.Link(s.request("late"), "a", func() error {
+		begin = func() { s.queue.Add("a") }
+		first = s.step()
+		return nil
+	}))
+	begin = func() {}
+	require.Equal(t, []string{"late"}, s.linked(first))
+	require.Equal(t, []string{"late"}, s.linked(s.step()))
+
+	// The queue gets the add, and an attempt serves it before the add returns.
+	require.NoError(t, s.tracer.Link(s.request("early"), "a", func() error {
+		s.queue.Add("a")
+		require.Equal(t, []string{"early"}, s.linked(s.step()))
+		return nil
+	}))
+	s.adder.Add(s.request("next"), "a")
+	require.Equal(t, []string{"next"}, s.linked(s.step()))
+}
+
+// A worker has claimed the item, and its handler has not begun, when an add
+// makes it dirty.
+func TestAddBetweenTheClaimAndTheHandler(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.adder.Add(s.request("before"), "a")
+	claim, ok := s.queue.TryClaim()
+	require.True(t, ok)
+	s.adder.Add(s.request("between"), "a")
+	require.NoError(t, s.tracer.Handle(func(context.Context, string) error { return nil })(context.Background(), claim.Item))
+	require.Equal(t, []string{"before", "between"}, s.linked(s.attempts()[0]))
+	require.NoError(t, claim.Done())
+	require.Contains(t, s.linked(s.step()), "between")
+}
+
+func TestLinksAreBounded(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{MaxLinks: 3}, nil)
+	for i := range 10 {
+		s.adder.Add(s.request(fmt.Sprint(i)), "a")
+	}
+	s.script.For("a").Fail(1)
+	span := s.step()
+	require.Equal(t, []string{"7", "8", "9"}, s.linked(span))
+	require.Equal(t, int64(7), attributesOf(span)["shardq.links.omitted"])
+	s.adder.Add(s.request("10"), "a")
+	span = s.step()
+	require.Equal(t, []string{"8", "9", "10"}, s.linked(span))
+	require.Equal(t, int64(8), attributesOf(span)["shardq.links.omitted"])
+}
+
+// A retry serves the adds that the failed attempt has served, and what a
+// RequeueAfter asks for serves the attempt that asked.
+func TestRetriesAndRequeues(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.script.For("a").Fail(1).Panic("oops").Return(worker.RequeueAfter(time.Hour))
+	s.adder.Add(s.request("add"), "a")
+	for attempt := 1; attempt <= 2; attempt++ {
+		span := s.step()
+		require.Equal(t, []string{"add"}, s.linked(span))
+		require.Equal(t, int64(attempt), attributesOf(span)["shardq.attempt"])
+		require.Equal(t, codes.Error, span.Status().Code)
+	}
+	requeued := s.step()
+	require.Equal(t, []string{"add"}, s.linked(requeued))
+	require.Equal(t, codes.Unset, requeued.Status().Code)
+	require.Equal(t, "requeue", attributesOf(requeued)["shardq.result"])
+	require.Empty(t, requeued.Events())
+	last := s.step()
+	require.Equal(t, []string{"process invoices"}, s.linked(last))
+	require.True(t, last.Links()[0].SpanContext.Equal(requeued.SpanContext()))
+	require.Zero(t, s.tracer.Len())
+}
+
+// What is canceled, discarded or dropped leaves no link to a later run.
+func TestLinksOfWhatDoesNotRun(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.adder.Add(s.request("canceled"), "a")
+	require.True(t, s.adder.Cancel("a").Ready)
+	require.Zero(t, s.tracer.Len())
+
+	s.adder.Add(s.request("canceled by the queue"), "a")
+	s.queue.Cancel("a")
+	s.adder.Add(s.request("served"), "a")
+	require.Equal(t, []string{"served"}, s.linked(s.step()))
+
+	s.script.For("b").Fail(3).Return(worker.Permanent(errOnPurpose))
+	s.adder.Add(s.request("discarded"), "b")
+	s.driver.RunUntilIdle()
+	require.EqualValues(t, 1, s.queue.Stats().Discarded)
+	s.adder.Add(s.request("again"), "b")
+	permanent := s.step()
+	require.Equal(t, []string{"again"}, s.linked(permanent))
+	require.Equal(t, "permanent", attributesOf(permanent)["shardq.result"])
+
+	full := shardq.MustNew(shardq.Options[string]{Capacity: 1})
+	tracer, err := shardqotel.NewTracer(full, shardqotel.TracerOptions[string]{})
+	require.NoError(t, err)
+	full.Add("x")
+	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y"), shardq.ErrFull)
+	require.Zero(t, tracer.Len())
+	require.Panics(t, func() { _ = tracer.Link(s.request("panic"), "y", func() error { panic("oops") }) })
+	require.Zero(t, tracer.Len())
+	full.ShutDown()
+	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z"), shardq.ErrShutDown)
+	require.Zero(t, tracer.Len())
+}
+
+// What is kept of items that never run goes, however many there are.
+func TestNothingLeaks(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	ctx := s.request("add")
+	for i := range 20_000 {
+		item := fmt.Sprint(i)
+		s.adder.Add(ctx, item)
+		s.queue.Cancel(item)
+	}
+	require.LessOrEqual(t, s.tracer.Len(), 1024)
+	require.Zero(t, s.tracer.Forgotten())
+}
+
+func TestItemsAreBounded(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{MaxItems: 10}, nil)
+	ctx := s.request("add")
+	for i := range 100 {
+		s.adder.Add(ctx, fmt.Sprint(i))
+	}
+	require.Equal(t, 10, s.tracer.Len())
+	require.EqualValues(t, 90, s.tracer.Forgotten())
+	s.driver.RunUntilIdle()
+	require.Zero(t, s.tracer.Len())
+	s.adder.Add(ctx, "again")
+	require.Len(t, s.linked(s.step()), 1)
+}
+
+// An item that is not equal to itself, and an add without a span, are not kept.
+func TestWhatIsNotKept(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[float64]{})
+	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[float64]{})
+	require.NoError(t, err)
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	nan := 0.0
+	nan /= nan
+	tracer.Adder(q).Add(s.request("add"), nan)
+	tracer.Adder(q).Add(context.Background(), 1)
+	require.Zero(t, tracer.Len())
+	require.Equal(t, 1, q.Len())
+}
+
+func TestErrorsAndPanics(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.script.For("a").Return(errOnPurpose).Panic("oops").Goexit()
+	s.queue.Add("a")
+
+	failed := s.step()
+	require.Equal(t, sdktrace.Status{Code: codes.Error, Description: "on purpose"}, failed.Status())
+	require.Equal(t, "*errors.errorString", attributesOf(failed)["error.type"])
+	require.Equal(t, "error", attributesOf(failed)["shardq.result"])
+	require.Len(t, failed.Events(), 1)
+
+	panicked := s.step()
+	require.Equal(t, "panic: oops", panicked.Status().Description)
+	require.Equal(t, "panic", attributesOf(panicked)["shardq.result"])
+	require.Len(t, panicked.Events(), 1)
+	stack := attribute.NewSet(panicked.Events()[0].Attributes...)
+	text, _ := stack.Value("exception.stacktrace")
+	require.Contains(t, text.AsString(), "(*Line).Panic")
+
+	ended := s.step()
+	require.Equal(t, worker.ErrGoexit.Error(), ended.Status().Description)
+	require.EqualValues(t, 1, s.queue.Stats().Discarded, "the pool has seen all three")
+}
+
+// The stack that a panic reports to the pool is that of the handler.
+func TestPanicKeepsItsStack(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.script.For("a").Panic("oops")
+	s.queue.Add("a")
+	attempt, _ := s.driver.Step()
+	var panicked *worker.PanicError
+	require.ErrorAs(t, attempt.Err, &panicked)
+	require.Equal(t, "oops", panicked.Value)
+	require.Contains(t, string(panicked.Stack), "(*Line).Panic")
+}
+
+func TestParentAndBaggage(t *testing.T) {
+	member, err := baggage.NewMember("user", "7")
+	require.NoError(t, err)
+	carried, err := baggage.New(member)
+	require.NoError(t, err)
+	var seen string
+	s := newTraced(t, shardqotel.TracerOptions[string]{Parent: true, Baggage: true}, func(ctx context.Context, _ string) error {
+		seen = baggage.FromContext(ctx).Member("user").Value()
+		return nil
+	})
+	s.adder.Add(s.request("first"), "a")
+	last := s.request("last")
+	s.adder.Add(baggage.ContextWithBaggage(last, carried), "a")
+	span := s.step()
+	require.Equal(t, trace.SpanContextFromContext(last).SpanID(), span.Parent().SpanID())
+	require.Equal(t, trace.SpanContextFromContext(last).TraceID(), span.SpanContext().TraceID())
+	require.Equal(t, []string{"first", "last"}, s.linked(span))
+	require.Equal(t, "7", seen)
+}
+
+func TestTracerOfACoalescer(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	c := coalesce.MustNew(coalesce.Options[string, int]{
+		Merge: func(pending, next int) int { return pending + next }, Queue: shardq.Options[string]{Name: "views"},
+	})
+	tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
+	require.NoError(t, err)
+	type entry = coalesce.Entry[string, int]
+	sum := 0
+	handle := shardqotel.HandleKeyed(tracer, func(e entry) string { return e.Key }, func(_ context.Context, e entry) error {
+		sum += e.Value
+		return nil
+	})
+	for i := range 3 {
+		require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), "home", func() error { return c.Put("home", 1) }))
+	}
+	claim, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, handle(t.Context(), claim.Item))
+	require.NoError(t, claim.Done())
+	span := s.attempts()[0]
+	require.Equal(t, "process views", span.Name())
+	require.Equal(t, []string{"0", "1", "2"}, s.linked(span))
+	require.Equal(t, 3, sum)
+}
+
+// Messages carry contexts in their headers, of any type with that shape.
+func TestLinksOfHeaders(t *testing.T) {
+	type header map[string][]string
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	var headers []header
+	for _, name := range []string{"a", "b"} {
+		h := header{}
+		propagation.TraceContext{}.Inject(s.request(name), propagation.HeaderCarrier(map[string][]string(h)))
+		headers = append(headers, h, nil)
+	}
+	err := shardqotel.Process(t.Context(), shardqotel.Attempt{
+		Provider: s.provider, Queue: "mail", Number: 2,
+		Links: shardqotel.RemoteLinks(propagation.TraceContext{}, headers...),
+	}, func(context.Context) error { return errOnPurpose })
+	require.Equal(t, errOnPurpose, err)
+	span := s.attempts()[0]
+	require.Equal(t, "process mail", span.Name())
+	require.Equal(t, int64(2), attributesOf(span)["shardq.attempt"])
+	require.Len(t, span.Links(), 2)
+	for _, link := range span.Links() {
+		require.True(t, link.SpanContext.IsRemote())
+	}
+}
+
+func TestLogHandler(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(shardqotel.NewLogHandler(slog.NewTextHandler(&text, nil))).With("queue", "invoices")
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, func(ctx context.Context, item string) error {
+		logger.InfoContext(ctx, "sent")
+		logger.WithGroup("more").InfoContext(ctx, "sent", "n", 1)
+		return nil
+	})
+	s.queue.Add("a")
+	span := s.step()
+	ids := fmt.Sprintf("trace_id=%v span_id=%v", span.SpanContext().TraceID(), span.SpanContext().SpanID())
+	require.Contains(t, text.String(), "msg=sent queue=invoices "+ids+"\n")
+	require.Contains(t, text.String(), "more.n=1 more.trace_id=")
+	text.Reset()
+	logger.InfoContext(context.Background(), "alone")
+	require.NotContains(t, text.String(), "trace_id")
+}
+
+func TestFaultsOfTracerOptions(t *testing.T) {
+	_, err := shardqotel.NewTracer[string](nil, shardqotel.TracerOptions[string]{MaxLinks: -1, MaxItems: -2})
+	require.EqualError(t, err, `shardqotel: NewTracer was called without a queue
+shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
+shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
+}
+
+// Each of many concurrent adds is linked by an attempt that began after it.
+func TestNoLinkIsLost(t *testing.T) {
+	const producers, adds, items = 4, 300, 7
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
+		AttributeCountLimit: -1, LinkCountLimit: -1, EventCountLimit: -1, AttributeValueLengthLimit: -1,
+		AttributePerEventCountLimit: -1, AttributePerLinkCountLimit: -1,
+	}))
+	q := shardq.MustNew(shardq.Options[int]{})
+	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[int]{Provider: provider, MaxLinks: 1 << 20})
+	require.NoError(t, err)
+	workers, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- q.Run(workers, 4, tracer.Handle(func(context.Context, int) error {
+			runtime.Gosched()
+			return nil
+		}))
+	}()
+	var group sync.WaitGroup
+	for range producers {
+		group.Go(func() {
+			for i := range adds {
+				ctx, span := provider.Tracer("test").Start(context.Background(), "add")
+				tracer.Adder(q).Add(ctx, i%items)
+				span.End()
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, q.WaitIdle(t.Context()))
+	stop()
+	require.NoError(t, <-ended)
+	linked := map[trace.SpanID]bool{}
+	for _, span := range recorder.Ended() {
+		for _, link := range span.Links() {
+			linked[link.SpanContext.SpanID()] = true
+		}
+	}
+	require.Len(t, linked, producers*adds)
+	require.LessOrEqual(t, tracer.Len(), items)
+}
