@@ -68,7 +68,7 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 		}
 		err = n.schedule(ctx, partition, token, n.now().Add(options.After), options.Priority)
 	} else {
-		err = n.publish(ctx, n.workMessage(partition, token, options.Priority))
+		err = n.publish(ctx, n.inject(ctx, n.workMessage(partition, token, options.Priority)))
 	}
 	return n.added(1, err)
 }
@@ -88,7 +88,7 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 		if err != nil {
 			return err
 		}
-		future, err := n.publishAsync(n.workMessage(partition, token, 0))
+		future, err := n.publishAsync(n.inject(ctx, n.workMessage(partition, token, 0)))
 		if err != nil {
 			return n.added(1, err)
 		}
@@ -133,7 +133,7 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 	if err != nil {
 		return err
 	}
-	m := n.workMessage(partition, token, 0)
+	m := n.inject(ctx, n.workMessage(partition, token, 0))
 	m.Data = value
 	if id == "" {
 		return n.added(1, n.publishOnce(ctx, m))
@@ -174,7 +174,7 @@ func priorityOf(header nats.Header) int {
 // delayed already, the earlier time counts. Of concurrent writers one is first,
 // and the others read again.
 func (n *Node[K]) schedule(ctx context.Context, partition int, token string, at time.Time, priority int) error {
-	m := n.scheduleMessage(partition, token, at, priority)
+	m := n.inject(ctx, n.scheduleMessage(partition, token, at, priority))
 	var before uint64 // the message that this one replaces
 	for {
 		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))

@@ -34,7 +34,7 @@ func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.
 		return err
 	}
 	id := nuid.Next() // a message of its own, which no other replaces
-	m := n.scheduleMessage(partition, names.WithID(token, id), n.now().Add(delay), 0)
+	m := n.inject(ctx, n.scheduleMessage(partition, names.WithID(token, id), n.now().Add(delay), 0))
 	m.Data = value
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }

@@ -64,6 +64,7 @@ func (n *Node[K]) move(m jetstream.Msg) (jetstream.PubAckFuture, error) {
 		return nil, err
 	}
 	pending := n.workMessage(partition, token, priorityOf(m.Headers()))
+	carry(pending.Header, m.Headers())
 	if id == "" {
 		return n.publishAsync(pending)
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -133,6 +134,13 @@ type Options[K comparable] struct {
 	// Queue has the options of the queue in the node's memory: its limiter, its
 	// groups, its hooks. The node sets Name, and no Capacity.
 	Queue shardq.Options[K]
+
+	// Inject writes headers into the message of each add, such as the context
+	// of a trace. [Claim.Headers] returns them. The names must not begin with
+	// Nats- or Shardq-. It must be safe for concurrent use.
+	//
+	// If nil, nothing is written.
+	Inject func(ctx context.Context, header nats.Header)
 
 	// Logger gets what an operator should know.
 	//

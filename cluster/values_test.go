@@ -79,7 +79,7 @@ func TestValuesThatCannotBeMerged(t *testing.T) {
 				Handle: sums.Handle(func(context.Context, cluster.Claim[string], int) error {
 					return errors.New("the handler was called")
 				}),
-				OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+				OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 			})
 			f := receive(t, discarded)
 			require.ErrorContains(t, f.Err, name)
@@ -192,7 +192,7 @@ func TestBoundsOfDelayedAndDead(t *testing.T) {
 			failed <- struct{}{}
 			return errors.New("no")
 		},
-		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
 	receive(t, failed)
 	receive(t, failed)
