@@ -214,7 +214,7 @@ func TestBoundsOfDelayedAndDead(t *testing.T) {
 	other := join(t, o)
 	stop = start(t, other, cluster.RunOptions[string]{
 		Workers: 1, MaxAttempts: 1, Handle: func(context.Context, cluster.Claim[string]) error { return errors.New("no") },
-		OnDiscard: func(f worker.Failure[string]) { discarded <- f },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
 	receive(t, discarded)
 	waitUntilEmpty(t, other)

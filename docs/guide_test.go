@@ -18,7 +18,7 @@ var (
 		"jobs", "retries", "delays", "priorities", "tenants", "pauses", "values", "rate-limits", "shutdown", "testing",
 		"observing", "workers", "kubernetes",
 	}
-	others = []string{"debugpage", "write-behind"}
+	others = []string{"debugpage", "write-behind", "traces"}
 )
 
 // sections are what each story has, in this order, below its program.
@@ -94,7 +94,7 @@ func programs(t *testing.T) map[string]string {
 // isExample reports whether a file has examples of a package that the guide is
 // about.
 func isExample(file string) bool {
-	of := []string{".", "worker", "coalesce", "observe/debugpage", "kubernetes", "cluster", "shardqtest"}
+	of := []string{".", "worker", "coalesce", "observe/debugpage", "kubernetes", "cluster", "shardqtest", "observe/otel"}
 	return slices.Contains(of, path.Dir(file)) &&
 		strings.HasPrefix(path.Base(file), "example") && strings.HasSuffix(file, "_test.go")
 }

@@ -18,8 +18,8 @@ import (
 
 // TestGoBlocksCompile compiles every block of Go code in the documents. Each
 // becomes a package of the root module, which exists in an overlay of the build
-// alone. A program of package kubernetes or cluster is an example there, and
-// compiles with that module. Other code that needs another module is marked as
+// alone. A program of another module is an example there, and compiles with
+// that module. Other code that needs another module is marked as
 // something else than go.
 func TestGoBlocksCompile(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
@@ -30,7 +30,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	examples := programs(t)
 	for _, d := range documents(t) {
 		for n, block := range d.blocks("go") {
-			if in := examples[block]; strings.HasPrefix(in, "kubernetes/") || strings.HasPrefix(in, "cluster/") {
+			if inAnotherModule.MatchString(examples[block]) {
 				continue
 			}
 			name := fmt.Sprintf("%s_%d", strings.NewReplacer("/", "_", ".", "_").Replace(d.path), n)
@@ -47,6 +47,8 @@ func TestGoBlocksCompile(t *testing.T) {
 	output, err := exec.Command("go", arguments...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 }
+
+var inAnotherModule = regexp.MustCompile(`^(kubernetes|cluster|observe/otel)/`)
 
 var qualifier = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]`)
 

@@ -72,8 +72,9 @@
 //
 //   - An add that has returned before the item was claimed is linked by that
 //     attempt, and an add that begins while the handler runs by the next one.
-//   - An add between the two, or one that has not returned, is linked by both.
-//     The attempt that serves it is one of them.
+//   - An add between the two, or one that has not returned, may be linked by
+//     both. The attempt that serves it is one of them. The next attempt may
+//     then also be linked to the other adds of this one.
 //   - An add without a span, or by another call than those of the Tracer, is
 //     not linked. Adds that were canceled, refused or dropped are not, unless
 //     something else makes the item run before it leaves the queue.

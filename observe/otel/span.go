@@ -27,7 +27,7 @@ const (
 	attemptKey      = attribute.Key("shardq.attempt")
 	itemKey         = attribute.Key("shardq.item")
 	itemGroupKey    = attribute.Key("shardq.group")
-	resultKey       = attribute.Key("shardq.result")
+	spanResultKey   = attribute.Key("shardq.result")
 	omittedLinksKey = attribute.Key("shardq.links.omitted")
 )
 
@@ -106,18 +106,18 @@ func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
 // endOf writes what became of the attempt into the span.
 func endOf(span trace.Span, err error) {
 	if err == nil {
-		span.SetAttributes(resultKey.String("success"))
+		span.SetAttributes(spanResultKey.String("success"))
 		return
 	}
 	if _, requeued := worker.RequeueDelay(err); requeued {
-		span.SetAttributes(resultKey.String("requeue"))
+		span.SetAttributes(spanResultKey.String("requeue"))
 		return
 	}
 	result := "error"
 	if worker.IsPermanent(err) {
 		result = "permanent"
 	}
-	span.SetAttributes(resultKey.String(result), errorTypeKey.String(fmt.Sprintf("%T", err)))
+	span.SetAttributes(spanResultKey.String(result), errorTypeKey.String(fmt.Sprintf("%T", err)))
 	span.RecordError(err)
 	span.SetStatus(codes.Error, err.Error())
 }
@@ -125,7 +125,7 @@ func endOf(span trace.Span, err error) {
 // endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It
 // is called where the stack still has the frames of the panic.
 func endOfPanic(span trace.Span, recovered any) {
-	span.SetAttributes(resultKey.String("panic"))
+	span.SetAttributes(spanResultKey.String("panic"))
 	if recovered == nil {
 		span.RecordError(worker.ErrGoexit)
 		span.SetStatus(codes.Error, worker.ErrGoexit.Error())
