@@ -41,6 +41,10 @@ type pending struct {
 	version uint64
 }
 
+func (p pending) has(id uint64) bool {
+	return slices.ContainsFunc(p.links, func(one link) bool { return one.id == id })
+}
+
 type link struct {
 	id   uint64
 	span trace.SpanContext
@@ -108,7 +112,9 @@ func (l *links[T]) putBack(item T, older pending) {
 	}
 	l.pending.Compute(item, func(newer pending, _ bool) (pending, bool) {
 		older.adding = newer.adding
-		older.omitted = max(0, older.omitted-newer.omitted) // if they were left, they count once
+		if newer.has(older.links[len(older.links)-1].id) { // they were left, and count once
+			older.omitted = 0
+		}
 		return l.with(older, newer, l.ids.Add(1)), false
 	})
 }
@@ -123,7 +129,7 @@ func (l *links[T]) forget(item T) {
 func (l *links[T]) with(p, newer pending, version uint64) pending {
 	all := slices.Clone(p.links)
 	for _, one := range newer.links {
-		if !slices.ContainsFunc(p.links, func(other link) bool { return other.id == one.id }) {
+		if !p.has(one.id) {
 			all = append(all, one)
 		}
 	}

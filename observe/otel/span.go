@@ -21,6 +21,7 @@ const (
 	operationTypeKey = attribute.Key("messaging.operation.type")
 	operationNameKey = attribute.Key("messaging.operation.name")
 	destinationKey   = attribute.Key("messaging.destination.name")
+	batchCountKey    = attribute.Key("messaging.batch.message_count")
 	errorTypeKey     = attribute.Key("error.type")
 	stackTraceKey    = attribute.Key("exception.stacktrace")
 
@@ -51,6 +52,8 @@ type Attempt struct {
 	Parent trace.SpanContext
 	// Attributes are more attributes of the span.
 	Attributes []attribute.KeyValue
+
+	tracer trace.Tracer // in place of the Provider
 }
 
 // Process calls handle in a span of the kind consumer, named "process" and the
@@ -76,31 +79,42 @@ func Process(ctx context.Context, a Attempt, handle func(context.Context) error)
 }
 
 func (a Attempt) start(ctx context.Context) (context.Context, trace.Span) {
-	provider := a.Provider
-	if provider == nil {
-		provider = otel.GetTracerProvider()
+	name := "process"
+	attributes := make([]attribute.KeyValue, 0, 5+len(a.Attributes))
+	attributes = append(attributes,
+		systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"))
+	if a.Queue != "" {
+		name += " " + a.Queue
+		attributes = append(attributes, destinationKey.String(a.Queue))
+	}
+	if a.Number > 0 {
+		attributes = append(attributes, attemptKey.Int(a.Number))
 	}
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(a.Links...),
-		trace.WithAttributes(
-			systemKey.String("shardq"), operationTypeKey.String("process"), operationNameKey.String("process"),
-		),
-		trace.WithAttributes(a.Attributes...),
-	}
-	name := "process"
-	if a.Queue != "" {
-		name += " " + a.Queue
-		options = append(options, trace.WithAttributes(destinationKey.String(a.Queue)))
-	}
-	if a.Number > 0 {
-		options = append(options, trace.WithAttributes(attemptKey.Int(a.Number)))
+		trace.WithAttributes(append(attributes, a.Attributes...)...),
 	}
 	if a.Parent.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, a.Parent)
 	} else {
 		options = append(options, trace.WithNewRoot())
 	}
-	return provider.Tracer(Scope).Start(ctx, name, options...)
+	return a.tracerOf().Start(ctx, name, options...)
+}
+
+func (a Attempt) tracerOf() trace.Tracer {
+	if a.tracer != nil {
+		return a.tracer
+	}
+	return tracerOf(a.Provider)
+}
+
+// tracerOf returns the tracer of a provider, or of the global one.
+func tracerOf(provider trace.TracerProvider) trace.Tracer {
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	return provider.Tracer(Scope)
 }
 
 // endOf writes what became of the attempt into the span.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
-	"github.com/shardq/shardq/worker"
 )
 
 // TracerOptions configure a [Tracer].
@@ -68,6 +64,7 @@ type Tracer[T comparable] struct {
 	queue   Keys[T]
 	options TracerOptions[T]
 	links   *links[T]
+	tracer  trace.Tracer
 }
 
 // NewTracer returns a Tracer of a queue, or an error that lists every fault of
@@ -92,37 +89,10 @@ func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T
 	if options.MaxItems == 0 {
 		options.MaxItems = 100_000
 	}
-	return &Tracer[T]{queue, options, newLinks(options.MaxLinks, options.MaxItems, queue.Lookup)}, nil
-}
-
-// Link calls add, which must add item to the queue, and returns its error. The
-// next attempt of item gets a link to the span in ctx. If add returns an error
-// or panics, there is no link.
-//
-// [Tracer.Adder] is the short form for a queue. Link is for a coalescer and for
-// other calls:
-//
-//	err := tracer.Link(ctx, key, func() error { return views.Put(key, 1) })
-//
-// If ctx has no span, Link calls add, and keeps nothing.
-func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
-	span := trace.SpanContextFromContext(ctx)
-	if !span.IsValid() || item != item { // the queue rejects what is not equal to itself
-		return add()
-	}
-	var carried baggage.Baggage
-	if t.options.Baggage {
-		carried = baggage.FromContext(ctx)
-	}
-	id := t.links.begin(item, span, carried)
-	if id == 0 {
-		return add()
-	}
-	failed := true
-	defer func() { t.links.end(item, id, failed) }()
-	err := add()
-	failed = err != nil
-	return err
+	return &Tracer[T]{
+		queue: queue, options: options, tracer: tracerOf(options.Provider),
+		links: newLinks(options.MaxLinks, options.MaxItems, queue.Lookup),
+	}, nil
 }
 
 // Forget drops the links of an item. Adder.Cancel calls it.
@@ -151,46 +121,22 @@ func HandleKeyed[E any, T comparable](
 }
 
 // process calls handle in the span of an attempt.
-func (t *Tracer[T]) process(ctx context.Context, item T, handle func(context.Context) error) (err error) {
-	taken := t.links.take(item)
-	again := taken // for the next attempt, if this one does not return
-	defer func() { t.links.putBack(item, again) }()
-	found, _ := t.queue.Lookup(item)
-	if found.Dirty { // since before the links were taken, perhaps
-		t.links.putBack(item, taken)
-	}
-	a := t.attempt(item, taken, found)
-	if taken.baggage.Len() > 0 {
-		ctx = baggage.ContextWithBaggage(ctx, taken.baggage)
-	}
-	err = Process(ctx, a, func(ctx context.Context) error {
+func (t *Tracer[T]) process(ctx context.Context, item T, handle func(context.Context) error) error {
+	s := t.serve(item)
+	defer s.end()
+	found, _ := s.lookUp()
+	a := t.attempt(found, s.taken)
+	a.Number = found.Attempts + 1
+	return Process(s.carried(ctx), a, func(ctx context.Context) error {
 		err := handle(ctx)
-		again = t.again(ctx, taken, err)
+		s.ended(ctx, err)
 		return err
 	})
-	return err
 }
 
-// again returns what the next attempt links to if this one ends with err. A
-// retry serves the same adds. A requeue serves the attempt that has asked for
-// it.
-func (t *Tracer[T]) again(ctx context.Context, taken pending, err error) pending {
-	if err == nil || worker.IsPermanent(err) {
-		return pending{}
-	}
-	if _, requeued := worker.RequeueDelay(err); requeued {
-		span := trace.SpanContextFromContext(ctx)
-		if !span.IsValid() {
-			return pending{}
-		}
-		return pending{links: []link{{t.links.ids.Add(1), span}}, baggage: taken.baggage}
-	}
-	return taken
-}
-
-// attempt describes the span.
-func (t *Tracer[T]) attempt(item T, taken pending, found stats.Item[T]) Attempt {
-	a := Attempt{Provider: t.options.Provider, Queue: t.queue.Name(), Number: found.Attempts + 1}
+// attempt describes the span of an attempt, as far as the item is concerned.
+func (t *Tracer[T]) attempt(found stats.Item[T], taken pending) Attempt {
+	a := Attempt{tracer: t.tracer, Queue: t.queue.Name(), Links: taken.spans()}
 	add := func(is bool, attribute attribute.KeyValue) {
 		if is {
 			a.Attributes = append(a.Attributes, attribute)
@@ -199,67 +145,10 @@ func (t *Tracer[T]) attempt(item T, taken pending, found stats.Item[T]) Attempt 
 	add(taken.omitted > 0, omittedLinksKey.Int(taken.omitted))
 	add(t.options.Group && found.Group != "", itemGroupKey.String(found.Group))
 	if t.options.Item != nil {
-		add(true, itemKey.String(t.options.Item(item)))
+		add(true, itemKey.String(t.options.Item(found.Item)))
 	}
-	for _, one := range taken.links {
-		a.Links = append(a.Links, trace.Link{SpanContext: one.span})
-	}
-	if n := len(taken.links); n > 0 && t.options.Parent {
-		a.Parent = taken.links[n-1].span
+	if n := len(a.Links); n > 0 && t.options.Parent {
+		a.Parent = a.Links[n-1].SpanContext
 	}
 	return a
-}
-
-// An Adder adds items to a queue, with links: see [Tracer.Link]. Each method is
-// that of the queue, with the context of the add. It is a small value.
-type Adder[T comparable] struct {
-	tracer *Tracer[T]
-	queue  *shardq.Queue[T]
-}
-
-// Adder returns an Adder of the Tracer's queue.
-func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] { return Adder[T]{t, queue} }
-
-func (a Adder[T]) link(ctx context.Context, item T, add func()) {
-	_ = a.tracer.Link(ctx, item, func() error {
-		add()
-		return nil
-	})
-}
-
-// Add is [shardq.Queue.Add].
-func (a Adder[T]) Add(ctx context.Context, item T) {
-	a.link(ctx, item, func() { a.queue.Add(item) })
-}
-
-// AddAfter is [shardq.Queue.AddAfter].
-func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
-	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
-}
-
-// AddWith is [shardq.Queue.AddWith].
-func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
-	a.link(ctx, item, func() { a.queue.AddWith(item, options) })
-}
-
-// AddRateLimited is [shardq.Queue.AddRateLimited].
-func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
-	a.link(ctx, item, func() { a.queue.AddRateLimited(item) })
-}
-
-// TryAdd is [shardq.Queue.TryAdd].
-func (a Adder[T]) TryAdd(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item) })
-}
-
-// AddContext is [shardq.Queue.AddContext].
-func (a Adder[T]) AddContext(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item) })
-}
-
-// Cancel is [shardq.Queue.Cancel]. The canceled adds get no link.
-func (a Adder[T]) Cancel(item T) shardq.Canceled {
-	canceled := a.queue.Cancel(item)
-	a.tracer.Forget(item)
-	return canceled
 }

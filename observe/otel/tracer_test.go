@@ -499,3 +499,49 @@ func TestNoLinkIsLost(t *testing.T) {
 	require.Len(t, linked, producers*adds)
 	require.LessOrEqual(t, tracer.Len(), items)
 }
+
+// A batch has one span for all items, and each item keeps its own links.
+func TestSpanOfABatch(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	calls := 0
+	handle := s.tracer.HandleBatch(func(_ context.Context, items []string) []error {
+		switch calls++; calls {
+		case 1:
+			return []error{nil, errOnPurpose, worker.RequeueAfter(time.Hour)}
+		case 2:
+			return []error{nil}
+		case 3:
+			panic("oops")
+		}
+		return nil
+	})
+	call := func(items ...string) sdktrace.ReadOnlySpan {
+		s.read = len(s.recorder.Ended())
+		func() {
+			defer func() { _ = recover() }()
+			_ = handle(t.Context(), items)
+		}()
+		return s.attempts()[0]
+	}
+	s.adder.AddBatch(s.request("both"), []string{"a", "b"})
+	s.adder.Add(s.request("c"), "c")
+	claims := make([]worker.Claim[string], 3)
+	n, err := s.queue.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+
+	first := call("a", "b", "c")
+	require.Equal(t, []string{"both", "both", "c"}, s.linked(first))
+	require.Equal(t, int64(3), attributesOf(first)["messaging.batch.message_count"])
+	require.Equal(t, "1 of 3 items failed", first.Status().Description)
+	require.Equal(t, 2, s.tracer.Len(), "b and c run again")
+
+	wrong := call("b", "c")
+	require.Equal(t, []string{"both", "process invoices"}, s.linked(wrong))
+	require.Equal(t, "there are 1 errors for 2 items", wrong.Status().Description)
+	require.Equal(t, "panic: oops", call("b", "c").Status().Description)
+	last := call("b", "c")
+	require.Equal(t, []string{"both", "process invoices"}, s.linked(last), "after failures of all")
+	require.Equal(t, codes.Unset, last.Status().Code)
+	require.Zero(t, s.tracer.Len())
+}

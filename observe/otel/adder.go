@@ -1,0 +1,119 @@
+package shardqotel
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/shardq/shardq"
+)
+
+// Link calls add, which must add item to the queue, and returns its error. The
+// next attempt of item gets a link to the span in ctx. If add returns an error
+// or panics, there is no link.
+//
+// [Tracer.Adder] is the short form for a queue. Link is for a coalescer and for
+// other calls:
+//
+//	err := tracer.Link(ctx, key, func() error { return views.Put(key, 1) })
+//
+// If ctx has no span, Link calls add, and keeps nothing.
+func (t *Tracer[T]) Link(ctx context.Context, item T, add func() error) error {
+	span := trace.SpanContextFromContext(ctx)
+	id := t.begin(ctx, span, item)
+	if id == 0 {
+		return add()
+	}
+	failed := true
+	defer func() { t.links.end(item, id, failed) }()
+	err := add()
+	failed = err != nil
+	return err
+}
+
+// begin records an add. It returns 0 if the add is not kept.
+func (t *Tracer[T]) begin(ctx context.Context, span trace.SpanContext, item T) (id uint64) {
+	if !span.IsValid() || item != item { // the queue rejects what is not equal to itself
+		return 0
+	}
+	var carried baggage.Baggage
+	if t.options.Baggage {
+		carried = baggage.FromContext(ctx)
+	}
+	return t.links.begin(item, span, carried)
+}
+
+// An Adder adds items to a queue, with links: see [Tracer.Link]. Each method is
+// that of the queue, with the context of the add. It is a small value.
+type Adder[T comparable] struct {
+	tracer *Tracer[T]
+	queue  *shardq.Queue[T]
+}
+
+// Adder returns an Adder of the Tracer's queue.
+func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] { return Adder[T]{t, queue} }
+
+func (a Adder[T]) link(ctx context.Context, item T, add func()) {
+	_ = a.tracer.Link(ctx, item, func() error {
+		add()
+		return nil
+	})
+}
+
+// Add is [shardq.Queue.Add].
+func (a Adder[T]) Add(ctx context.Context, item T) {
+	a.link(ctx, item, func() { a.queue.Add(item) })
+}
+
+// AddAfter is [shardq.Queue.AddAfter].
+func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
+	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
+}
+
+// AddWith is [shardq.Queue.AddWith].
+func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
+	a.link(ctx, item, func() { a.queue.AddWith(item, options) })
+}
+
+// AddRateLimited is [shardq.Queue.AddRateLimited].
+func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
+	a.link(ctx, item, func() { a.queue.AddRateLimited(item) })
+}
+
+// TryAdd is [shardq.Queue.TryAdd].
+func (a Adder[T]) TryAdd(ctx context.Context, item T) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item) })
+}
+
+// AddContext is [shardq.Queue.AddContext].
+func (a Adder[T]) AddContext(ctx context.Context, item T) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item) })
+}
+
+// Cancel is [shardq.Queue.Cancel]. The canceled adds get no link.
+func (a Adder[T]) Cancel(item T) shardq.Canceled {
+	canceled := a.queue.Cancel(item)
+	a.tracer.Forget(item)
+	return canceled
+}
+
+// AddBatch is [shardq.Queue.AddBatch].
+func (a Adder[T]) AddBatch(ctx context.Context, items []T) {
+	span := trace.SpanContextFromContext(ctx)
+	ids := make([]uint64, len(items))
+	failed := true
+	defer func() {
+		for i, id := range ids {
+			if id != 0 {
+				a.tracer.links.end(items[i], id, failed)
+			}
+		}
+	}()
+	for i, item := range items {
+		ids[i] = a.tracer.begin(ctx, span, item)
+	}
+	a.queue.AddBatch(items)
+	failed = false
+}
