@@ -43,6 +43,9 @@ const (
 	// Discarded says that the item does not run again, although it did not
 	// succeed.
 	Discarded
+	// Interrupted says that the handler ended because its context did: the item
+	// was added again, or canceled. See [worker.Options].CancelIfAddedAgain.
+	Interrupted
 )
 
 // String returns the outcome in lower case.
@@ -56,6 +59,8 @@ func (o Outcome) String() string {
 		return "requeued"
 	case Discarded:
 		return "discarded"
+	case Interrupted:
+		return "interrupted"
 	default:
 		return fmt.Sprintf("Outcome(%d)", uint8(o))
 	}

@@ -39,7 +39,7 @@ func TestOutcomes(t *testing.T) {
 		script := shardqtest.NewScript[string](nil)
 		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
 			Handle: script.Handle, MaxAttempts: 3, Timeout: time.Hour,
-			OnDiscard: func(f worker.Failure[string]) { discarded = append(discarded, f.Item) },
+			OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded = append(discarded, f.Item) },
 		})
 		script.For("fails").Fail(2)
 		script.For("panics").Panic("oops").Goexit()
@@ -304,4 +304,52 @@ func TestSlowHandler(t *testing.T) {
 		}, texts(driver.RunUntilIdle()))
 		require.Equal(t, time.Minute+5*time.Millisecond, time.Since(start))
 	})
+}
+
+// A handler whose item is added again, or canceled, may end early.
+func TestInterruptions(t *testing.T) {
+	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
+		script := shardqtest.NewScript[string](nil)
+		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
+			Handle: script.Handle, CancelIfAddedAgain: true, CancelIfCanceled: true,
+		})
+		until := func(do func()) func(context.Context) error {
+			return func(ctx context.Context) error {
+				do()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}
+		script.For("a").Do(until(func() { q.Add("a") })).Do(until(func() { q.Cancel("a") }))
+		q.Add("a")
+		require.Equal(t, []string{"a: attempt 1: interrupted", "a: attempt 1: interrupted"}, texts(driver.RunUntilIdle()))
+		script.RequirePlayed(t)
+	})
+}
+
+// The error of an attempt is that of the outermost middleware.
+func TestMiddlewareOfADriver(t *testing.T) {
+	fake := newFake()
+	q := shardq.MustNew(shardq.Options[string]{Clock: fake})
+	var numbers []int
+	forgive := func(next worker.Handler[string]) worker.Handler[string] {
+		return func(ctx context.Context, item string) error {
+			attempt, ok := worker.AttemptOf[string](ctx)
+			require.True(t, ok)
+			numbers = append(numbers, attempt.Number())
+			if err := next(ctx, item); len(numbers) < 2 {
+				return err
+			}
+			return nil
+		}
+	}
+	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
+		Handle: func(context.Context, string) error { return errOnPurpose },
+		Use:    []worker.Middleware[string]{forgive},
+	})
+	q.Add("a")
+	require.Equal(t, []string{
+		"a: attempt 1: failed: on purpose: again in 5ms", "a: attempt 2: succeeded",
+	}, texts(driver.RunUntilIdle()))
+	require.Equal(t, []int{1, 2}, numbers)
 }

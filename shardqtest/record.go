@@ -45,12 +45,11 @@ func (r *record[T]) end(now time.Time, due func(T) time.Time) []Attempt[T] {
 
 // wrap makes the handler and the hooks write the record.
 func (r *record[T]) wrap(o *worker.Options[T]) {
-	if handle := o.Handle; handle != nil {
-		o.Handle = func(ctx context.Context, item T) error {
-			err := handle(ctx, item)
-			r.returned(item, err)
-			return err
-		}
+	switch {
+	case len(o.Use) > 0: // middleware may change the error
+		o.Use = append([]worker.Middleware[T]{r.handler}, o.Use...)
+	case o.Handle != nil:
+		o.Handle = r.handler(o.Handle)
 	}
 	if handle := o.HandleBatch; handle != nil {
 		o.HandleBatch = func(ctx context.Context, items []T) []error {
@@ -62,25 +61,35 @@ func (r *record[T]) wrap(o *worker.Options[T]) {
 		}
 	}
 	onError, onDiscard := o.OnError, o.OnDiscard
-	o.OnError = func(f worker.Failure[T]) {
+	o.OnError = func(ctx context.Context, f worker.Failure[T]) {
 		r.failed(f, Failed)
 		if onError != nil {
-			onError(f)
+			onError(ctx, f)
 		}
 	}
-	o.OnDiscard = func(f worker.Failure[T]) {
+	o.OnDiscard = func(ctx context.Context, f worker.Failure[T]) {
 		r.failed(f, Discarded)
 		if onDiscard != nil {
-			onDiscard(f)
+			onDiscard(ctx, f)
 		}
 	}
 }
 
-// returned notes the error of the handler. Unless a hook is called later, it is
-// a worker.RequeueAfter.
+// handler returns a handler that calls next and notes the error.
+func (r *record[T]) handler(next worker.Handler[T]) worker.Handler[T] {
+	return func(ctx context.Context, item T) error {
+		err := next(ctx, item)
+		r.returned(item, err)
+		return err
+	}
+}
+
+// returned notes the error of the handler, as it is if no hook is called later.
 func (r *record[T]) returned(item T, err error) {
-	if err != nil {
+	if _, requeued := worker.RequeueDelay(err); requeued {
 		r.set(item, err, Requeued)
+	} else if err != nil {
+		r.set(item, err, Interrupted)
 	}
 }
 

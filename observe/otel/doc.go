@@ -90,7 +90,8 @@
 // shardq, messaging.operation.type and .name are process, and
 // messaging.destination.name is the queue. In addition it has shardq.attempt,
 // the number of the attempt, and shardq.result: success, error, permanent,
-// panic or requeue. An error or a panic is the status of the span, and an
+// panic, requeue or interrupted. If the Tracer is in [worker.Options].Use, it
+// has shardq.priority, and shardq.waited in seconds. An error or a panic is the status of the span, and an
 // exception event. The item and its group are attributes only if
 // [TracerOptions] say so.
 //

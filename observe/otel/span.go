@@ -2,6 +2,7 @@ package shardqotel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -29,6 +30,8 @@ const (
 	itemKey         = attribute.Key("shardq.item")
 	itemGroupKey    = attribute.Key("shardq.group")
 	spanResultKey   = attribute.Key("shardq.result")
+	priorityKey     = attribute.Key("shardq.priority")
+	waitedKey       = attribute.Key("shardq.waited")
 	omittedLinksKey = attribute.Key("shardq.links.omitted")
 )
 
@@ -73,7 +76,7 @@ func Process(ctx context.Context, a Attempt, handle func(context.Context) error)
 		}
 	}()
 	err := handle(ctx)
-	endOf(span, err) // calls methods of the error, which may panic
+	endOf(ctx, span, err) // calls methods of the error, which may panic
 	returned = true
 	return err
 }
@@ -118,13 +121,17 @@ func tracerOf(provider trace.TracerProvider) trace.Tracer {
 }
 
 // endOf writes what became of the attempt into the span.
-func endOf(span trace.Span, err error) {
+func endOf(ctx context.Context, span trace.Span, err error) {
 	if err == nil {
 		span.SetAttributes(spanResultKey.String("success"))
 		return
 	}
 	if _, requeued := worker.RequeueDelay(err); requeued {
 		span.SetAttributes(spanResultKey.String("requeue"))
+		return
+	}
+	if isInterruption(ctx, err) {
+		span.SetAttributes(spanResultKey.String("interrupted"))
 		return
 	}
 	result := "error"
@@ -134,6 +141,14 @@ func endOf(span trace.Span, err error) {
 	span.SetAttributes(spanResultKey.String(result), errorTypeKey.String(fmt.Sprintf("%T", err)))
 	span.RecordError(err)
 	span.SetStatus(codes.Error, err.Error())
+}
+
+// isInterruption reports whether the handler ended because its item was added
+// again or canceled: see [worker.Options].CancelIfAddedAgain.
+func isInterruption(ctx context.Context, err error) bool {
+	cause := context.Cause(ctx)
+	return (cause == worker.ErrAddedAgain || cause == worker.ErrItemCanceled) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
 // endOfPanic writes a panic, or a Goexit, into the span, and lets it go on. It

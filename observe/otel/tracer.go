@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // TracerOptions configure a [Tracer].
@@ -105,7 +106,11 @@ func (t *Tracer[T]) Len() int { return t.links.pending.Size() }
 // items.
 func (t *Tracer[T]) Forgotten() uint64 { return t.links.forgotten.Load() }
 
-// Handle returns a handler that calls next in a span: see [Process].
+// Handle returns a handler that calls next in a span: see [Process]. It is a
+// [worker.Middleware], too, and then the span has the priority of the item and
+// how many seconds it waited:
+//
+//	Use: []worker.Middleware[string]{tracer.Handle}
 func (t *Tracer[T]) Handle(next func(ctx context.Context, item T) error) func(ctx context.Context, item T) error {
 	return HandleKeyed(t, func(item T) T { return item }, next)
 }
@@ -116,17 +121,34 @@ func HandleKeyed[E any, T comparable](
 	t *Tracer[T], key func(item E) T, next func(ctx context.Context, item E) error,
 ) func(ctx context.Context, item E) error {
 	return func(ctx context.Context, item E) error {
-		return t.process(ctx, key(item), func(ctx context.Context) error { return next(ctx, item) })
+		return t.process(ctx, key(item), attributesOf[E](ctx), func(ctx context.Context) error { return next(ctx, item) })
 	}
 }
 
+// attributesOf returns what the pool knows of the attempt, if the Tracer is in
+// [worker.Options].Use.
+func attributesOf[E any](ctx context.Context) (attributes []attribute.KeyValue) {
+	a, known := worker.AttemptOf[E](ctx)
+	if !known {
+		return nil
+	}
+	attributes = append(attributes, priorityKey.Int(a.Priority()))
+	if waited := a.Waited(); waited > 0 {
+		attributes = append(attributes, waitedKey.Float64(waited.Seconds()))
+	}
+	return attributes
+}
+
 // process calls handle in the span of an attempt.
-func (t *Tracer[T]) process(ctx context.Context, item T, handle func(context.Context) error) error {
+func (t *Tracer[T]) process(
+	ctx context.Context, item T, attributes []attribute.KeyValue, handle func(context.Context) error,
+) error {
 	s := t.serve(item)
 	defer s.end()
 	found, _ := s.lookUp()
 	a := t.attempt(found, s.taken)
 	a.Number = found.Attempts + 1
+	a.Attributes = append(a.Attributes, attributes...)
 	return Process(s.carried(ctx), a, func(ctx context.Context) error {
 		err := handle(ctx)
 		s.ended(ctx, err)

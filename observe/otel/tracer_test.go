@@ -545,3 +545,38 @@ func TestSpanOfABatch(t *testing.T) {
 	require.Equal(t, codes.Unset, last.Status().Code)
 	require.Zero(t, s.tracer.Len())
 }
+
+// As middleware, the Tracer knows more of the attempt, and what is inside it
+// logs with the IDs of the span.
+func TestTracerAsMiddleware(t *testing.T) {
+	var text bytes.Buffer
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	q := shardq.MustNew(shardq.Options[string]{Clock: fake, Ages: true})
+	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[string]{Provider: s.provider})
+	require.NoError(t, err)
+	driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
+		Handle: func(ctx context.Context, _ string) error {
+			q.Add("a")
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		Use: []worker.Middleware[string]{
+			tracer.Handle,
+			worker.Log[string](worker.LogOptions{Logger: slog.New(shardqotel.NewLogHandler(slog.NewTextHandler(&text, nil)))}),
+		},
+		CancelIfAddedAgain: true,
+	})
+	tracer.Adder(q).AddWith(s.request("add"), "a", shardq.AddOptions{Priority: 3})
+	driver.Advance(2 * time.Second)
+	_, ok := driver.Step()
+	require.True(t, ok)
+	span := s.attempts()[0]
+	require.Equal(t, int64(3), attributesOf(span)["shardq.priority"])
+	require.InDelta(t, 2, attributesOf(span)["shardq.waited"], 0.01)
+	require.Equal(t, "interrupted", attributesOf(span)["shardq.result"])
+	require.Equal(t, codes.Unset, span.Status().Code)
+	require.Contains(t, text.String(), span.SpanContext().TraceID().String())
+	driver.Step()
+	require.Equal(t, []string{"add"}, s.linked(s.attempts()[0]), "the adds of an interrupted attempt")
+}
