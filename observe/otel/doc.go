@@ -91,9 +91,9 @@
 // messaging.destination.name is the queue. In addition it has shardq.attempt,
 // the number of the attempt, and shardq.result: success, error, permanent,
 // panic, requeue or interrupted. If the Tracer is in [worker.Options].Use, it
-// has shardq.priority, and shardq.waited in seconds. An error or a panic is the status of the span, and an
-// exception event. The item and its group are attributes only if
-// [TracerOptions] say so.
+// has shardq.priority, and shardq.waited in seconds. An error or a panic is the
+// status of the span, and an exception event. The item and its group are
+// attributes only if [TracerOptions] say so.
 //
 // [NewLogHandler] writes the IDs of trace and span into the lines of a log.
 package shardqotel
