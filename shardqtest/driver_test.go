@@ -246,7 +246,7 @@ func TestUserCode(t *testing.T) {
 			}
 			return nil
 		},
-		OnError: func(worker.Failure[string]) { panic("hook") },
+		OnError: func(context.Context, worker.Failure[string]) { panic("hook") },
 	})
 	q.Add("a")
 	require.Panics(t, func() { driver.Step() })
