@@ -110,19 +110,25 @@ func (s *slot[T]) shown() []T {
 
 // label writes the workers' numbers into the rows of their items.
 func (s *slots[T]) label(rows []stats.Item[T]) {
+	if len(rows) == 0 {
+		return
+	}
+	numbers := s.workers()
+	for i := range rows {
+		rows[i].Worker = numbers[rows[i].Item]
+	}
+}
+
+// workers returns the numbers of the workers that process items.
+func (s *slots[T]) workers() map[T]int {
 	s.mu.Lock()
 	all := slices.Clone(s.all)
 	s.mu.Unlock()
-	if len(all) == 0 || len(rows) == 0 {
-		return
-	}
 	numbers := make(map[T]int)
 	for _, one := range all {
 		for _, item := range one.shown() {
 			numbers[item] = one.number
 		}
 	}
-	for i := range rows {
-		rows[i].Worker = numbers[rows[i].Item]
-	}
+	return numbers
 }

@@ -10,6 +10,9 @@ type counter struct {
 // Text returns the formatted count.
 func (c counter) Text() string { return formatValue(asCount, c.Value) }
 
+// Zero reports whether nothing was counted.
+func (c counter) Zero() bool { return c.Text() == "0" }
+
 // counted returns the counters since the queue was created.
 func (q queueReport) counted() []counter { return append(q.Counters.list(), q.Values.counted()...) }
 

@@ -16,13 +16,21 @@ func (rd reader) groups(n named, has bool, ready int) []group {
 		return rows
 	}
 	for _, info := range rd.topGroups(n.queue) {
-		name := rd.group(n.name, info.Group)
-		rows = append(rows, group{
-			Group: name.text, GroupLength: name.length, Ready: info.Ready, Share: share(info.Ready, ready),
-			Processing: info.Processing, Held: info.Held, Weight: info.Weight, Throttled: info.Throttled, Shard: info.Shard,
-		})
+		rows = append(rows, rd.groupRow(n, info, ready))
 	}
 	return rows
+}
+
+func (rd reader) groupRow(n named, info stats.Group, ready int) group {
+	name := rd.group(n.name, info.Group)
+	row := group{
+		Group: name.text, GroupLength: name.length, Ready: info.Ready, Share: share(info.Ready, ready),
+		Processing: info.Processing, Held: info.Held, Weight: info.Weight, Throttled: info.Throttled, Shard: info.Shard,
+	}
+	if rd.linked {
+		row.ID = groupID(info.Group)
+	}
+	return row
 }
 
 func (rd reader) topGroups(queue shardq.Inspector) []stats.Group {

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -41,12 +44,16 @@ func New(options Options) (http.Handler, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	return &handler{options: options.withDefaults(), names: names{handler: rand.Text()}}, nil
+	return &handler{options: options.withDefaults(), names: names{handler: rand.Text()}, token: rand.Text()}, nil
 }
 
 type handler struct {
 	options Options
 	names   names
+	// token proves that a request for an action comes from a page of this
+	// handler.
+	token       string
+	crossOrigin http.CrossOriginProtection
 }
 
 // maxQueues is the number of queues that the overview shows.
@@ -56,13 +63,16 @@ const maxQueues = 1000
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "this page is read-only: want GET or HEAD", http.StatusMethodNotAllowed)
+	case !h.options.answers(r.Method):
+		w.Header().Set("Allow", strings.Join(h.options.methods(), ", "))
+		http.Error(w, "this method is not allowed: want "+strings.Join(h.options.methods(), ", "), http.StatusMethodNotAllowed)
 		return
 	case !h.options.Allow(r):
 		http.Error(w, "access denied: by default this page answers only clients on the same machine that request a local host; "+
 			"debugpage.Options.Allow changes that", http.StatusForbidden)
+		return
+	case r.Method == http.MethodPost:
+		h.act(w, r)
 		return
 	}
 	query, err := h.options.parse(r)
@@ -78,12 +88,22 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, query, report)
 }
 
+// methods returns the methods that the handler answers. A POST is an action.
+func (o Options) methods() []string {
+	if o.AllowActions == nil {
+		return []string{http.MethodGet, http.MethodHead}
+	}
+	return []string{http.MethodGet, http.MethodHead, http.MethodPost}
+}
+
+func (o Options) answers(method string) bool { return slices.Contains(o.methods(), method) }
+
 // secure sets the headers that all answers have.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
-	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Referrer-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept, User-Agent")
@@ -93,8 +113,8 @@ func secure(header http.Header) {
 // only one, and otherwise an overview of all queues.
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
-	queues := h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
-	rd := reader{h.options, q.rows, h.names.instance}
+	queues := h.directory()
+	rd := reader{h.options, q.rows, h.names.instance, false}
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {
 	case q.hasQueue:
@@ -102,17 +122,41 @@ func (h *handler) read(q query) (report, error) {
 		if err != nil {
 			return r, err
 		}
-		r.Queues, r.whole = append(r.Queues, rd.whole(selected)), true
+		return r, r.add(rd, selected, q)
 	case len(queues.all) == 1:
-		r.Queues, r.whole = append(r.Queues, rd.whole(queues.all[0])), true
+		return r, r.add(rd, queues.all[0], q)
+	case q.choice.any():
+		return r, errors.New("there are several queues: want queue as well")
 	default:
-		r.NotShown = max(len(queues.all)-maxQueues, 0)
-		for _, n := range queues.all[:len(queues.all)-r.NotShown] {
+		found := queues.matching(q.find)
+		r.NotShown = max(len(found)-maxQueues, 0)
+		for _, n := range found[:len(found)-r.NotShown] {
 			r.Queues = append(r.Queues, rd.overview(n))
+		}
+		if q.problems {
+			r.Queues = onlyProblems(r.Queues)
 		}
 	}
 	r.TookSeconds = inSeconds(time.Since(start))
 	return r, nil
+}
+
+// directory returns all queues of the options by their names.
+func (h *handler) directory() directory {
+	return h.names.nameAll(append(h.options.Queues[:len(h.options.Queues):len(h.options.Queues)], h.options.List()...))
+}
+
+// add reads one queue, or the items of it that the query selects.
+func (r *report) add(rd reader, n named, q query) (err error) {
+	r.whole, r.of = true, n
+	one := queueReport{}
+	if q.choice.any() {
+		one, err = rd.find(n, q.choice)
+	} else {
+		one = rd.whole(n)
+	}
+	r.Queues, r.TookSeconds = append(r.Queues, one), inSeconds(time.Since(r.Time))
+	return err
 }
 
 // write writes a report in the requested format, all at once.
@@ -128,7 +172,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, q query, report 
 		media = "text/plain; charset=utf-8"
 		writeText(&body, report)
 	default:
-		err = page.Execute(&body, h.view(q, report))
+		err = page.Execute(&body, h.view(r, q, report))
 	}
 	if err != nil { // no such case is known
 		http.Error(w, "debugpage: "+err.Error(), http.StatusInternalServerError)

@@ -37,14 +37,14 @@ func TestHeaders(t *testing.T) {
 	for _, r := range []*http.Request{request("GET", ""), request("GET", "?format=json"), request("GET", "?x=y"), request("POST", ""), refused} {
 		header := ask(h, r).Header()
 		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
-		require.Equal(t, "no-referrer", header.Get("Referrer-Policy"))
+		require.Equal(t, "same-origin", header.Get("Referrer-Policy"))
 		require.Equal(t, "no-store", header.Get("Cache-Control"))
 		require.Equal(t, "same-origin", header.Get("Cross-Origin-Resource-Policy"))
 		require.Empty(t, header.Get("Access-Control-Allow-Origin"))
 		policy := header.Get("Content-Security-Policy")
 		for _, directive := range []string{
 			"default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "connect-src 'self'", "img-src data:",
-			"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+			"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
 		} {
 			require.Contains(t, policy, directive)
 		}
@@ -98,7 +98,10 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		"?refresh=3601":              "want 1 to 3600",
 		"?queue=p":                   "there is no queue p",
 		"?queue=%00%ff":              `there is no queue "\x00\xff"`,
-		"?item=x":                    "unknown parameter item: want queue, format, shards, rows or refresh",
+		"?ite=x":                     "unknown parameter ite: want queue, format, shards, rows, refresh, find, problems, key, item, group or worker",
+		"?item=x&key=y":              "item and key are given together: want one of them",
+		"?worker=0":                  "worker is 0: want 1 to",
+		"?problems=no":               "problems is no: want 1",
 		"?rows=1&rows=2":             "rows is given 2 times",
 		"?a;b":                       "the query is malformed",
 		"?%zz":                       "the query is malformed",

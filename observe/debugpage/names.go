@@ -32,6 +32,20 @@ func (d directory) has(id string) bool {
 	return ok
 }
 
+// matching returns the queues whose id has a text in it.
+func (d directory) matching(text string) []named {
+	if text == "" {
+		return d.all
+	}
+	var found []named
+	for _, n := range d.all {
+		if matches(n.id, text) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
 // find returns the queue that an id selects.
 func (d directory) find(id string) (named, error) {
 	if i, ok := d.byID[id]; ok {

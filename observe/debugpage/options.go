@@ -3,6 +3,7 @@ package debugpage
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -91,6 +92,30 @@ type Options struct {
 	//
 	// Defaults to [Local].
 	Allow func(*http.Request) bool
+
+	// AllowActions reports whether a request may change a queue: retry or
+	// cancel an item, pause a queue or a group, and resize workers. The handler
+	// asks it after Allow, for each action, and for each page to know whether
+	// to show the buttons. It offers only what the queue can do: a [shardq.View]
+	// is read-only. Every action is logged.
+	//
+	// An action is a POST from a page of this handler, on the same origin. If
+	// AllowActions returns false, the handler answers with a 403.
+	//
+	// If nil, there are no actions.
+	AllowActions func(*http.Request) bool
+
+	// Workers returns the workers of a queue, for the action that resizes them,
+	// or nil if they cannot be resized.
+	//
+	// If nil, no workers can be resized.
+	Workers func(queue shardq.Inspector) Resizer
+
+	// Logger logs each action, and each that was refused, with the address of
+	// its client.
+	//
+	// Defaults to [slog.Default].
+	Logger *slog.Logger
 }
 
 // withDefaults returns the options with defaults in place of zero fields.
@@ -107,6 +132,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PollEvery == 0 {
 		o.PollEvery = DefaultPollEvery
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
 	if o.Allow == nil {
 		o.Allow = Local

@@ -47,6 +47,8 @@ type groupAttempts struct {
 
 // A failedAttempt is a row about an attempt that failed.
 type failedAttempt struct {
+	// ID selects the item, as in item.
+	ID        string `json:"id,omitempty"`
 	Key       string `json:"key"`
 	KeyLength int    `json:"keyLength,omitempty"`
 	// AgeSeconds is how long ago it failed.
@@ -113,6 +115,9 @@ func (rd reader) failedAttempts(n named, failures []stats.Failure[any], now time
 		rows[i] = failedAttempt{
 			Key: key.text, KeyLength: key.length, AgeSeconds: inSeconds(max(now.Sub(f.Time), 0)),
 			Attempt: f.Attempt, Error: text.text, ErrorLength: text.length, Panicked: f.Panicked, Reason: f.Reason,
+		}
+		if rd.linked {
+			rows[i].ID = itemID(f.Item)
 		}
 		if f.Group != "" {
 			group := rd.group(n.name, f.Group)

@@ -42,11 +42,11 @@ func TestOutcomes(t *testing.T) {
 		{Group: "globex", Total: 1, Success: 1},
 	}, d.AttemptsByGroup)
 	require.Equal(t, []failedAttempt{
-		{Key: "globex/1", Attempt: 1, Error: "index out of range", Panicked: true, Group: "globex"},
-		{Key: "acme/1", Attempt: 2, Error: "connection refused", Group: "acme"},
+		{ID: itemID("globex/1"), Key: "globex/1", Attempt: 1, Error: "index out of range", Panicked: true, Group: "globex"},
+		{ID: itemID("acme/1"), Key: "acme/1", Attempt: 2, Error: "connection refused", Group: "acme"},
 	}, d.Failures)
 	require.Equal(t, []failedAttempt{
-		{Key: `"initech/\xff"`, Attempt: 5, Error: `"first line\nsecond line"`, Reason: "exhausted", Group: "initech"},
+		{ID: itemID("initech/\xff"), Key: `"initech/\xff"`, Attempt: 5, Error: `"first line\nsecond line"`, Reason: "exhausted", Group: "initech"},
 	}, d.Discards)
 }
 

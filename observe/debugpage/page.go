@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -30,7 +32,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageText))
 
 var contentSecurityPolicy = "default-src 'none'; script-src '" + hashOf(script) + "'; style-src '" + hashOf(style) + "'; " +
-	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
 func hashOf(text string) string {
@@ -53,6 +55,15 @@ type view struct {
 	Overview table
 	// Several reports whether there is an overview to go back to.
 	Several bool
+	// Found has the items that the request selects, or is nil.
+	Found *foundView
+	// Rows is the number of rows in each table.
+	Rows int
+	// Find and Problems are the filter of the overview.
+	Find     string
+	Problems bool
+	// ReadOnly reports whether there are no actions.
+	ReadOnly bool
 	// SlowReload links to the same page, reloaded every few seconds.
 	SlowReload string
 }
@@ -66,8 +77,19 @@ type queueView struct {
 	Charts     []chart
 	Heat       heatMap
 	Quantities []link
-	Tables     []table
 	Configured []fact
+	// First, Beside and Folded are the tables: on the first screen, two beside
+	// each other, and those that open.
+	First, Beside, Folded []table
+	// Searchable reports whether there is a search for keys, Named whether it
+	// has to name the queue.
+	Searchable, Named bool
+	// Open and HeatOpen report whether the folded parts, and the map of shards,
+	// are open.
+	Open, HeatOpen bool
+	// MoreRows links to the page with as many rows as there may be.
+	MoreRows string
+	Buttons  []button
 }
 
 // A link leads to the same page with another query.
@@ -76,28 +98,52 @@ type link struct {
 	Current         bool
 }
 
-func (h *handler) view(q query, r report) view {
+func (h *handler) view(request *http.Request, q query, r report) view {
 	v := view{
 		Report: r, Style: template.CSS(style), Script: template.JS(script),
 		PollMilliseconds: h.options.PollEvery.Milliseconds(), Refresh: q.refresh,
-		Several:    q.hasQueue,
+		Several: q.hasQueue, Rows: q.rows, Find: q.find, Problems: q.problems,
+		ReadOnly:   h.options.AllowActions == nil || !h.options.AllowActions(request),
 		SlowReload: h.address(q, func(values url.Values) { values.Set("refresh", "5") }),
 	}
 	if r.whole {
-		v.Queue = h.queueView(q, r.Queues[0])
+		h.addQueue(&v, q, r)
 		return v
 	}
 	v.Overview = overviewTable(r.Queues)
 	return v
 }
 
+// addQueue adds what is shown of one queue, with the buttons that the client may
+// press.
+func (h *handler) addQueue(v *view, q query, r report) {
+	one := r.Queues[0]
+	if one.Found != nil {
+		v.Found = h.foundView(q, one)
+	} else {
+		v.Queue = h.queueView(q, one)
+		v.Queue.Searchable = canList(r.of.queue)
+	}
+	switch {
+	case v.ReadOnly || one.Fault != "":
+	case v.Found != nil:
+		v.Found.Buttons = h.foundButtons(r.of, one.Found)
+	default:
+		v.Queue.Buttons = h.queueButtons(r.of)
+	}
+}
+
 func (h *handler) queueView(q query, r queueReport) *queueView {
-	v := &queueView{queueReport: r}
+	v := &queueView{queueReport: r, Named: q.hasQueue, Open: q.refresh > 0, HeatOpen: q.refresh > 0 || q.hasHeat}
 	if r.Detail == nil {
 		return v
 	}
-	v.Facts, v.Counted, v.Configured = r.facts(), r.counted(), r.configured()
-	v.Charts, v.Tables = r.Detail.Durations.charts(), r.tables()
+	v.Facts, v.Counted, v.Configured = others(r.facts()), r.counted(), r.configured()
+	v.Charts = r.Detail.Durations.charts()
+	v.arrange(r.tables())
+	if q.rows < h.options.MaxRows {
+		v.MoreRows = h.address(q, func(values url.Values) { values.Set("rows", strconv.Itoa(h.options.MaxRows)) })
+	}
 	v.Heat = newHeatMap(q.heat, r.Detail.Shards)
 	for _, quantity := range quantities {
 		v.Quantities = append(v.Quantities, link{
@@ -112,13 +158,42 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 	return v
 }
 
+// arrange places the tables.
+func (v *queueView) arrange(tables []table) {
+	for _, t := range tables {
+		t.Open = v.Open
+		switch {
+		case t.Path == "detail.processing":
+			v.First = append(v.First, t)
+		case t.Path == "detail.groups" && v.Detail.Configuration.Groups, t.Path == "detail.failures":
+			v.Beside = append(v.Beside, t)
+		default:
+			v.Folded = append(v.Folded, t)
+		}
+	}
+}
+
+// others returns the gauges that the page does not show at the top already.
+func others(all []gauge) (rest []gauge) {
+	top := []string{
+		"gauges.ready", "gauges.processing", "gauges.delayed", "gauges.oldestReadySeconds", "gauges.oldestProcessingSeconds",
+		"values.keys", "values.weight",
+	}
+	for _, g := range all {
+		if !slices.Contains(top, g.Field) {
+			rest = append(rest, g)
+		}
+	}
+	return rest
+}
+
 // address returns the query of this page, changed by differ.
 func (h *handler) address(q query, differ func(url.Values)) string {
 	values := url.Values{}
 	if q.hasQueue {
 		values.Set("queue", q.queue)
 	}
-	if q.rows != h.options.MaxRows {
+	if q.rows != h.options.pageRows() {
 		values.Set("rows", strconv.Itoa(q.rows))
 	}
 	if q.heat != quantities[0].Name {

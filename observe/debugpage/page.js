@@ -4,6 +4,8 @@
 (() => {
 	"use strict";
 	const root = document.documentElement;
+	if ("static" in root.dataset) return; // found items do not change
+	const problemsOnly = new URLSearchParams(location.search).has("problems");
 	const byId = (id) => document.getElementById(id);
 	const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 	const interval = Number(root.dataset.poll);
@@ -198,30 +200,35 @@
 				draw("path", { class: "area" }), draw("path", { class: "line" }));
 			element.append(svg);
 		}
+		if (element.closest(".tile")) showScale(element, what.of === "share" ? share(top) : short(Math.round(top)), lastOf(span));
 		svg.firstElementChild.setAttribute("d", `${path2d}L100 30L0 30Z`);
 		svg.lastElementChild.setAttribute("d", path2d);
 		const write = { rate, share }[what.of] ?? grouped;
 		setAttribute(svg, "aria-label", `${what.name}, ${lastOf(span)}: ${write(lowest)} to ${write(highest)}, now ${write(line.at(-1).value)}`);
 	}
 
-	// trendOf returns the tone and the text of the trend of a queue, or null.
-	function trendOf(past, state) {
-		if (state === "drained") return null;
-		const found = trend(past.map(({ time, queue: { gauges, counters, values } }) => ({
-			time, ready: gauges.ready, held: values ? values.weight : gauges.held, capacity: (values ?? gauges).capacity,
-			done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
-		})), windows.trend);
-		return found && [found.tone, inWords(found)];
+	// showScale writes the values of the axis beside a graph: the top, the time that
+	// it covers, and 0.
+	function showScale(element, top, time) {
+		const scale = element.querySelector(".scale") ?? element.appendChild(make("span", { className: "scale", ariaHidden: "true" }, make("i"), make("i"), make("i")));
+		[top, time, "0"].forEach((text, i) => setText(scale.children[i], text));
+	}
+
+	// judged returns the verdict of a queue, with its trend if there are enough
+	// readings.
+	function judged(queue) {
+		const past = history.get(queue.id);
+		const found = past ? trend(past.map(({ time, queue: { gauges, counters } }) => ({
+			time, ready: gauges.ready, done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
+		})), windows.trend) : null;
+		return refine(queue.verdict, found, inWords);
 	}
 	function inWords({ verdict, change, span }) {
 		switch (verdict) {
-		case "full": return "full";
-		case "full, nothing is done": return `full: nothing is done in ${duration(span)}`;
 		case "nothing is done": return `nothing is done in ${duration(span)}`;
 		case "falling behind": return `falling behind: ${grouped(change)} more ready in ${duration(span)}`;
 		case "falling behind in age": return `falling behind: the oldest ready is ${duration(Math.floor(change))} older than ${duration(span)} ago`;
 		case "catching up": return `catching up: ${grouped(change)} fewer ready in ${duration(span)}`;
-		case "keeping up": return "keeping up: nothing is ready";
 		case "steady": return "depth is steady";
 		default: return "depth goes up and down";
 		}
@@ -241,7 +248,7 @@
 	}
 
 	function sortBy(table, head) {
-		const words = ["key", "text", "queue", "state"].includes(head.dataset.format);
+		const words = ["key", "text", "queue", "verdict"].includes(head.dataset.format);
 		const current = head.getAttribute("aria-sort");
 		const direction = current ? (current === "ascending" ? "descending" : "ascending") : (words ? "ascending" : "descending");
 		for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
@@ -260,9 +267,17 @@
 		});
 	}
 
+	// shownQueues returns the queues of the overview, problems first.
+	const tones = ["bad", "warn", "plain", "good"];
+	function shownQueues({ queues }) {
+		const rank = new Map(queues.map((queue) => [queue, tones.indexOf(judged(queue).tone)]));
+		const shown = problemsOnly ? queues.filter((queue) => rank.get(queue) < 2) : queues;
+		return [...shown].sort((a, b) => rank.get(a) - rank.get(b));
+	}
+
 	function showTable(table, report) {
 		const path = table.dataset.table;
-		const rows = path === "queues" ? report.queues : at(queueOf(table, report), path);
+		const rows = path === "queues" ? shownQueues(report) : at(queueOf(table, report), path);
 		if (!rows) return;
 		const heads = all("thead th", table), body = table.tBodies[0], focused = document.activeElement;
 		const known = new Map([...body.rows].map((row, i) => [row.dataset.id ?? String(i), row]));
@@ -271,7 +286,7 @@
 			const row = known.get(id) ?? make("tr");
 			row.dataset.id = id;
 			row.classList.toggle("stuck", value.stuck === true);
-			heads.forEach((head, column) => showCell(row, column, head.dataset, value));
+			heads.forEach((head, column) => showCell(row, column, head.dataset, value, path));
 			return row;
 		});
 		if (wanted.length !== body.rows.length || wanted.some((row, i) => body.rows[i] !== row)) {
@@ -283,18 +298,22 @@
 		if (empty) empty.hidden = rows.length > 0;
 	}
 
-	function showCell(row, column, { field, format: kind }, value) {
+	function showCell(row, column, { field, format: kind }, value, path) {
 		const cell = row.cells[column] ?? row.appendChild(makeCell(kind));
 		const content = at(value, field);
 		switch (kind) {
-		case "key": return showKey(cell, content, value[`${field}Length`], value.stuck);
+		case "key":
+			showLink(cell.firstChild, path, value);
+			return showKey(cell, cell.firstChild.firstChild, content, value[`${field}Length`], value, path);
 		case "queue":
 			setAttribute(cell.firstChild, "href", "?" + new URLSearchParams({ queue: content }));
 			return setText(cell.firstChild.firstChild, content);
-		case "state":
-			setAttribute(cell.firstChild, "data-state", content);
-			return setText(cell.firstChild, content);
-		case "text": return showKey(cell, content, value[`${field}Length`], false);
+		case "verdict": {
+			const { tone, text } = judged(value);
+			setAttribute(cell.firstChild, "data-tone", tone);
+			return setText(cell.firstChild, text);
+		}
+		case "text": return showKey(cell, cell.firstChild, content, value[`${field}Length`], {}, path);
 		case "share":
 			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
 			if (cell.firstChild.data !== share(content)) cell.firstChild.data = share(content);
@@ -307,9 +326,9 @@
 
 	function makeCell(kind) {
 		switch (kind) {
-		case "key": return make("th", { scope: "row", className: "key" }, make("bdi"));
+		case "key": return make("th", { scope: "row", className: "key" }, make("a", {}, make("bdi")));
 		case "queue": return make("th", { scope: "row", className: "key" }, make("a", {}, make("bdi")));
-		case "state": return make("td", {}, make("span", { className: "badge" }));
+		case "verdict": return make("td", { className: "verdict" }, make("span", { className: "badge" }));
 		case "text": return make("td", { className: "word" }, make("bdi"));
 		case "yes": return make("td");
 		case "graph": return make("td", { className: "live" });
@@ -321,15 +340,25 @@
 		}
 	}
 
-	function showKey(cell, key, length, stuck) {
-		setText(cell.firstChild, key);
+	// linkTo returns the address of the page of an item, a group or a worker.
+	const linkTo = (name, value) => "?" + new URLSearchParams({ queue: single, [name]: value });
+
+	// showLink links a key to the page of its item or group.
+	function showLink(link, path, { id }) {
+		if (id) setAttribute(link, "href", linkTo(path === "detail.groups" ? "group" : "item", id));
+		else link.removeAttribute("href");
+	}
+
+	function showKey(cell, place, key, length, { stuck, batch, worker }) {
+		setText(place, key);
 		const notes = [];
 		if (length) notes.push(["small", `… ${grouped(length)} bytes`]);
 		if (stuck) notes.push(["em", "stuck"]);
+		if (batch) notes.push(["a", `and ${grouped(batch - 1)} more of this worker`, { className: "more", href: linkTo("worker", worker) }]);
 		const present = [...cell.children].slice(1);
-		if (present.length === notes.length && notes.every(([name, text], i) => present[i].localName === name && present[i].textContent === text)) return;
+		if (present.length === notes.length && notes.every(([name, text, more], i) => present[i].localName === name && present[i].textContent === text && (!more || present[i].getAttribute("href") === more.href))) return;
 		present.forEach((element) => element.remove());
-		cell.append(...notes.map(([name, text]) => make(name, { textContent: text })));
+		cell.append(...notes.map(([name, text, more]) => make(name, { textContent: text, ...more })));
 	}
 
 	// ---- Charts ----
@@ -477,7 +506,7 @@
 		for (const article of all("[data-queue]")) {
 			const queue = queueOf(article, report);
 			if (!queue) continue;
-			showState(article, queue, before && queueOf(article, before));
+			showVerdict(article, queue, before && queueOf(article, before));
 			if (queue.detail) showQueue(article, queue);
 		}
 		for (const table of all("table[data-table]")) showTable(table, report);
@@ -486,12 +515,20 @@
 		setText(clock, report.time.slice(11, 19) + " UTC");
 	}
 
-	function showState(article, queue, before) {
-		const badge = article.querySelector(".state .badge");
-		if (!badge) return; // the first reading panicked
-		setText(badge, queue.state);
-		badge.dataset.state = queue.state;
-		if (before && before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
+	function showVerdict(article, queue, before) {
+		const badge = article.querySelector(".verdict");
+		if (!queue.verdict || !queue.detail) return;
+		const { tone, text, also } = judged(queue);
+		setText(badge, text);
+		badge.dataset.tone = tone;
+		if (queue.gauges.stuck > 0) badge.href = "#detail.processing"; else badge.removeAttribute("href");
+		const beside = article.querySelector(".trend");
+		beside.hidden = !also;
+		if (also) {
+			beside.dataset.tone = also.tone;
+			setText(beside, also.text);
+		}
+		if (before?.verdict && before.verdict.name !== queue.verdict.name) announce(`${queue.id} is ${queue.verdict.name}`);
 	}
 
 	function showQueue(article, queue) {
@@ -508,15 +545,7 @@
 		for (const element of all("[data-graph]", article)) graph(element, past, element.dataset);
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
-		showTrend(article.querySelector(".trend"), trendOf(past, queue.state));
-	}
-
-	function showTrend(element, verdict) {
-		if (!element) return;
-		element.hidden = !verdict;
-		if (!verdict) return;
-		element.dataset.trend = verdict[0];
-		setText(element, verdict[1]);
+		for (const row of all("[data-counter]", article)) row.hidden = at(queue, row.dataset.counter) === 0;
 	}
 
 	// ---- Polling, while the page is visible ----
@@ -541,6 +570,8 @@
 		const address = new URL(location.href);
 		address.hash = "";
 		address.searchParams.set("format", "json");
+		address.searchParams.delete("problems"); // the page filters them itself, because only it knows the trends
+		if (!address.searchParams.has("rows")) address.searchParams.set("rows", root.dataset.rows);
 		if (single !== null) address.searchParams.set("queue", single);
 		const bound = AbortSignal.timeout(Math.max(15_000, 2 * interval));
 		const response = await fetch(address, { cache: "no-store", signal: bound }).catch(() => { throw new Error("no answer"); });
@@ -563,7 +594,7 @@
 	const areObjects = (values) => Array.isArray(values) && values.every(isObject);
 	const isReport = (report) => isObject(report) && report.version === 2 && typeof report.time === "string" && !Number.isNaN(Date.parse(report.time)) &&
 		areObjects(report.queues) && report.queues.every(isQueue);
-	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) &&
+	const isQueue = (queue) => typeof queue.id === "string" && isObject(queue.gauges) && isObject(queue.counters) && isObject(queue.verdict) &&
 		(queue.detail === undefined || isDetail(queue.detail));
 	const isDetail = (detail) => isObject(detail) && isObject(detail.configuration) && isObject(detail.shards) &&
 		["processing", "ready", "delayed", "retried", "groups"].every((rows) => areObjects(detail[rows])) &&
@@ -681,6 +712,7 @@
 	document.addEventListener("visibilitychange", () => { if (document.hidden || paused) schedule(); else resume(); });
 	all("table[data-table]").forEach(prepareTable);
 	all("[data-heat]").forEach(prepareHeat);
+	byId("problems")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 	addPauseButton();
 	turn();
 })();

@@ -20,6 +20,8 @@ type reader struct {
 	rows int
 	// instance distinguishes a queue from all others.
 	instance func(named) string
+	// linked reports whether rows have ids.
+	linked bool
 }
 
 // overview reads the numbers of a queue.
@@ -27,7 +29,12 @@ func (rd reader) overview(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
 	configuration := n.queue.Configuration()
-	q.readStats(n.queue.Stats(), configuration.Ages, time.Time{})
+	s := n.queue.Stats()
+	q.readStats(s, configuration.Ages, time.Time{})
+	q.Gauges.Stuck = stuckShards(s.PerShard, configuration.StuckAfter)
+	q.Gauges.StuckAtLeast = q.Gauges.Stuck > 0
+	q.Gauges.Paused = isPaused(n.queue)
+	q.judged()
 	return q
 }
 
@@ -38,10 +45,11 @@ func (rd reader) whole(n named) (q queueReport) {
 	configuration := n.queue.Configuration()
 	snapshot := n.queue.Inspect(rd.rows)
 	q.readStats(snapshot.Stats, configuration.Ages, snapshot.Time)
+	rd.linked = canList(n.queue)
 	items := itemReader{rd, n.name, snapshot.Time, configuration}
 	q.Detail = &detailReport{
 		Durations:     newDurations(snapshot.Stats.Metrics),
-		Processing:    items.list(snapshot.Processing),
+		Processing:    items.processing(n, snapshot.Processing),
 		Ready:         items.list(snapshot.Ready),
 		Delayed:       items.list(snapshot.Delayed),
 		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
@@ -51,6 +59,9 @@ func (rd reader) whole(n named) (q queueReport) {
 		outcomes:      rd.outcomes(n, snapshot.Stats, snapshot.Time),
 		Configuration: newConfiguration(configuration),
 	}
+	q.Gauges.Stuck, q.Gauges.StuckAtLeast = stuckRows(q.Detail.Processing, rd.rows)
+	q.Gauges.Paused = isPaused(n.queue)
+	q.judged()
 	return q
 }
 
@@ -59,6 +70,7 @@ func (rd reader) whole(n named) (q queueReport) {
 func (q *queueReport) recoverFault() {
 	if recover() != nil {
 		*q = queueReport{ID: q.ID, Name: q.Name, Instance: q.Instance, State: "unknown", Fault: "reading this queue panicked"}
+		q.judged()
 	}
 }
 
@@ -117,6 +129,27 @@ func newCounters(s shardq.Stats) counters {
 	return c
 }
 
+// stuckShards returns the number of shards with a stuck item.
+func stuckShards(shards []stats.Shard, after time.Duration) (n int) {
+	for i := range shards {
+		if after > 0 && shards[i].OldestProcessing >= after {
+			n++
+		}
+	}
+	return n
+}
+
+// stuckRows returns the number of stuck items among rows, the longest first. If
+// all rows that there may be are stuck, there may be more.
+func stuckRows(rows []item, limit int) (n int, atLeast bool) {
+	for _, row := range rows {
+		if row.Stuck {
+			n++
+		}
+	}
+	return n, n >= limit
+}
+
 func newValues(v *stats.Values) *values {
 	if v == nil {
 		return nil
@@ -166,14 +199,25 @@ func (rd itemReader) item(info stats.Item[any]) item {
 		Key: key.text, KeyLength: key.length,
 		AgeSeconds: optional(age, !info.Since.IsZero()),
 		DueSeconds: optional(max(info.Deadline.Sub(rd.now), 0), !info.Deadline.IsZero()),
-		Attempts:   info.Attempts, Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
+		Attempts:   info.Attempts, Attempt: info.Attempts + 1, State: inWords(info.State), Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
 		Stuck: info.State == stats.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
+	}
+	if rd.linked {
+		i.ID = itemID(info.Item)
 	}
 	if rd.configuration.Groups {
 		group := rd.group(rd.queue, info.Group)
 		i.Group, i.GroupLength = group.text, group.length
 	}
 	return i
+}
+
+// inWords returns the name of a state on the page.
+func inWords(s stats.State) string {
+	if s == stats.Processing {
+		return "in flight"
+	}
+	return s.String()
 }
 
 // key returns the text to show for an item.
@@ -198,6 +242,9 @@ func (rd reader) retried(n named) []failure {
 	for i, row := range rows {
 		key := rd.key(n.name, row.Item)
 		failures[i] = failure{Key: key.text, KeyLength: key.length, Failures: row.Failures}
+		if rd.linked {
+			failures[i].ID = itemID(row.Item)
+		}
 	}
 	return failures
 }

@@ -24,6 +24,8 @@ type report struct {
 	// whole reports whether the report is about one queue, with its detail
 	// unless reading it panicked.
 	whole bool
+	// of is that queue.
+	of named
 }
 
 // seconds is a duration in seconds, the unit of all durations in the report.
@@ -62,11 +64,14 @@ type queueReport struct {
 	Fault string `json:"fault,omitempty"`
 	// State is "running", "shutting down" or "drained".
 	State    string   `json:"state"`
+	Verdict  verdict  `json:"verdict"`
 	Gauges   gauges   `json:"gauges"`
 	Counters counters `json:"counters"`
 	// Values is nil unless the queue is that of a Coalescer.
 	Values *values       `json:"values"`
 	Detail *detailReport `json:"detail,omitempty"`
+	// Found has the items that the request selects, in place of Detail.
+	Found *foundReport `json:"found,omitempty"`
 }
 
 // gauges describe the queue now. A nil value is not kept by the queue.
@@ -80,6 +85,11 @@ type gauges struct {
 	Throttled  int `json:"throttled"`
 	Parked     int `json:"parked"`
 	Workers    int `json:"workers"`
+	// Stuck is the number of items in flight for StuckAfter. It is a lower bound
+	// if StuckAtLeast is set.
+	Stuck        int  `json:"stuck"`
+	StuckAtLeast bool `json:"stuckAtLeast"`
+	Paused       bool `json:"paused"`
 	// Limited is the number of items with failures in the limiter.
 	Limited *int `json:"limited"`
 	// Dirty and Depth come from the metrics.
@@ -187,6 +197,9 @@ type bucket struct {
 
 // An item is a row about an item.
 type item struct {
+	// ID selects the item in a request. It is empty if the queue cannot list its
+	// items.
+	ID  string `json:"id,omitempty"`
 	Key string `json:"key"`
 	// KeyLength is the length of the key in bytes, if it was cut.
 	KeyLength int `json:"keyLength,omitempty"`
@@ -196,9 +209,16 @@ type item struct {
 	// DueSeconds is the time until the delay of the item expires. It is nil if
 	// the item is not delayed.
 	DueSeconds *seconds `json:"dueSeconds"`
-	Attempts   int      `json:"attempts"`
+	// Attempts is the number of failures, and Attempt the number of the attempt
+	// that runs or comes next, from 1.
+	Attempts int    `json:"attempts"`
+	Attempt  int    `json:"attempt"`
+	State    string `json:"state"`
 	// Worker is the number of the worker that processes the item, or 0.
 	Worker int `json:"worker"`
+	// Batch is the number of items of that worker, if the row stands for
+	// several.
+	Batch int `json:"batch,omitempty"`
 	// Dirty reports whether the item becomes ready again at its Done.
 	Dirty bool   `json:"dirty"`
 	Group string `json:"group"`
@@ -212,6 +232,8 @@ type item struct {
 
 // A failure is a row about an item that failed.
 type failure struct {
+	// ID selects the item, as in item.
+	ID        string `json:"id,omitempty"`
 	Key       string `json:"key"`
 	KeyLength int    `json:"keyLength,omitempty"`
 	Failures  int    `json:"failures"`
@@ -219,6 +241,9 @@ type failure struct {
 
 // A group is a row about a group of items.
 type group struct {
+	// ID selects the group in a request. It is empty if the queue cannot list
+	// its items.
+	ID          string `json:"id,omitempty"`
 	Group       string `json:"group"`
 	GroupLength int    `json:"groupLength,omitempty"`
 	Ready       int    `json:"ready"`

@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,9 +19,17 @@ type query struct {
 	rows     int
 	// heat is the quantity that the map of shards shows.
 	heat string
+	// hasHeat reports whether the request names it.
+	hasHeat bool
 	// refresh is the seconds after which a browser without JavaScript reloads
 	// the page, or 0.
 	refresh int
+	// find is a text in the names of the queues that the overview shows, and
+	// problems reports whether it shows only those with a problem.
+	find     string
+	problems bool
+	// choice selects items of the queue.
+	choice choice
 }
 
 const (
@@ -34,7 +43,7 @@ const (
 // parse returns the parameters of a request, or an error that says what is
 // allowed.
 func (o Options) parse(r *http.Request) (query, error) {
-	q := query{format: negotiated(r), rows: o.MaxRows, heat: quantities[0].Name}
+	q := query{format: negotiated(r), heat: quantities[0].Name}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return q, fmt.Errorf("the query is malformed: %v", err)
@@ -47,6 +56,15 @@ func (o Options) parse(r *http.Request) (query, error) {
 			return q, err
 		}
 	}
+	if q.rows == 0 {
+		q.rows = o.MaxRows
+		if q.format == asHTML && !q.choice.any() {
+			q.rows = o.pageRows()
+		}
+	}
+	if chosen := q.choice.names(); len(chosen) > 1 {
+		return q, fmt.Errorf("%s are given together: want one of them", strings.Join(chosen, " and "))
+	}
 	return q, nil
 }
 
@@ -57,15 +75,42 @@ func (o Options) parseValue(q *query, name, value string) (err error) {
 	case "format":
 		q.format, err = oneOf(name, value, asHTML, asJSON, asText)
 	case "shards":
+		q.hasHeat = true
 		q.heat, err = oneOf(name, value, quantityNames()...)
 	case "rows":
 		q.rows, err = number(name, value, o.MaxRows)
+	case "find":
+		q.find, err = bounded(name, value)
+	case "problems":
+		_, err = oneOf(name, value, "1")
+		q.problems = true
+	case "key":
+		q.choice.key, err = bounded(name, value)
+	case "item":
+		q.choice.item, err = bounded(name, value)
+	case "group":
+		q.choice.group, err = bounded(name, value)
+	case "worker":
+		q.choice.worker, err = number(name, value, math.MaxInt)
 	case "refresh":
 		q.refresh, err = number(name, value, maxRefresh)
 	default:
-		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows or refresh", showText(name).inWords())
+		err = fmt.Errorf("unknown parameter %s: want queue, format, shards, rows, refresh, find, problems, key, item, group or worker", showText(name).inWords())
 	}
 	return err
+}
+
+// pageRows is the number of rows on a page that does not ask for more.
+func (o Options) pageRows() int { return min(8, o.MaxRows) }
+
+// maxText limits the texts to search for.
+const maxText = 1000
+
+func bounded(name, value string) (string, error) {
+	if len(value) > maxText {
+		return "", fmt.Errorf("%s has %s bytes: want at most %s", name, formatCount(len(value)), formatCount(maxText))
+	}
+	return value, nil
 }
 
 func oneOf(name, value string, known ...string) (string, error) {

@@ -8,7 +8,9 @@ type table struct {
 	// Note says what is missing. Empty is shown in place of rows.
 	Note, Empty string
 	// Chart stands above the rows, unless it is nil.
-	Chart   *chart
+	Chart *chart
+	// Open reports whether a folded table is open.
+	Open    bool
 	Columns []heading
 	Rows    []row
 }
@@ -39,8 +41,20 @@ type cell struct {
 	KeyLength int
 	// Stuck reports whether the item of this key is stuck.
 	Stuck bool
+	// Tone is the tone of a verdict.
+	Tone string
 	// Percent is the length of the bar of a share.
 	Percent int
+	// To is the address that the key links to. More links to the other items of
+	// the worker.
+	To   string
+	More *more
+}
+
+// more links to n further items.
+type more struct {
+	N  int
+	To string
 }
 
 // The formats of cells. The script has them, too.
@@ -53,7 +67,7 @@ const (
 	asYes      = "yes"
 	asWorker   = "worker"
 	asQueue    = "queue"
-	asState    = "state"
+	asVerdict  = "verdict"
 	asRate     = "rate"
 	asGraph    = "graph"
 	asRatio    = "ratio"
@@ -101,7 +115,7 @@ func newRow(of any, cells []cell) row {
 	case group:
 		cells[0].KeyLength = of.GroupLength
 	case queueReport:
-		r.ID = of.ID
+		r.ID, cells[1].Tone = of.ID, of.Verdict.Tone
 	}
 	return r
 }

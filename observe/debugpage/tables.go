@@ -11,7 +11,7 @@ const (
 
 var overviewColumns = []column[queueReport]{
 	{heading{"Queue", "id", asQueue, ""}, func(q queueReport) any { return q.ID }},
-	{heading{"State", "state", asState, ""}, func(q queueReport) any { return q.State }},
+	{heading{"Verdict", "verdict.text", asVerdict, ""}, func(q queueReport) any { return q.Verdict.Text }},
 	{heading{"Ready", "gauges.ready", asCount, ""}, func(q queueReport) any { return q.Gauges.Ready }},
 	{heading{"Recent", "gauges.ready", asGraph, ""}, func(queueReport) any { return nil }},
 	{heading{"Oldest ready", "gauges.oldestReadySeconds", asDuration, ""}, func(q queueReport) any { return q.Gauges.OldestReadySeconds }},
@@ -24,7 +24,8 @@ var overviewColumns = []column[queueReport]{
 
 var (
 	keyColumn      = column[item]{heading{"Key", "key", asKey, ""}, func(i item) any { return i.Key }}
-	attemptsColumn = column[item]{heading{"Attempts", "attempts", asCount, ""}, func(i item) any { return i.Attempts }}
+	attemptColumn  = column[item]{heading{"Attempt", "attempt", asCount, ""}, func(i item) any { return i.Attempt }}
+	stateColumn    = column[item]{heading{"State", "state", asYes, ""}, func(i item) any { return i.State }}
 	groupColumn    = column[item]{heading{"Group", "group", asWords, ""}, func(i item) any { return i.Group }}
 	priorityColumn = column[item]{heading{"Priority", "priority", asCount, ""}, func(i item) any { return i.Priority }}
 	shardColumn    = column[item]{heading{"Shard", "shard", asCount, ""}, func(i item) any { return i.Shard }}
@@ -60,25 +61,25 @@ var groupColumns = []column[group]{
 }
 
 func overviewTable(queues []queueReport) table {
-	return newTable(table{Path: "queues", Title: "All queues", Empty: "There are no queues."}, overviewColumns, queues)
+	return newTable(table{Path: "queues", Title: "All queues", Empty: "There are no queues."}, overviewColumns, problemsFirst(queues))
 }
 
 // tables returns the tables of the selected queue.
 func (q queueReport) tables() []table {
 	d := q.Detail
-	return append([]table{
+	all := append([]table{
 		newTable(table{
 			Path: "detail.processing", Title: "In flight, longest first",
 			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is in flight.",
-		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn, workerColumn, dirtyColumn), d.Processing),
+		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptColumn, workerColumn, dirtyColumn), d.Processing),
 		newTable(table{
 			Path: "detail.ready", Title: "Ready, longest first",
 			Note: unless(d.Configuration.Ages, agesMissing), Empty: "Nothing is ready.",
-		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptsColumn), d.Ready),
+		}, d.itemColumns(keyColumn, ageColumn("For", d.Configuration.Ages), attemptColumn), d.Ready),
 		newTable(table{
 			Path: "detail.delayed", Title: "Delayed, next deadline first", Empty: "Nothing is delayed.",
 			Chart: d.timeLeftChart(),
-		}, d.itemColumns(keyColumn, dueColumn, attemptsColumn), d.Delayed),
+		}, d.itemColumns(keyColumn, dueColumn, attemptColumn), d.Delayed),
 		newTable(table{
 			Path: "detail.retried", Title: "Most failures",
 			Note: unless(q.Gauges.Limited != nil, limiterMissing), Empty: "Nothing has failed.",
@@ -88,6 +89,10 @@ func (q queueReport) tables() []table {
 			Note: unless(d.Configuration.Groups, groupsMissing), Empty: unless(!d.Configuration.Groups, "No group has items."),
 		}, groupColumns, d.Groups),
 	}, d.outcomes.tables(d.Configuration)...)
+	for i := range all {
+		all[i].linkRows(q.ID, q.rowIDs(all[i].Path))
+	}
+	return all
 }
 
 // itemColumns returns columns, followed by those that every table of items has.

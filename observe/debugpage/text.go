@@ -27,7 +27,11 @@ func writeText(w io.Writer, r report) {
 }
 
 func writeQueue(w io.Writer, q queueReport) {
-	fmt.Fprintf(w, "\n%s: %s\n", q.ID, q.State)
+	fmt.Fprintf(w, "\n%s: %s, %s\n", q.ID, q.State, q.Verdict.Text)
+	if q.Found != nil {
+		writeFound(w, q)
+		return
+	}
 	var now, counted []fact
 	for _, g := range q.facts() {
 		now = append(now, fact{g.Title, g.Text()})
@@ -46,6 +50,16 @@ func writeQueue(w io.Writer, q queueReport) {
 		fmt.Fprintf(w, "  %s: %s\n", quantity.Title, newHeatMap(quantity.Name, q.Detail.Shards).Summary)
 	}
 	writeFacts(w, "Configuration", q.configured())
+}
+
+func writeFound(w io.Writer, q queueReport) {
+	for _, notice := range q.Found.notices() {
+		fmt.Fprintf(w, "%s\n", notice)
+	}
+	if facts := q.Found.facts(); len(facts) > 0 {
+		writeFacts(w, q.Found.Title, facts)
+	}
+	writeTable(w, q.foundTable())
 }
 
 func writeFacts(w io.Writer, title string, facts []fact) {

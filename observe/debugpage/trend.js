@@ -1,33 +1,26 @@
 "use strict";
 
-// trend says whether a queue keeps up. It uses the readings of the last
-// milliseconds, oldest first:
+// trend says how the number of ready items of a queue changes. It uses the
+// readings of the last milliseconds, oldest first:
 //
-//	time       in milliseconds
-//	ready      the number of ready items
-//	done       the number of Dones, or null if they are not counted
-//	oldest     the age of the oldest ready item in seconds, or null without ages
-//	held       the number of items held, or the weight of a Coalescer's values
-//	capacity   the limit of held, 0 without a limit
+//	time    in milliseconds
+//	ready   the number of ready items
+//	done    the number of Dones, or null if they are not counted
+//	oldest  the age of the oldest ready item in seconds, or null without ages
 //
 // It returns { tone, verdict }. Some verdicts add span, the seconds that were
-// compared, and change, the difference in items or seconds. The tone is good only
-// if nothing is ready now, or the number of ready items falls. trend returns null
-// if there are too few readings.
+// compared, and change, the difference in items or seconds. The depth is asked
+// before the age: the items of an initial list grow older until the last of them
+// is done. trend returns null if there are too few readings, or nothing is ready.
 function trend(readings, milliseconds) {
 	const now = readings.at(-1);
-	if (!now) return null;
+	if (!now || now.ready === 0) return null;
 	const recent = readings.filter((r) => r.time >= now.time - milliseconds), enough = 6;
-	const idle = (part) => (part[0].done ?? null) !== null && part[0].done === now.done;
 	const behind = recent.slice(recent.findLastIndex((r) => r.ready === 0) + 1); // the readings since something is ready
-	const nothingDone = behind.length >= enough && idle(behind);
 	const seconds = (part) => Math.floor((now.time - part[0].time) / 1000);
-	if (now.capacity > 0 && now.held >= now.capacity) {
-		return nothingDone ? { tone: "warn", verdict: "full, nothing is done", span: seconds(behind) } : { tone: "warn", verdict: "full" };
-	}
 	if (recent.length < enough) return null;
-	if (nothingDone) return { tone: "warn", verdict: "nothing is done", span: seconds(behind) };
-	if (now.ready === 0) return { tone: "good", verdict: "keeping up" };
+	const idle = (behind[0].done ?? null) !== null && behind[0].done === now.done;
+	if (behind.length >= enough && idle) return { tone: "warn", verdict: "nothing is done", span: seconds(behind) };
 
 	const mean = (part) => part.reduce((sum, r) => sum + r.ready, 0) / part.length;
 	const third = Math.floor(recent.length / 3), last = recent.slice(-third), half = Math.ceil(third / 2);
@@ -35,10 +28,26 @@ function trend(readings, milliseconds) {
 	const span = seconds(recent);
 	const more = Math.min(after, now.ready) - before; // a peak that has passed does not count
 	if (more > threshold) return { tone: "warn", verdict: "falling behind", change: after - before, span };
-	const older = (now.oldest ?? 0) - (recent[0].oldest ?? 0);
-	if (older * 1000 > (now.time - recent[0].time) / 2) return { tone: "warn", verdict: "falling behind in age", change: older, span };
 	const falls = mean(last.slice(-half)) < mean(last.slice(0, half)) && now.ready < last[0].ready;
 	if (before - now.ready > threshold && falls) return { tone: "good", verdict: "catching up", change: before - now.ready, span };
+	const older = (now.oldest ?? 0) - (recent[0].oldest ?? 0);
+	if (older * 1000 > (now.time - recent[0].time) / 2) return { tone: "warn", verdict: "falling behind in age", change: older, span };
 	const steady = Math.abs(now.ready - before) <= threshold && Math.abs(after - before) <= threshold;
 	return { tone: "plain", verdict: steady ? "steady" : "up and down" };
+}
+
+// refine returns the verdict of a queue with its trend: { tone, text, also }. The
+// verdict of one reading is that of the server, and found is the trend, or null.
+// also is a trend to show beside a verdict of its own, or null.
+function refine(verdict, found, inWords) {
+	const alone = { tone: verdict.tone, text: verdict.text, also: null };
+	if (!found) return alone;
+	const stands = found.verdict === "nothing is done";
+	switch (verdict.name) {
+	case "working": return { tone: found.tone, text: inWords(found), also: null };
+	case "no workers": return stands ? alone : { tone: found.tone, text: inWords(found), also: null };
+	case "full": case "stuck": case "throttled": case "shutting down":
+		return { ...alone, also: { tone: found.tone === "good" ? "plain" : found.tone, text: inWords(found) } };
+	default: return alone;
+	}
 }

@@ -46,7 +46,7 @@ func TestAnswersThatAreNotUnderstood(t *testing.T) {
 	for _, instead := range []string{
 		"<html>", "null", "7", "[]", `{"version":2}`, `{"version":2,"time":"never","queues":[]}`, `{"version":2,"time":"2026-01-01T00:00:00Z","queues":{}}`,
 		`{"version":2,"time":"2026-01-01T00:00:00Z","queues":[null]}`,
-		`{"version":2,"time":"2026-01-01T00:00:00Z","queues":[{"id":"q","gauges":{"ready":5},"counters":{},"detail":{}}]}`,
+		`{"version":2,"time":"2026-01-01T00:00:00Z","queues":[{"id":"q","gauges":{"ready":5},"counters":{},"verdict":{},"detail":{}}]}`,
 	} {
 		wrong.Store(&instead)
 		unclear()

@@ -1,0 +1,301 @@
+package debugpage
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// A Resizer has a number of workers that can change. A [worker.Pool] is one.
+type Resizer interface {
+	// Len returns the number of workers.
+	Len() int
+	// Resize changes it to n.
+	Resize(n int)
+}
+
+// What a queue can do besides describing itself. The page offers only what the
+// queue has.
+type (
+	pauser interface {
+		Pause()
+		Resume()
+	}
+	groupPauser interface {
+		PauseGroup(group string, until time.Time)
+		ResumeGroup(group string)
+	}
+	operated interface{ Operator() shardq.Operator }
+)
+
+const (
+	maxWorkers = 10_000
+	// maxMinutes is the longest pause of a group: a week.
+	maxMinutes     = 7 * 24 * 60
+	defaultMinutes = 10
+	// maxForm limits the bytes of a request for an action.
+	maxForm = 1 << 16
+)
+
+// A refusal is an error with the status of its answer.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r refusal) Error() string { return r.text }
+
+func refuse(status int, format string, arguments ...any) error {
+	return refusal{status, fmt.Sprintf(format, arguments...)}
+}
+
+// A target is what an action changes. It also collects what to log.
+type target struct {
+	reader
+	queue   named
+	resizer Resizer
+	form    url.Values
+	logged  []any
+}
+
+// actions are the actions by name.
+var actions = map[string]func(*target) error{
+	"retry":        (*target).retry,
+	"cancel":       (*target).cancel,
+	"pause":        func(t *target) error { return t.pause(pauser.Pause) },
+	"resume":       func(t *target) error { return t.pause(pauser.Resume) },
+	"pause-group":  (*target).pauseGroup,
+	"resume-group": (*target).resumeGroup,
+	"resize":       (*target).resize,
+}
+
+// act answers a request for an action: it does it, logs it, and sends the
+// browser back to the page. The client may read the page.
+func (h *handler) act(w http.ResponseWriter, r *http.Request) {
+	t := &target{}
+	err := h.perform(t, w, r)
+	attributes := append([]any{"action", t.form.Get("action"), "remote", r.RemoteAddr}, t.logged...)
+	if err != nil {
+		h.options.Logger.Warn("debugpage: refused an action", append(attributes, "error", err)...)
+		status := http.StatusInternalServerError
+		if refused := (refusal{}); errors.As(err, &refused) {
+			status = refused.status
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	h.options.Logger.Info("debugpage: did an action", attributes...)
+	w.Header().Set("Location", t.back())
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// perform checks a request and does its action.
+func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (err error) {
+	if !h.options.AllowActions(r) {
+		return refuse(http.StatusForbidden, "actions are denied: see debugpage.Options.AllowActions")
+	}
+	if err := h.crossOrigin.Check(r); err != nil {
+		return refuse(http.StatusForbidden, "the request comes from another site: %v", err)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return refuse(http.StatusBadRequest, "the form is malformed: %v", err)
+	}
+	t.form = r.PostForm
+	if subtle.ConstantTimeCompare([]byte(t.form.Get("token")), []byte(h.token)) != 1 {
+		return refuse(http.StatusForbidden, "the token is not that of this process: reload the page")
+	}
+	do, ok := actions[t.form.Get("action")]
+	if !ok {
+		return refuse(http.StatusBadRequest, "unknown action %s", showText(t.form.Get("action")).inWords())
+	}
+	queues := h.directory()
+	if t.queue, err = queues.find(t.form.Get("queue")); err != nil {
+		return refuse(http.StatusNotFound, "%v", err)
+	}
+	t.reader, t.resizer = reader{h.options, 1, h.names.instance, true}, h.resizer(t.queue)
+	t.log("queue", t.queue.id)
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = refuse(http.StatusInternalServerError, "the action panicked")
+		}
+	}()
+	return do(t)
+}
+
+func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
+
+// back returns the query of the page that had the form.
+func (t *target) back() string {
+	values := url.Values{"queue": {t.queue.id}}
+	for _, name := range []string{"item", "group"} {
+		if id := t.form.Get(name); id != "" {
+			values.Set(name, id)
+		}
+	}
+	return "?" + values.Encode()
+}
+
+func (t *target) retry() error {
+	return t.onItem(func(operator shardq.Operator, item any) error {
+		if !operator.RetryNow(item) {
+			return refuse(http.StatusConflict, "no delay of the item is running")
+		}
+		return nil
+	})
+}
+
+func (t *target) cancel() error {
+	return t.onItem(func(operator shardq.Operator, item any) error {
+		if !operator.Cancel(item).Any() {
+			return refuse(http.StatusConflict, "there is nothing to cancel: the item is done, or in flight")
+		}
+		return nil
+	})
+}
+
+// onItem finds the item of the form by its id, and does something with it.
+func (t *target) onItem(do func(shardq.Operator, any) error) error {
+	queue, ok := t.queue.queue.(operated)
+	list, listed := t.queue.queue.(lister)
+	if !ok || !listed {
+		return refuse(http.StatusBadRequest, "this queue cannot do that")
+	}
+	id, visited := t.form.Get("item"), 0
+	for _, state := range states {
+		for info := range list.InspectItems(state) {
+			if visited++; visited > maxVisited {
+				return refuse(http.StatusNotFound, "the item is not among the first %s", formatCount(maxVisited))
+			}
+			if itemID(info.Item) == id {
+				t.log("item", t.key(t.queue.name, info.Item).inWords())
+				return do(queue.Operator(), info.Item)
+			}
+		}
+	}
+	return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
+}
+
+func (t *target) pause(do func(pauser)) error {
+	queue, ok := t.queue.queue.(pauser)
+	if !ok {
+		return refuse(http.StatusBadRequest, "this queue cannot do that")
+	}
+	do(queue)
+	return nil
+}
+
+func (t *target) pauseGroup() error {
+	minutes, err := t.number("minutes", 1, maxMinutes)
+	if err != nil {
+		return err
+	}
+	return t.onGroup(func(queue groupPauser, group string) {
+		queue.PauseGroup(group, t.now(t.queue).Add(time.Duration(minutes)*time.Minute))
+	})
+}
+
+func (t *target) resumeGroup() error {
+	return t.onGroup(groupPauser.ResumeGroup)
+}
+
+// onGroup finds the group of the form by its id, and does something with it.
+func (t *target) onGroup(do func(groupPauser, string)) error {
+	queue, ok := t.queue.queue.(groupPauser)
+	if !ok {
+		return refuse(http.StatusBadRequest, "this queue cannot do that")
+	}
+	id := t.form.Get("group")
+	for info := range t.queue.queue.Groups() {
+		if groupID(info.Group) == id {
+			t.log("group", t.group(t.queue.name, info.Group).inWords())
+			do(queue, info.Group)
+			return nil
+		}
+	}
+	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
+}
+
+func (t *target) resize() error {
+	n, err := t.number("workers", 0, maxWorkers)
+	switch {
+	case err != nil:
+		return err
+	case t.resizer == nil:
+		return refuse(http.StatusBadRequest, "this queue has no workers that can be resized: see debugpage.Options.Workers")
+	}
+	t.resizer.Resize(n)
+	return nil
+}
+
+// number returns a number of the form.
+func (t *target) number(name string, least, greatest int) (int, error) {
+	n, err := strconv.Atoi(t.form.Get(name))
+	if err != nil || n < least || n > greatest {
+		return 0, refuse(http.StatusBadRequest, "%s is %s: want %d to %d", name, showText(t.form.Get(name)).inWords(), least, greatest)
+	}
+	t.log(name, n)
+	return n, nil
+}
+
+// resizer returns the workers of a queue, or nil.
+func (h *handler) resizer(n named) Resizer {
+	if h.options.Workers == nil {
+		return nil
+	}
+	return h.options.Workers(n.queue)
+}
+
+// A button is a form with one button. Field is a number that the form asks for,
+// if any.
+type button struct {
+	Token, Queue, Action, Title string
+	// Item and Group select what the action changes.
+	Item, Group string
+	Field       string
+	// Value, Least and Greatest are those of the number.
+	Value, Least, Greatest int
+}
+
+// queueButtons returns the buttons for a queue.
+func (h *handler) queueButtons(n named) (all []button) {
+	if _, ok := n.queue.(pauser); ok {
+		all = append(all, button{Action: "pause", Title: "Pause the queue"}, button{Action: "resume", Title: "Resume the queue"})
+	}
+	if workers := h.resizer(n); workers != nil {
+		all = append(all, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers.Len(), Greatest: maxWorkers})
+	}
+	return h.complete(n, all)
+}
+
+// foundButtons returns the buttons for an item or a group.
+func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
+	_, items := n.queue.(operated)
+	_, groups := n.queue.(groupPauser)
+	switch c := f.choice; {
+	case items && c.item != "" && len(f.Items) > 0:
+		if f.Items[0].DueSeconds != nil {
+			all = append(all, button{Action: "retry", Title: "Retry now", Item: c.item})
+		}
+		all = append(all, button{Action: "cancel", Title: "Cancel", Item: c.item})
+	case groups && c.group != "" && f.Group != nil:
+		all = append(all,
+			button{Action: "pause-group", Title: "Pause the group", Group: c.group, Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes},
+			button{Action: "resume-group", Title: "Resume the group", Group: c.group})
+	}
+	return h.complete(n, all)
+}
+
+func (h *handler) complete(n named, all []button) []button {
+	for i := range all {
+		all[i].Token, all[i].Queue = h.token, n.id
+	}
+	return all
+}

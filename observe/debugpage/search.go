@@ -1,0 +1,243 @@
+package debugpage
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+// A lister can list all items of a queue, and look up one.
+type lister interface {
+	InspectItems(state stats.State) iter.Seq[stats.Item[any]]
+	InspectItem(item any) (stats.Item[any], bool)
+}
+
+// maxVisited limits the items that one request visits.
+const maxVisited = 200_000
+
+// A choice selects items of a queue: by key, by id, by group or by worker. Only
+// one of the fields is set.
+type choice struct {
+	key, item, group string
+	worker           int
+}
+
+func (c choice) any() bool { return c != choice{} }
+
+// names returns the parameters that are set.
+func (c choice) names() (names []string) {
+	for name, set := range map[string]bool{"key": c.key != "", "item": c.item != "", "group": c.group != "", "worker": c.worker != 0} {
+		if set {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A foundReport has the items that a choice selects.
+type foundReport struct {
+	// Title says what was selected.
+	Title string `json:"title"`
+	// Items has at most as many rows as there may be.
+	Items []item `json:"items"`
+	// Complete is false if there were more items than one request visits.
+	Complete bool `json:"complete"`
+	// Group is the selected group, if it has items. OldestReadySeconds is the
+	// age of its oldest ready item.
+	Group              *group   `json:"group,omitempty"`
+	OldestReadySeconds *seconds `json:"oldestReadySeconds,omitempty"`
+	// Failure is the last failure of the selected item, if it is still kept.
+	Failure *failedAttempt `json:"failure,omitempty"`
+	choice  choice
+	// exact are the items that equal the key.
+	exact int
+}
+
+// find reads the items of a queue that a choice selects.
+func (rd reader) find(n named, c choice) (q queueReport, err error) {
+	list, ok := n.queue.(lister)
+	if !ok {
+		return q, fmt.Errorf("the items of this queue cannot be searched")
+	}
+	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
+	defer q.recoverFault()
+	rd.linked = true
+	q = rd.overview(n)
+	configuration := n.queue.Configuration()
+	items := itemReader{rd, n.name, rd.now(n), configuration}
+	q.Found = items.search(list, c)
+	switch {
+	case c.group != "":
+		rd.describeGroup(n, q.Found)
+	case c.item != "":
+		q.Found.Failure = rd.lastFailure(n, c.item, items.now)
+	}
+	return q, nil
+}
+
+// now returns the time of the queue's clock.
+func (rd reader) now(n named) time.Time { return n.queue.Inspect(0).Time }
+
+var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
+
+// search visits the items of a queue until one request has visited enough.
+func (rd itemReader) search(list lister, c choice) *foundReport {
+	f := &foundReport{Title: c.title(), Items: []item{}, Complete: true, choice: c}
+	if info, ok := rd.direct(list, c); ok {
+		f.add(rd.item(info), true, rd.rows)
+		return f
+	}
+	visited := 0
+	for _, state := range states {
+		for info := range list.InspectItems(state) {
+			if visited++; visited > maxVisited {
+				f.Complete = false
+				return f
+			}
+			rd.consider(f, info)
+			if c.item != "" && len(f.Items) > 0 {
+				return f
+			}
+		}
+	}
+	return f
+}
+
+// direct looks up a key without a search, if the items are strings and shown as
+// they are.
+func (rd itemReader) direct(list lister, c choice) (stats.Item[any], bool) {
+	if c.key == "" || rd.options.RedactKey != nil {
+		return stats.Item[any]{}, false
+	}
+	return list.InspectItem(c.key)
+}
+
+// consider adds an item to the result if the choice selects it.
+func (rd itemReader) consider(f *foundReport, info stats.Item[any]) {
+	c := f.choice
+	switch {
+	case c.item != "":
+		if itemID(info.Item) == c.item {
+			f.add(rd.item(info), true, rd.rows)
+		}
+	case c.group != "":
+		if groupID(info.Group) != c.group {
+			return
+		}
+		i := rd.item(info)
+		if info.State == stats.Ready && i.AgeSeconds != nil && (f.OldestReadySeconds == nil || *i.AgeSeconds > *f.OldestReadySeconds) {
+			f.OldestReadySeconds = i.AgeSeconds
+		}
+		f.add(i, false, rd.rows)
+	case c.worker != 0:
+		if info.Worker == c.worker {
+			f.add(rd.item(info), false, rd.rows)
+		}
+	default:
+		if key := rd.key(rd.queue, info.Item).text; strings.HasPrefix(key, c.key) {
+			f.add(rd.item(info), key == c.key, rd.rows)
+		}
+	}
+}
+
+// add adds a row. Exact matches come before the others, and displace the last
+// of these if there are too many rows.
+func (f *foundReport) add(i item, exact bool, limit int) {
+	if exact {
+		f.Items = append(f.Items[:f.exact], append([]item{i}, f.Items[f.exact:]...)...)
+		f.exact++
+	} else if len(f.Items) < limit {
+		f.Items = append(f.Items, i)
+	}
+	f.Items = f.Items[:min(len(f.Items), limit)]
+	f.exact = min(f.exact, limit)
+}
+
+func (c choice) title() string {
+	switch {
+	case c.item != "":
+		return "Item"
+	case c.group != "":
+		return "Items of the group"
+	case c.worker != 0:
+		return "Items of worker " + formatCount(c.worker)
+	}
+	return "Keys that begin with " + showText(c.key).inWords()
+}
+
+func (rd reader) describeGroup(n named, f *foundReport) {
+	for info := range n.queue.Groups() {
+		if groupID(info.Group) == f.choice.group {
+			row := rd.groupRow(n, info, n.queue.Stats().Ready)
+			f.Group = &row
+			return
+		}
+	}
+}
+
+// lastFailure returns the last failure of an item that the queue keeps.
+func (rd reader) lastFailure(n named, id string, now time.Time) *failedAttempt {
+	failed, discarded := n.queue.InspectFailures(maxMaxRows)
+	for _, failures := range [][]stats.Failure[any]{discarded, failed} {
+		for i := range failures {
+			if itemID(failures[i].Item) == id {
+				return &rd.failedAttempts(n, failures[i:i+1], now)[0]
+			}
+		}
+	}
+	return nil
+}
+
+// canList reports whether the items of a queue can be searched.
+func canList(queue shardq.Inspector) bool {
+	_, ok := queue.(lister)
+	return ok
+}
+
+// byWorker returns a row for each worker: the first of its items, and how many
+// it has. Items without a known worker stand alone.
+func byWorker(rows []stats.Item[any], limit int) (first []stats.Item[any], sizes []int) {
+	seen := map[int]int{}
+	for _, row := range rows {
+		if i, ok := seen[row.Worker]; ok && row.Worker != 0 {
+			sizes[i]++
+			continue
+		}
+		seen[row.Worker] = len(first)
+		first, sizes = append(first, row), append(sizes, 1)
+	}
+	n := min(limit, len(first))
+	return first[:n], sizes[:n]
+}
+
+// inBatches reports whether a worker has several of the items.
+func inBatches(rows []stats.Item[any]) bool {
+	_, sizes := byWorker(rows, len(rows))
+	return len(sizes) < len(rows)
+}
+
+// processing returns the rows of the items in flight, one for each worker. If
+// the first rows are those of batches, it asks for more of them.
+func (rd itemReader) processing(n named, rows []stats.Item[any]) []item {
+	if len(rows) >= rd.rows && inBatches(rows) {
+		rows = n.queue.Inspect(batchRows).Processing
+	}
+	first, sizes := byWorker(rows, rd.rows)
+	items := rd.list(first)
+	for i, size := range sizes {
+		if size > 1 {
+			items[i].Batch = size
+		}
+	}
+	return items
+}
+
+// batchRows is the number of items in flight that are read to find the workers
+// of batches.
+const batchRows = 1000

@@ -1,0 +1,111 @@
+package debugpage
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+)
+
+func keysOf(items []item) (keys []string) {
+	for _, i := range items {
+		keys = append(keys, i.Key)
+	}
+	return keys
+}
+
+// TestSearchByKey checks that an exact match comes alone, and otherwise those
+// that begin with the text.
+func TestSearchByKey(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 1})
+	for _, key := range []string{"acme/10", "acme/1", "acme/12", "globex/1"} {
+		q.Add(key)
+	}
+	q.AddAfter("acme/later", time.Hour)
+	h := Handler(q)
+	find := func(h http.Handler, query string) *foundReport {
+		r := getReport(t, h, query).Queues[0]
+		require.Nil(t, r.Detail)
+		return r.Found
+	}
+	require.Equal(t, []string{"acme/1"}, keysOf(find(h, "&key=acme/1").Items))
+	require.Equal(t, []string{"acme/10", "acme/1", "acme/12", "acme/later"}, keysOf(find(h, "&key=acme/").Items))
+	require.Equal(t, []string{"acme/10", "acme/1"}, keysOf(find(h, "&key=acme/&rows=2").Items))
+	require.Empty(t, find(h, "&key=other").Items)
+
+	type number int
+	numbers := shardq.MustNew(shardq.Options[number]{Name: "numbers", Shards: 1})
+	for n := range 30 {
+		numbers.Add(number(n))
+	}
+	require.Equal(t, []string{"2", "20", "21"}, keysOf(find(Handler(numbers), "&key=2&rows=3").Items), "the exact one first")
+
+	hidden := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(_ string, item any) string { return strings.ToUpper(item.(string)) }})
+	require.Empty(t, find(hidden, "&key=acme/1").Items, "a hidden key cannot be guessed")
+	require.Equal(t, []string{"ACME/1", "ACME/10", "ACME/12"}, keysOf(find(hidden, "&key=ACME/1").Items))
+}
+
+// TestPagesOfItemsAndGroups follows the links of the rows.
+func TestPagesOfItemsAndGroups(t *testing.T) {
+	h := Handler(eventful(t))
+	d := getReport(t, h, "").Queues[0].Detail
+	first := d.Processing[0]
+	found := getReport(t, h, "&item="+first.ID).Queues[0].Found
+	require.Equal(t, []item{first}, found.Items)
+	require.Equal(t, 1, first.Attempt, "the first attempt")
+	require.Equal(t, "in flight", first.State)
+	failed := getReport(t, h, "&item="+d.Failures[0].ID).Queues[0].Found
+	require.Equal(t, d.Failures[0].Error, failed.Failure.Error)
+	page := get(t, h, "?item="+d.Failures[0].ID)
+	require.Contains(t, page, d.Failures[0].Error)
+	require.Contains(t, get(t, h, "?item=0000000000000000"), "does not hold this item")
+
+	group := getReport(t, h, "&group="+d.Groups[0].ID).Queues[0].Found
+	require.Equal(t, d.Groups[0], *group.Group)
+	require.NotNil(t, group.OldestReadySeconds)
+	require.Len(t, group.Items, d.Groups[0].Held)
+	require.Contains(t, get(t, h, "?group="+d.Groups[0].ID+"&format=text"), "Oldest ready")
+	require.Contains(t, get(t, h, ""), "group="+d.Groups[0].ID)
+	require.Equal(t, 400, ask(Handler(broken{}), request("GET", "?item=x")).Code, "such a queue cannot list its items")
+	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
+}
+
+// TestOneRowForEachWorker checks that a batch takes one row, which leads to the
+// others.
+func TestOneRowForEachWorker(t *testing.T) {
+	rows := make([]stats.Item[any], 6)
+	for i, worker := range []int{3, 3, 0, 3, 5, 0} {
+		rows[i] = stats.Item[any]{Item: i, Worker: worker}
+	}
+	first, sizes := byWorker(rows, 10)
+	require.Equal(t, []stats.Item[any]{rows[0], rows[2], rows[4], rows[5]}, first)
+	require.Equal(t, []int{3, 1, 1, 1}, sizes)
+	first, _ = byWorker(rows, 2)
+	require.Len(t, first, 2)
+
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true})
+	for n := range 60 {
+		q.Add(n)
+	}
+	_, show, closeSlot := q.OpenSlot()
+	defer closeSlot()
+	batch := make([]int, 50)
+	n, err := q.GetBatch(t.Context(), batch)
+	require.NoError(t, err)
+	show(batch[:n])
+	single, _ := q.Get()
+	h := Handler(q)
+	d := getReport(t, h, "&rows=5").Queues[0].Detail
+	require.Len(t, d.Processing, 2)
+	require.Equal(t, 50, d.Processing[0].Batch)
+	require.Equal(t, fmt.Sprint(single), d.Processing[1].Key)
+	require.Contains(t, get(t, h, ""), "and 49 more of this worker")
+	found := getReport(t, h, fmt.Sprint("&rows=25&worker=", d.Processing[0].Worker)).Queues[0].Found
+	require.Len(t, found.Items, 25)
+}
