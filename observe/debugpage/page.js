@@ -528,7 +528,9 @@
 			beside.dataset.tone = also.tone;
 			setText(beside, also.text);
 		}
-		if (before?.verdict && before.verdict.name !== queue.verdict.name) announce(`${queue.id} is ${queue.verdict.name}`);
+		if (!before) return;
+		if (before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
+		else if (before.verdict.name !== queue.verdict.name) announce(`${queue.id}: ${text}`);
 	}
 
 	function showQueue(article, queue) {

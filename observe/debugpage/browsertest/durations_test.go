@@ -49,7 +49,7 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 		q.work(time.Millisecond, 20*time.Millisecond)
 	}
 	queue := shardq.Inspector(q)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{queue} }}, "", alike)
+	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{queue} }}, unfolded, alike)
 	require.False(t, evaluate[bool](s.tab, `document.querySelector('`+workChart+`.recent').checkVisibility()`), "there is nothing to compare")
 	label := func() string { return s.attributes(workChart+"svg", "aria-label")[0] }
 	sinceCreation := s.texts(workChart + "td.all")

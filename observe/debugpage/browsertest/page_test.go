@@ -204,7 +204,7 @@ func TestMillionItems(t *testing.T) {
 			q.AddAfter(i, time.Hour)
 		}
 	}
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}) + "?rows=25")
 	require.Equal(t, "500,000", b.text(`.tile b[data-value="gauges.ready"]`))
 	require.Equal(t, "500,000", b.text(`.tile b[data-value="gauges.delayed"]`))
 	for range 1000 {
@@ -222,7 +222,7 @@ func TestQueueThatShutsDownWhileItIsWatched(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true})
 	q.Add("last")
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
-	state := `.state .badge`
+	state := `[data-value="state"]`
 	require.Equal(t, "running", b.text(state))
 	q.ShutDown()
 	b.waitForText(state, "shutting down")
@@ -230,7 +230,7 @@ func TestQueueThatShutsDownWhileItIsWatched(t *testing.T) {
 	item, _ := q.Get()
 	q.Done(item)
 	b.waitForText(state, "drained")
-	require.Equal(t, "drained", evaluate[string](b, `document.querySelector(".state .badge").dataset.state`))
+	require.Equal(t, "drained", b.text(".verdict"))
 	b.requireNoComplaints()
 }
 
@@ -303,7 +303,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	fake := newFake()
 	q := resting(fake)
 	address := serve(t, debugpage.Options{Queues: []shardq.Inspector{q}})
-	b.run(chromedp.Navigate(address))
+	b.run(chromedp.Navigate(address + "?refresh=3600"))
 	text := evaluate[string](b, `document.body.innerText`)
 	for _, want := range []string{"invoices", "running", "tenant-1/taken", "stuck", "In flight, longest first", "tenant-9/failing-4", "Highest: shard", "Without JavaScript"} {
 		require.Contains(t, text, want)
@@ -323,7 +323,7 @@ func TestWithoutJavaScript(t *testing.T) {
 // reload.
 func TestQuantities(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}) + "?shards=depth")
 	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
 	for name, unit := range map[string]string{"adds": "of all adds", "inflight": "in flight", "delayed": "delayed", "depth": "ready"} {
 		b.run(chromedp.Click(`[data-quantity="` + name + `"]`))
@@ -414,7 +414,7 @@ func requireNothingTooWide(b *tab, width int64, q shardq.Inspector) {
 // as in WCAG AA.
 func TestContrast(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}) + unfolded)
 	backgrounds := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -490,7 +490,7 @@ const contrasts = `(() => {
 // TestAccessibleNames checks the names that a screen reader announces.
 func TestAccessibleNames(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(newFake())}}) + unfolded)
 	b.waitFor(`document.querySelector("[data-graph='gauges.ready'] svg")`)
 	roles := map[string][]string{}
 	nodes := call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes

@@ -30,10 +30,14 @@ type stepped struct {
 	asked atomic.Pointer[string]
 }
 
+// unfolded is a query that opens all parts of the page, for a browser that
+// reloads it.
+const unfolded = "?refresh=3600"
+
 // newStepped opens the page of a queue, and gives it the first answer.
 func newStepped(t *testing.T, queue shardq.Inspector) *stepped {
 	t.Helper()
-	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{queue}}, "", unchanged)
+	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{queue}}, unfolded, unchanged)
 }
 
 func newSteppedOf(t *testing.T, options debugpage.Options, query string, first func(report map[string]any)) *stepped {

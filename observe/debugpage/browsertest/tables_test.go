@@ -19,7 +19,7 @@ import (
 func items() []any {
 	item := func(key string, age, due any, attempts, worker float64, dirty bool, group string, priority, shard float64) map[string]any {
 		return map[string]any{
-			"key": key, "ageSeconds": age, "dueSeconds": due, "attempts": attempts, "worker": worker, "dirty": dirty,
+			"key": key, "ageSeconds": age, "dueSeconds": due, "attempts": attempts, "attempt": attempts, "worker": worker, "dirty": dirty,
 			"group": group, "priority": priority, "shard": shard, "stuck": false,
 		}
 	}

@@ -26,8 +26,6 @@ func TestTrend(t *testing.T) {
 		name, readings string
 		tone, verdict  string
 	}{
-		{"nothing to do", `{ready: 0, done: 0}`, "good", "keeping up"},
-		{"nothing ready", `{ready: 0, done: 100 * i}`, "good", "keeping up"},
 		{"ready now and then", `{ready: i % 2, done: i}`, "plain", "steady"},
 		{"steady", `{ready: 5000 + i % 3, done: 100 * i, oldest: 2}`, "plain", "steady"},
 		{"without metrics", `{ready: 5000, done: null, oldest: null}`, "plain", "steady"},
@@ -44,38 +42,65 @@ func TestTrend(t *testing.T) {
 		{"less and less, but not recently", `{ready: i < 20 ? 60000 - 2000 * i : 20000, done: 1000 * i}`, "plain", "up and down"},
 		{"less, and more again", `{ready: i < 20 ? 60000 - 3000 * i : 1000 * (i - 18), done: 1000 * i}`, "plain", "up and down"},
 		{"less, and a step up at last", `{ready: i < 29 ? 60000 - 2000 * i : 50000, done: 1000 * i}`, "plain", "up and down"},
-		{"less, but those that are left wait", `{ready: 60000 - 1000 * i, done: 1000 * i, oldest: 2 * i}`, "warn", "falling behind in age"},
-		{"full", `{ready: 40, done: 1000 * i, held: 50, capacity: 50}`, "warn", "full"},
-		{"full, without consumers", `{ready: 50, done: 7, held: 50, capacity: 50}`, "warn", "full, nothing is done"},
-		{"full, with nothing ready", `{ready: 0, done: 1000 * i, held: 51, capacity: 50}`, "warn", "full"},
-		{"nearly full", `{ready: 40, done: 1000 * i, held: 49, capacity: 50}`, "plain", "steady"},
+		{"an initial list, which grows older", `{ready: 60000 - 1000 * i, done: 1000 * i, oldest: 2 * i}`, "good", "catching up"},
 	} {
-		got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, held: 0, capacity: 0, ...`+c.readings+`})), 60000)`)
+		got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, ...`+c.readings+`})), 60000)`)
 		require.Equal(t, [2]string{c.tone, c.verdict}, [2]string{got.Tone, got.Verdict}, c.name)
 	}
 	got := evaluate[trend](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, ready: 100 * i, done: i})), 60000)`)
 	require.Equal(t, trend{"warn", "falling behind", 2000, 58}, got)
 	require.True(t, evaluate[bool](b, `trend([], 60000) === null`))
+	require.True(t, evaluate[bool](b, `trend(Array.from({length: 30}, (_, i) => ({time: 2000 * i, ready: 29 - i, done: i})), 60000) === null`), "nothing is ready")
 	require.True(t, evaluate[bool](b, `trend(Array.from({length: 5}, (_, i) => ({time: 2000 * i, ready: 1, done: 0})), 60000) === null`), "too few")
 	require.True(t, evaluate[bool](b, `trend(Array.from({length: 30}, (_, i) => ({time: 20000 * i, ready: 1, done: 0})), 60000) === null`), "too old")
 	b.requireNoComplaints()
 }
 
-// TestTrendOfAQueueWithoutConsumers checks the trend in the page.
-func TestTrendOfAQueueWithoutConsumers(t *testing.T) {
+// TestRefinedVerdicts checks how the trend changes the verdict of the server.
+func TestRefinedVerdicts(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{shardq.MustNew(shardq.Options[string]{Name: "q"})}}))
+	type also struct{ Tone, Text string }
+	type refined struct {
+		Tone, Text string
+		Also       *also
+	}
+	for _, c := range []struct {
+		name, found string
+		want        refined
+	}{
+		{"working", "null", refined{Tone: "warn", Text: "said"}},
+		{"working", `{tone: "good", verdict: "catching up"}`, refined{Tone: "good", Text: "catching up!"}},
+		{"no workers", `{tone: "good", verdict: "catching up"}`, refined{Tone: "good", Text: "catching up!"}},
+		{"no workers", `{tone: "warn", verdict: "nothing is done"}`, refined{Tone: "warn", Text: "said"}},
+		{"full", `{tone: "warn", verdict: "nothing is done"}`, refined{"warn", "said", &also{"warn", "nothing is done!"}}},
+		{"stuck", `{tone: "good", verdict: "catching up"}`, refined{"warn", "said", &also{"plain", "catching up!"}}},
+		{"paused", `{tone: "warn", verdict: "nothing is done"}`, refined{Tone: "warn", Text: "said"}},
+		{"idle", "null", refined{Tone: "warn", Text: "said"}},
+	} {
+		got := evaluate[refined](b, `(({tone: Tone, text: Text, also}) => ({Tone, Text, Also: also && {Tone: also.tone, Text: also.text}}))(`+
+			`refine({name: "`+c.name+`", tone: "warn", text: "said"}, `+c.found+`, (found) => found.verdict + "!"))`)
+		require.Equal(t, c.want, got, c.name)
+	}
+}
+
+// TestVerdictOfAQueueWithoutConsumers checks the verdict in the page.
+func TestVerdictOfAQueueWithoutConsumers(t *testing.T) {
 	b := newTab(t)
 	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Capacity: 2})
 	q.Add("first")
 	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
-	b.waitFor(`document.querySelector(".trend").textContent.startsWith("nothing is done in ")`)
-	require.Equal(t, "warn", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
+	b.waitForText(".verdict", "no workers: 1 ready")
+	require.Equal(t, "bad", b.attributes(".verdict", "data-tone")[0])
 	q.Add("second")
-	b.waitFor(`document.querySelector(".trend").textContent.startsWith("full: nothing is done in ")`)
+	b.waitForText(".verdict", "full: 2 of 2")
+	b.waitFor(`document.querySelector(".trend").textContent.startsWith("nothing is done in ")`)
 	for range 2 {
 		item, _ := q.Get()
 		q.Done(item)
 	}
-	b.waitForText(".trend", "keeping up: nothing is ready")
-	require.Equal(t, "good", evaluate[string](b, `document.querySelector(".trend").dataset.trend`))
+	b.waitForText(".verdict", "idle")
+	require.Equal(t, "good", b.attributes(".verdict", "data-tone")[0])
+	require.True(t, evaluate[bool](b, `document.querySelector(".trend").hidden`))
 	b.requireNoComplaints()
 }

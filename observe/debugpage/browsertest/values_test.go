@@ -48,8 +48,7 @@ func TestValuesOfACoalescer(t *testing.T) {
 	b.waitFor(`/^Merged share, last .*, now 100 %$/.test(document.querySelector("[data-graph='values.merged'] svg")?.getAttribute("aria-label"))`)
 
 	put(2, 4000)
-	// After some readings it adds that nothing is done.
-	b.waitFor(`document.querySelector(".state .trend").textContent.startsWith("full")`)
+	b.waitFor(`document.querySelector(".verdict").textContent.startsWith("full: ")`)
 	b.waitForText(`[data-value="values.overCapacity"]`, "1")
 	b.requireNoComplaints()
 }
