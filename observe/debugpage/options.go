@@ -96,8 +96,8 @@ type Options struct {
 	// AllowActions reports whether a request may change a queue: retry or
 	// cancel an item, pause a queue or a group, and resize workers. The handler
 	// asks it after Allow, for each action, and for each page to know whether
-	// to show the buttons. It offers only what the queue can do: a [shardq.View]
-	// is read-only. Every action is logged.
+	// to show the buttons. It offers only what the queue can do: a
+	// [shardq.View] is read-only. Every action is logged.
 	//
 	// An action is a POST from a page of this handler, on the same origin. If
 	// AllowActions returns false, the handler answers with a 403.

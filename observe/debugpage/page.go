@@ -114,8 +114,8 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 	return v
 }
 
-// addQueue adds what is shown of one queue, with the buttons that the client may
-// press.
+// addQueue adds what is shown of one queue, with the buttons that the client
+// may press.
 func (h *handler) addQueue(v *view, q query, r report) {
 	one := r.Queues[0]
 	if one.Found != nil {

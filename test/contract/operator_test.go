@@ -1,0 +1,69 @@
+package contract
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
+)
+
+// TestC82OperatorRetriesNow checks that only a running delay is retried, with
+// the priority of its item, and that nothing runs that was not added.
+func TestC82OperatorRetriesNow(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: clock.NewFake(time.Unix(0, 0))})
+	operator := q.Operator()
+	require.False(t, operator.RetryNow("unknown"))
+	require.False(t, operator.RetryNow(7), "another type")
+	q.Add("ready")
+	require.False(t, operator.RetryNow("ready"))
+
+	q.AddWith("delayed", shardq.AddOptions{After: time.Hour, Priority: 5})
+	require.True(t, operator.RetryNow("delayed"))
+	require.False(t, operator.RetryNow("delayed"), "it is ready")
+	takeItem(t, q, "delayed") // before the other, by its priority
+	q.AddAfter("delayed", time.Hour)
+	require.True(t, operator.RetryNow("delayed"), "in processing")
+	info, _ := q.Lookup("delayed")
+	require.True(t, info.Dirty)
+	q.Done("delayed")
+	takeItem(t, q, "ready")
+	takeItem(t, q, "delayed")
+	q.Done("delayed")
+	q.Done("ready")
+	require.Zero(t, q.Stats().Held)
+}
+
+// TestC82OperatorCancels checks that a cancel is that of the queue.
+func TestC82OperatorCancels(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: clock.NewFake(time.Unix(0, 0))})
+	q.AddAfter("delayed", time.Hour)
+	require.Equal(t, shardq.Canceled{}, q.Operator().Cancel(7))
+	require.Equal(t, shardq.Canceled{Delayed: true}, q.Operator().Cancel("delayed"))
+	require.Equal(t, shardq.Canceled{}, q.Operator().Cancel("delayed"))
+}
+
+// TestC82ItemsOfAnyType checks that a page sees the items of the queue.
+func TestC82ItemsOfAnyType(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Metrics: true})
+	q.Add("taken")
+	takeItem(t, q, "taken")
+	q.Add("ready")
+	number, show, closeSlot := q.OpenSlot()
+	defer closeSlot()
+	show([]string{"taken"})
+	for state, want := range map[stats.State]string{stats.Processing: "taken", stats.Ready: "ready"} {
+		for info := range q.View().InspectItems(state) {
+			require.Equal(t, any(want), info.Item)
+			require.Equal(t, map[string]int{"taken": number}[want], info.Worker)
+		}
+	}
+	info, ok := q.View().InspectItem("ready")
+	require.True(t, ok)
+	require.Equal(t, any("ready"), info.Item)
+	_, ok = q.InspectItem(7)
+	require.False(t, ok)
+}
