@@ -85,8 +85,8 @@ type gauges struct {
 	Throttled  int `json:"throttled"`
 	Parked     int `json:"parked"`
 	Workers    int `json:"workers"`
-	// Stuck is the number of items in flight for StuckAfter. It is a lower bound
-	// if StuckAtLeast is set.
+	// Stuck is the number of items in flight for StuckAfter. It is a lower
+	// bound if StuckAtLeast is set.
 	Stuck        int  `json:"stuck"`
 	StuckAtLeast bool `json:"stuckAtLeast"`
 	Paused       bool `json:"paused"`
@@ -197,8 +197,8 @@ type bucket struct {
 
 // An item is a row about an item.
 type item struct {
-	// ID selects the item in a request. It is empty if the queue cannot list its
-	// items.
+	// ID selects the item in a request. It is empty if the queue cannot list
+	// its items.
 	ID  string `json:"id,omitempty"`
 	Key string `json:"key"`
 	// KeyLength is the length of the key in bytes, if it was cut.

@@ -120,8 +120,8 @@ func TestSortingByMouseAndKeyboard(t *testing.T) {
 
 	// The keyboard moves to the next column and back.
 	b.run(chromedp.Focus("#for"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\r"))
-	require.Equal(t, "Attempts", evaluate[string](b, `document.activeElement.textContent`))
-	require.Equal(t, "descending", evaluate[string](b, head("Attempts")+`.getAttribute("aria-sort")`))
+	require.Equal(t, "Attempt", evaluate[string](b, `document.activeElement.textContent`))
+	require.Equal(t, "descending", evaluate[string](b, head("Attempt")+`.getAttribute("aria-sort")`))
 	require.False(t, evaluate[bool](b, head("For")+`.hasAttribute("aria-sort")`))
 	b.run(chromedp.Focus("#for"), chromedp.KeyEvent(" "), chromedp.KeyEvent(" "))
 	require.Equal(t, "ascending", evaluate[string](b, head("For")+`.getAttribute("aria-sort")`))
@@ -157,7 +157,7 @@ func TestHostileKeysRunNothing(t *testing.T) {
 		}
 	}
 	add("")
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, MaxRows: 100}))
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, MaxRows: 100}) + "?rows=100")
 	add("later ")
 	rows := `[data-table="detail.processing"] tbody tr`
 	b.waitFor(fmt.Sprintf(`document.querySelectorAll(%s).length === %d`, quote(rows), 2*len(hostile)))
