@@ -28,7 +28,7 @@ const (
 
 var tones = []string{bad, warn, plain, good}
 
-// problem reports whether an operator should look at the queue.
+// problem reports whether the queue needs an operator.
 func (v verdict) problem() bool { return v.Tone == bad || v.Tone == warn }
 
 // rank is lower for a worse verdict.
