@@ -45,8 +45,8 @@ func (h *history) options(script *shardqtest.Script[string]) worker.Options[stri
 			note("handle", item, script.Attempts(item)+1)
 			return script.Handle(ctx, item)
 		},
-		OnError:   func(f worker.Failure[string]) { note("failed", f.Item, f.Attempt) },
-		OnDiscard: func(f worker.Failure[string]) { note("discarded", f.Item, f.Attempt) },
+		OnError:   func(_ context.Context, f worker.Failure[string]) { note("failed", f.Item, f.Attempt) },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { note("discarded", f.Item, f.Attempt) },
 	}
 }
 
