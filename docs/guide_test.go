@@ -18,7 +18,7 @@ var (
 		"jobs", "retries", "delays", "priorities", "tenants", "pauses", "values", "rate-limits", "shutdown", "testing",
 		"observing", "workers", "kubernetes",
 	}
-	others = []string{"debugpage", "write-behind", "traces"}
+	others = []string{"debugpage", "write-behind", "middleware", "traces"}
 )
 
 // sections are what each story has, in this order, below its program.

@@ -88,16 +88,16 @@ func (sh *shard[T]) reportsDue() (due effects) {
 	if sh.isEmpty() {
 		due |= empty | emptyNow
 	}
-	due &= sh.owes
-	sh.owes &^= due
+	due &= effects(sh.owes)
+	sh.owes &^= owed(due)
 	return due | sh.regrouped()
 }
 
 // owe announces a report of the shard to a drain, unless the shard owes it
 // already.
 func (sh *shard[T]) owe(r effects, to *drain) {
-	if sh.owes&r == 0 {
-		sh.owes |= r
+	if sh.owes&owed(r) == 0 {
+		sh.owes |= owed(r)
 		to.owe()
 	}
 }

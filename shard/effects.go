@@ -35,6 +35,10 @@ const (
 	reports = quiet | noneDelayed | empty | emptyNow | files
 )
 
+// owed has those reports of a shard that it owes to drains. These effects fit
+// into a byte, which the layout of a shard needs.
+type owed uint8
+
 // after carries out the effects of an operation. It calls OnWatermark last,
 // because the hook may panic. The caller reports a misuse after that.
 func (s *Set[T]) after(fx effects) {

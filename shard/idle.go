@@ -75,7 +75,7 @@ func (s *Set[T]) checkIdle(counts []uint64, also func() bool) idleness {
 func (s *Set[T]) checkEmpty(sh *shard[T]) (isEmpty bool, count uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.owes |= emptyNow
+	sh.owes |= owed(emptyNow)
 	return sh.isEmpty(), sh.comings()
 }
 

@@ -201,7 +201,7 @@ type shard[T comparable] struct {
 	// number and set do not change.
 	number uint16
 	// owes has the reports that the shard owes to drains.
-	owes effects
+	owes owed
 	// peak is how large the table has been: see index.
 	peak uint8
 	// table holds the entries. It is nil until there is one, and again after

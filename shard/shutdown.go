@@ -91,7 +91,7 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 		var items []T
 		sh.mu.Lock()
 		keep := dropped
-		if keep == nil && sh.owes&(noneDelayed|empty) != 0 {
+		if keep == nil && sh.owes&owed(noneDelayed|empty) != 0 {
 			keep = s.abandoned.add
 		}
 		more = !sh.dropDelayed(func(item T) {
@@ -104,8 +104,8 @@ func (s *Set[T]) closeShard(sh *shard[T], dropped func(items []T)) {
 		}
 		due := sh.reportsDue()
 		if !more {
-			due |= sh.owes & empty // nothing can be added again: drained waits for the rest
-			sh.owes &^= empty
+			due |= effects(sh.owes) & empty // nothing can be added again: drained waits for the rest
+			sh.owes &^= owed(empty)
 		}
 		sh.mu.Unlock()
 		if len(items) > 0 {

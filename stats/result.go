@@ -22,8 +22,8 @@ const (
 	// [context.DeadlineExceeded]. Without a timeout there is none.
 	TimedOut
 	// Requeued is the result of a handler that did not fail, and asked for the
-	// item again after a delay. It is also that of a handler whose context ended
-	// because its item was added again or canceled.
+	// item again after a delay. It is also that of a handler whose context
+	// ended because its item was added again or canceled.
 	Requeued
 	// Discarded is the result of an attempt that failed, in any way, and after
 	// which the worker discarded the item. An item that only a shutdown keeps

@@ -79,11 +79,10 @@ func (w *worker[T]) startWatch(claims []Claim[T]) {
 // reportSuccess reports an attempt that has succeeded, if the owner of the
 // claim wants it, or if it is the first after a failure.
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
-	if !w.reports {
-		return
-	}
-	if reporter := w.known.reporterOf(claim.owner); reporter != nil {
-		reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
+	if w.reports {
+		if reporter := w.known.reporterOf(claim.owner); reporter != nil {
+			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
+		}
 	}
 	if w.failing.Load() {
 		w.succeeded(claim)

@@ -116,8 +116,14 @@ func (t groupTrial) limit() {
 		t.queue.Add(t.keyOf(group, n))
 	}
 	t.queue.Add(t.keyOf(other, 0))
-	full := stats.Group{Group: groupNames[group], Held: limit + beyond, Ready: limit + beyond, Weight: t.plan.weightOf(group)}
-	lone := stats.Group{Group: groupNames[other], Held: 1, Ready: 1, Weight: t.plan.weightOf(other)}
+	full := stats.Group{
+		Group: groupNames[group], Held: limit + beyond, Ready: limit + beyond,
+		Weight: t.plan.weightOf(group), Limit: t.plan.GroupLimit,
+	}
+	lone := stats.Group{
+		Group: groupNames[other], Held: 1, Ready: 1,
+		Weight: t.plan.weightOf(other), Limit: t.plan.GroupLimit,
+	}
 	t.expectGroups("adds", full, lone)
 	if t.plan.GroupLimit == 0 {
 		t.queue.ShutDown()
@@ -125,7 +131,8 @@ func (t groupTrial) limit() {
 		return
 	}
 	held := t.takeAllBut(limit+1, t.keyOf(other, 0))
-	full.Ready, full.Processing, full.Throttled = beyond, limit, true
+	full.Ready, full.Processing = beyond, limit
+	full.Throttled, full.Reason = true, stats.ThrottledByLimit
 	t.expectNothing("with a group at its limit")
 	t.expectGroups("as many Gets as the limit allows", full)
 	t.queue.ShutDown()
