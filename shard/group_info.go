@@ -66,6 +66,9 @@ func (sh *shard[T]) groupInfo(id uint32) stats.Group {
 		Limit:     int(state.limit),
 		Shard:     int(sh.number),
 	}
+	if head := state.ready.fifo.head; head != 0 && sh.set.ages {
+		row.Oldest = sh.set.time.moment(sh.table.times.of(head))
+	}
 	if row.Throttled {
 		row.Reason = state.reason()
 	}

@@ -27,6 +27,11 @@ type Group struct {
 	// Reason says why.
 	Throttled bool
 	Reason    Throttling
+	// Oldest is when its first ready item became ready, to the tick. With
+	// priorities, it is the first item of the highest one.
+	//
+	// It is zero if nothing is ready, or the queue keeps no ages.
+	Oldest time.Time
 	// Shard is the number of its shard.
 	Shard int
 }

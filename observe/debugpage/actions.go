@@ -208,7 +208,7 @@ func (t *target) resumeGroup() error {
 
 // onGroup finds the group of the form by its id, and does something with it.
 func (t *target) onGroup(do func(groupPauser, string)) error {
-	queue, ok := t.queue.queue.(groupPauser)
+	queue, ok := canPauseGroups(t.queue)
 	if !ok {
 		return refuse(http.StatusBadRequest, "this queue cannot do that")
 	}
@@ -221,6 +221,13 @@ func (t *target) onGroup(do func(groupPauser, string)) error {
 		}
 	}
 	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
+}
+
+// canPauseGroups returns the methods of a queue with groups. Those of a queue
+// without groups panic.
+func canPauseGroups(n named) (groupPauser, bool) {
+	queue, ok := n.queue.(groupPauser)
+	return queue, ok && n.queue.Configuration().Groups
 }
 
 func (t *target) resize() error {
@@ -278,7 +285,7 @@ func (h *handler) queueButtons(n named) (all []button) {
 // foundButtons returns the buttons for an item or a group.
 func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
 	_, items := n.queue.(operated)
-	_, groups := n.queue.(groupPauser)
+	_, groups := canPauseGroups(n)
 	switch c := f.choice; {
 	case items && c.item != "" && len(f.Items) > 0:
 		if f.Items[0].DueSeconds != nil {

@@ -9,29 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
 )
-
-// A pausable queue records the calls that pause it.
-type pausable struct {
-	*shardq.Queue[string]
-	calls []string
-	until time.Time
-}
-
-func (p *pausable) Pause()       { p.calls = append(p.calls, "pause") }
-func (p *pausable) Resume()      { p.calls = append(p.calls, "resume") }
-func (p *pausable) Paused() bool { return len(p.calls) > 0 && p.calls[len(p.calls)-1] == "pause" }
-
-func (p *pausable) PauseGroup(group string, until time.Time) {
-	p.calls, p.until = append(p.calls, "pause "+group), until
-}
-
-func (p *pausable) ResumeGroup(group string) { p.calls = append(p.calls, "resume "+group) }
 
 // A crew has a number of workers.
 type crew struct{ n int }
@@ -43,13 +25,13 @@ func (c *crew) Resize(n int) { c.n = n }
 type desk struct {
 	t     *testing.T
 	h     http.Handler
-	queue *pausable
+	queue *shardq.Queue[string]
 	crew  *crew
 	log   *bytes.Buffer
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{t: t, queue: &pausable{Queue: eventful(t)}, crew: &crew{3}, log: &bytes.Buffer{}}
+	d := &desk{t: t, queue: eventful(t), crew: &crew{3}, log: &bytes.Buffer{}}
 	d.h = must(t, Options{
 		Queues:       []shardq.Inspector{d.queue},
 		AllowActions: func(r *http.Request) bool { return r.Header.Get("X-Role") != "reader" },
@@ -106,14 +88,19 @@ func TestActionsOnItems(t *testing.T) {
 func TestActionsOnQueues(t *testing.T) {
 	d := newDesk(t)
 	d.done(d.press("pause"), "?queue=invoices")
-	require.Equal(t, "stuck", getReport(t, d.h, "").Queues[0].Verdict.Name)
 	require.True(t, getReport(t, d.h, "").Queues[0].Gauges.Paused)
+	require.True(t, d.queue.Stats().Paused)
 	d.done(d.press("resume"), "?queue=invoices")
-	group := groupID("globex")
-	d.done(d.press("pause-group", "group", group, "minutes", "7"), "?group="+group+"&queue=invoices")
-	require.Equal(t, 7*time.Minute, d.queue.until.Sub(d.queue.Inspect(0).Time))
-	d.done(d.press("resume-group", "group", group), "?group="+group+"&queue=invoices")
-	require.Equal(t, []string{"pause", "resume", "pause globex", "resume globex"}, d.queue.calls)
+	require.False(t, d.queue.Stats().Paused)
+
+	group, page := groupID("globex"), "?group="+groupID("globex")
+	require.Contains(t, get(t, d.h, page), "<dt>Throttled</dt><dd>no</dd>")
+	d.done(d.press("pause-group", "group", group, "minutes", "7"), page+"&queue=invoices")
+	require.Contains(t, get(t, d.h, page), "<dt>Throttled</dt><dd>paused for another 7 m 00 s</dd>")
+	require.Equal(t, 1, d.queue.Stats().ThrottledByPause)
+	d.done(d.press("resume-group", "group", group), page+"&queue=invoices")
+	require.Zero(t, d.queue.Stats().ThrottledByPause)
+
 	d.done(d.press("resize", "workers", "12"), "?queue=invoices")
 	require.Equal(t, 12, d.crew.n)
 	require.Contains(t, d.log.String(), "workers=12")
@@ -157,7 +144,8 @@ func TestRefusedActions(t *testing.T) {
 		w := ask(d.h, c.r)
 		require.Equal(t, c.code, w.Code, "%s: %s", name, w.Body.String())
 	}
-	require.Empty(t, d.queue.calls)
+	require.False(t, d.queue.Stats().Paused)
+	require.Zero(t, d.queue.Stats().ThrottledByPause)
 	require.Equal(t, 3, d.crew.n)
 	require.NotContains(t, d.log.String(), "did an action")
 	require.NotContains(t, d.log.String(), token)
@@ -177,6 +165,15 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	require.Equal(t, []string{"pause", "resume", "resize"}, buttons(d.h, ""))
 	require.Equal(t, []string{"pause-group", "resume-group"}, buttons(d.h, "?group="+groupID("globex")))
 	require.Equal(t, []string{"cancel"}, buttons(d.h, "?item="+itemID("acme/1")))
+
+	ungrouped := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
+	ungrouped.Add("acme/1")
+	d.h = must(t, Options{Queues: []shardq.Inspector{ungrouped}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler)})
+	require.Equal(t, []string{"pause", "resume"}, buttons(d.h, ""))
+	require.Empty(t, buttons(d.h, "?group="+groupID("")))
+	w := d.press("pause-group", "group", groupID(""), "minutes", "1")
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.Contains(t, w.Body.String(), "cannot do that")
 
 	view := must(t, Options{
 		Queues: []shardq.Inspector{eventful(t).View()}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler),

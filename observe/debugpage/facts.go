@@ -16,6 +16,7 @@ func (g gauges) list() []gauge {
 		{"Parked consumers", "gauges.parked", asCount, g.Parked, ""},
 		{"Groups with items", "gauges.groups", asCount, g.Groups, ""},
 		{"Throttled groups", "gauges.throttled", asCount, g.Throttled, ""},
+		{"Rate limit per second", "gauges.ratePerSecond", asDecimal, g.RatePerSecond, ""},
 		{"Items in the limiter", "gauges.limited", asCount, g.Limited, ""},
 		{"Skew of the shards", "gauges.skew", asRatio, g.Skew, " ×"},
 	}

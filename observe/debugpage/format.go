@@ -76,6 +76,16 @@ func formatRatio(ratio float64) string {
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
+// formatDecimal formats a number with three digits, or more if it has more
+// before the point.
+func formatDecimal(number float64) string {
+	if number >= 100 {
+		return formatCount(uint64(math.Round(number)))
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 3, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
 // formatBrief formats a count for a field of a few characters: 1,234,567 or 10
 // G. From ten million on it shows only the leading digits.
 func formatBrief[N int | int64 | uint64](n N) string {

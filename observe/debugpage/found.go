@@ -41,7 +41,8 @@ func (f *foundReport) facts() (all []fact) {
 			fact{"Group", shownKey{g.Group, g.GroupLength}.inWords()}, fact{"Ready", formatCount(g.Ready)},
 			fact{"Share of ready", formatShare(g.Share)}, fact{"Oldest ready", formatValue(asDuration, f.OldestReadySeconds)},
 			fact{"In flight", formatCount(g.Processing)}, fact{"Held, in any state", formatCount(g.Held)},
-			fact{"Weight", formatCount(g.Weight)}, fact{"Throttled", orNone(g.Throttled, "yes", "no")}, fact{"Shard", formatCount(g.Shard)})
+			fact{"Weight", formatCount(g.Weight)}, fact{"Throttled", g.restraint()},
+			fact{"Limit in flight", orNone(g.Limit > 0, formatCount(g.Limit), "no limit")}, fact{"Rate", g.rate()}, fact{"Shard", formatCount(g.Shard)})
 	}
 	if e := f.Failure; e != nil {
 		all = append(all,

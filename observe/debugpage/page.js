@@ -83,7 +83,8 @@
 		case "duration": return duration(value);
 		case "share": return share(value);
 		case "ratio": return ratio(value);
-		case "yes": return value ? "yes" : "";
+		case "decimal": return value >= 100 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3)));
+		case "yes": return value === true ? "yes" : value || "";
 		case "worker": return value === 0 ? unknown : grouped(value);
 		default: return String(value);
 		}

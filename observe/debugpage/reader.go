@@ -33,7 +33,6 @@ func (rd reader) overview(n named) (q queueReport) {
 	q.readStats(s, configuration.Ages, time.Time{})
 	q.Gauges.Stuck = stuckShards(s.PerShard, configuration.StuckAfter)
 	q.Gauges.StuckAtLeast = q.Gauges.Stuck > 0
-	q.Gauges.Paused = isPaused(n.queue)
 	q.judged()
 	return q
 }
@@ -54,13 +53,12 @@ func (rd reader) whole(n named) (q queueReport) {
 		Delayed:       items.list(snapshot.Delayed),
 		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
-		Groups:        rd.groups(n, configuration.Groups, snapshot.Stats.Ready),
+		Groups:        rd.groups(n, snapshot.Stats.Ready, snapshot.Time, configuration.Groups),
 		Shards:        newShardsReport(snapshot.Stats.PerShard, configuration.Ages),
 		outcomes:      rd.outcomes(n, snapshot.Stats, snapshot.Time),
 		Configuration: newConfiguration(configuration),
 	}
 	q.Gauges.Stuck, q.Gauges.StuckAtLeast = stuckRows(q.Detail.Processing, rd.rows)
-	q.Gauges.Paused = isPaused(n.queue)
 	q.judged()
 	return q
 }
@@ -101,11 +99,14 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 	}
 	g := gauges{
 		Ready: s.Ready, Processing: s.Processing, Delayed: s.Delayed, Held: s.Held, Capacity: s.Capacity,
-		Groups: s.Groups, Throttled: s.Throttled, Parked: s.Parked, Workers: s.Workers,
+		Groups: s.Groups, Throttled: s.Throttled, Parked: s.Parked, Workers: s.Workers, Paused: s.Paused,
 		OldestReadySeconds:      optional(oldestReady, ages),
 		OldestProcessingSeconds: optional(oldestProcessing, ages),
 		NextDueSeconds:          optional(max(s.NextDue.Sub(now), 0), !s.NextDue.IsZero() && !now.IsZero()),
 		Skew:                    s.Skew(),
+	}
+	if s.Rate.PerSecond > 0 {
+		g.RatePerSecond = &s.Rate.PerSecond
 	}
 	if s.Limited >= 0 {
 		g.Limited = &s.Limited

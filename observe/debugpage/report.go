@@ -90,6 +90,8 @@ type gauges struct {
 	Stuck        int  `json:"stuck"`
 	StuckAtLeast bool `json:"stuckAtLeast"`
 	Paused       bool `json:"paused"`
+	// RatePerSecond is the rate of the queue, or nil if there is none.
+	RatePerSecond *float64 `json:"ratePerSecond"`
 	// Limited is the number of items with failures in the limiter.
 	Limited *int `json:"limited"`
 	// Dirty and Depth come from the metrics.
@@ -248,12 +250,22 @@ type group struct {
 	GroupLength int    `json:"groupLength,omitempty"`
 	Ready       int    `json:"ready"`
 	// Share is the group's share of all ready items.
-	Share      float64 `json:"share"`
-	Processing int     `json:"processing"`
-	Held       int     `json:"held"`
-	Weight     int     `json:"weight"`
-	Throttled  bool    `json:"throttled"`
-	Shard      int     `json:"shard"`
+	Share              float64  `json:"share"`
+	OldestReadySeconds *seconds `json:"oldestReadySeconds"`
+	Processing         int      `json:"processing"`
+	Held               int      `json:"held"`
+	Weight             int      `json:"weight"`
+	Throttled          bool     `json:"throttled"`
+	// ThrottledBy is limit, rate or pause. It is pause also if nothing is ready
+	// in a paused group. PauseLeftSeconds is nil if the pause does not end by
+	// itself.
+	ThrottledBy      string   `json:"throttledBy"`
+	PauseLeftSeconds *seconds `json:"pauseLeftSeconds"`
+	// Limit is 0, and RatePerSecond nil, if there is none.
+	Limit         int      `json:"limit"`
+	RatePerSecond *float64 `json:"ratePerSecond"`
+	Burst         int      `json:"burst,omitempty"`
+	Shard         int      `json:"shard"`
 }
 
 // A shardsReport has a column for each quantity, with one value for each shard.

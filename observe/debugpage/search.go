@@ -74,7 +74,7 @@ func (rd reader) find(n named, c choice) (q queueReport, err error) {
 	q.Found = items.search(list, c)
 	switch {
 	case c.group != "":
-		rd.describeGroup(n, q.Found)
+		rd.describeGroup(n, q.Found, items.now)
 	case c.item != "":
 		q.Found.Failure = rd.lastFailure(n, c.item, items.now)
 	}
@@ -171,10 +171,10 @@ func (c choice) title() string {
 	return "Keys that begin with " + showText(c.key).inWords()
 }
 
-func (rd reader) describeGroup(n named, f *foundReport) {
+func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
 	for info := range n.queue.Groups() {
 		if groupID(info.Group) == f.choice.group {
-			row := rd.groupRow(n, info, n.queue.Stats().Ready)
+			row := rd.groupRow(n, info, n.queue.Stats().Ready, now)
 			f.Group = &row
 			return
 		}

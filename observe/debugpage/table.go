@@ -72,6 +72,7 @@ const (
 	asGraph    = "graph"
 	asRatio    = "ratio"
 	asBrief    = "brief"
+	asDecimal  = "decimal"
 )
 
 // A column is a heading with the value that a row of type R has there.
@@ -157,10 +158,15 @@ func formatValue(format string, value any) string {
 		if format == asShare {
 			return formatShare(v)
 		}
+		if format == asDecimal {
+			return formatDecimal(v)
+		}
 		return formatRatio(v)
 	case seconds:
 		return formatDuration(v.duration())
 	case *int:
+		return formatPointer(format, v)
+	case *float64:
 		return formatPointer(format, v)
 	case *uint64:
 		return formatPointer(format, v)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/shardq/shardq"
 )
 
 // A verdict says in a few words how a queue is doing, from one reading. In a
@@ -107,20 +105,15 @@ func (q queueReport) unattended() bool {
 }
 
 // throttled reports whether consumers are parked while items are ready. Only
-// the limits of groups keep them from these items.
+// the limits, rates and pauses of groups, or the rate of the queue, keep them
+// from these items.
 func (q queueReport) throttled() bool {
 	g := q.Gauges
-	return g.Ready > 0 && g.Throttled > 0 && g.Parked > 0
+	return g.Ready > 0 && g.Parked > 0 && (g.Throttled > 0 || g.RatePerSecond != nil)
 }
 
 // judged adds the verdict to a report.
 func (q *queueReport) judged() { q.Verdict = judge(*q) }
-
-// isPaused reports whether a queue is paused, if it can be.
-func isPaused(queue shardq.Inspector) bool {
-	p, ok := queue.(interface{ Paused() bool })
-	return ok && p.Paused()
-}
 
 // problemsFirst returns the queues in the order of their verdicts. Among equals
 // it keeps the order.

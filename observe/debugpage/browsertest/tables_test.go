@@ -33,15 +33,16 @@ func items() []any {
 }
 
 func groupRows() []any {
-	group := func(name string, ready, share, processing, held, weight float64, throttled bool, shard float64) map[string]any {
+	group := func(name string, ready, share, processing, held, weight float64, throttledBy string, oldest, left, rate any, shard float64) map[string]any {
 		return map[string]any{
-			"group": name, "ready": ready, "share": share, "processing": processing, "held": held, "weight": weight, "throttled": throttled, "shard": shard,
+			"group": name, "ready": ready, "share": share, "processing": processing, "held": held, "weight": weight, "throttledBy": throttledBy, "shard": shard,
+			"oldestReadySeconds": oldest, "pauseLeftSeconds": left, "ratePerSecond": rate,
 		}
 	}
 	return []any{
-		group("b", 9, 0.09, 100, 1000, 1, false, 3),
-		group("c", 100, 1, 9, 20, 10, true, 20),
-		group("a", 20, 0.2, 1, 300, 2, false, 1),
+		group("b", 9, 0.09, 100, 1000, 1, "", 2., nil, nil, 3),
+		group("c", 100, 1, 9, 20, 10, "pause", 100., 60., 0.5, 20),
+		group("a", 20, 0.2, 1, 300, 2, "limit", 30., nil, 100., 1),
 	}
 }
 
