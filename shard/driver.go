@@ -28,6 +28,9 @@ type driver[T comparable] struct {
 	readings shared.Uint32[shared.Timer]
 	// timer is used only by the goroutine that owns it.
 	timer clock.Timer
+	// lingering reports that the driver goes on after the shutdown: see
+	// lingers. It is used only by the owner of the timer.
+	lingering bool
 	// gone is closed when ownership becomes timerStopped. If the driver
 	// lingers, it is closed when the driver has noticed the shutdown.
 	gone     chan struct{}
@@ -271,9 +274,13 @@ func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
 // lingers reports whether the driver goes on after a shutdown. Groups, and the
 // gate, may then still have to wait for a token or for the end of a pause, and
-// consumers for them. Nothing else is due then.
+// consumers for them. Nothing else is due then. A driver that has let a shutdown
+// return does not stop any more, because a SetRate would not notice that.
 func (d *driver[T]) lingers() bool {
-	return d.set.group != nil || d.set.gate.bucket.Load() != nil
+	if d.set.group != nil || d.set.gate.bucket.Load() != nil {
+		d.lingering = true
+	}
+	return d.lingering
 }
 
 // pokeKeeping is poke for a caller that has items by now, which a panic of the

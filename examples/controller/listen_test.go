@@ -23,7 +23,7 @@ func TestListenShowsWhatIsStuck(t *testing.T) {
 	}
 	await(t, lines, stuckObject.String()) // the hook has logged it
 	page := monitortest.Get(t, url+"?format=text")
-	require.Regexp(t, `stuck: `+stuckObject.String()+` +[\d.]+ m?s +0 +[1-9]`, page)
+	require.Regexp(t, `stuck: `+stuckObject.String()+` +[\d.]+ m?s +1 +[1-9]`, page)
 	require.Regexp(t, `shardq_oldest_processing_seconds\{name="controller"\} 0?[.1-9]`, monitortest.Get(t, url+"metrics"))
 	require.Contains(t, monitortest.Get(t, url+"debug/pprof/goroutine?debug=1"), "getStuck")
 	require.Contains(t, monitortest.Get(t, url+"debug/vars"), `"controller":`)

@@ -123,7 +123,7 @@ func TestTablesSortByEachColumn(t *testing.T) {
 		"detail.processing": {"key", 8, items()},
 		"detail.ready":      {"key", 6, items()},
 		"detail.delayed":    {"key", 6, items()},
-		"detail.groups":     {"group", 8, groupRows()},
+		"detail.groups":     {"group", 11, groupRows()},
 		"detail.retried":    {"key", 2, failures()},
 	} {
 		table := sheet{s, path}
