@@ -66,7 +66,8 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 		if err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed); err != nil {
 			return err
 		}
-		err = n.schedule(ctx, partition, token, n.now().Add(options.After), options.Priority)
+		at := n.now().Add(options.After)
+		err = n.schedule(ctx, n.inject(ctx, n.scheduleMessage(partition, token, at, options.Priority)), at)
 	} else {
 		err = n.publish(ctx, n.inject(ctx, n.workMessage(partition, token, options.Priority)))
 	}
@@ -88,7 +89,7 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 		if err != nil {
 			return err
 		}
-		future, err := n.publishAsync(n.inject(ctx, n.workMessage(partition, token, 0)))
+		future, err := publishAsync(n.js, n.inject(ctx, n.workMessage(partition, token, 0)))
 		if err != nil {
 			return n.added(1, err)
 		}
@@ -143,8 +144,8 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 
 // publishAsync publishes without waiting for the answer. If too many answers
 // are outstanding, it waits for some.
-func (n *Node[K]) publishAsync(m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
-	return n.js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
+func publishAsync(js jetstream.JetStream, m *nats.Msg, options ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	return js.PublishMsgAsync(m, append(options, jetstream.WithStallWait(5*time.Second))...)
 }
 
 // workMessage returns the message that makes a key pending.
@@ -170,14 +171,19 @@ func priorityOf(header nats.Header) int {
 	return priority
 }
 
-// schedule has the servers publish a message when the key is due. If the key is
+// schedule stores the message of a schedule, which is due then. If the key is
 // delayed already, the earlier time counts. Of concurrent writers one is first,
 // and the others read again.
-func (n *Node[K]) schedule(ctx context.Context, partition int, token string, at time.Time, priority int) error {
-	m := n.inject(ctx, n.scheduleMessage(partition, token, at, priority))
+func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
 	var before uint64 // the message that this one replaces
 	for {
 		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
+		if isBusy(err) {
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
+			continue
+		}
 		if !isConflict(err) {
 			return err
 		}
@@ -208,6 +214,30 @@ func isConflict(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
+// codeBusy is the error of a server that is storing another message of the same
+// subject. That one may fail yet.
+const codeBusy = 10164
+
+// busyTime is how long an add waits then.
+const busyTime = 20 * time.Millisecond
+
+func isBusy(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeBusy
+}
+
+// pause waits, unless the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // now returns the time of day, by the queue's clock.
 func (n *Node[K]) now() time.Time {
 	if c := n.options.Queue.Clock; c != nil {
@@ -236,17 +266,32 @@ func (n *Node[K]) place(key K) (partition int, token string, err error) {
 	return names.Partition(data, n.options.Partitions), token, nil
 }
 
+// decode returns the key of its encoding. A panic of the codec, in a goroutine
+// of the connection, would end the program each time it starts.
+func (n *Node[K]) decode(data []byte) (key K, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: the codec panicked: %v", ErrKey, r)
+		}
+	}()
+	return n.options.Codec.Decode(data)
+}
+
 // codeStoreFailed is the server's error for a message that exceeds a limit.
 const codeStoreFailed = 10077
 
+func isFull(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeStoreFailed
+}
+
 // added counts adds, and returns their error as users see it.
 func (n *Node[K]) added(count int, err error) error {
-	var api *jetstream.APIError
 	switch {
 	case err == nil:
 		n.counts.added.Add(uint64(count))
 		return nil
-	case errors.As(err, &api) && api.ErrorCode == codeStoreFailed:
+	case isFull(err):
 		return ErrFull
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamPublisherClosed):
 		return ErrClosed

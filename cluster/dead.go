@@ -123,7 +123,7 @@ func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (letter DeadLetter[K], err
 	subject, _ := names.SplitID(m.Subject)
 	_, _, data, err := names.Parse(subject)
 	if err == nil {
-		letter.Key, err = n.options.Codec.Decode(data)
+		letter.Key, err = n.decode(data)
 	}
 	return letter, err
 }

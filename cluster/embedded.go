@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -29,7 +31,7 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 	}, o.NATS...)
 	if o.Servers != "" {
 		if connection, err = nats.Connect(o.Servers, settings...); err != nil {
-			return nil, nil, nil, fmt.Errorf("cluster: connect to %s: %w", o.Servers, err)
+			return nil, nil, nil, fmt.Errorf("cluster: connect to %s: %w", redacted(o.Servers), err)
 		}
 		return connection, nil, connection.Close, nil
 	}
@@ -44,13 +46,26 @@ func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop fun
 	return connection, s, func() { connection.Close(); stopServer() }, nil
 }
 
-// jetStream returns the client of the domain.
-func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
-	window := jetstream.WithPublishAsyncMaxPending(publishWindow)
-	if o.Domain != "" {
-		return jetstream.NewWithDomain(connection, o.Domain, window)
+// redacted returns the URLs of servers without passwords.
+func redacted(servers string) string {
+	all := strings.Split(servers, ",")
+	for i, server := range all {
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			all[i] = u.Redacted()
+		} else {
+			all[i] = "a URL that cannot be read"
+		}
 	}
-	return jetstream.New(connection, window)
+	return strings.Join(all, ",")
+}
+
+// jetStream returns the client of the domain.
+func (o Options[K]) jetStream(connection *nats.Conn, settings ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
+	settings = append(settings, jetstream.WithPublishAsyncMaxPending(publishWindow))
+	if o.Domain != "" {
+		return jetstream.NewWithDomain(connection, o.Domain, settings...)
+	}
+	return jetstream.New(connection, settings...)
 }
 
 // startServer starts a NATS server in this process, with a file store. It

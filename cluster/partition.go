@@ -76,7 +76,7 @@ func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 	_, _, data, err := names.Parse(m.Subject())
 	var key K
 	if err == nil {
-		key, err = p.node.options.Codec.Decode(data)
+		key, err = p.node.decode(data)
 	}
 	if err != nil {
 		p.node.options.Logger.Error("a key cannot be read, and is left", "subject", m.Subject(), "error", err)
@@ -259,7 +259,7 @@ func (p *partition[K]) noteFailures(m jetstream.Msg) {
 	if err != nil || r.Failures == 0 {
 		return // it has been forgotten
 	}
-	if key, err := p.node.options.Codec.Decode(data); err == nil {
+	if key, err := p.node.decode(data); err == nil {
 		p.mu.Lock()
 		p.failures[key] = r.Failures
 		p.mu.Unlock()

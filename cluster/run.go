@@ -319,7 +319,10 @@ func (s source[K]) postpone(ctx context.Context, r *run[K], how worker.Return) b
 	}
 	number, token, err := s.place(r.key)
 	if err == nil {
-		err = s.schedule(ctx, number, token, s.now().Add(how.After), how.Priority)
+		at := s.now().Add(how.After)
+		m := s.scheduleMessage(number, token, at, how.Priority)
+		carry(m.Header, r.messages[len(r.messages)-1].Message.Headers())
+		err = s.schedule(ctx, m, at)
 	}
 	if err != nil {
 		s.options.Logger.Warn("a delay was not stored, and this node keeps the key", "error", err)

@@ -207,7 +207,7 @@ func (n *Node[K]) readPartition(ctx context.Context, p *PartitionStatus) error {
 	}
 	p.OldestAdded = oldest.Time
 	if _, _, data, err := names.Parse(oldest.Subject); err == nil {
-		if key, err := n.options.Codec.Decode(data); err == nil {
+		if key, err := n.decode(data); err == nil {
 			p.OldestKey = fmt.Sprint(key)
 		}
 	}

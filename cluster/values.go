@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +122,7 @@ func (v *Values[K, V]) After(claim Claim[K], sequence uint64) (merged V, ok bool
 		if value.Sequence <= sequence {
 			continue
 		}
-		next, err := v.options.Decode(value.Data)
+		next, err := v.options.Decode(bytes.Clone(value.Data))
 		if err != nil {
 			return merged, false, fmt.Errorf("cluster: decode value %d of the stream: %w", value.Sequence, err)
 		}
