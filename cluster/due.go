@@ -61,9 +61,9 @@ func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 // queue is full.
 const fullDelay = time.Second
 
-// moveTime is how long a node waits for the answer to a move. It is much shorter
-// than the time in which the servers recognize the second move of a value, so
-// that a value whose answer is lost is stored once.
+// moveTime is how long a node waits for the answer to a move. It is much
+// shorter than the time in which the servers recognize the second move of a
+// value, so that a value whose answer is lost is stored once.
 const moveTime = 2 * time.Second
 
 // move publishes a due key as pending.

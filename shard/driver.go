@@ -274,8 +274,9 @@ func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 
 // lingers reports whether the driver goes on after a shutdown. Groups, and the
 // gate, may then still have to wait for a token or for the end of a pause, and
-// consumers for them. Nothing else is due then. A driver that has let a shutdown
-// return does not stop any more, because a SetRate would not notice that.
+// consumers for them. Nothing else is due then. A driver that has let a
+// shutdown return does not stop any more, because a SetRate would not notice
+// that.
 func (d *driver[T]) lingers() bool {
 	if d.set.group != nil || d.set.gate.bucket.Load() != nil {
 		d.lingering = true
