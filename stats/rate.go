@@ -22,13 +22,13 @@ type Rate struct {
 func (r Rate) Validate() error {
 	var faults []error
 	if !(r.PerSecond >= 0) || math.IsInf(r.PerSecond, 1) {
-		faults = append(faults, fmt.Errorf("PerSecond is %v: want a number of 0 (no limit) or more", r.PerSecond))
+		faults = append(faults, fmt.Errorf("rate: PerSecond is %v: want a number of 0 (no limit) or more", r.PerSecond))
 	}
 	switch {
 	case r.Burst < 0:
-		faults = append(faults, fmt.Errorf("Burst is %d: want 0 (the same as 1) or more", r.Burst))
+		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 (the same as 1) or more", r.Burst))
 	case r.Burst > 0 && r.PerSecond == 0:
-		faults = append(faults, fmt.Errorf("Burst is %d: want 0 where PerSecond is 0", r.Burst))
+		faults = append(faults, fmt.Errorf("rate: Burst is %d: want 0 where PerSecond is 0", r.Burst))
 	}
 	return errors.Join(faults...)
 }
