@@ -88,6 +88,11 @@ func (q *sabotaged) starve() (int, bool) {
 
 func (q *sabotaged) Groups() iter.Seq[stats.Group] {
 	rows := slices.Collect(q.Queue.Groups())
+	if q.fault == exceedsLimit { // and hides it
+		for i := range rows {
+			rows[i].Limit = max(rows[i].Limit-1, 0)
+		}
+	}
 	if q.fault == keepsEmptyGroup && q.underLoad() && len(rows) == 0 {
 		return slices.Values([]stats.Group{{Group: groupNames[0], Held: 1, Weight: 1}}) // as if an item were delayed
 	}
