@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/shardq/shardq/internal/attempts"
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/internal/recent"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -93,11 +93,7 @@ func errorText(err error, panicked *worker.PanicError) string {
 	if len(text) <= longestError {
 		return text
 	}
-	end := longestError
-	for end > longestError-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.Clone(text[:end]) + "…"
+	return strings.Clone(keytext.Cut(text, longestError)) + "…"
 }
 
 // RecentFailures returns the last failures of workers, at most limit of each

@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/stats"
 )
@@ -44,22 +44,8 @@ func (g *groups) init() { g.seed = maphash.MakeSeed() }
 
 // RecordGroup counts an attempt at an item of a group.
 func (r *Recorder) RecordGroup(group string, result stats.Result) {
-	group = cut(group)
+	group = keytext.Cut(group, nameBytes)
 	r.groups.stripes[maphash.String(r.groups.seed, group)%stripeCount].record(group, result)
-}
-
-// cut returns the beginning of a name that is too long, cut between two
-// characters.
-func cut(name string) string {
-	if len(name) <= nameBytes {
-		return name
-	}
-	for n := nameBytes; n > nameBytes-utf8.UTFMax; n-- {
-		if utf8.RuneStart(name[n]) {
-			return name[:n]
-		}
-	}
-	return name[:nameBytes]
 }
 
 func (s *stripe) record(group string, result stats.Result) {

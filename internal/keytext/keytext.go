@@ -125,16 +125,20 @@ func (w *writer) continues() bool {
 	return w.left >= 0
 }
 
-// text returns the text, cut between two runes. Invalid UTF-8 is cut anywhere.
 func (w *writer) text() Text {
-	text := w.kept.String()
-	if w.length <= w.most {
-		return Text{text, w.length}
+	return Text{Cut(w.kept.String(), w.most), w.length}
+}
+
+// Cut returns the beginning of a text, of at most the given number of bytes,
+// cut between two runes. Invalid UTF-8 is cut anywhere.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
 	for back := range utf8.UTFMax {
-		if end := w.most - back; end >= 0 && utf8.RuneStart(text[end]) {
-			return Text{text[:end], w.length}
+		if end := most - back; end >= 0 && utf8.RuneStart(text[end]) {
+			return text[:end]
 		}
 	}
-	return Text{text[:w.most], w.length}
+	return text[:most]
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/stats"
 )
@@ -68,25 +69,6 @@ func sum(a, b stats.Group) stats.Group {
 // shownName shortens a group's name and makes it valid UTF-8. It shortens
 // twice, because an invalid byte becomes three bytes.
 func shownName(group string) string {
-	return shortened(strings.ToValidUTF8(shortened(group), string(utf8.RuneError)))
-}
-
-// shortened returns the first bytes of a name that is too long. It omits a
-// final incomplete character, of three bytes at most. Other invalid bytes stay.
-func shortened(name string) string {
-	if len(name) <= nameBytes {
-		return name
-	}
-	name = name[:nameBytes]
-	for n := 1; n < utf8.UTFMax; n++ {
-		last := name[len(name)-n:]
-		if !utf8.RuneStart(last[0]) {
-			continue
-		}
-		if !utf8.FullRuneInString(last) {
-			return name[:len(name)-n]
-		}
-		break
-	}
-	return name
+	valid := strings.ToValidUTF8(keytext.Cut(group, nameBytes), string(utf8.RuneError))
+	return keytext.Cut(valid, nameBytes)
 }
