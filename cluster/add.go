@@ -37,8 +37,8 @@ type AddOptions struct {
 // runs once more.
 //
 // Add returns [ErrFull] if the queue is full, an error that wraps [ErrKey] if
-// the key cannot be stored, [ErrClosed] after Close, and the error of ctx if it
-// ends first. Add waits at most 20 seconds for servers that elect a leader.
+// the key cannot be stored, or nats.ErrMaxPayload if its headers are too large,
+// [ErrClosed] after Close, and the error of ctx if it ends first. Add waits at most 20 seconds for servers that elect a leader.
 // After another error the key may have been stored or not. Adding it again is
 // harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
@@ -63,15 +63,26 @@ func (n *Node[K]) AddWith(ctx context.Context, key K, options AddOptions) error 
 		return err
 	}
 	if options.After > 0 {
-		if err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed); err != nil {
-			return err
-		}
-		at := n.now().Add(options.After)
-		err = n.schedule(ctx, n.inject(ctx, n.scheduleMessage(partition, token, at, options.Priority)), at)
-	} else {
-		err = n.publish(ctx, n.inject(ctx, n.workMessage(partition, token, options.Priority)))
+		return n.addAfter(ctx, partition, token, options)
 	}
-	return n.added(1, err)
+	m := n.workMessage(partition, token, options.Priority)
+	if err := n.fill(ctx, m, nil); err != nil {
+		return err
+	}
+	return n.added(1, n.publish(ctx, m))
+}
+
+func (n *Node[K]) addAfter(ctx context.Context, partition int, token string, options AddOptions) error {
+	at := n.now().Add(options.After)
+	m := n.scheduleMessage(partition, token, at, options.Priority)
+	err := n.fill(ctx, m, nil)
+	if err == nil {
+		err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
+	}
+	if err != nil {
+		return err
+	}
+	return n.added(1, n.schedule(ctx, m, at))
 }
 
 // AddAll adds many keys, in the time of a few: it does not wait for the servers
@@ -89,7 +100,11 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 		if err != nil {
 			return err
 		}
-		future, err := publishAsync(n.js, n.inject(ctx, n.workMessage(partition, token, 0)))
+		m := n.workMessage(partition, token, 0)
+		if err = n.fill(ctx, m, nil); err != nil {
+			return err
+		}
+		future, err := publishAsync(n.js, m)
 		if err != nil {
 			return n.added(1, err)
 		}
@@ -107,7 +122,9 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	return n.added(len(keys), nil)
 }
 
-// Put adds a value of a key. It returns as Add does. A run of the key gets the
+// Put adds a value of a key. It returns as Add does, and an error that wraps
+// nats.ErrMaxPayload if the value is larger than the servers take, less about
+// 1 KiB and four times the size of the key. A run of the key gets the
 // values that are pending, in the order in which the servers have stored them.
 // After an error of another kind than those of Add, the value may have been
 // stored, and a Put again stores it twice: see [Node.PutOnce].
@@ -134,8 +151,10 @@ func (n *Node[K]) put(ctx context.Context, key K, value []byte, id string) error
 	if err != nil {
 		return err
 	}
-	m := n.inject(ctx, n.workMessage(partition, token, 0))
-	m.Data = value
+	m := n.workMessage(partition, token, 0)
+	if err = n.fill(ctx, m, value); err != nil {
+		return err
+	}
 	if id == "" {
 		return n.added(1, n.publishOnce(ctx, m))
 	}
@@ -189,8 +208,11 @@ func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error
 		}
 		last, err := n.streams.delayed.GetLastMsgForSubject(ctx, m.Subject)
 		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound):
+		case errors.Is(err, jetstream.ErrMsgNotFound): // its delay has ended meanwhile
 			before = 0
+			if err = pause(ctx, busyTime); err != nil {
+				return err
+			}
 			continue
 		case err != nil:
 			return err

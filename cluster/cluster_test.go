@@ -451,6 +451,50 @@ func TestKeysThatCannotBeStored(t *testing.T) {
 	require.ErrorIs(t, node.Put(t.Context(), "a", nil), cluster.ErrValues)
 }
 
+// TestAServerThatForgetsOthers checks that a message is delivered which the
+// server does not count as one of its consumer, while the oldest is in flight.
+func TestAServerThatForgetsOthers(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Partitions = 1
+	node := join(t, o)
+	ran, goOn := make(chan string, 10), make(chan struct{})
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		if c.Key == "a" {
+			<-goOn
+		}
+		return nil
+	})
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.Equal(t, "a", receive(t, ran))
+	_, err := connect(t, servers).ResetConsumerToSequence(t.Context(), "shardq-test-0", "owner", 100)
+	require.NoError(t, err)
+	require.NoError(t, node.Add(t.Context(), "b"))
+	require.Equal(t, "b", receive(t, ran))
+	close(goOn)
+	waitUntilEmpty(t, node)
+	stop()
+}
+
+// TestAServerThatForgetsDueKeys checks the same of keys whose delay has expired.
+func TestAServerThatForgetsDueKeys(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	ran := make(chan string, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+	require.Equal(t, "a", receive(t, ran))
+	_, err := connect(t, servers).ResetConsumerToSequence(t.Context(), "shardq-test-delayed", "due", 100)
+	require.NoError(t, err)
+	require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
+	require.Equal(t, "b", receive(t, ran))
+	stop()
+}
+
 // TestAServerThatForgetsMessages checks that messages are delivered which the
 // server does not count as those of its consumer.
 func TestAServerThatForgetsMessages(t *testing.T) {
@@ -572,10 +616,23 @@ func TestDiscardedValuesStay(t *testing.T) {
 	discarded := make(chan worker.Failure[string], 10)
 	stop := start(t, node, cluster.RunOptions[string]{
 		Workers: 1, Handle: func(context.Context, cluster.Claim[string]) error {
-			return worker.Permanent(errors.New(strings.Repeat("long", 1000)))
+			return worker.Permanent(errors.New(strings.Repeat("\x01long", 1000)))
 		},
 		OnDiscard: func(_ context.Context, f worker.Failure[string]) { discarded <- f },
 	})
+	// No value is accepted that would be too large for a letter.
+	size := 1<<20 - 512
+	for errors.Is(node.Put(t.Context(), "a", make([]byte, size)), nats.ErrMaxPayload) {
+		size -= 16
+	}
+	receive(t, discarded)
+	require.Greater(t, size, 1<<20-2048)
+	require.ErrorIs(t, node.PutAfter(t.Context(), "a", make([]byte, 1<<20-512), time.Hour), nats.ErrMaxPayload)
+	for letter, err := range node.Dead(t.Context()) {
+		require.NoError(t, err)
+		require.Len(t, letter.Value, size)
+		require.NoError(t, node.Forget(t.Context(), letter))
+	}
 	large := bytes.Repeat([]byte{1}, 1<<20-4096)
 	for _, value := range [][]byte{[]byte("v1"), large} {
 		require.NoError(t, node.Put(t.Context(), "a", value))
@@ -586,7 +643,7 @@ func TestDiscardedValuesStay(t *testing.T) {
 	var values [][]byte
 	for letter, err := range node.Dead(t.Context()) {
 		require.NoError(t, err)
-		require.Len(t, letter.Reason, 512)
+		require.Greater(t, len(letter.Reason), 250)
 		values = append(values, letter.Value)
 		require.NoError(t, node.Revive(t.Context(), letter))
 	}

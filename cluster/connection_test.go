@@ -2,6 +2,10 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -61,4 +65,33 @@ func TestAConnectionAndADomain(t *testing.T) {
 	connection.Close()
 	_, err = cluster.Join(t.Context(), cluster.Options[string]{Name: "test", Connection: connection, Placement: &jetstream.Placement{}})
 	require.ErrorIs(t, err, nats.ErrConnectionClosed)
+}
+
+// TestTLS checks a connection that is encrypted, and one that trusts nobody.
+func TestTLS(t *testing.T) {
+	certified := httptest.NewTLSServer(http.NotFoundHandler()) // it has a certificate for 127.0.0.1
+	defer certified.Close()
+	s := natsserver(t, &server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		TLSConfig: &tls.Config{Certificates: certified.TLS.Certificates},
+	})
+	trusted := x509.NewCertPool()
+	trusted.AddCert(certified.Certificate())
+	o := cluster.Options[string]{
+		Name: "test", Servers: s.ClientURL(), Partitions: 2, Lease: 2 * time.Second,
+		NATS: []nats.Option{nats.Secure(&tls.Config{RootCAs: trusted})},
+	}
+	node := join(t, o)
+	ran := make(chan string, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	require.NoError(t, node.Add(t.Context(), "a"))
+	require.Equal(t, "a", receive(t, ran))
+	stop()
+
+	o.NATS = nil
+	_, err := cluster.Join(t.Context(), o)
+	require.ErrorContains(t, err, "certificate")
 }

@@ -1,17 +1,22 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
 	"github.com/shardq/shardq/cluster/clustertest"
+	"github.com/shardq/shardq/cluster/internal/names"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -77,4 +82,101 @@ func TestACodecThatPanics(t *testing.T) {
 	require.NoError(t, node.AddAll(t.Context(), "poison", "fine"))
 	require.Equal(t, "fine", receive(t, ran))
 	stop()
+}
+
+// TestAFullPartitionHoldsUpNoOther checks that keys which are due and find no
+// room, more than the servers deliver at a time, leave room for other
+// partitions'.
+func TestAFullPartitionHoldsUpNoOther(t *testing.T) {
+	o := options(clustertest.Start(t, 1))
+	o.Partitions, o.MaxPending = 2, 1
+	node := join(t, o)
+	keys := [2][]string{}
+	for i := 0; len(keys[0]) < 1200 || len(keys[1]) == 0; i++ {
+		key := fmt.Sprint("k", i)
+		p := names.Partition([]byte(key), 2)
+		keys[p] = append(keys[p], key)
+	}
+	ran, goOn := make(chan string, 2000), make(chan struct{})
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		if c.Fence().Partition == 0 {
+			<-goOn
+		}
+		return nil
+	})
+	full, waiting := keys[0][0], keys[0][1:]
+	require.NoError(t, node.Add(t.Context(), full))
+	require.Equal(t, full, receive(t, ran))
+	for _, key := range waiting {
+		require.NoError(t, node.AddAfter(t.Context(), key, time.Millisecond))
+	}
+	for i := range 3 {
+		key := fmt.Sprint(keys[1][i])
+		require.NoError(t, node.AddAfter(t.Context(), key, time.Millisecond))
+		require.Equal(t, key, receive(t, ran))
+	}
+	close(goOn)
+	require.Contains(t, waiting, receive(t, ran), "what waited runs when there is room")
+	stop()
+}
+
+// TestTheAnswerOfAMoveIsLost checks that a delayed value comes once if the
+// answer to its move from the delayed keys to its partition is lost.
+func TestTheAnswerOfAMoveIsLost(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	o := options(servers)
+	o.Values, o.Partitions = true, 1
+	deaf := &deafDialer{answer: []byte(`"stream":"shardq-test-0"`)}
+	o.NATS = []nats.Option{nats.SetCustomDialer(deaf)}
+	node := join(t, o)
+	ran := make(chan []cluster.Value, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Values()
+		return nil
+	})
+	deaf.loses.Store(1)
+	require.NoError(t, node.PutAfter(t.Context(), "a", []byte("1"), time.Millisecond))
+	require.Len(t, receive(t, ran), 1)
+	delayed, err := connect(t, servers).Stream(t.Context(), "shardq-test-delayed")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := delayed.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	}, patience, 20*time.Millisecond, "the value is not moved to the end")
+	waitUntilEmpty(t, node)
+	stop()
+	require.Zero(t, deaf.loses.Load(), "no answer was lost")
+	require.Empty(t, ran, "the value came twice")
+}
+
+// A deafDialer makes connections that lose answers of the server.
+type deafDialer struct {
+	answer []byte
+	loses  atomic.Int64 // how many are lost yet
+}
+
+func (d *deafDialer) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return &deafConn{c, d}, err
+}
+
+type deafConn struct {
+	net.Conn
+	*deafDialer
+}
+
+// Read spoils the subject of an answer, so that nobody waits for it.
+func (c *deafConn) Read(p []byte) (n int, err error) {
+	n, err = c.Conn.Read(p)
+	at := bytes.Index(p[:n], c.answer)
+	if at < 0 || c.loses.Load() <= 0 {
+		return n, err
+	}
+	if subject := bytes.LastIndex(p[:at], []byte(" _INBOX.")); subject >= 0 {
+		end := subject + 1 + bytes.IndexByte(p[subject+1:at], ' ')
+		copy(p[end-3:end], "~~~")
+		c.loses.Add(-1)
+	}
+	return n, err
 }

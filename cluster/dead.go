@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/shardq/shardq/cluster/internal/names"
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -33,9 +34,12 @@ type DeadLetter[K comparable] struct {
 // letterHeader has a letter as JSON. The message is the value.
 const letterHeader = "Shardq-Letter"
 
-// maxReason limits DeadLetter.Reason, because headers count as the message's
-// size.
-const maxReason = 512
+// maxReason limits DeadLetter.Reason, and maxLetter a letter as JSON, in which
+// a character can take six bytes: headers count as the message's size.
+const (
+	maxReason = 512
+	maxLetter = 1024
+)
 
 // bury stores a key as a dead letter. If it cannot, the key stays, and bury
 // returns false.
@@ -44,9 +48,8 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	if r == nil {
 		return false // the node was closed, and the servers have the key
 	}
-	reason := strings.ToValidUTF8(f.Err.Error(), "?")
 	letter := DeadLetter[K]{
-		Reason: strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""), Attempts: f.Attempt, Time: time.Now(),
+		Reason: keytext.Cut(strings.ToValidUTF8(f.Err.Error(), "?"), maxReason), Attempts: f.Attempt, Time: time.Now(),
 	}
 	err := r.partition.ctx.Err()
 	if err == nil {
@@ -61,12 +64,24 @@ func (n *Node[K]) bury(f worker.Failure[K]) bool {
 	return true
 }
 
+// text returns the letter as JSON of at most maxLetter bytes, with the header's
+// name.
+func (l DeadLetter[K]) text() ([]byte, error) {
+	for {
+		text, err := json.Marshal(l)
+		if err != nil || len(text) <= maxLetter-100 {
+			return text, err
+		}
+		l.Reason = keytext.Cut(l.Reason, len(l.Reason)/2)
+	}
+}
+
 func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	partition, token, err := n.place(key)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(letter)
+	text, err := letter.text()
 	if err != nil {
 		return err
 	}
@@ -94,8 +109,9 @@ func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte)
 }
 
 // Dead returns the keys that were discarded, in the order of their last
-// discard. They stay until [Node.Revive] or [Node.Forget]. If reading fails,
-// the last pair has the error.
+// discard. They stay until [Node.Revive] or [Node.Forget]. A letter that cannot
+// be read comes with an error that wraps [ErrLetter], and others follow: Forget
+// removes it as well. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		for from := uint64(1); ; {
@@ -107,7 +123,7 @@ func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 			if err == nil {
 				letter, err = n.readDead(m)
 			}
-			if !yield(letter, err) || err != nil {
+			if !yield(letter, err) || err != nil && !errors.Is(err, ErrLetter) {
 				return
 			}
 			from = m.Sequence + 1
@@ -115,15 +131,19 @@ func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	}
 }
 
-func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (letter DeadLetter[K], err error) {
-	if err = json.Unmarshal([]byte(m.Header.Get(letterHeader)), &letter); err != nil {
-		return letter, fmt.Errorf("cluster: the dead letter %s: %w", m.Subject, err)
-	}
+func (n *Node[K]) readDead(m *jetstream.RawStreamMsg) (DeadLetter[K], error) {
+	var letter DeadLetter[K]
+	err := json.Unmarshal([]byte(m.Header.Get(letterHeader)), &letter)
 	letter.Value, letter.sequence = m.Data, m.Sequence
-	subject, _ := names.SplitID(m.Subject)
-	_, _, data, err := names.Parse(subject)
 	if err == nil {
-		letter.Key, err = n.decode(data)
+		subject, _ := names.SplitID(m.Subject)
+		var data []byte
+		if _, _, data, err = names.Parse(subject); err == nil {
+			letter.Key, err = n.decode(data)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", ErrLetter, m.Subject, err)
 	}
 	return letter, err
 }

@@ -27,15 +27,17 @@ func (n *Node[K]) PutAfter(ctx context.Context, key K, value []byte, delay time.
 		return ErrValues
 	}
 	partition, token, err := n.destination(key)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	id := nuid.Next() // a message of its own, which no other replaces
+	m := n.scheduleMessage(partition, names.WithID(token, id), n.now().Add(delay), 0)
+	if err = n.fill(ctx, m, value); err == nil {
 		err = n.delayed.admit(ctx, n.streams.delayed, n.options.MaxDelayed)
 	}
 	if err != nil {
 		return err
 	}
-	id := nuid.Next() // a message of its own, which no other replaces
-	m := n.inject(ctx, n.scheduleMessage(partition, names.WithID(token, id), n.now().Add(delay), 0))
-	m.Data = value
 	return n.added(1, n.publish(ctx, m, jetstream.WithMsgID(id)))
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -48,7 +49,12 @@ func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 		close(moving)
 		return nil, err
 	}
+	watching, stopWatching := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { n.watchDue(watching) })
 	return func() {
+		stopWatching()
+		watch.Wait()
 		consuming.Stop()
 		<-consuming.Closed()
 		close(moving)

@@ -37,10 +37,8 @@ type feed struct {
 	// has to begin again.
 	last           uint64
 	broken, closed bool
-	// oldest is the oldest message of the stream at the last check, and missed
-	// how many checks in a row the owner did not have it.
-	oldest uint64
-	missed int
+
+	watchdog watchdog
 }
 
 // newFeed returns a feed of a partition, which has not begun.
@@ -151,34 +149,6 @@ func (f *feed) beginAgain() {
 		if f.isClosed() {
 			return
 		}
-	}
-}
-
-// maxMissed is the number of checks in a row that may miss the oldest message.
-const maxMissed = 3
-
-// check begins again if the owner has not had the oldest message of the stream
-// for some checks, because the server has lost track of what its consumer has
-// to deliver. Servers have had such mistakes.
-func (f *feed) check(ctx context.Context, holds func(sequence uint64) bool) {
-	info, err := f.stream.Info(ctx)
-	if err != nil {
-		return // the next check will do as well
-	}
-	oldest := info.State.FirstSeq
-	isHere := info.State.Msgs == 0 || holds(oldest)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if isHere || oldest != f.oldest {
-		f.missed = 0
-	}
-	if f.oldest = oldest; isHere {
-		return
-	}
-	if f.missed++; f.missed == maxMissed {
-		f.missed = 0
-		f.logger.Error("the server does not deliver the oldest message: the partition is read again", "sequence", oldest)
-		f.breakLocked()
 	}
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -21,14 +22,22 @@ func (c Claim[K]) Headers() []nats.Header {
 	return headers
 }
 
-// inject has the user write headers into the message of an add.
-func (n *Node[K]) inject(ctx context.Context, m *nats.Msg) *nats.Msg {
+// fill writes the user's headers and a value into the message of an add. It
+// returns an error if the servers could not store what the message may become:
+// one with a delay, or a dead letter.
+func (n *Node[K]) fill(ctx context.Context, m *nats.Msg, value []byte) error {
 	if n.options.Inject != nil {
 		written := nats.Header{}
 		n.options.Inject(ctx, written)
 		carry(m.Header, written)
 	}
-	return m
+	m.Data = value
+	// A delay names the subject twice.
+	size, limit := m.Size()+2*len(m.Subject)+maxLetter, n.connection.MaxPayload()
+	if int64(size) > limit {
+		return fmt.Errorf("cluster: add: %w: up to %d bytes with headers, and the servers take %d", nats.ErrMaxPayload, size, limit)
+	}
+	return nil
 }
 
 // carry copies the headers that are the user's.

@@ -33,6 +33,8 @@ var (
 	// storing, because its disk is full or has failed. Close the node, make
 	// room, and Join again.
 	ErrStore = errors.New("cluster: the server in this process has stopped storing: is its disk full?")
+	// ErrLetter is wrapped by the errors of dead letters that cannot be read.
+	ErrLetter = errors.New("cluster: a dead letter cannot be read")
 	// ErrRunning is returned by a second Run.
 	ErrRunning = errors.New("cluster: Run was called before")
 	// ErrValues is returned by Put, PutOnce, PutAfter and NewValues without

@@ -73,6 +73,9 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if err := room(dir, roomToRun); err != nil {
+		return err
+	}
 	o.database = filepath.Join(dir, "counts.db")
 	t, err := newTrial(ctx, o, dir)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
@@ -30,6 +31,8 @@ type trial struct {
 	put      map[string]int // by identifier
 	progress atomic.Int64
 	begin    time.Time
+	// warned is when a put that failed was last told of.
+	warned atomic.Int64
 	// page serves the live page, if it is asked for.
 	page *http.Server
 }
@@ -131,11 +134,12 @@ func (t *trial) run(ctx context.Context) error {
 const feeders = 64
 
 // feed puts the identifiers into the queue. Each put has an id, so that it can
-// be repeated when its answer was lost.
+// be repeated when its answer was lost. It ends at the first that fails.
 func (t *trial) feed(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	var group sync.WaitGroup
 	lanes := make(chan struct{}, feeders)
-	failed := make(chan error, feeders)
 	n := 0
 	for identifier, err := range identifiers(t.options.directory) {
 		if err != nil {
@@ -151,23 +155,18 @@ func (t *trial) feed(ctx context.Context) error {
 		group.Go(func() {
 			defer func() { <-lanes }()
 			if err := t.putOne(ctx, identifier, id); err != nil {
-				select {
-				case failed <- err:
-				default:
-				}
+				fail(err)
 			}
 		})
 	}
 	group.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if n < t.options.events && ctx.Err() == nil {
+	if n < t.options.events {
 		return fmt.Errorf("%s has %d identifiers: want -events %d or more", t.options.directory, n, t.options.events)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // patience limits how long servers may be away.
@@ -181,8 +180,21 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 			t.progress.Add(1)
 			return nil
 		}
+		if full := room(filepath.Dir(t.options.database), roomToGoOn); full != nil {
+			return errors.Join(err, full)
+		}
+		t.warn(err)
 	}
 	return errors.Join(ctx.Err(), err)
+}
+
+// warn tells of a put that has failed, and of no other for a while.
+func (t *trial) warn(err error) {
+	now, last := int64(time.Since(t.begin)), t.warned.Load()
+	if last != 0 && now-last < int64(5*time.Second) || !t.warned.CompareAndSwap(last, now) {
+		return
+	}
+	t.say("a put has failed, and is repeated for up to %v: %v", patience, err)
 }
 
 // waitUntilCounted waits until nothing is pending.

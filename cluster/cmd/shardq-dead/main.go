@@ -80,11 +80,19 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if command == "forget" {
 		end = node.Forget
 	}
-	return each(ctx, node, keys, func(letter cluster.DeadLetter[string]) error {
+	return each(ctx, node, keys, func(letter cluster.DeadLetter[string], unreadable error) error {
+		what := fmt.Sprintf("%q", letter.Key)
+		if unreadable != nil {
+			what = unreadable.Error()
+		}
+		if unreadable != nil && command == "revive" {
+			_, err := fmt.Fprintln(out, "left:", what)
+			return err
+		}
 		if err := end(ctx, letter); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(out, "%s %q\n", command, letter.Key)
+		_, err := fmt.Fprintln(out, command, what)
 		return err
 	})
 }
@@ -93,7 +101,11 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "key\tattempts\tdiscarded\treason")
 	for letter, err := range node.Dead(ctx) {
-		if err != nil {
+		switch {
+		case errors.Is(err, cluster.ErrLetter):
+			fmt.Fprintf(table, "?\t\t\t%q\n", err)
+			continue
+		case err != nil:
 			return err
 		}
 		fmt.Fprintf(table, "%q\t%d\t%s\t%q\n", letter.Key, letter.Attempts, letter.Time.Format(time.RFC3339), letter.Reason)
@@ -102,18 +114,18 @@ func list(ctx context.Context, node *cluster.Node[string], out io.Writer) error 
 }
 
 // each calls do for the letters of some keys, or of all. It returns an error if
-// a key has none.
-func each(ctx context.Context, node *cluster.Node[string], keys []string, do func(cluster.DeadLetter[string]) error) error {
+// a key has none. A letter that cannot be read is one of all.
+func each(ctx context.Context, node *cluster.Node[string], keys []string, do func(letter cluster.DeadLetter[string], unreadable error) error) error {
 	all := slices.Equal(keys, []string{"all"})
 	left := slices.Clone(keys)
 	for letter, err := range node.Dead(ctx) {
-		if err != nil {
+		if err != nil && !errors.Is(err, cluster.ErrLetter) {
 			return err
 		}
-		if !all && !slices.Contains(keys, letter.Key) {
+		if !all && (err != nil || !slices.Contains(keys, letter.Key)) {
 			continue
 		}
-		if err := do(letter); err != nil {
+		if err := do(letter, err); err != nil {
 			return err
 		}
 		left = slices.DeleteFunc(left, func(key string) bool { return key == letter.Key })

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq/cluster"
@@ -61,6 +63,23 @@ func TestDeadLetters(t *testing.T) {
 	require.EqualValues(t, 2, s.Dead)
 	_, err = call(t, append(queue, "revive", "b")...)
 	require.ErrorContains(t, err, `no dead letter has the key ["b"]`)
+
+	// A letter that somebody else has put there keeps none of the others away.
+	conn, err := nats.Connect(servers.URLs())
+	require.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), "shardq.q.dead.0.YQ", []byte("no letter"))
+	require.NoError(t, err)
+	got, err = call(t, append(queue, "list")...)
+	require.NoError(t, err)
+	require.Contains(t, got, `"c"`)
+	require.Contains(t, got, "cannot be read: shardq.q.dead.0.YQ")
+	got, err = call(t, append(queue, "revive", "all")...)
+	require.NoError(t, err)
+	require.Contains(t, got, "revive \"c\"\n")
+	require.Contains(t, got, "left: cluster: a dead letter cannot be read")
 
 	_, err = call(t, append(queue, "forget", "all")...)
 	require.NoError(t, err)
