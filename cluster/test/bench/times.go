@@ -25,8 +25,8 @@ const shortLease = 2 * time.Second
 
 func figures() []figure {
 	return []figure{
-		{"R1: from Add to handler at 10,000 keys/s, p50 / p99", latency(1, 10_000)},
-		{"R3: from Add to handler at 5,000 keys/s, p50 / p99", latency(3, 5_000)},
+		{"R1: from Add to handler at half load, p50 / p99", latency(1, 100_000)},
+		{"R3: from Add to handler at half load, p50 / p99", latency(3, 50_000)},
 		{"R3: the longest wait for a handler after a crash, lease of 2 s", handOver(func(stop func(), node *cluster.Node[string]) { _ = node.Close() })},
 		{"R3: the longest wait for a handler after a clean leave", handOver(func(stop func(), node *cluster.Node[string]) { go stop() })},
 		{"R1: memory of an idle partition, of server and owner", memory},
@@ -54,56 +54,75 @@ func printFigures(ctx context.Context, o options) error {
 	return nil
 }
 
-// latency measures the time from the call of Add to the handler, while keys are
-// added at a rate.
-func latency(replicas, rate int) func(context.Context, string) (string, error) {
-	const seconds, lanes = 5, 32
+// latency measures the time from the call of Add to the handler, while keys
+// are added at half the rate that the system can do.
+func latency(replicas, keys int) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, dir string) (string, error) {
-		c, err := openNodes(ctx, dir, replicas, 1, 16, 0)
+		_, full, err := flow(ctx, dir+"/full", replicas, keys, 0)
 		if err != nil {
 			return "", err
 		}
-		defer c.close()
-		n := rate * seconds
-		began := make([]time.Time, n)
-		took := make([]time.Duration, n)
-		var left sync.WaitGroup
-		left.Add(n)
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() {
-			ended <- c.nodes[0].Run(ctx, workers, func(_ context.Context, claim cluster.Claim[string]) error {
-				i, err := strconv.Atoi(claim.Key)
-				if err == nil && took[i] == 0 {
-					took[i] = time.Since(began[i])
-					left.Done()
-				}
-				return err
-			})
-		}()
-		if err := owns(ctx, c.nodes[:1], 16); err != nil {
+		most := float64(keys) / full.Seconds()
+		took, _, err := flow(ctx, dir+"/half", replicas, keys, most/2)
+		if err != nil {
 			return "", err
 		}
-		var adding sync.WaitGroup
-		start := time.Now()
-		for lane := range lanes {
-			adding.Go(func() {
-				for i := lane; i < n; i += lanes {
-					time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
-					began[i] = time.Now()
-					if err := c.nodes[0].Add(ctx, strconv.Itoa(i)); err != nil {
-						panic(err)
-					}
-				}
-			})
-		}
-		adding.Wait()
-		left.Wait()
-		cancel()
 		slices.Sort(took)
-		return fmt.Sprintf("%v / %v", took[n/2].Round(10*time.Microsecond), took[n*99/100].Round(10*time.Microsecond)), <-ended
+		return fmt.Sprintf("%v / %v at %.0f keys/s", took[keys/2].Round(10*time.Microsecond),
+			took[keys*99/100].Round(10*time.Microsecond), most/2), nil
 	}
+}
+
+// flow adds keys, at a rate if that is not 0, while a node works on them. It
+// returns the time that each took from its Add to the handler, and the time of
+// all.
+func flow(ctx context.Context, dir string, replicas, n int, rate float64) (took []time.Duration, all time.Duration, err error) {
+	const lanes = 256
+	c, err := openNodes(ctx, dir, replicas, 1, 16, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer c.close()
+	began := make([]time.Time, n)
+	took = make([]time.Duration, n)
+	var left sync.WaitGroup
+	left.Add(n)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.nodes[0].Run(ctx, workers, func(_ context.Context, claim cluster.Claim[string]) error {
+			i, err := strconv.Atoi(claim.Key)
+			if err == nil && took[i] == 0 {
+				took[i] = time.Since(began[i])
+				left.Done()
+			}
+			return err
+		})
+	}()
+	if err := owns(ctx, c.nodes[:1], 16); err != nil {
+		return nil, 0, err
+	}
+	var adding sync.WaitGroup
+	start := time.Now()
+	for lane := range lanes {
+		adding.Go(func() {
+			for i := lane; i < n; i += lanes {
+				if rate > 0 {
+					time.Sleep(time.Until(start.Add(time.Duration(float64(i) / rate * float64(time.Second)))))
+				}
+				began[i] = time.Now()
+				if err := c.nodes[0].Add(ctx, strconv.Itoa(i)); err != nil {
+					panic(err)
+				}
+			}
+		})
+	}
+	adding.Wait()
+	left.Wait()
+	all = time.Since(start)
+	cancel()
+	return took, all, <-ended
 }
 
 // owns waits until the nodes have all partitions.
