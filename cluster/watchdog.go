@@ -16,14 +16,14 @@ const maxMissed = 3
 // track of what its consumer has to deliver. Servers have had such mistakes.
 // One goroutine uses it.
 type watchdog struct {
-	// oldest is the oldest message at the last check, and missed how many checks
-	// in a row have missed a message.
+	// oldest is the oldest message at the last check, and missed how many
+	// checks in a row have missed a message.
 	oldest uint64
 	missed int
 }
 
-// isLost takes in a check. It reports whether so many checks in a row have
-// missed a message, while the oldest one stayed the same, that one is lost.
+// isLost takes in a check. It reports whether maxMissed checks in a row have
+// missed a message, while the oldest one stayed the same.
 func (w *watchdog) isLost(oldest uint64, misses bool) bool {
 	if !misses || oldest != w.oldest {
 		w.missed = 0
