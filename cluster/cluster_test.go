@@ -477,7 +477,8 @@ func TestAServerThatForgetsOthers(t *testing.T) {
 	stop()
 }
 
-// TestAServerThatForgetsDueKeys checks the same of keys whose delay has expired.
+// TestAServerThatForgetsDueKeys checks the same of keys whose delay has
+// expired.
 func TestAServerThatForgetsDueKeys(t *testing.T) {
 	servers := clustertest.Start(t, 1)
 	node := join(t, options(servers))

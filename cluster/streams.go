@@ -66,8 +66,8 @@ func openStreams[K comparable](ctx context.Context, js jetstream.JetStream, o Op
 // the streams of delayed and of dead keys.
 func (o Options[K]) configurations() (state jetstream.StreamConfig, work, others []jetstream.StreamConfig) {
 	q := names.Queue(o.Name)
-	// Each key has a subject, and each subject one message: the newest. Reads go
-	// to the stream's leader, without AllowDirect: a replica may lag behind,
+	// Each key has a subject, and each subject one message: the newest. Reads
+	// go to the stream's leader, without AllowDirect: a replica may lag behind,
 	// and show a delay that has ended.
 	newest := jetstream.StreamConfig{
 		MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage, Replicas: o.Replicas, Placement: o.Placement,
