@@ -38,9 +38,9 @@ type AddOptions struct {
 //
 // Add returns [ErrFull] if the queue is full, an error that wraps [ErrKey] if
 // the key cannot be stored, or nats.ErrMaxPayload if its headers are too large,
-// [ErrClosed] after Close, and the error of ctx if it ends first. Add waits at most 20 seconds for servers that elect a leader.
-// After another error the key may have been stored or not. Adding it again is
-// harmless.
+// [ErrClosed] after Close, and the error of ctx if it ends first. Add waits at
+// most 20 seconds for servers that elect a leader. After another error the key
+// may have been stored or not. Adding it again is harmless.
 func (n *Node[K]) Add(ctx context.Context, key K) error {
 	return n.AddWith(ctx, key, AddOptions{})
 }

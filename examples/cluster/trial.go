@@ -31,7 +31,7 @@ type trial struct {
 	put      map[string]int // by identifier
 	progress atomic.Int64
 	begin    time.Time
-	// warned is when a put that failed was last told of.
+	// warned is when a put that failed was last reported.
 	warned atomic.Int64
 	// page serves the live page, if it is asked for.
 	page *http.Server
@@ -188,7 +188,7 @@ func (t *trial) putOne(ctx context.Context, identifier, id string) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// warn tells of a put that has failed, and of no other for a while.
+// warn reports a put that has failed, and no other for five seconds.
 func (t *trial) warn(err error) {
 	now, last := int64(time.Since(t.begin)), t.warned.Load()
 	if last != 0 && now-last < int64(5*time.Second) || !t.warned.CompareAndSwap(last, now) {

@@ -64,7 +64,7 @@ func TestDeadLetters(t *testing.T) {
 	_, err = call(t, append(queue, "revive", "b")...)
 	require.ErrorContains(t, err, `no dead letter has the key ["b"]`)
 
-	// A letter that somebody else has put there keeps none of the others away.
+	// A message that is no letter hides none of the letters.
 	conn, err := nats.Connect(servers.URLs())
 	require.NoError(t, err)
 	defer conn.Close()
