@@ -20,8 +20,8 @@ type traffic struct {
 	left  atomic.Int64
 }
 
-func newTraffic(runs int) *traffic {
-	t := &traffic{queue: shardq.MustNew(shardq.Options[string]{})}
+func newTraffic(runs int, o shardq.Options[string]) *traffic {
+	t := &traffic{queue: shardq.MustNew(o)}
 	t.left.Store(int64(runs))
 	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
 	return t
@@ -98,21 +98,30 @@ func byRun(o worker.Options[string]) func(t *traffic, workers int) {
 	}
 }
 
-// BenchmarkRun measures an item through Run beside a hand-written loop.
+// BenchmarkRun measures an item through Run beside a hand-written loop, and
+// what features cost that are on.
 func BenchmarkRun(b *testing.B) {
+	metrics := shardq.Options[string]{Metrics: true}
+	passing := worker.Middleware[string](func(next worker.Handler[string]) worker.Handler[string] { return next })
 	for _, workers := range []int{1, 8} {
 		for _, by := range []struct {
-			name string
-			run  func(t *traffic, workers int)
+			name  string
+			run   func(t *traffic, workers int)
+			queue shardq.Options[string]
 		}{
-			{"loop", handWritten},
-			{"loop,defer", handWrittenDeferred},
-			{"Run", byRun(worker.Options[string]{})},
-			{"Run,Timeout", byRun(worker.Options[string]{Timeout: time.Hour})},
-			{"Run,BatchSize=64", byRun(worker.Options[string]{BatchSize: 64})},
+			{name: "loop", run: handWritten},
+			{name: "loop,defer", run: handWrittenDeferred},
+			{name: "loop,Metrics", run: handWritten, queue: metrics},
+			{name: "Run", run: byRun(worker.Options[string]{})},
+			{name: "Run,Metrics", run: byRun(worker.Options[string]{}), queue: metrics},
+			{name: "Run,Attempts", run: byRun(worker.Options[string]{Attempts: true})},
+			{name: "Run,Use", run: byRun(worker.Options[string]{Use: []worker.Middleware[string]{passing}})},
+			{name: "Run,CancelIfAddedAgain", run: byRun(worker.Options[string]{CancelIfAddedAgain: true})},
+			{name: "Run,Timeout", run: byRun(worker.Options[string]{Timeout: time.Hour})},
+			{name: "Run,BatchSize=64", run: byRun(worker.Options[string]{BatchSize: 64})},
 		} {
 			b.Run(fmt.Sprintf("workers=%d/by=%s", workers, by.name), func(b *testing.B) {
-				t := newTraffic(b.N)
+				t := newTraffic(b.N, by.queue)
 				b.ReportAllocs()
 				b.ResetTimer()
 				by.run(t, workers)

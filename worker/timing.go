@@ -5,22 +5,25 @@ import "time"
 // A stopwatch measures the attempts of a worker, in real time. It reads the
 // clock only if a hook or the owner of a claim needs durations.
 type stopwatch struct {
-	runs  bool
-	began time.Time
-	took  time.Duration
+	runs        bool
+	began, took time.Duration
 }
+
+// origin is the moment from which stopwatches count. A time since a moment is
+// half as costly to read as the time of day.
+var origin = time.Now()
 
 // start is called before the handler.
 func (s *stopwatch) start() {
 	if s.runs {
-		s.began = time.Now()
+		s.began = time.Since(origin)
 	}
 }
 
 // stop is called when the handler has ended, also if it has panicked.
 func (s *stopwatch) stop() {
 	if s.runs {
-		s.took = time.Since(s.began)
+		s.took = time.Since(origin) - s.began
 	}
 }
 
