@@ -34,6 +34,22 @@ func (q *Queue[T]) TryClaim() (claim worker.Claim[T], ok bool) {
 	return claim, ok
 }
 
+// ClaimOf returns the claim to the processing that item is in, for a consumer
+// that got the item by a Get. It returns false if item is not in processing.
+// Call it before the Done that the consumer owes: later, the claim may be that
+// of another consumer.
+//
+// The queue does not remember with which priority the item was ready. The
+// claim's Priority is 0, and may be set.
+func (q *Queue[T]) ClaimOf(item T) (claim worker.Claim[T], ok bool) {
+	h := q.shards.HandleOf(item)
+	if h == (shard.Handle{}) {
+		return claim, false
+	}
+	q.make(&claim, item, 0, h)
+	return claim, true
+}
+
 // make makes a claim in place. A copy would cost as much as the rest.
 func (q *Queue[T]) make(claim *worker.Claim[T], item T, priority int, h shard.Handle) {
 	claim.Reset(item, priority, q.claims(), q.token(h))

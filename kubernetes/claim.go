@@ -3,13 +3,13 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // Claims tell a reconciler about the item that it has, and whether it was added
@@ -31,7 +31,6 @@ type Claims[T comparable] struct {
 	CancelIfAddedAgain bool
 
 	service atomic.Pointer[service[T]]
-	running sync.Map // of *Claim[T], by item
 }
 
 // A service is a queue that claims serve.
@@ -43,8 +42,8 @@ type service[T comparable] struct {
 }
 
 // ErrAddedAgain is the cause of a context that ended because the item was added
-// again.
-var ErrAddedAgain = errors.New("kubernetes: the item was added again")
+// again. It is that of package worker.
+var ErrAddedAgain = worker.ErrAddedAgain
 
 var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
 
@@ -64,67 +63,46 @@ func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFu
 	return end, nil
 }
 
-// throughDrain returns a context that ends with the drain, in place of the
-// controller's. It keeps the deadline that a reconcile may have.
-func (s *service[T]) throughDrain(ctx context.Context) (with context.Context, release context.CancelFunc) {
+// context returns a context that can be canceled. If there is a drain, it ends
+// with that in place of the controller's, and keeps the deadline that a
+// reconcile may have.
+func (s *service[T]) context(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.drain == nil {
-		return ctx, func() {}
+		return context.WithCancelCause(parent)
 	}
-	with, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(s.drain, cancel)
-	release = func() {
-		stop()
-		cancel()
-	}
-	if deadline, ok := ctx.Deadline(); ok {
+	ctx, end := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(s.drain, func() { end(nil) })
+	if deadline, ok := parent.Deadline(); ok {
 		var timeout context.CancelFunc
-		with, timeout = context.WithDeadline(with, deadline)
-		_ = timeout // release ends its parent
+		ctx, timeout = context.WithDeadline(ctx, deadline)
+		_ = timeout // end ends its parent
 	}
-	return with, release
+	return ctx, func(cause error) {
+		stop()
+		end(cause)
+	}
 }
 
 // A Claim is what a reconciler can ask about the item that it has.
 type Claim[T comparable] struct {
-	item   T
-	queue  *shardq.Queue[T]
-	cancel context.CancelCauseFunc // nil unless CancelIfAddedAgain is set
-	once   sync.Once
-	again  chan struct{}
+	claim worker.Claim[T]
+	queue *shardq.Queue[T]
+	again context.Context // ends when the item is added again
 }
 
 // Item returns what the queue knows about the item: since when it is in
 // processing, its attempts and its group. It takes constant time.
 func (c *Claim[T]) Item() stats.Item[T] {
-	found, _ := c.queue.Lookup(c.item)
+	found, _ := c.queue.Lookup(c.claim.Item)
 	return found
 }
 
 // AddedAgain reports whether the item was added since it was handed out. It is
 // then reconciled once more, so that this reconcile may end early.
-func (c *Claim[T]) AddedAgain() bool {
-	select {
-	case <-c.again:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Claim[T]) AddedAgain() bool { return c.again.Err() != nil }
 
 // Again returns a channel that is closed when the item is added again.
-func (c *Claim[T]) Again() <-chan struct{} { return c.again }
-
-// look tells the reconciler if the item was added again.
-func (c *Claim[T]) look() {
-	if c.Item().Dirty {
-		c.once.Do(func() {
-			close(c.again)
-			if c.cancel != nil {
-				c.cancel(ErrAddedAgain)
-			}
-		})
-	}
-}
+func (c *Claim[T]) Again() <-chan struct{} { return c.again.Done() }
 
 type claimKey[T comparable] struct{}
 
@@ -160,28 +138,26 @@ func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, en
 	if s == nil {
 		return ctx, func() {}
 	}
-	if found, ok := s.queue.Lookup(item); !ok || found.State != stats.Processing {
+	claim, ok := s.queue.ClaimOf(item)
+	if !ok {
 		return ctx, func() {}
 	}
-	claim := &Claim[T]{item: item, queue: s.queue, again: make(chan struct{})}
-	ctx, release := s.throughDrain(ctx)
-	cancel := func(error) {}
-	if c.CancelIfAddedAgain {
-		ctx, cancel = context.WithCancelCause(ctx)
-		claim.cancel = cancel
+	again, tell := context.WithCancelCause(context.Background())
+	cancel := context.CancelCauseFunc(func(error) {})
+	if c.CancelIfAddedAgain || s.drain != nil {
+		ctx, cancel = s.context(ctx)
 	}
-	c.running.Store(item, claim)
-	claim.look() // for an add before that
-	return context.WithValue(ctx, claimKey[T]{}, claim), func() {
-		c.running.CompareAndDelete(item, claim)
+	stop := claim.Owner().(worker.Watcher).WatchClaim(claim.Token(), func(cause error) {
+		if cause != ErrAddedAgain {
+			return
+		}
+		tell(cause)
+		if c.CancelIfAddedAgain {
+			cancel(cause)
+		}
+	})
+	return context.WithValue(ctx, claimKey[T]{}, &Claim[T]{claim, s.queue, again}), func() {
+		stop()
 		cancel(nil)
-		release()
-	}
-}
-
-// added is called for each add.
-func (c *Claims[T]) added(a stats.Add[T]) {
-	if claim, ok := c.running.Load(a.Item); ok {
-		claim.(*Claim[T]).look()
 	}
 }

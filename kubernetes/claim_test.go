@@ -93,6 +93,33 @@ func TestReconcilerLearnsOfAnAdd(t *testing.T) {
 	}
 }
 
+// TestCancelIsNoAdd: a Cancel of the item is no add, and does not take back
+// that the reconcile knows of one. The context is the controller's, if no
+// option says otherwise.
+func TestCancelIsNoAdd(t *testing.T) {
+	claims := &kubernetes.Claims[reconcile.Request]{}
+	q := queueWith(t, kubernetes.Options[reconcile.Request]{Claims: claims})
+	item := request("a", 1)
+	q.Add(item)
+	_, _ = q.Get()
+	queue := q.(*kubernetes.Queue[reconcile.Request]).Underlying()
+	var its context.Context
+	_, err := claims.Reconciler(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		its = ctx
+		claim, _ := kubernetes.ClaimFrom[reconcile.Request](ctx)
+		queue.Cancel(item)
+		require.False(t, claim.AddedAgain())
+		for range 2 {
+			q.Add(item)
+			queue.Cancel(item)
+			require.True(t, claim.AddedAgain())
+		}
+		return reconcile.Result{}, nil
+	})).Reconcile(t.Context(), item)
+	require.NoError(t, err)
+	require.NoError(t, its.Err())
+}
+
 // TestReconcileIsCanceled: with the cause, and without an error that the
 // controller would count. Other errors pass.
 func TestReconcileIsCanceled(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/kubernetes/queue"
-	"github.com/shardq/shardq/stats"
 )
 
 // Options configure the queue of a controller.
@@ -94,9 +93,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 		all.Observer = queue.NewMeter[T](instrumentsOf(name, provider), options.Queue.Clock)
 		all.Ticker = clock.RealClock{}.NewTicker(updatePeriod)
 	}
-	if options.Claims != nil {
-		all.Queue.OnAdd = both(options.Claims.added, all.Queue.OnAdd)
-	}
 	made, err := queue.New(all)
 	if err != nil {
 		return nil, err
@@ -110,17 +106,6 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	}
 	pages.add(made.Underlying())
 	return q, nil
-}
-
-// both returns a hook that calls two hooks. The second may be nil.
-func both[T comparable](first, second func(stats.Add[T])) func(stats.Add[T]) {
-	if second == nil {
-		return first
-	}
-	return func(a stats.Add[T]) {
-		first(a)
-		second(a)
-	}
 }
 
 // AddWithOpts adds items as the options say. After a shutdown has begun, it

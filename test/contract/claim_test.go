@@ -88,6 +88,54 @@ func TestC60QueueDoneEndsAClaim(t *testing.T) {
 	require.Zero(t, q.Stats().Held)
 }
 
+// TestC60ClaimOfAGet checks that ClaimOf returns the claim to the processing
+// that a Get began, and none of an item that is not in processing.
+func TestC60ClaimOfAGet(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 2})
+	requireNone := func() {
+		t.Helper()
+		_, ok := q.ClaimOf(1)
+		require.False(t, ok)
+	}
+	requireNone()
+	q.Add(1)
+	requireNone()
+	_, _ = q.Get()
+	claim, ok := q.ClaimOf(1)
+	require.True(t, ok)
+	require.True(t, claim.Valid())
+	q.Add(1)
+	require.True(t, claim.AddedAgain())
+	q.Done(1)
+	requireNone()
+	requireEnded(t, q, claim)
+	later := claimOne(t, q)
+	found, ok := q.ClaimOf(1)
+	require.True(t, ok)
+	require.Equal(t, later, found)
+	require.Greater(t, found.Fence(), claim.Fence())
+	require.NoError(t, found.Done())
+	requireEnded(t, q, later)
+	requireNone()
+}
+
+// TestC60ClaimOfASealedClaim checks that ClaimOf gives no right to a processing
+// that another call is about to end.
+func TestC60ClaimOfASealedClaim(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{})
+	q.Add(1)
+	claim := claimOne(t, q)
+	q.ShutDown()
+	refused := func() {
+		if late, ok := q.ClaimOf(1); ok {
+			require.ErrorIs(t, late.Done(), worker.ErrClaimEnded)
+		}
+		require.EqualValues(t, 1, q.Stats().Held)
+	}
+	require.ErrorIs(t, claim.Return(worker.Return{Refused: refused}), shardq.ErrShutDown)
+	require.Zero(t, q.Stats().Held)
+}
+
 // TestC60EffectOfEachEnd checks what each way of ending does with the
 // item, its priority and its failures.
 func TestC60EffectOfEachEnd(t *testing.T) {
