@@ -86,17 +86,18 @@ func (n *Node[K]) addAfter(ctx context.Context, partition int, token string, opt
 }
 
 // AddAll adds many keys, in the time of a few: it does not wait for the servers
-// between them. It returns nil when all are stored. After an error some may
-// have been stored.
+// between them. It returns nil when all are stored, and errors as Add does. Then
+// some may have been stored.
 func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	if n.options.Values {
 		return ErrValues
 	}
-	ctx, cancel := context.WithTimeout(ctx, electionTime)
-	defer cancel()
-	stored := make([]jetstream.PubAckFuture, 0, len(keys))
+	sent := make([]sending, 0, len(keys))
 	for _, key := range keys {
 		partition, token, err := n.destination(key)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
@@ -105,26 +106,48 @@ func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 			return err
 		}
 		future, err := publishAsync(n.js, m)
-		if err != nil {
+		if err != nil && !passes(err) {
 			return n.added(1, err)
 		}
-		stored = append(stored, future)
+		sent = append(sent, sending{m, future})
 	}
-	for _, future := range stored {
-		select {
-		case <-future.Ok():
-		case err := <-future.Err():
+	for _, s := range sent {
+		if err := n.arrive(ctx, s); err != nil {
 			return n.added(1, err)
-		case <-ctx.Done():
-			return n.added(1, ctx.Err())
 		}
 	}
 	return n.added(len(keys), nil)
 }
 
+// A sending is a message that was sent, and the answer to come, or nil if the
+// window was full.
+type sending struct {
+	message *nats.Msg
+	answer  jetstream.PubAckFuture
+}
+
+// arrive waits until a message is stored. If the answer is lost, or if there is
+// no leader, it sends the message again: to store a key twice is harmless.
+func (n *Node[K]) arrive(ctx context.Context, s sending) error {
+	if s.answer == nil {
+		return n.publish(ctx, s.message)
+	}
+	select {
+	case <-s.answer.Ok():
+		return nil
+	case err := <-s.answer.Err():
+		if !passes(err) {
+			return err
+		}
+		return n.publish(ctx, s.message)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Put adds a value of a key. It returns as Add does, and an error that wraps
 // nats.ErrMaxPayload if the value is larger than the servers take, less about
-// 1 KiB and four times the size of the key. A run of the key gets the
+// 1 KiB and six times the size of the key. A run of the key gets the
 // values that are pending, in the order in which the servers have stored them.
 // After an error of another kind than those of Add, the value may have been
 // stored, and a Put again stores it twice: see [Node.PutOnce].
@@ -194,6 +217,8 @@ func priorityOf(header nats.Header) int {
 // delayed already, the earlier time counts. Of concurrent writers one is first,
 // and the others read again.
 func (n *Node[K]) schedule(ctx context.Context, m *nats.Msg, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
 	var before uint64 // the message that this one replaces
 	for {
 		err := n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))

@@ -496,6 +496,23 @@ func TestAServerThatForgetsDueKeys(t *testing.T) {
 	stop()
 }
 
+// TestTheConsumerOfDueKeysIsDeleted checks that it is made again.
+func TestTheConsumerOfDueKeysIsDeleted(t *testing.T) {
+	servers := clustertest.Start(t, 1)
+	node := join(t, options(servers))
+	ran := make(chan string, 10)
+	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		ran <- c.Key
+		return nil
+	})
+	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+	require.Equal(t, "a", receive(t, ran))
+	require.NoError(t, connect(t, servers).DeleteConsumer(t.Context(), "shardq-test-delayed", "due"))
+	require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
+	require.Equal(t, "b", receive(t, ran))
+	stop()
+}
+
 // TestAServerThatForgetsMessages checks that messages are delivered which the
 // server does not count as those of its consumer.
 func TestAServerThatForgetsMessages(t *testing.T) {

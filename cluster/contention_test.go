@@ -72,7 +72,8 @@ func (brittle) Decode(data []byte) (string, error) {
 	return string(data), nil
 }
 
-// A codec that panics ends no program, and holds up no other key.
+// A codec that panics ends no program, and holds up no other key. A key that it
+// cannot read is a dead letter.
 func TestACodecThatPanics(t *testing.T) {
 	o := options(clustertest.Start(t, 1))
 	o.Codec, o.Partitions = brittle{}, 1
@@ -81,7 +82,16 @@ func TestACodecThatPanics(t *testing.T) {
 	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error { ran <- c.Key; return nil })
 	require.NoError(t, node.AddAll(t.Context(), "poison", "fine"))
 	require.Equal(t, "fine", receive(t, ran))
+	waitUntilEmpty(t, node)
 	stop()
+	letters := 0
+	for letter, err := range node.Dead(t.Context()) {
+		require.ErrorIs(t, err, cluster.ErrLetter)
+		require.Contains(t, letter.Reason, "the codec panicked: on purpose")
+		require.NoError(t, node.Forget(t.Context(), letter))
+		letters++
+	}
+	require.Equal(t, 1, letters)
 }
 
 // TestAFullPartitionHoldsUpNoOther checks that keys which are due and find no
@@ -148,6 +158,25 @@ func TestTheAnswerOfAMoveIsLost(t *testing.T) {
 	stop()
 	require.Zero(t, deaf.loses.Load(), "no answer was lost")
 	require.Empty(t, ran, "the value came twice")
+}
+
+// TestTheAnswerOfAnAddIsLost checks that AddAll sends a key again.
+func TestTheAnswerOfAnAddIsLost(t *testing.T) {
+	o := options(clustertest.Start(t, 1))
+	o.Partitions = 1
+	deaf := &deafDialer{answer: []byte(`"stream":"shardq-test-0"`)}
+	o.NATS = []nats.Option{nats.SetCustomDialer(deaf)}
+	node := join(t, o)
+	deaf.loses.Store(1)
+	require.NoError(t, node.AddAll(t.Context(), "a", "b", "c"))
+	require.Zero(t, deaf.loses.Load(), "no answer was lost")
+	s, err := node.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, s.Pending)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, node.AddAll(ended, "d"), context.Canceled)
 }
 
 // A deafDialer makes connections that lose answers of the server.

@@ -100,6 +100,29 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 	return nil
 }
 
+// buryUnreadable stores a message whose key cannot be read as a dead letter.
+// Otherwise it would take the place of another for ever. If it cannot be stored,
+// the message stays, and the watchdog has it delivered once more.
+func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
+	n := p.node
+	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]
+	if n.options.Values {
+		token = names.WithID(token, strconv.FormatUint(sequence, 10))
+	}
+	letter := DeadLetter[K]{Reason: keytext.Cut(reason.Error(), maxReason), Time: time.Now()}
+	text, err := letter.text()
+	if err == nil {
+		ctx, cancel := n.settling()
+		defer cancel()
+		err = n.publish(ctx, n.deadMessage(p.lease.Partition, token, text, m.Data()))
+	}
+	if err == nil {
+		err = m.Ack()
+	}
+	n.options.Logger.Error("a key cannot be read, and becomes a dead letter",
+		"subject", m.Subject(), "reason", reason, "error", err)
+}
+
 // deadMessage returns the message of a letter.
 func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte) *nats.Msg {
 	m := nats.NewMsg(n.names.Key(names.Dead, partition, token))
@@ -109,12 +132,18 @@ func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte)
 }
 
 // Dead returns the keys that were discarded, in the order of their last
-// discard. They stay until [Node.Revive] or [Node.Forget]. A letter that cannot
+// discard, as far as they were by now. They stay until [Node.Revive] or
+// [Node.Forget]. A letter that cannot
 // be read comes with an error that wraps [ErrLetter], and others follow: Forget
 // removes it as well. After another error nothing follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
-		for from := uint64(1); ; {
+		info, err := n.streams.dead.Info(ctx)
+		if err != nil {
+			yield(DeadLetter[K]{}, err)
+			return
+		}
+		for from := uint64(1); from <= info.State.LastSeq; {
 			m, err := n.streams.dead.GetMsg(ctx, from, jetstream.WithGetMsgSubject(n.names.All(names.Dead)))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return

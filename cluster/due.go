@@ -14,63 +14,141 @@ import (
 // work share it.
 const dueConsumer = "due"
 
-// moveDue moves keys whose delay has expired to the work stream, until stop is
-// called. A key that is moved twice is stored once, and so is a value, which
+// A mover moves keys whose delay has expired to the streams of their
+// partitions. A key that is moved twice is stored once, and so is a value, which
 // has an id.
+type mover[K comparable] struct {
+	node *Node[K]
+	js   jetstream.JetStream
+	// moving has the keys that are being stored.
+	moving    chan moved
+	consuming jetstream.ConsumeContext
+	// gone tells that the consumer was deleted.
+	gone     chan struct{}
+	watchdog watchdog
+	work     sync.WaitGroup
+}
+
+// moveDue moves keys until stop is called.
 func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
+	v := &mover[K]{node: n, moving: make(chan moved, publishWindow), gone: make(chan struct{}, 1)}
+	if v.js, err = n.options.jetStream(n.connection); err != nil {
+		return nil, err
+	}
+	if err = v.begin(ctx); err != nil {
+		return nil, err
+	}
+	watching, stopWatching := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { v.watch(watching) })
+	v.work.Go(func() {
+		for m := range v.moving {
+			n.settleMove(m)
+		}
+	})
+	return func() {
+		stopWatching()
+		watch.Wait()
+		v.end()
+		close(v.moving)
+		v.work.Wait()
+		v.js.CleanupPublisher()
+	}, nil
+}
+
+// begin begins to take keys.
+func (v *mover[K]) begin(ctx context.Context) error {
+	n := v.node
 	c, err := n.streams.delayed.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: dueConsumer, FilterSubject: n.names.All(names.Due), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: n.options.Lease, MaxDeliver: -1, MaxAckPending: publishWindow,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	js, err := n.options.jetStream(n.connection, jetstream.WithPublishAsyncTimeout(moveTime))
-	if err != nil {
-		return nil, err
-	}
-	moving := make(chan moved, publishWindow)
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		for m := range moving {
-			n.settleMove(m)
-		}
-	}()
 	expiry := n.options.Lease / 2
-	consuming, err := c.Consume(func(m jetstream.Msg) {
-		if stored, err := n.move(js, m); err == nil {
-			moving <- moved{m, stored}
-		} else {
-			_ = m.NakWithDelay(fullDelay)
-		}
-	}, jetstream.PullMaxMessages(publishWindow/2), jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2))
-	if err != nil {
-		close(moving)
-		return nil, err
+	consuming, err := c.Consume(v.take, jetstream.PullMaxMessages(publishWindow/2), jetstream.PullExpiry(expiry),
+		jetstream.PullHeartbeat(expiry/2), jetstream.ConsumeErrHandler(v.failed))
+	if err == nil {
+		v.consuming = consuming
 	}
-	watching, stopWatching := context.WithCancel(context.Background())
-	var watch sync.WaitGroup
-	watch.Go(func() { n.watchDue(watching) })
-	return func() {
-		stopWatching()
-		watch.Wait()
-		consuming.Stop()
-		<-consuming.Closed()
-		close(moving)
-		<-finished
-		js.CleanupPublisher()
-	}, nil
+	return err
+}
+
+// end takes no more keys.
+func (v *mover[K]) end() {
+	v.consuming.Stop()
+	<-v.consuming.Closed()
+}
+
+// take moves a key.
+func (v *mover[K]) take(m jetstream.Msg) {
+	if stored, err := v.node.move(v.js, m); err == nil {
+		v.moving <- moved{m, stored}
+	} else {
+		_ = m.NakWithDelay(fullDelay)
+	}
+}
+
+func (v *mover[K]) failed(_ jetstream.ConsumeContext, err error) {
+	if isDeleted(err) {
+		select {
+		case v.gone <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch begins again when the consumer was deleted, or when it does not deliver
+// the oldest key, until ctx ends.
+func (v *mover[K]) watch(ctx context.Context) {
+	ticker := time.NewTicker(v.node.options.Lease)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.gone:
+			v.beginAgain(ctx)
+		case <-ticker.C:
+			if v.isLost(ctx) {
+				v.beginAgain(ctx)
+			}
+		}
+	}
+}
+
+// isLost reports whether the server does not deliver the oldest key.
+func (v *mover[K]) isLost(ctx context.Context) bool {
+	n := v.node
+	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
+	defer cancel()
+	oldest, err := n.streams.delayed.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(n.names.All(names.Due)))
+	if err != nil || !v.watchdog.isLost(oldest.Sequence, true) {
+		return false // none, perhaps
+	}
+	n.options.Logger.Error("the server does not deliver all keys that are due: they are read again", "oldest", oldest.Sequence)
+	return true
+}
+
+// beginAgain takes all keys that are due once more.
+func (v *mover[K]) beginAgain(ctx context.Context) {
+	n := v.node
+	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
+	defer cancel()
+	v.end()
+	err := retry(ctx, func() error { return v.begin(ctx) })
+	if err == nil {
+		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
+	}
+	if err != nil {
+		n.options.Logger.Warn("keys that are due are not read again", "error", err)
+	}
 }
 
 // fullDelay is how long a due key waits that could not be moved, because the
 // queue is full.
 const fullDelay = time.Second
-
-// moveTime is how long a node waits for the answer to a move. It is much
-// shorter than the time in which the servers recognize the second move of a
-// value, so that a value whose answer is lost is stored once.
-const moveTime = 2 * time.Second
 
 // move publishes a due key as pending.
 func (n *Node[K]) move(js jetstream.JetStream, m jetstream.Msg) (jetstream.PubAckFuture, error) {
@@ -118,7 +196,7 @@ func (n *Node[K]) postponeDue(m jetstream.Msg) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), moveTime)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	at := n.now().Add(fullDelay)
 	if id != "" {

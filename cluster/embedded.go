@@ -61,7 +61,7 @@ func redacted(servers string) string {
 
 // jetStream returns the client of the domain.
 func (o Options[K]) jetStream(connection *nats.Conn, settings ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
-	settings = append(settings, jetstream.WithPublishAsyncMaxPending(publishWindow))
+	settings = append(settings, jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime))
 	if o.Domain != "" {
 		return jetstream.NewWithDomain(connection, o.Domain, settings...)
 	}

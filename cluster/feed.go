@@ -113,12 +113,17 @@ func (f *feed) isNext(number uint64) bool {
 
 // failed begins again if an operator has deleted the consumer.
 func (f *feed) failed(_ jetstream.ConsumeContext, err error) {
-	if !errors.Is(err, jetstream.ErrConsumerDeleted) && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	if !isDeleted(err) {
 		return // the client repeats its request
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.breakLocked()
+}
+
+// isDeleted reports whether a consumer is gone.
+func isDeleted(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound)
 }
 
 func (f *feed) breakLocked() {

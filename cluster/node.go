@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -107,6 +108,12 @@ func Join[K comparable](ctx context.Context, options Options[K]) (*Node[K], erro
 // publishWindow limits the messages that a node has sent and that no server has
 // answered yet.
 const publishWindow = 1024
+
+// answerTime is how long a node waits for the answer to such a message. Then
+// another takes its place in the window. It is much shorter than the time in
+// which the servers recognize the second move of a delayed value, so that a
+// value whose answer is lost is stored once.
+const answerTime = 2 * time.Second
 
 // ID returns the id of the node, which no other has or had.
 func (n *Node[K]) ID() string { return n.id }

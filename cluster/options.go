@@ -78,7 +78,8 @@ type Options[K comparable] struct {
 	// Lease is how long a partition stays with a node that is not heard of: 2 s
 	// or more, in whole seconds.
 	//
-	// Defaults to 10 s.
+	// Defaults to 20 s: renewals go on for half of it while the servers elect a
+	// leader, which takes up to nine seconds.
 	Lease time.Duration
 
 	// Values makes each add carry a value: see [Node.Put]. A run gets the
@@ -183,7 +184,7 @@ func (o Options[K]) complete() (Options[K], error) {
 	}
 	defaults(&o.Partitions, 16)
 	defaults(&o.Replicas, 1)
-	defaults(&o.Lease, 10*time.Second)
+	defaults(&o.Lease, 20*time.Second)
 	defaults(&o.MaxHeld, 8192)
 	defaults(&o.MaxAckPending, 512)
 	defaults(&o.LeaveTimeout, 30*time.Second)

@@ -79,7 +79,7 @@ func (p *partition[K]) take(m jetstream.Msg, sequence uint64) {
 		key, err = p.node.decode(data)
 	}
 	if err != nil {
-		p.node.options.Logger.Error("a key cannot be read, and is left", "subject", m.Subject(), "error", err)
+		go p.buryUnreadable(m, sequence, err)
 		return
 	}
 	replaced, waits := p.held.Add(key, hold.Message[jetstream.Msg]{Sequence: sequence, Message: m})
@@ -140,15 +140,14 @@ func (p *partition[K]) keep() error {
 			return context.Cause(p.ctx)
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), period)
-		err := p.lease.Renew(ctx)
-		cancel()
-		if err == lease.ErrLost {
+		err := p.renew(period)
+		if errors.Is(err, lease.ErrLost) {
 			p.cancel(ErrLeaseLost)
 			continue
 		}
 		if err != nil {
 			p.node.options.Logger.Warn("a lease was not renewed", "partition", p.lease.Partition, "error", err)
+			continue // at once: the ticker has ticked meanwhile
 		}
 		for _, m := range p.held.Messages() {
 			_ = m.Message.InProgress() // the next time will do as well
@@ -159,6 +158,18 @@ func (p *partition[K]) keep() error {
 			cancel()
 		}
 	}
+}
+
+// renew prolongs the lease. While the servers elect a leader, it goes on for a
+// period.
+func (p *partition[K]) renew(period time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), period)
+	defer cancel()
+	return retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, min(attemptTime, period/2))
+		defer cancel()
+		return p.lease.Renew(attempt)
+	})
 }
 
 // margin is how long before the end of the lease its handlers' contexts end: a

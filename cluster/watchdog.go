@@ -1,13 +1,6 @@
 package cluster
 
-import (
-	"context"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/shardq/shardq/cluster/internal/names"
-)
+import "context"
 
 // maxMissed is the number of checks in a row that may miss a message.
 const maxMissed = 3
@@ -74,34 +67,4 @@ func (f *feed) check(ctx context.Context, holds func(sequence uint64) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.breakLocked()
-}
-
-// watchDue checks the keys that are due until ctx ends.
-func (n *Node[K]) watchDue(ctx context.Context) {
-	var w watchdog
-	ticker := time.NewTicker(n.options.Lease)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		attempt, cancel := context.WithTimeout(ctx, n.options.Lease)
-		n.checkDue(attempt, &w)
-		cancel()
-	}
-}
-
-// checkDue has the server deliver all due keys again if it does not deliver the
-// oldest. To move one twice is harmless.
-func (n *Node[K]) checkDue(ctx context.Context, w *watchdog) {
-	oldest, err := n.streams.delayed.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(n.names.All(names.Due)))
-	if err != nil || !w.isLost(oldest.Sequence, true) {
-		return // none, perhaps
-	}
-	n.options.Logger.Error("the server does not deliver all keys that are due: they are read again", "oldest", oldest.Sequence)
-	if _, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1); err != nil {
-		n.options.Logger.Warn("keys that are due are not read again", "error", err)
-	}
 }

@@ -40,13 +40,16 @@ const usage = "want list, or revive or forget with keys or the word all"
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o cluster.Options[string]
-	var credentials string
+	var credentials, authority, certificate, key string
 	flags := flag.NewFlagSet("shardq-dead", flag.ContinueOnError)
 	flags.StringVar(&o.Servers, "servers", "", "the URLs of NATS servers, with commas between them")
 	flags.StringVar(&o.Dir, "dir", "", "without servers, the directory of the queue's own server, whose process has ended")
 	flags.StringVar(&o.Name, "name", "", "the name of the queue")
 	flags.StringVar(&o.Domain, "domain", "", "the JetStream domain of the queue")
 	flags.StringVar(&credentials, "creds", "", "a file with NATS credentials")
+	flags.StringVar(&authority, "tlsca", "", "a file with certificates of authorities, if the servers have TLS")
+	flags.StringVar(&certificate, "tlscert", "", "a file with a certificate of the client")
+	flags.StringVar(&key, "tlskey", "", "a file with its key")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -63,6 +66,12 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	if credentials != "" {
 		o.NATS = append(o.NATS, nats.UserCredentials(credentials))
+	}
+	if authority != "" {
+		o.NATS = append(o.NATS, nats.RootCAs(authority))
+	}
+	if certificate != "" || key != "" {
+		o.NATS = append(o.NATS, nats.ClientCert(certificate, key))
 	}
 	o, err := cluster.Existing(ctx, o)
 	if err != nil {

@@ -93,6 +93,8 @@ func TestCommandsWithFaults(t *testing.T) {
 		_, err := call(t, arguments...)
 		require.ErrorContains(t, err, "want")
 	}
-	_, err := call(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "list")
+	_, err := call(t, "-servers", "tls://127.0.0.1:1", "-name", "q", "-tlsca", "no such file", "list")
+	require.ErrorContains(t, err, "no such file")
+	_, err = call(t, "-servers", clustertest.Start(t, 1).URLs(), "-name", "q", "list")
 	require.ErrorContains(t, err, `the queue "q": nats: API error`)
 }

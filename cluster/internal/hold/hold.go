@@ -102,10 +102,14 @@ func (t *Table[K, M]) Again(key K) {
 }
 
 // Close makes all that waits go to nobody: Add and Begin have no effect from
-// now on. It returns the keys.
+// now on. The first call returns the keys. A later one returns none, because
+// their node may own them once more by then.
 func (t *Table[K, M]) Close() (keys []K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
 	t.closed = true
 	for key := range t.keys {
 		keys = append(keys, key)

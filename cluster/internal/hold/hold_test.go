@@ -59,6 +59,15 @@ func TestARunServesEveryMessageInOrder(t *testing.T) {
 	require.Zero(t, h.Len())
 }
 
+// TestKeysAreReturnedOnce checks that a second Close returns no keys: their node
+// may own them once more.
+func TestKeysAreReturnedOnce(t *testing.T) {
+	h := hold.New[string, string](false)
+	add(t, h, 5, true)
+	require.Equal(t, []string{"a"}, h.Close())
+	require.Empty(t, h.Close())
+}
+
 func TestAClosedTableGivesNothing(t *testing.T) {
 	h := hold.New[string, string](true)
 	add(t, h, 1, true)
