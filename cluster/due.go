@@ -23,7 +23,7 @@ type mover[K comparable] struct {
 	// moving has the keys that are being stored.
 	moving    chan moved
 	consuming jetstream.ConsumeContext
-	// gone tells that the consumer was deleted.
+	// gone tells that the consumer was deleted, or is not used yet.
 	gone     chan struct{}
 	watchdog watchdog
 	work     sync.WaitGroup
@@ -92,10 +92,15 @@ func (v *mover[K]) take(m jetstream.Msg) {
 
 func (v *mover[K]) failed(_ jetstream.ConsumeContext, err error) {
 	if isDeleted(err) {
-		select {
-		case v.gone <- struct{}{}:
-		default:
-		}
+		v.wake()
+	}
+}
+
+// wake has the watch begin again.
+func (v *mover[K]) wake() {
+	select {
+	case v.gone <- struct{}{}:
+	default:
 	}
 }
 
@@ -142,7 +147,8 @@ func (v *mover[K]) beginAgain(ctx context.Context) {
 		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
 	}
 	if err != nil {
-		n.options.Logger.Warn("keys that are due are not read again", "error", err)
+		n.options.Logger.Warn("keys that are due are not read yet", "error", err)
+		time.AfterFunc(fullDelay, v.wake)
 	}
 }
 
