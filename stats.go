@@ -140,6 +140,7 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 	}
 	if q.values != nil {
 		st.Values = q.values()
+		st.Values.Lingering = min(st.Values.Lingering, st.Delayed)
 	}
 	return st
 }
