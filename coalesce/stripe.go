@@ -133,7 +133,9 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 // removeLocked removes a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
-	s.setStateLocked(l, absent)
+	if l.key == lingering {
+		s.lingering--
+	}
 	*l = line[V]{}
 	if s.spares < maxSpares {
 		l.spare, s.spare = s.spare, l
