@@ -281,21 +281,23 @@ func (o *queueClaims[T]) ClaimValid(token worker.Token) bool {
 // ClaimFailures implements [worker.Owner].
 func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeues(item) }
 
-// ReportFailure implements [worker.Reporter]: it logs and keeps the failure. A
-// final one is kept as a discard.
+// ReportFailure implements [worker.Reporter]: it counts, logs and keeps the
+// failure. A final one is kept as a discard.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
+	step := o.outcomes.outage.fail(time.Now())
 	if o.log != nil {
-		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked)
+		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked, step)
 	}
 	if !f.Final {
 		o.queue().keepFailure(f, panicked, false)
 	}
 }
 
-// ReportSuccess logs the end of an outage: see [worker.Reporter].
+// ReportSuccess ends an outage, and logs its end: see [worker.Reporter].
 func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
-	if o.log != nil {
-		o.log.success(ctx)
+	was, failures, lasted := o.outcomes.outage.succeed(time.Now())
+	if was && o.log != nil {
+		o.log.outageOver(ctx, failures, lasted)
 	}
 }
 

@@ -25,7 +25,6 @@ type eventLog struct {
 	queue  string
 	items  bool
 	kinds  [eventKinds]eventKind
-	outage outage
 }
 
 // The kinds of events. Each has its own allowance, so that many events of one

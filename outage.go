@@ -17,7 +17,8 @@ type outage struct {
 	failures int        // since the last success
 	began    time.Time  // the first of these
 	due      time.Time  // the next warning
-	reports  int        // warnings written
+	reports  int        // warnings that were due
+	outages  uint64     // since the queue was made
 }
 
 // outageFailures is the number of failures in a row that begin an outage.
@@ -37,26 +38,43 @@ const (
 	known                       // an outage goes on
 )
 
+// An outageStep is a failure, after how many others and how much time.
+type outageStep struct {
+	news     outageNews
+	failures int
+	lasted   time.Duration
+}
+
 // fail counts a failure.
-func (o *outage) fail(now time.Time) (news outageNews, failures int, lasted time.Duration) {
+func (o *outage) fail(now time.Time) outageStep {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failures++; o.failures == 1 {
 		o.began, o.reports = now, 0
 	}
+	news := continues
 	switch {
 	case o.failures < outageFailures:
-		return single, o.failures, 0
+		return outageStep{single, o.failures, 0}
 	case o.failures == outageFailures:
 		news = begins
+		o.outages++
 	case now.Before(o.due):
-		return known, o.failures, 0
-	default:
-		news = continues
+		return outageStep{known, o.failures, 0}
 	}
 	o.due = now.Add(outagePauses[min(o.reports, len(outagePauses)-1)])
 	o.reports++
-	return news, o.failures, now.Sub(o.began)
+	return outageStep{news, o.failures, now.Sub(o.began)}
+}
+
+// read returns the number of outages, and the failures of the one that lasts.
+func (o *outage) read() (outages uint64, failures int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures >= outageFailures {
+		failures = o.failures
+	}
+	return o.outages, failures
 }
 
 // succeed ends the run of failures, and reports whether it was an outage.
@@ -69,27 +87,24 @@ func (o *outage) succeed(now time.Time) (was bool, failures int, lasted time.Dur
 
 // failure logs a failed attempt, unless an outage is known. A panic is a fault
 // of the program, whatever happens to the item, so it has a line of its own.
-func (l *eventLog) failure(ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError) {
-	news, failures, lasted := l.outage.fail(time.Now())
+func (l *eventLog) failure(ctx context.Context, item any, attempt int, err error, panicked *worker.PanicError, step outageStep) {
 	last := []slog.Attr{slog.Any("error", err), slog.Int("attempt", attempt), l.item(item)}
-	of := []slog.Attr{slog.Int("failures", failures), slog.Duration("for", lasted.Round(time.Millisecond))}
+	of := []slog.Attr{slog.Int("failures", step.failures), slog.Duration("for", step.lasted.Round(time.Millisecond))}
 	switch {
 	case panicked != nil:
 		l.write(ctx, eventPanic, "a handler panicked", slog.Any("panic", panicked.Value),
 			slog.String("stack", string(panicked.Stack)), slog.Int("attempt", attempt), l.item(item))
-	case news == single:
+	case step.news == single:
 		l.write(ctx, eventFailure, "an attempt failed", last...)
-	case news == begins:
+	case step.news == begins:
 		l.write(ctx, eventOutage, "an outage begins: no attempt succeeds", append(of, last...)...)
-	case news == continues:
+	case step.news == continues:
 		l.write(ctx, eventOutage, "an outage goes on: no attempt succeeds", append(of, last...)...)
 	}
 }
 
-// success logs the end of an outage.
-func (l *eventLog) success(ctx context.Context) {
-	if was, failures, lasted := l.outage.succeed(time.Now()); was {
-		l.write(ctx, eventRecovery, "an outage is over: an attempt has succeeded",
-			slog.Int("failures", failures), slog.Duration("for", lasted.Round(time.Millisecond)))
-	}
+// outageOver logs the end of an outage.
+func (l *eventLog) outageOver(ctx context.Context, failures int, lasted time.Duration) {
+	l.write(ctx, eventRecovery, "an outage is over: an attempt has succeeded",
+		slog.Int("failures", failures), slog.Duration("for", lasted.Round(time.Millisecond)))
 }

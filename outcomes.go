@@ -19,6 +19,7 @@ type outcomes[T comparable] struct {
 	// failed and discarded have the last failures. They allocate nothing before
 	// the first.
 	failed, discarded recent.Ring[stats.Failure[T]]
+	outage            outage
 }
 
 const (

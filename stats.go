@@ -61,6 +61,13 @@ type Stats struct {
 	// Discarded counts the items that workers discarded because they had failed
 	// for good. It does not count those that the end of the queue left undone.
 	Discarded uint64
+	// Outages counts the outages: five failed attempts of workers or more, with
+	// no success between them. OutageFailures is the number of failed attempts
+	// since the last success, while an outage lasts.
+	//
+	// OutageFailures is 0 otherwise.
+	Outages        uint64
+	OutageFailures int
 	// Capacity is [Options].Capacity.
 	//
 	// If zero, there is no limit.
@@ -135,11 +142,13 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 	if census, ok := q.limiter.(limiter.Census[T]); ok {
 		st.Limited = census.Len()
 	}
+	st.Outages, st.OutageFailures = q.outcomes.outage.read()
 	if st.Metrics != nil {
 		q.outcomes.attempts.AddTo(&st.Metrics.Attempts)
 	}
 	if q.values != nil {
 		st.Values = q.values()
+		st.Values.Lingering = min(st.Values.Lingering, st.Delayed)
 	}
 	return st
 }

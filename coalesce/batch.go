@@ -67,7 +67,7 @@ func (c *Coalescer[K, V]) reserve(key K) bool {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	l := s.lines[key]
-	if l.deferTake() {
+	if s.deferTakeLocked(l) {
 		s.mu.Unlock()
 		return false
 	}

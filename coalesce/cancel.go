@@ -104,7 +104,7 @@ func (x *canceler[K, V]) finishAndUnlock() {
 		return
 	}
 	if l.key == absent {
-		l.key = queued
+		x.stripe.setStateLocked(l, queued)
 	}
 	x.stripe.mu.Unlock()
 	defer x.c.leave(x.stripe)

@@ -2,11 +2,13 @@ package coalesce
 
 import (
 	"context"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -118,6 +120,88 @@ func TestStripeShrinks(t *testing.T) {
 	require.EqualValues(t, 99, s.peak)
 	require.Zero(t, s.spares)
 	require.NotNil(t, s.lines[799])
+}
+
+// A stripe fits into a cache line of 64 bytes.
+func TestStripeSize(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(stripe[int, int]{}), uintptr(64))
+}
+
+// A stripe counts the lines that linger, whatever happens to their keys.
+func TestLingeringIsCounted(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		fake := clock.NewFake(time.Unix(0, 0))
+		c := MustNew(Options[int, int]{
+			Merge: sum, Linger: time.Second, LingerValues: 2 * random.IntN(3), PutEndsBackoff: random.IntN(2) == 0,
+			Queue: shardq.Options[int]{Clock: fake},
+		})
+		lingered := false
+		for range 200 {
+			lingeringStep(t, c, fake, random)
+			lingered = lingered || requireLingering(t, c) > 0
+		}
+		require.True(t, lingered)
+		c.ShutDown()
+		require.Zero(t, requireLingering(t, c))
+	}
+}
+
+// requireLingering compares the counts with the lines, and returns the number.
+func requireLingering(t *testing.T, c *Coalescer[int, int]) int {
+	t.Helper()
+	all := 0
+	for i := range c.stripes.all {
+		s, n := &c.stripes.all[i], 0
+		for _, l := range s.lines {
+			if l.key == lingering {
+				n++
+			}
+		}
+		require.EqualValues(t, n, s.lingering)
+		all += n
+	}
+	stats := c.Stats()
+	require.Equal(t, min(all, stats.Delayed), stats.Values.Lingering)
+	return stats.Values.Lingering
+}
+
+// lingeringStep does something with a key.
+func lingeringStep(t *testing.T, c *Coalescer[int, int], fake *clock.Fake, random *rand.Rand) {
+	t.Helper()
+	key := random.IntN(8)
+	switch random.IntN(8) {
+	case 0, 1:
+		require.NoError(t, c.Put(key, 1))
+	case 2:
+		require.NoError(t, c.PutWith(key, 1, PutOptions{
+			Delay: time.Duration(random.IntN(4)-1) * time.Second, Policy: shardq.DelayPolicy(random.IntN(4)),
+		}))
+	case 3:
+		c.Cancel(key)
+	case 4:
+		fake.Step(time.Duration(random.IntN(1000)) * time.Millisecond)
+	case 5, 6:
+		if c.Queue().Len() == 0 {
+			return
+		}
+		key, value, err := c.Take(context.Background())
+		require.NoError(t, err)
+		switch random.IntN(3) {
+		case 0:
+			require.NoError(t, c.PutBack(key, value))
+		case 1:
+			require.NoError(t, c.Retry(key, value))
+		default:
+			require.NoError(t, c.Put(key, 1))
+			c.Done(key)
+		}
+	default:
+		batch := make([]Entry[int, int], min(2, c.Queue().Len()))
+		n, err := c.TakeBatch(context.Background(), batch)
+		require.NoError(t, err)
+		c.DoneBatch(batch[:n])
+	}
 }
 
 // A Take that gets a key without a value ends its processing.

@@ -99,12 +99,12 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	case l.key == lingering && w.lingers && w.Duration > 0:
 		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
 	case l.key == absent && !p.c.putEndsBackoff && (w.lingers || w.Duration == 0):
-		l.key = w.state()
+		p.stripe.setStateLocked(l, w.state())
 		w.Policy = shard.KeepOld // likewise
 	case l.key != absent && w.Duration == 0 && (w.Policy == shard.KeepLatest || w.Policy == shard.KeepOld):
-		l.key = waiting
+		p.stripe.setStateLocked(l, waiting)
 	default:
-		l.key = w.state()
+		p.stripe.setStateLocked(l, w.state())
 	}
 	if !asks {
 		p.c.leaveAndUnlock(p.stripe)
@@ -159,7 +159,7 @@ func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
 	l := s.lines[key]
 	lingers := l != nil && l.key == lingering
 	if lingers {
-		l.key = queued
+		s.setStateLocked(l, queued)
 	}
 	s.mu.Unlock()
 	if lingers {

@@ -227,7 +227,7 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 // addAndUnlock makes the key ready at once.
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.putEndsBackoff && l.key != waiting
-	l.key = queued
+	l.key = queued // and was not lingering: see finishAndUnlock
 	p.stripe.mu.Unlock()
 	defer p.c.leave(p.stripe)
 	// By now the key may have been taken, and may be in a backoff.

@@ -79,9 +79,11 @@ func (r *valueReturn[K, V]) insert() bool {
 	if r.admitted = !s.closed; r.admitted {
 		s.admitted++
 	}
-	if l.key = queued; r.delay > 0 {
-		l.key = delayed
+	state := queued
+	if r.delay > 0 {
+		state = delayed
 	}
+	s.setStateLocked(l, state)
 	return true
 }
 

@@ -37,6 +37,7 @@ func (s *stripes[K, V]) count() (v stats.Values) {
 		stripe := &s.all[i]
 		stripe.mu.Lock()
 		v.Keys += len(stripe.lines)
+		v.Lingering += int(stripe.lingering)
 		v.Put += stripe.put
 		v.Merged += stripe.merged
 		stripe.mu.Unlock()
@@ -74,10 +75,12 @@ func (s *stripes[K, V]) keys() (n int) {
 type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values
+	spares uint8      // the number of unused lines
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
 	admitted int32
-	spares   int32
+	// lingering counts the lines in that state.
+	lingering int32
 	// peak is the greatest number of lines since the map was made, but at least
 	// smallMap.
 	peak  int32
@@ -116,9 +119,23 @@ func (s *stripe[K, V]) insertLocked(key K) *line[V] {
 	return l
 }
 
+// setStateLocked sets the state of a line's key.
+func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
+	if l.key == lingering {
+		s.lingering--
+	}
+	if state == lingering {
+		s.lingering++
+	}
+	l.key = state
+}
+
 // removeLocked removes a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
+	if l.key == lingering {
+		s.lingering--
+	}
 	*l = line[V]{}
 	if s.spares < maxSpares {
 		l.spare, s.spare = s.spare, l

@@ -37,7 +37,7 @@ func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 	s := c.stripeOf(key)
 	s.mu.Lock()
 	l := s.lines[key]
-	if !l.deferTake() {
+	if !s.deferTakeLocked(l) {
 		c.mergeAllLocked(s, l, func() { c.makeReady(key, at) })
 		return c.takeFirstAndUnlock(s, key, at, l), true
 	}
@@ -46,17 +46,17 @@ func (c *Coalescer[K, V]) takeValue(key K, at shard.Handle) (value V, ok bool) {
 	return value, false
 }
 
-// deferTake reports whether a Take that has the key can take nothing. If
-// another call is merging the first value, deferTake reserves it, and that call
-// adds the key. The queue accepts the add even if a shutdown begins meanwhile,
+// deferTakeLocked reports whether a Take that has the key can take nothing. If
+// another call is merging the first value, it reserves that, and the call adds
+// the key. The queue accepts the add even if a shutdown begins meanwhile,
 // because the call was admitted before.
-func (l *line[V]) deferTake() bool {
+func (s *stripe[K, V]) deferTakeLocked(l *line[V]) bool {
 	if l == nil {
 		return true
 	}
 	if l.first.merging {
 		l.first.reserved = true
-		l.key = absent
+		s.setStateLocked(l, absent)
 		return true
 	}
 	return false
@@ -76,11 +76,11 @@ func (c *Coalescer[K, V]) takeFirstAndUnlock(s *stripe[K, V], key K, at shard.Ha
 		s.mu.Unlock()
 	case rest.merging: // the call that merges it adds the key
 		rest.reserved = true
-		l.key = absent
+		s.setStateLocked(l, absent)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
 	default:
-		l.key = queued
+		s.setStateLocked(l, queued)
 		c.releaseTakenLocked(rest, weight)
 		s.mu.Unlock()
 		c.shards.Again(at)

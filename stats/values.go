@@ -4,6 +4,11 @@ package stats
 type Values struct {
 	// Keys is the number of keys with a pending value.
 	Keys int
+	// Lingering is the number of keys that wait for more values, because of
+	// Options.Linger. It is exact if the queue has no other delays. Otherwise
+	// keys whose wait has ended, and that no Take has returned yet, may count
+	// too.
+	Lingering int
 	// Weight is the total weight of the pending values. It equals Keys unless
 	// the coalescer weighs its values.
 	//

@@ -74,6 +74,9 @@ var ofQueues = []Number{
 	level("shardq.throttled.groups", "{group}",
 		"Groups that have ready items but are throttled, because as many items as the limit allows are in flight, their rate allows none yet, or they are paused; missing if there are no groups",
 		func(s *shardq.Stats) int { return s.Throttled }).shownIf(grouped),
+	level("shardq.outage.failures", "{attempt}",
+		"Failed attempts of workers since the last success, while an outage lasts, which is from five of them on; 0 otherwise",
+		func(s *shardq.Stats) int { return s.OutageFailures }),
 }
 
 // counts are the numbers of past events.
@@ -96,6 +99,8 @@ var counts = []Number{
 		func(s *shardq.Stats) uint64 { return s.Metrics.Backoffs }),
 	total("shardq.discarded.items", "{item}", "Items that workers discarded, because of Permanent or MaxAttempts",
 		func(s *shardq.Stats) uint64 { return s.Discarded }),
+	total("shardq.outages", "{outage}", "Outages: five failed attempts of workers or more, with no success between them",
+		func(s *shardq.Stats) uint64 { return s.Outages }),
 }
 
 // ofCoalescers are the numbers of a Coalescer's values, in addition to those of
@@ -103,6 +108,9 @@ var counts = []Number{
 var ofCoalescers = []Number{
 	level("shardq.pending.keys", "{key}", "Keys of a Coalescer that have an entry; missing for other queues",
 		func(s *shardq.Stats) int { return s.Values.Keys }).shownIf(coalesced),
+	level("shardq.lingering.keys", "{key}",
+		"Keys of a Coalescer that wait for more values; missing for other queues",
+		func(s *shardq.Stats) int { return s.Values.Lingering }).shownIf(coalesced),
 	level("shardq.pending.weight", "{weight}",
 		"Weight of the entries of a Coalescer, which is their number without a Weight function; missing for other queues",
 		func(s *shardq.Stats) int { return s.Values.Weight }).shownIf(coalesced),

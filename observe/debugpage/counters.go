@@ -26,6 +26,7 @@ func (c counters) list() []counter {
 		{"Backoffs", "counters.backoffs", "retries with a delay from the limiter, because work failed", c.Backoffs},
 		{"Expired", "counters.expired", "delays that expired", c.Expired},
 		{"Discarded", "counters.discarded", "items that workers discarded", c.Discarded},
+		{"Outages", "counters.outages", "times that five attempts failed, with no success between them", c.Outages},
 		{"Canceled", "counters.canceled", "calls of Cancel that withdrew an add", c.Canceled},
 		{"Over capacity", "counters.overCapacity", "items added beyond the capacity", c.OverCapacity},
 		{"Dropped", "counters.dropped", "adds after the shutdown began, and items that it dropped", c.Dropped},

@@ -2,8 +2,11 @@ package debugpage_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/shardq/shardq"
@@ -46,4 +49,40 @@ func ExampleNew() {
 		}
 	}
 	// Output: …@example.org
+}
+
+// A page on which operators may act, and others only look. A browser sends the
+// form of a button, and the cookie or header that says who the user is.
+func ExampleOptions_allowActions() {
+	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Shards: 1})
+	page, err := debugpage.New(debugpage.Options{
+		Queues: []shardq.Inspector{queue},
+		AllowActions: func(r *http.Request) bool {
+			return r.Header.Get("Authorization") == "Bearer of operators"
+		},
+		Logger: slog.New(slog.DiscardHandler), // by default, slog logs each action
+	})
+	if err != nil {
+		panic(err)
+	}
+	send := func(user, method string, form url.Values) *httptest.ResponseRecorder {
+		request := httptest.NewRequest(method, "http://localhost/", strings.NewReader(form.Encode()))
+		request.RemoteAddr = "127.0.0.1:40000"
+		request.Header.Set("Authorization", user)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, request)
+		return answer
+	}
+
+	shown := send("Bearer of operators", "GET", nil).Body.String()
+	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(shown)[1]
+	pause := url.Values{"action": {"pause"}, "queue": {"invoices"}, "token": {token}}
+
+	fmt.Println(send("a reader", "POST", pause).Code, queue.Stats().Paused)
+	fmt.Println(send("Bearer of operators", "POST", pause).Code, queue.Stats().Paused)
+	// Output:
+	// 403 false
+	// 303 true
 }

@@ -17,6 +17,7 @@ func (g gauges) list() []gauge {
 		{"Groups with items", "gauges.groups", asCount, g.Groups, ""},
 		{"Throttled groups", "gauges.throttled", asCount, g.Throttled, ""},
 		{"Rate limit per second", "gauges.ratePerSecond", asDecimal, g.RatePerSecond, ""},
+		{"Failures in an outage", "gauges.outageFailures", asCount, g.OutageFailures, ""},
 		{"Items in the limiter", "gauges.limited", asCount, g.Limited, ""},
 		{"Skew of the shards", "gauges.skew", asRatio, g.Skew, " ×"},
 	}
@@ -29,6 +30,7 @@ func (v *values) list() []gauge {
 	}
 	return []gauge{
 		{"Keys with a pending value", "values.keys", asCount, v.Keys, ""},
+		{"Keys that linger", "values.lingering", asCount, v.Lingering, ""},
 		{"Weight of pending values", "values.weight", asCount, v.Weight, ofCapacity(v.Capacity)},
 		{"Share of puts merged", "values.mergedShare", asShare, v.MergedShare, ""},
 	}

@@ -214,7 +214,7 @@ func (h heading) Live() bool { return h.Format == asRate || h.Format == asGraph 
 
 // Numeric reports whether the column has numbers.
 func (h heading) Numeric() bool {
-	return h.Format == asCount || h.Format == asDuration || h.Format == asShare || h.Format == asRate || h.Format == asWorker
+	return h.Format == asCount || h.Format == asDuration || h.Format == asShare || h.Format == asRate || h.Format == asDecimal || h.Format == asWorker
 }
 
 // Clock returns the time of the report without the date.

@@ -100,6 +100,7 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 	g := gauges{
 		Ready: s.Ready, Processing: s.Processing, Delayed: s.Delayed, Held: s.Held, Capacity: s.Capacity,
 		Groups: s.Groups, Throttled: s.Throttled, Parked: s.Parked, Workers: s.Workers, Paused: s.Paused,
+		OutageFailures:          s.OutageFailures,
 		OldestReadySeconds:      optional(oldestReady, ages),
 		OldestProcessingSeconds: optional(oldestProcessing, ages),
 		NextDueSeconds:          optional(max(s.NextDue.Sub(now), 0), !s.NextDue.IsZero() && !now.IsZero()),
@@ -121,7 +122,7 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 func newCounters(s shardq.Stats) counters {
 	c := counters{
 		Added: s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped, Canceled: s.Canceled,
-		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded,
+		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded, Outages: s.Outages,
 	}
 	if m := s.Metrics; m != nil {
 		c.Retries, c.Backoffs = &m.Retries, &m.Backoffs
@@ -155,7 +156,7 @@ func newValues(v *stats.Values) *values {
 	if v == nil {
 		return nil
 	}
-	return &values{v.Keys, v.Weight, v.Capacity, v.Put, v.Merged, v.OverCapacity, ratio(v.Merged, v.Put)}
+	return &values{v.Keys, v.Lingering, v.Weight, v.Capacity, v.Put, v.Merged, v.OverCapacity, ratio(v.Merged, v.Put)}
 }
 
 func newShardsReport(shards []stats.Shard, ages bool) shardsReport {

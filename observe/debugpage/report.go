@@ -92,6 +92,9 @@ type gauges struct {
 	Paused       bool `json:"paused"`
 	// RatePerSecond is the rate of the queue, or nil if there is none.
 	RatePerSecond *float64 `json:"ratePerSecond"`
+	// OutageFailures is the number of failures since the last success, in an
+	// outage, or else 0.
+	OutageFailures int `json:"outageFailures"`
 	// Limited is the number of items with failures in the limiter.
 	Limited *int `json:"limited"`
 	// Dirty and Depth come from the metrics.
@@ -120,6 +123,7 @@ type counters struct {
 	Rejected     uint64  `json:"rejected"`
 	Misused      uint64  `json:"misused"`
 	Discarded    uint64  `json:"discarded"`
+	Outages      uint64  `json:"outages"`
 	Retries      *uint64 `json:"retries"`
 	Backoffs     *uint64 `json:"backoffs"`
 	HandedOut    *uint64 `json:"handedOut"`
@@ -128,10 +132,12 @@ type counters struct {
 
 // values describe the pending values of a Coalescer.
 type values struct {
-	// Keys, Weight and Capacity describe the values that are pending now.
-	Keys     int `json:"keys"`
-	Weight   int `json:"weight"`
-	Capacity int `json:"capacity"`
+	// Keys, Lingering, Weight and Capacity describe the values that are pending
+	// now.
+	Keys      int `json:"keys"`
+	Lingering int `json:"lingering"`
+	Weight    int `json:"weight"`
+	Capacity  int `json:"capacity"`
 	// Put, Merged and OverCapacity count since the queue was created.
 	Put          uint64 `json:"put"`
 	Merged       uint64 `json:"merged"`

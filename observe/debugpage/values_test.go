@@ -1,13 +1,16 @@
 package debugpage
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/worker"
 )
 
 // counting returns a coalescer with two pending keys, of which one has been put
@@ -61,4 +64,37 @@ func TestValuesWithoutBound(t *testing.T) {
 	c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(pending, _ int) int { return pending }})
 	require.Equal(t, &values{}, getReport(t, Handler(c.Queue()), "").Queues[0].Values)
 	require.NotContains(t, get(t, Handler(c.Queue()), ""), " of 0")
+}
+
+// TestLingersCancelsAndOutages checks the rows of keys that wait for more
+// values, of values that were taken back, and of failures without a success.
+func TestLingersCancelsAndOutages(t *testing.T) {
+	c := coalesce.MustNew(coalesce.Options[string, int]{
+		Queue: shardq.Options[string]{Clock: newFake()}, Linger: time.Minute,
+		Merge: func(pending, next int) int { return pending + next },
+	})
+	h := Handler(c.Queue())
+	for _, key := range []string{"a", "b", "c"} {
+		require.NoError(t, c.Put(key, 1))
+	}
+	_, canceled := c.Cancel("c")
+	require.True(t, canceled)
+	q := getReport(t, h, "").Queues[0]
+	require.Equal(t, 2, q.Values.Lingering)
+	require.EqualValues(t, 1, q.Counters.Canceled)
+	require.Contains(t, get(t, h, "?format=text"), "  Keys that linger           2\n")
+	require.Contains(t, get(t, h, ""), `data-value="values.lingering"`)
+
+	require.NoError(t, c.PutWith("a", 1, coalesce.PutOptions{Delay: -1}))
+	claim, err := c.Claim(t.Context())
+	require.NoError(t, err)
+	failures := claim.Owner().(worker.Reporter[coalesce.Entry[string, int]])
+	for range 6 {
+		failures.ReportFailure(t.Context(), worker.Failure[coalesce.Entry[string, int]]{Err: errors.New("down")}, nil)
+	}
+	q = getReport(t, h, "").Queues[0]
+	require.Equal(t, 1, q.Values.Lingering)
+	require.Equal(t, 6, q.Gauges.OutageFailures)
+	require.EqualValues(t, 1, q.Counters.Outages)
+	require.Contains(t, get(t, h, ""), `data-value="gauges.outageFailures" data-format="count">6<`)
 }

@@ -452,6 +452,8 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		require.NoError(t, pool.Run(ctx))
+		require.EqualValues(t, 1, q.Stats().Outages)
+		require.Zero(t, q.Stats().OutageFailures)
 		lines := q.lines()
 		require.Len(t, lines, 4+3+1)
 		require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
@@ -459,4 +461,38 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 		require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
 		require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
 	})
+}
+
+// TestOutagesAreCounted checks that a queue counts outages without a logger,
+// and the failures of the one that lasts.
+func TestOutagesAreCounted(t *testing.T) {
+	c := coalesce.MustNew(coalesce.Options[string, string]{
+		Merge: joined, Queue: shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)},
+	})
+	type reading struct {
+		outages  uint64
+		failures int
+	}
+	read := func() reading {
+		stats := c.Stats()
+		return reading{stats.Outages, stats.OutageFailures}
+	}
+	require.NoError(t, c.Put("a", "1"))
+	var readings []reading // before each attempt
+	require.NoError(t, c.Run(t.Context(), 1, func(context.Context, string, string) error {
+		readings = append(readings, read())
+		switch len(readings) {
+		case 5:
+			return c.Put("a", "2")
+		case 13:
+			c.ShutDown()
+			return nil
+		default:
+			return errors.New("down")
+		}
+	}))
+	require.Len(t, readings, 13)
+	require.Equal(t, make([]reading, 10), readings[:10])
+	require.Equal(t, []reading{{1, 5}, {1, 6}, {1, 7}}, readings[10:])
+	require.Equal(t, reading{1, 0}, read())
 }

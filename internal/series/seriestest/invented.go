@@ -20,6 +20,7 @@ func (i inventive) Stats() shardq.Stats {
 	return shardq.Stats{
 		Shards: 2, Ready: 11, Delayed: 12, Processing: 13, Held: 14, Groups: 15, Throttled: 16,
 		Added: 32, Deduplicated: 33, Expired: 34, Dropped: 35, Canceled: 36, OverCapacity: 37, Rejected: 38, Misused: 39, Discarded: 40,
+		Outages: 41, OutageFailures: 42,
 		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
 		PerShard: []stats.Shard{
 			{
@@ -37,7 +38,7 @@ func (i inventive) Stats() shardq.Stats {
 			Attempts:   played.Attempts,
 			Unfinished: 85 * time.Second, LongestRunning: 86 * time.Second,
 		},
-		Values: &stats.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, OverCapacity: 96},
+		Values: &stats.Values{Keys: 91, Weight: 92, Capacity: 93, Put: 94, Merged: 95, OverCapacity: 96, Lingering: 97},
 	}
 }
 
@@ -74,7 +75,10 @@ var Invented = map[string]float64{
 	"shardq.expired.delays":               34,
 	"shardq.backoffs":                     84,
 	"shardq.discarded.items":              40,
+	"shardq.outages":                      41,
+	"shardq.outage.failures":              42,
 	"shardq.pending.keys":                 91,
+	"shardq.lingering.keys":               97,
 	"shardq.pending.weight":               92,
 	"shardq.pending.capacity":             93,
 	"shardq.puts":                         94,

@@ -104,6 +104,8 @@ var Played = map[string]float64{
 	"shardq.expired.delays":               2,
 	"shardq.backoffs":                     2,
 	"shardq.discarded.items":              0,
+	"shardq.outages":                      0,
+	"shardq.outage.failures":              0,
 }
 
 // NewCoalescer returns a Coalescer with metrics, on a clock that stands still.
@@ -138,6 +140,7 @@ func PlayValues(name string) (*coalesce.Coalescer[string, string], error) {
 // queue of its keys.
 var PlayedValues = map[string]float64{
 	"shardq.pending.keys":          2,
+	"shardq.lingering.keys":        0,
 	"shardq.pending.weight":        9,
 	"shardq.pending.capacity":      5,
 	"shardq.puts":                  6,
