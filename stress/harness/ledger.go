@@ -76,6 +76,7 @@ type ledger struct {
 	groupOf    func(key int) uint64
 	inFlight   *inFlight   // nil if groups have no limit
 	turns      *groupTurns // nil if the turns are invisible
+	gates      *gates      // nil if nothing is paused and there are no rates
 }
 
 // misused reports whether a surplus Done may end the turn of a worker at a key.
@@ -178,6 +179,8 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
 	}
 	r.served.Store(r.wanted.Load())
+	l.checkStopped(key, called)
+	l.checkRates(key, called)
 	l.countTaken(key)
 	l.countTurn(key, r)
 	if classOf(key) == free {
