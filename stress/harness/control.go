@@ -34,6 +34,7 @@ type Controlled[T comparable] interface {
 	PauseGroup(group string, until time.Time)
 	ResumeGroup(group string)
 	RefreshGroup(group string)
+	TryAddWith(T, shardq.AddOptions) error
 	Claim(context.Context) (worker.Claim[T], error)
 	TryClaim() (worker.Claim[T], bool)
 	ClaimBatch(context.Context, []worker.Claim[T]) (int, error)
@@ -62,6 +63,7 @@ type controls interface {
 	pauseGroup(group string, until time.Time)
 	resumeGroup(group string)
 	refreshGroup(group string)
+	tryAddWith(key int, o shardq.AddOptions) error
 	claim(ctx context.Context) (*claim, error)
 	tryClaim() (c *claim, ok bool)
 	claimBatch(ctx context.Context, size int) ([]*claim, error)
@@ -170,6 +172,10 @@ func (a adapted[T]) resumeGroup(group string)  { a.control.ResumeGroup(group) }
 func (a adapted[T]) refreshGroup(group string) { a.control.RefreshGroup(group) }
 
 func (a adapted[T]) pauseGroup(group string, until time.Time) { a.control.PauseGroup(group, until) }
+
+func (a adapted[T]) tryAddWith(key int, o shardq.AddOptions) error {
+	return a.control.TryAddWith(a.codec.encode(key), o)
+}
 
 func (a adapted[T]) decodeAll(rows []stats.Item[T]) (decoded []stats.Item[int]) {
 	for _, row := range rows {

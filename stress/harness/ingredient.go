@@ -63,6 +63,8 @@ const (
 	Claims
 	// Pauses has pauses of the queue and its groups, and rates that change.
 	Pauses
+	// Windows has adds with NotAgainWithin.
+	Windows
 
 	endOfIngredients
 )
@@ -72,13 +74,13 @@ const All = endOfIngredients - 1
 
 // control has the ingredients that need the operations of section I or later
 // ones.
-const control = Batches | Loops | Policies | Cancels | Capacity | Ages | Priorities | Groups | Metrics | Claims | Pauses
+const control = Batches | Loops | Policies | Cancels | Capacity | Ages | Priorities | Groups | Metrics | Claims | Pauses | Windows
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "observers",
 	"batches", "loops", "policies", "cancels", "capacity", "ages", "priorities", "workers", "groups", "metrics", "claims",
-	"pauses",
+	"pauses", "windows",
 }
 
 // Has reports whether all of some ingredients are in the set.

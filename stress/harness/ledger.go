@@ -111,6 +111,7 @@ type record struct {
 	began, landing atomic.Int64
 	// awaited is the number of Gets when the Add returned.
 	awaited atomic.Int64
+	windows windowRecord
 	// fence is the fence of the last claim.
 	fence atomic.Uint64
 }
@@ -190,6 +191,7 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 	case delayed:
 		return l.checkDue(key, r)
 	case ordered:
+		l.checkRefused(key, r)
 		l.checkOrder(key, r, group, before)
 	}
 	return 0
