@@ -28,6 +28,7 @@ type asked struct {
 	withdrawn        uint64 // canceled adds that had requested a run
 	calledOff        uint64 // canceled delays
 	cancels          uint64 // Cancels that had an effect
+	again            uint64 // adds that were refused because of a window
 	refused          uint64 // adds that were rejected for lack of room
 	claims           uint64 // claims that were taken and have ended
 	late, beside     uint64 // ends of claims that had ended, and those while the caller had the key
@@ -71,6 +72,7 @@ func (a *asked) add(b asked) {
 	a.calledOff += b.calledOff
 	a.cancels += b.cancels
 	a.refused += b.refused
+	a.again += b.again
 	a.perhapsLimited += b.perhapsLimited
 	a.perhapsForgets += b.perhapsForgets
 	a.claims += b.claims
@@ -99,7 +101,7 @@ func (a *account) report(elapsed time.Duration, peak, final uint64) string {
 	text := fmt.Sprintf("%d rounds in %v\n", a.rounds, elapsed.Round(time.Millisecond))
 	text += fmt.Sprintf("operations  %d (%.0f/s)\n", a.operations, float64(a.operations)/seconds)
 	text += fmt.Sprintf("items       %d handed out (%.0f/s)\n", a.gets, float64(a.gets)/seconds)
-	text += fmt.Sprintf("adds deduplicated %d, canceled %d, rejected %d\n", a.deduplicated, a.withdrawn, a.refused)
+	text += fmt.Sprintf("adds deduplicated %d, canceled %d, rejected %d, within a window %d\n", a.deduplicated, a.withdrawn, a.refused, a.again)
 	text += fmt.Sprintf("claims      %d, ended too late %d times, of which %d while the caller had the item\n", a.claims, a.late, a.beside)
 	text += fmt.Sprintf("delays      %d expired\n", a.expired)
 	if n := a.lateness.count(); n > 0 {

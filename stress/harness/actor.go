@@ -161,7 +161,7 @@ func (a *actor) getBy(ask func() (key int, ok, canceled bool)) (key int, ok bool
 		return -1, true
 	case !ok:
 		e.operation, e.key = opGetNothing, -1
-		a.record(e)
+		a.recordNothing(e)
 		return -1, false
 	}
 	a.took(e, key)

@@ -74,7 +74,7 @@ func (a *actor) getSome(clause, name string, size int, ask func(context.Context,
 		a.violated.report(clause, -1, "%s with room for %d returned %d and the error %v", name, size, n, err)
 		return nil, err != shardq.ErrShutDown
 	case err == shardq.ErrShutDown:
-		a.record(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
+		a.recordNothing(event{operation: opGetNothing, key: -1, call: e.call, end: e.end, way: inABatch})
 		return nil, false
 	case lasts && err != nil:
 		a.violated.report(clause, -1, "%s returned %v, and its context has not ended", name, err)

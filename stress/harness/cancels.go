@@ -54,6 +54,9 @@ func (a *actor) cancel(key int) (was shardq.Canceled, ok bool) {
 		c = a.ledger.withdrawing(key)
 	}
 	e := event{operation: opCancel, key: int32(key), call: now()}
+	if a.ledger != nil {
+		defer a.ledger.closeWindow(key)()
+	}
 	if attempt(func() { was = a.queue.cancel(key) }) != noPanic {
 		return was, false
 	}

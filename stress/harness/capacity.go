@@ -31,11 +31,13 @@ func (l *ledger) countReleased(key int) {
 	}
 }
 
-// put adds a key at once. In a round with Capacity the add may honor the
-// capacity, and in a strict one it does. put reports false if the key was
-// rejected.
+// put adds a key at once, in a round with Windows sometimes with a window. In a
+// round with Capacity the add may honor the capacity, and in a strict one it
+// does. put reports false if the key was rejected.
 func (a *actor) put(key int, mayBlock bool) bool {
 	switch {
+	case a.has(Windows) && a.chance(4):
+		return a.putOnce(key)
 	case a.has(Priorities) && !a.has(Capacity):
 		return a.addAtPriority(key)
 	case !a.has(Capacity) || !a.plan.Strict && a.chance(2):
@@ -108,6 +110,10 @@ func (a *actor) admit(key int, ask admission) (err error) {
 		}
 	case err == shardq.ErrFull:
 		a.asked.refused++
+	case err == shardq.ErrNotAgain: // it counts as deduplicated
+		a.asked.immediate++
+		a.asked.sure++
+		a.asked.again++
 	case err == error(errPanicked{}):
 		a.asked.perhaps++ // after blocking, AddContext calls GroupWeight again
 	}

@@ -381,7 +381,9 @@ func (c *consumer) endOnce(held *claim, mayDelay bool) {
 	c.tryAll(held, ends)
 	until := now()
 	winner := c.winnerOf(held, ends)
-	if winner != nil {
+	if winner == nil {
+		c.asked.overtaken(ends)
+	} else {
 		c.checkAnswer(held, winner, closed)
 		c.settleEnd(winner, event{key: int32(held.key), call: call, end: until})
 	}
@@ -533,6 +535,19 @@ func (c *consumer) settleEnd(e *end, at event) {
 	}
 	if e.releases() || !c.plan.dropsDelayed() && !c.queue.ShuttingDown() {
 		c.ledger.land(int(at.key), e.number)
+	}
+}
+
+// overtaken counts the calls that could not end a claim because a surplus Done
+// did. If it did so during a call, the limiter was called before.
+func (a *asked) overtaken(ends []end) {
+	for i := range ends {
+		switch ends[i].by {
+		case byRetry:
+			a.perhapsLimited++
+		case byRequeue, byRequeueAfter:
+			a.perhapsForgets++
+		}
 	}
 }
 

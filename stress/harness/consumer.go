@@ -5,6 +5,7 @@ import "runtime"
 // consumer takes ready keys until the shutdown.
 type consumer struct {
 	*actor
+	leaver
 }
 
 // run is the loop of a worker. If the worker dies, another goroutine replaces
@@ -19,7 +20,7 @@ func (c *consumer) run() {
 			go c.run()
 		}
 	}()
-	for c.next() {
+	for c.next() || c.outlasts(c.round) {
 	}
 	through = true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
@@ -27,6 +28,13 @@ type Controlled[T comparable] interface {
 	Snapshot(limit int) shardq.Snapshot[T]
 	All(stats.State) iter.Seq[stats.Item[T]]
 	Groups() iter.Seq[stats.Group]
+	Pause()
+	Resume()
+	SetRate(shardq.Rate)
+	PauseGroup(group string, until time.Time)
+	ResumeGroup(group string)
+	RefreshGroup(group string)
+	TryAddWith(T, shardq.AddOptions) error
 	Claim(context.Context) (worker.Claim[T], error)
 	TryClaim() (worker.Claim[T], bool)
 	ClaimBatch(context.Context, []worker.Claim[T]) (int, error)
@@ -49,6 +57,13 @@ type controls interface {
 	snapshot(limit int) shardq.Snapshot[int]
 	all(state stats.State) iter.Seq[stats.Item[int]]
 	groups() iter.Seq[stats.Group]
+	pause()
+	resume()
+	setRate(shardq.Rate)
+	pauseGroup(group string, until time.Time)
+	resumeGroup(group string)
+	refreshGroup(group string)
+	tryAddWith(key int, o shardq.AddOptions) error
 	claim(ctx context.Context) (*claim, error)
 	tryClaim() (c *claim, ok bool)
 	claimBatch(ctx context.Context, size int) ([]*claim, error)
@@ -149,6 +164,18 @@ func (a adapted[T]) all(state stats.State) iter.Seq[stats.Item[int]] {
 }
 
 func (a adapted[T]) groups() iter.Seq[stats.Group] { return a.control.Groups() }
+
+func (a adapted[T]) pause()                    { a.control.Pause() }
+func (a adapted[T]) resume()                   { a.control.Resume() }
+func (a adapted[T]) setRate(r shardq.Rate)     { a.control.SetRate(r) }
+func (a adapted[T]) resumeGroup(group string)  { a.control.ResumeGroup(group) }
+func (a adapted[T]) refreshGroup(group string) { a.control.RefreshGroup(group) }
+
+func (a adapted[T]) pauseGroup(group string, until time.Time) { a.control.PauseGroup(group, until) }
+
+func (a adapted[T]) tryAddWith(key int, o shardq.AddOptions) error {
+	return a.control.TryAddWith(a.codec.encode(key), o)
+}
 
 func (a adapted[T]) decodeAll(rows []stats.Item[T]) (decoded []stats.Item[int]) {
 	for _, row := range rows {

@@ -47,6 +47,15 @@
 // queue with these groups, which one goroutine uses, has exact results: the
 // turns during a flood, and throttling, also after a shutdown (group_trial.go).
 //
+// In rounds with the ingredient Pauses, an actor pauses and resumes the queue
+// and its groups, and changes their rates (gatekeeper.go). A Get that is called
+// during a pause must return nothing of what is paused (pauses.go), and no more
+// items may be handed out than a rate allows (rates.go). Once all is resumed,
+// the queue must become empty.
+//
+// In rounds with the ingredient Windows, adds have NotAgainWithin. The ledger
+// knows which pairs of adds cannot both be accepted (windows.go).
+//
 // A violation that names a key is printed with the shortest part of the key's
 // history that is wrong by itself (explain.go).
 //
@@ -85,6 +94,10 @@
 //   - together with workers of section K: the order of their items, histories,
 //     panics of user code except handlers (C51), a fake clock, their own drains
 //     (C49), and timeouts
+//   - that a rate allows as many items as it should (C67, C69), and a Get that
+//     waits when a pause begins; with workers of section K, whether a pause
+//     holds
+//   - windows (C80) of adds with a delay, of batches and of AddContextWith
 //   - leaks of less than 1 MiB in a run, and data races in a program that was
 //     not built with -race
 package harness

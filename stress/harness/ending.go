@@ -42,6 +42,7 @@ func (r *round) end() {
 		r.cycles(last)
 		r.queue.ShutDown()
 	}
+	r.openGates()
 	r.consumers.Wait()
 }
 
@@ -161,6 +162,7 @@ func (r *round) awaitSomeMoment(a *actor) {
 // awaitRest waits until no item is ready, delayed or processing.
 func (r *round) awaitRest() {
 	r.delays.end()
+	r.openGates()
 	r.awaitDelays()
 	for !r.atRest() && !r.violated.stopped.Load() {
 		pause()

@@ -61,14 +61,17 @@ func (a *actor) readGroups(before reading) {
 func (r *round) checkGroupInfo(group int, row stats.Group) {
 	limit := r.plan.GroupLimit
 	full := limit > 0 && row.Processing >= limit
+	otherwise := row.Reason == stats.ThrottledByRate || row.Reason == stats.ThrottledByPause
 	switch {
 	case limit > 0 && row.Processing > limit:
 		r.violated.report("C48", -1, "a group has more in processing than the limit of %d: %+v", limit, row)
-	case row.Throttled != (full && row.Ready > 0):
+	case otherwise && (r.gates == nil || !row.Throttled || row.Ready == 0),
+		!otherwise && row.Throttled != (full && row.Ready > 0):
 		r.violated.report("C48", -1, "with a limit of %d, a group is wrongly throttled or not: %+v", limit, row)
-	case row.Ready < 0 || row.Processing < 0 || row.Held < 1 ||
+	case row.Ready < 0 || row.Processing < 0 || row.Held < 1 && !row.Paused ||
 		row.Ready+row.Processing > row.Held || row.Held > r.groupSizes[group]:
 		r.violated.report("C47", -1, "with %d keys in a group, this is impossible: %+v", r.groupSizes[group], row)
+	case row.Held == 0 && row.Weight == 0: // it was paused before its first item
 	case row.Weight != r.plan.weightOf(group):
 		r.violated.report("C47", -1, "a group has weight %d, and another weight is shown: %+v", r.plan.weightOf(group), row)
 	}

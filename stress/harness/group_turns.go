@@ -16,10 +16,10 @@ type groupTurns struct {
 }
 
 // countsTurns reports whether the bound holds. It does not with priorities,
-// which may delay a key forever, or with batches, whose single Gets are
-// invisible.
+// which may delay a key forever, with batches, whose single Gets are invisible,
+// or while a group is throttled.
 func (p Plan) countsTurns() bool {
-	return p.Mix.Has(Groups) && p.Shards == 1 && p.Consumers == 1 && p.Mix&(Priorities|Batches|Workers) == 0
+	return p.Mix.Has(Groups) && p.Shards == 1 && p.Consumers == 1 && p.Mix&(Priorities|Batches|Workers|Pauses) == 0
 }
 
 func newGroupTurns(p Plan) *groupTurns {

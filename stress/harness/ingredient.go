@@ -61,6 +61,10 @@ const (
 	Metrics
 	// Claims has consumers that call Claim, and late ends of claims.
 	Claims
+	// Pauses has pauses of the queue and its groups, and rates that change.
+	Pauses
+	// Windows has adds with NotAgainWithin.
+	Windows
 
 	endOfIngredients
 )
@@ -70,12 +74,13 @@ const All = endOfIngredients - 1
 
 // control has the ingredients that need the operations of section I or later
 // ones.
-const control = Batches | Loops | Policies | Cancels | Capacity | Ages | Priorities | Groups | Metrics | Claims
+const control = Batches | Loops | Policies | Cancels | Capacity | Ages | Priorities | Groups | Metrics | Claims | Pauses | Windows
 
 var ingredientNames = [...]string{
 	"readd", "delays", "reschedules", "ratelimited", "misuse", "nan", "panics", "deaths",
 	"cancellations", "bursts", "steps", "observers",
 	"batches", "loops", "policies", "cancels", "capacity", "ages", "priorities", "workers", "groups", "metrics", "claims",
+	"pauses", "windows",
 }
 
 // Has reports whether all of some ingredients are in the set.

@@ -196,6 +196,7 @@ type request struct {
 	// prioritiesFirst is PrioritiesBeforeTurns.
 	prioritiesFirst bool
 	groupWeight     func(name string) int // nil: equal weights
+	groupRate       func(name string) shardq.Rate
 }
 
 // open makes a queue for the request.
@@ -223,6 +224,7 @@ func adapt[T comparable](open func(Settings[T]) Typed[T], c codec[T], r request)
 	}
 	if r.group != nil {
 		s.Group = func(item T) string { return r.group(c.decode(item)) }
+		s.GroupRate = r.groupRate
 		s.GroupLimit, s.GroupWeight, s.PrioritiesBeforeTurns = r.groupLimit, r.groupWeight, r.prioritiesFirst
 	}
 	s.Capacity, s.HighWatermark, s.LowWatermark, s.OnWatermark = r.capacity, r.high, r.low, r.onWatermark

@@ -76,6 +76,7 @@ type ledger struct {
 	groupOf    func(key int) uint64
 	inFlight   *inFlight   // nil if groups have no limit
 	turns      *groupTurns // nil if the turns are invisible
+	gates      *gates      // nil if nothing is paused and there are no rates
 }
 
 // misused reports whether a surplus Done may end the turn of a worker at a key.
@@ -110,6 +111,7 @@ type record struct {
 	began, landing atomic.Int64
 	// awaited is the number of Gets when the Add returned.
 	awaited atomic.Int64
+	windows windowRecord
 	// fence is the fence of the last claim.
 	fence atomic.Uint64
 }
@@ -178,6 +180,8 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 		l.violated.report("C1", key, "key %d was handed out while a worker had it", key)
 	}
 	r.served.Store(r.wanted.Load())
+	l.checkStopped(key, called)
+	l.checkRates(key, called)
 	l.countTaken(key)
 	l.countTurn(key, r)
 	if classOf(key) == free {
@@ -187,6 +191,7 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 	case delayed:
 		return l.checkDue(key, r)
 	case ordered:
+		l.checkRefused(key, r)
 		l.checkOrder(key, r, group, before)
 	}
 	return 0

@@ -40,7 +40,7 @@ func (c *consumer) loop() (open bool) {
 		c.violated.report("C36", -1, "a loop over Items ended, and neither its context nor the queue had ended")
 		return true
 	}
-	c.record(event{operation: opGetNothing, key: -1, call: t.call, end: now(), way: inALoop})
+	c.recordNothing(event{operation: opGetNothing, key: -1, call: t.call, end: now(), way: inALoop})
 	return false
 }
 

@@ -130,6 +130,12 @@ func Draw(seed uint64, limits Limits, features Features) Plan {
 		p.Adds *= 4 // Gets are cheap
 	}
 	p.Places, p.PrioritiesFirst = r.IntN(3) == 0, r.IntN(2) == 0
+	if r.IntN(2) > 0 {
+		p.Mix &^= Pauses // which take time
+	}
+	if r.IntN(2) > 0 {
+		p.Mix &^= Windows // otherwise adds have another path
+	}
 	if p.Keys == 20_000 {
 		p.Keys = max(16, min(p.Keys, limits.Adds/2))
 	}
@@ -167,6 +173,7 @@ func (p Plan) within(limits Limits, features Features) Plan {
 		p.Ledger = false
 		p.Mix &^= Steps   // one clock would connect all queues
 		p.Mix &^= Metrics // which take memory, and are not read
+		p.Mix &^= Pauses | Windows
 	}
 	return p.controlled(features)
 }

@@ -168,6 +168,7 @@ func (p *producer) addOrdered(key int) {
 		}
 		return
 	}
+	r.windows.refused.Store(false)
 	r.landing.Store(0)
 	r.began.Store(now())
 	if !p.put(key, !p.last) {

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shardq/shardq/observe/debugpage"
-
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/observe/debugpage"
 )
 
 // round is a plan in progress.
@@ -31,6 +31,7 @@ type round struct {
 	// delays makes workers stop adding with delays.
 	delays       delaysOfWorkers
 	gate         gate
+	gates        *gates // nil without the ingredient Pauses
 	levels       *levels
 	pool         *workerPool // nil without the ingredient Workers
 	overCapacity uint64      // the items beyond the capacity before the actors began
@@ -59,12 +60,13 @@ func newRound(p Plan, target Target, progress *atomic.Uint64) *round {
 		plan: p, features: target.Features, violated: &violations{}, context: context.Background(), progress: progress,
 		goroutines: runtime.NumGoroutine(),
 	}
-	r.levels = &levels{violated: r.violated}
+	r.levels, r.gates = &levels{violated: r.violated}, newGates(p)
 	if p.Mix.Has(Groups) {
 		r.groupSizes = p.groupSizes()
 	}
 	if p.Ledger {
 		r.ledger = newLedger(p, r.violated)
+		r.ledger.gates = r.gates
 		r.limiterCalls = &limiterCalls{onDelay: r.ledger.limited}
 	}
 	wanted := r.request()
@@ -124,6 +126,12 @@ func (r *round) request() request {
 	switch {
 	case p.Mix.Has(Groups):
 		p.askForGroups(&wanted, hash)
+		if r.gates != nil {
+			wanted.groupRate = func(name string) shardq.Rate {
+				hash.call()
+				return r.gates.askedRate(name)
+			}
+		}
 	case p.Grouped:
 		wanted.hash = func(key int) uint64 {
 			hash.call()
@@ -225,7 +233,7 @@ func (r *round) start() (stop func()) {
 		others.Go(func() { r.pool.change(ended) })
 	} else {
 		for range p.Consumers {
-			c := &consumer{r.newActor()}
+			c := &consumer{actor: r.newActor()}
 			r.consumers.Add(1)
 			ways = append(ways, func() { go c.run() })
 		}
@@ -254,6 +262,11 @@ func (r *round) start() (stop func()) {
 	if r.fake != nil {
 		a := r.newActor()
 		ways = append(ways, func() { others.Go(func() { a.step(ended) }) })
+	}
+	if r.gates != nil {
+		a := r.newActor()
+		r.meterGroups()
+		ways = append(ways, func() { others.Go(func() { a.keepGates(ended) }) })
 	}
 	for _, begin := range ways {
 		begin()

@@ -264,7 +264,7 @@ func TestC60EndsAreJudged(t *testing.T) {
 			if test.closed {
 				r.queue.ShutDown()
 			}
-			c := consumer{r.newActor()}
+			c := consumer{actor: r.newActor()}
 			c.checkAnswer(&claim{key: 4}, &test.end, test.closed)
 			require.Equal(t, test.right, len(r.violated.all()) == 0, "%v", r.violated.all())
 		})

@@ -137,6 +137,8 @@ func (q *sabotaged) AddWith(item int, o shardq.AddOptions) {
 		o.Policy = shardq.KeepEarliest
 	case q.fault == losesPriorities:
 		o.Priority = 0
+	case q.fault == ignoresWindowsInSilence:
+		o.NotAgainWithin = 0
 	case q.fault == nothingBoundsADelay:
 		o.MaxWait = 0
 	case q.fault == shorterDelayCounts && o.RateLimited:

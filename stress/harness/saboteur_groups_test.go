@@ -61,6 +61,8 @@ func (f fault) sabotageGroups(s *Settings[int]) {
 		s.Group = func(int) string { return groupNames[0] }
 	case f == weighsAlike, f == weighsAlikeUnderLoad && underLoad(s.Limiter):
 		s.GroupWeight = nil
+	case f == ignoresGroupRates:
+		s.GroupRate = nil
 	case f == mixesGroupsUp && underLoad(s.Limiter):
 		s.Group = func(item int) string {
 			return group(item + item/32%2*4) // half of a group belongs to the next one; sizes stay

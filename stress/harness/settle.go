@@ -55,22 +55,24 @@ func (r *round) checkRest() {
 	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Delayed+s.Processing != 0 {
 		r.violated.report("C6", -1, "at rest, Len is %d, and Stats is %+v", n, s)
 	}
-	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && !r.plan.Mix.Has(Ages) {
+	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && r.plan.Mix&(Ages|Pauses|Windows) == 0 {
 		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
 	}
 }
 
-// lateEnds returns the number of claims of workers that a surplus Done had
-// ended before their worker did. The queue does not count such an end, and does
-// not forget the item: checkLimiter compares the two.
+// lateEnds returns the number of claims that a surplus Done had ended before
+// their owner did, or while it did. The queue does not count such an end, and
+// may not forget the item: checkLimiter compares the two.
 func (r *round) lateEnds(a *account, s shardq.Stats) uint64 {
-	if tooMany := a.dones - a.gets; r.mayEndWorkersTurns() && s.Misused < tooMany {
+	if tooMany := a.dones - a.gets; r.mayEndClaims() && s.Misused < tooMany {
 		return tooMany - s.Misused
 	}
 	return 0
 }
 
-func (r *round) mayEndWorkersTurns() bool { return r.plan.Mix.Has(Workers | Misuse) }
+func (r *round) mayEndClaims() bool {
+	return r.plan.Mix.Has(Misuse) && r.plan.Mix&(Workers|Claims) != 0
+}
 
 // checkCounts compares the queue's counters with the records.
 func (r *round) checkCounts(a *account) {

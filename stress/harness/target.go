@@ -58,6 +58,7 @@ type Settings[T comparable] struct {
 	GroupLimit                  int
 	GroupWeight                 func(group string) int
 	PrioritiesBeforeTurns       bool
+	GroupRate                   func(group string) shardq.Rate
 	Metrics                     bool
 }
 
@@ -113,8 +114,8 @@ func openShardq[T comparable](s Settings[T]) Typed[T] {
 		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowPriorityInterval: s.LowPriorityInterval,
 		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
-		PrioritiesBeforeTurns: s.PrioritiesBeforeTurns,
-		Metrics:               s.Metrics,
+		PrioritiesBeforeTurns: s.PrioritiesBeforeTurns, GroupRate: s.GroupRate,
+		Metrics: s.Metrics,
 	}
 	if s.OnWatermark != nil {
 		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }

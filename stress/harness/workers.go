@@ -63,7 +63,7 @@ func (r *round) newWorkerPool() *workerPool {
 	c := &workerPool{round: r, most: r.plan.Consumers + 1, owed: make([]atomic.Bool, r.plan.Keys)}
 	c.handlers = make(chan *consumer, 2*c.most)
 	for range cap(c.handlers) {
-		c.handlers <- &consumer{r.newActor()}
+		c.handlers <- &consumer{actor: r.newActor()}
 	}
 	c.others = r.newActor()
 	c.dice = dice{r.plan.Seed ^ 0x9e3779b97f4a7c15}
@@ -78,7 +78,8 @@ func (r *round) newWorkerPool() *workerPool {
 
 // work makes one Run after the other until the queue is shut down.
 func (c *workerPool) work() {
-	for c.runPool() {
+	leaver := leaver{}
+	for c.runPool() || leaver.outlasts(c.round) {
 	}
 	c.current.Store(nil)
 	c.settleRecords()
