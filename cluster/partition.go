@@ -56,12 +56,23 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 	return p
 }
 
+// openTime is how long the first attempt to open a partition waits. Another one
+// waits twice as long. Servers that elect the leader of a consumer may answer
+// never, and soon afterwards at once.
+const openTime = time.Second
+
 // open begins to take messages.
 func (p *partition[K]) open(ctx context.Context) error {
-	err := p.loadFailures(ctx)
-	if err == nil {
-		err = p.feed.begin(ctx)
-	}
+	patience := openTime
+	err := retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		patience *= 2
+		if err := p.loadFailures(attempt); err != nil {
+			return err
+		}
+		return p.feed.begin(attempt)
+	})
 	if err != nil {
 		return fmt.Errorf("cluster: open partition %d: %w", p.lease.Partition, err)
 	}

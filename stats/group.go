@@ -9,7 +9,8 @@ type Group struct {
 	// Held is the number of its items, Ready of those that are ready, and
 	// Processing of those in processing. The others are delayed.
 	Held, Ready, Processing int
-	// Weight is the number of its items that are handed out in its turn.
+	// Weight is the number of its items that are handed out in its turn. It is
+	// 0 if the group was paused before its first item.
 	Weight int
 	// Limit is the number of its items that may be in processing at once.
 	//
