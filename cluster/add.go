@@ -86,8 +86,8 @@ func (n *Node[K]) addAfter(ctx context.Context, partition int, token string, opt
 }
 
 // AddAll adds many keys, in the time of a few: it does not wait for the servers
-// between them. It returns nil when all are stored, and errors as Add does. Then
-// some may have been stored.
+// between them. It returns nil when all are stored, and errors as Add does.
+// Then some may have been stored.
 func (n *Node[K]) AddAll(ctx context.Context, keys ...K) error {
 	if n.options.Values {
 		return ErrValues

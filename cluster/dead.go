@@ -101,8 +101,8 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 }
 
 // buryUnreadable stores a message whose key cannot be read as a dead letter.
-// Otherwise it would take the place of another for ever. If it cannot be stored,
-// the message stays, and the watchdog has it delivered once more.
+// Otherwise it would take the place of another for ever. If it cannot be
+// stored, the message stays, and the watchdog has it delivered once more.
 func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
 	n := p.node
 	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]

@@ -59,8 +59,8 @@ func TestARunServesEveryMessageInOrder(t *testing.T) {
 	require.Zero(t, h.Len())
 }
 
-// TestKeysAreReturnedOnce checks that a second Close returns no keys: their node
-// may own them once more.
+// TestKeysAreReturnedOnce checks that a second Close returns no keys: their
+// node may own them once more.
 func TestKeysAreReturnedOnce(t *testing.T) {
 	h := hold.New[string, string](false)
 	add(t, h, 5, true)
