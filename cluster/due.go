@@ -15,8 +15,8 @@ import (
 const dueConsumer = "due"
 
 // A mover moves keys whose delay has expired to the streams of their
-// partitions. A key that is moved twice is stored once, and so is a value, which
-// has an id.
+// partitions. A key that is moved twice is stored once, and so is a value,
+// which has an id.
 type mover[K comparable] struct {
 	node *Node[K]
 	js   jetstream.JetStream
