@@ -108,5 +108,5 @@ func (x *canceler[K, V]) finishAndUnlock() {
 	}
 	x.stripe.mu.Unlock()
 	defer x.c.leave(x.stripe)
-	x.c.shards.AddTo(x.key, x.address, true)
+	x.c.shards.AddTo(x.key, &x.address, true)
 }

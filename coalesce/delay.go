@@ -163,6 +163,6 @@ func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
 	}
 	s.mu.Unlock()
 	if lingers {
-		c.shards.AddTo(key, address, false)
+		c.shards.AddTo(key, &address, false)
 	}
 }

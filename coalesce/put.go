@@ -236,11 +236,11 @@ func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 
 // route returns the key's address. It is not computed before, unless user code
 // does that, because most values are merged, and need no address.
-func (p *putter[K, V]) route() shard.Address {
+func (p *putter[K, V]) route() *shard.Address {
 	if !p.c.routed {
 		p.address = p.c.shards.AddressOf(p.key)
 	}
-	return p.address
+	return &p.address
 }
 
 // leave ends an admitted call.

@@ -36,10 +36,7 @@ func (s *Set[T]) initGroups(config Config[T]) {
 	for i := range s.waits {
 		s.waits[i].Store(never)
 	}
-	s.groupRoute = func(group string) uint64 { return maphash.String(s.seed, group) }
-	if config.StableRouting {
-		s.groupRoute = xxhash.Sum64String
-	}
+	s.stableGroups = config.StableRouting
 	s.route = func(item T) uint64 { return s.groupRoute(s.group(item)) }
 }
 
@@ -50,41 +47,52 @@ func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
 		sh, to.hash = s.locate(item)
 		return sh, to
 	}
-	hash := maphash.Comparable(s.seed, item)
-	group := s.group(item)
-	return s.shardAt(s.groupRoute(group)), address{uint32(hash), s.tagOf(group)}
+	to.hash = uint32(maphash.Comparable(s.seed, item))
+	return s.shardAt(s.tag(&to.tag, s.group(item))), to
 }
 
-// tagOf asks the user for all that there is to know of a group.
-func (s *Set[T]) tagOf(group string) tag {
-	t := tag{group: group, groupHash: s.hashOfGroup(group), weight: s.weightOf(group), limit: s.limitOf(group)}
-	if s.groupRate != nil {
-		t.rate = rateOf(s.groupRate(group))
+// tag sets what there is to know of a group, and asks the user for it. It
+// returns the route of the group. It fills a tag of the caller's, because a
+// copy would take time.
+func (s *Set[T]) tag(to *tag, group string) (route uint64) {
+	hash := maphash.String(s.seed, group)
+	to.group, to.groupHash = group, uint32(hash)
+	to.weight, to.limit = 1, s.groupLimit
+	if s.asksOfGroups() {
+		s.ask(to)
 	}
-	return t
+	if s.stableGroups {
+		return xxhash.Sum64String(group)
+	}
+	return hash
 }
 
-// limitOf asks the user for the limit of a group.
-func (s *Set[T]) limitOf(group string) int32 {
+// ask asks the user for the weight, the limit and the rate of a group.
+func (s *Set[T]) ask(to *tag) {
+	if s.groupWeight != nil {
+		to.weight = int32(min(max(1, s.groupWeight(to.group)), MaxGroupWeight))
+	}
 	if s.groupLimitOf != nil {
-		if limit := s.groupLimitOf(group); limit > 0 {
-			return int32(min(limit, math.MaxInt32))
+		if limit := s.groupLimitOf(to.group); limit > 0 {
+			to.limit = int32(min(limit, math.MaxInt32))
 		}
 	}
-	return s.groupLimit
+	if s.groupRate != nil {
+		to.rate = rateOf(s.groupRate(to.group))
+	}
+}
+
+// groupRoute returns the hash of a group that selects its shard.
+func (s *Set[T]) groupRoute(group string) uint64 {
+	if s.stableGroups {
+		return xxhash.Sum64String(group)
+	}
+	return maphash.String(s.seed, group)
 }
 
 // asksOfGroups reports whether the user is asked for anything of a group.
 func (s *Set[T]) asksOfGroups() bool {
 	return s.groupWeight != nil || s.groupLimitOf != nil || s.groupRate != nil
-}
-
-// weightOf asks the user for the weight of a group.
-func (s *Set[T]) weightOf(group string) int32 {
-	if s.groupWeight == nil {
-		return 1
-	}
-	return int32(min(max(1, s.groupWeight(group)), MaxGroupWeight))
 }
 
 // hashOfGroup returns the hash by which a shard finds a group. It is seeded,

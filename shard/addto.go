@@ -18,14 +18,14 @@ func (s *Set[T]) AddressOf(item T) Address {
 // delayed, AddTo keeps its delay if keepDelay is true, and cancels it
 // otherwise, whatever CancelDelayOnAdd is. If the clock or a hook panics, the
 // item is added nevertheless.
-func (s *Set[T]) AddTo(item T, a Address, keepDelay bool) {
+func (s *Set[T]) AddTo(item T, a *Address, keepDelay bool) {
 	defer s.addTo(item, a, keepDelay)
 	s.refresh()
 }
 
 // FileTo is [Set.AddWith] at a known address. If the clock or a hook panics,
 // and the item is not delayed by then, it is added at once.
-func (s *Set[T]) FileTo(item T, a Address, d Delay) {
+func (s *Set[T]) FileTo(item T, a *Address, d Delay) {
 	filed := false
 	defer func() {
 		if !filed {
@@ -36,7 +36,7 @@ func (s *Set[T]) FileTo(item T, a Address, d Delay) {
 	filed = true
 }
 
-func (s *Set[T]) addTo(item T, a Address, keepDelay bool) {
+func (s *Set[T]) addTo(item T, a *Address, keepDelay bool) {
 	sh := s.shard(int(a.shard))
 	sh.mu.Lock()
 	fx := sh.addItem(item, &a.to, request{cancelsDelay: true, keepsDelay: keepDelay})

@@ -64,7 +64,8 @@ func (s *Set[T]) AddContextWith(ctx context.Context, item T, d Delay) error {
 		// What the user says of the group may have changed during the wait. The
 		// item is added first, so that the next waiter does not wait for user
 		// code.
-		s.configureAgain(sh, item, to.hash, s.tagOf(to.group))
+		s.tag(&to.tag, to.group)
+		s.configureAgain(sh, item, &to)
 	}
 	return err
 }
@@ -85,10 +86,10 @@ func (s *Set[T]) offerAcquired(sh *shard[T], item T, to address, d Delay) error 
 
 // configureAgain takes what the user says of an item's group, if the shard
 // still holds the item.
-func (s *Set[T]) configureAgain(sh *shard[T], item T, hash uint32, to tag) {
+func (s *Set[T]) configureAgain(sh *shard[T], item T, to *address) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if id := sh.find(item, hash); id != 0 {
-		sh.configureAdded(id, &to)
+	if id := sh.find(item, to.hash); id != 0 {
+		sh.configureAdded(id, &to.tag)
 	}
 }

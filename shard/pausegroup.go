@@ -37,7 +37,8 @@ func (s *Set[T]) pauseGroup(group string, end uint64) {
 // group, and lets them count at once.
 func (s *Set[T]) RefreshGroup(group string) {
 	s.mustHaveGroups()
-	to := s.tagOf(group)
+	var to tag
+	s.tag(&to, group)
 	now := s.time.nanoseconds()
 	s.changeGroup(group, false, func(sh *shard[T], of uint32) (freed bool) {
 		sh.configure(of, sh.groups.at(of), &to)

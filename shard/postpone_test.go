@@ -30,14 +30,14 @@ func TestPostpone(t *testing.T) {
 					s.Add(1)
 				}
 				require.True(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst))
-				s.AddTo(1, s.AddressOf(1), true)
+				addTo(s, 1, true)
 				checkSet(t, s)
 				s.DoneAt(1, at)
 				checkSet(t, s)
 				waits := !dirty || !addsGoFirst
 				require.Equal(t, waits, s.Len() == 0)
 				if waits {
-					s.AddTo(1, s.AddressOf(1), true)
+					addTo(s, 1, true)
 					require.Zero(t, s.Len(), "it does not stay delayed")
 					fake.Step(time.Second)
 				}
@@ -90,8 +90,8 @@ func TestPostponeAfterAShutdown(t *testing.T) {
 	require.True(t, s.Postpone(s.HandleOf(1), d, false))
 	s.DoneAt(1, s.HandleOf(1))
 	require.Equal(t, 1, s.Len())
-	s.AddTo(2, s.AddressOf(2), true)
-	s.AddTo(2, s.AddressOf(2), false)
+	addTo(s, 2, true)
+	addTo(s, 2, false)
 	require.EqualValues(t, 2, s.Stats().Dropped)
 }
 
@@ -99,9 +99,15 @@ func TestPostponeAfterAShutdown(t *testing.T) {
 func TestAddToCancelsADelay(t *testing.T) {
 	s := newTestSet(t, Config[int]{Shards: 1})
 	s.AddAfter(1, time.Hour)
-	s.AddTo(1, s.AddressOf(1), false)
+	addTo(s, 1, false)
 	require.Equal(t, 1, s.Len())
 	s.Get()
 	s.Done(1)
 	require.Zero(t, s.Stats().Held)
+}
+
+// addTo is AddTo at the address of the item.
+func addTo(s *Set[int], item int, keepDelay bool) {
+	a := s.AddressOf(item)
+	s.AddTo(item, &a, keepDelay)
 }

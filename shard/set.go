@@ -79,10 +79,10 @@ type Set[T comparable] struct {
 	seed  maphash.Seed
 	route func(item T) uint64
 	// group returns the group of an item. It is nil if there are no groups.
-	group       func(item T) string
-	groupRoute  func(group string) uint64
-	groupWeight func(group string) int
-	groupLimit  int32
+	group        func(item T) string
+	stableGroups bool // their routes are those of StableRouting
+	groupWeight  func(group string) int
+	groupLimit   int32
 	// groupLimitOf and groupRate are as in Config.
 	groupLimitOf func(group string) int
 	groupRate    func(group string) stats.Rate
