@@ -77,6 +77,15 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	o.database = filepath.Join(dir, "counts.db")
+	err = try(ctx, o, dir)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// try runs a trial, and reports what has come of it.
+func try(ctx context.Context, o options, dir string) error {
 	t, err := newTrial(ctx, o, dir)
 	if err != nil {
 		return err
@@ -84,9 +93,6 @@ func run(ctx context.Context, o options) error {
 	defer t.close()
 	begin := time.Now()
 	if err := t.run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted")
-		}
 		return err
 	}
 	return t.report(os.Stdout, time.Since(begin))
