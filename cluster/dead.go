@@ -114,9 +114,10 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	if err == nil {
 		ctx, cancel := n.settling()
 		defer cancel()
-		err = n.publish(ctx, n.deadMessage(p.lease.Partition, token, text, m.Data()))
+		letter := n.deadMessage(p.lease.Partition, token, text, m.Data())
+		err = n.publish(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
 	}
-	if err == nil {
+	if err == nil || isConflict(err) { // it was delivered twice, perhaps
 		err = m.Ack()
 	}
 	n.options.Logger.Error("a key cannot be read, and becomes a dead letter",

@@ -24,14 +24,17 @@ type mover[K comparable] struct {
 	moving    chan moved
 	consuming jetstream.ConsumeContext
 	// gone tells that the consumer was deleted, or is not used yet.
-	gone     chan struct{}
+	gone chan struct{}
+	// ended is closed when no more keys are moved.
+	ended    chan struct{}
 	watchdog watchdog
-	work     sync.WaitGroup
+	// refused is when a key could not be postponed.
+	refused time.Time
 }
 
 // moveDue moves keys until stop is called.
 func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
-	v := &mover[K]{node: n, moving: make(chan moved, publishWindow), gone: make(chan struct{}, 1)}
+	v := &mover[K]{node: n, moving: make(chan moved, publishWindow), gone: make(chan struct{}, 1), ended: make(chan struct{})}
 	if v.js, err = n.options.jetStream(n.connection); err != nil {
 		return nil, err
 	}
@@ -39,19 +42,15 @@ func (n *Node[K]) moveDue(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	watching, stopWatching := context.WithCancel(context.Background())
-	var watch sync.WaitGroup
+	var watch, work sync.WaitGroup
 	watch.Go(func() { v.watch(watching) })
-	v.work.Go(func() {
-		for m := range v.moving {
-			n.settleMove(m)
-		}
-	})
+	work.Go(v.settleAll)
 	return func() {
 		stopWatching()
 		watch.Wait()
 		v.end()
-		close(v.moving)
-		v.work.Wait()
+		close(v.ended)
+		work.Wait()
 		v.js.CleanupPublisher()
 	}, nil
 }
@@ -83,10 +82,32 @@ func (v *mover[K]) end() {
 
 // take moves a key.
 func (v *mover[K]) take(m jetstream.Msg) {
-	if stored, err := v.node.move(v.js, m); err == nil {
-		v.moving <- moved{m, stored}
-	} else {
+	stored, err := v.node.move(v.js, m)
+	if err != nil {
 		_ = m.NakWithDelay(fullDelay)
+		return
+	}
+	select {
+	case v.moving <- moved{m, stored}:
+	case <-v.ended:
+	}
+}
+
+// settleAll settles the keys that are being stored, until the end.
+func (v *mover[K]) settleAll() {
+	for {
+		select {
+		case m := <-v.moving:
+			v.settle(m)
+			continue
+		default:
+		}
+		select {
+		case m := <-v.moving:
+			v.settle(m)
+		case <-v.ended:
+			return
+		}
 	}
 }
 
@@ -142,7 +163,11 @@ func (v *mover[K]) beginAgain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.options.Lease)
 	defer cancel()
 	v.end()
-	err := retry(ctx, func() error { return v.begin(ctx) })
+	err := retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		return v.begin(attempt)
+	})
 	if err == nil {
 		_, err = n.js.ResetConsumerToSequence(ctx, n.names.DelayedStream(), dueConsumer, 1)
 	}
@@ -178,21 +203,30 @@ type moved struct {
 	stored jetstream.PubAckFuture
 }
 
-// settleMove acknowledges a due key when it is stored. A key that finds its
-// partition full is due once more in a second. It must not wait as a message
-// that the consumer has delivered: these are limited, so that it would stop the
-// keys of other partitions.
-func (n *Node[K]) settleMove(m moved) {
+// settle acknowledges a due key when it is stored. A key whose partition is
+// full, or has no leader, is due once more in a second. It must not wait as a
+// message that the consumer has delivered: these are limited, so that it would
+// stop the keys of other partitions.
+func (v *mover[K]) settle(m moved) {
 	select {
 	case <-m.stored.Ok():
 		_ = m.due.Ack()
 	case err := <-m.stored.Err():
-		if isFull(err) && n.postponeDue(m.due) == nil {
-			_ = m.due.Ack()
-			return
+		if v.postpones(err) {
+			if err = v.node.postponeDue(m.due); err == nil {
+				_ = m.due.Ack()
+				return
+			}
+			v.refused = time.Now()
 		}
 		_ = m.due.NakWithDelay(fullDelay)
 	}
+}
+
+// postpones reports whether a key that was not stored is scheduled again. If
+// the servers have just refused that, each one more would wait for nothing.
+func (v *mover[K]) postpones(err error) bool {
+	return (isFull(err) || passes(err)) && time.Since(v.refused) > fullDelay
 }
 
 // postponeDue schedules a due key again.

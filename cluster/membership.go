@@ -164,14 +164,17 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 			m.disown(p)
 		}
 	})
-	if err := p.open(ctx); err != nil {
-		if ctx.Err() == nil {
+	// In the background, because one whose servers are away takes long.
+	m.work.Go(func() {
+		switch err := p.open(); {
+		case p.ctx.Err() != nil: // it was given up, or lost
+		case err != nil:
 			logger.Warn("a partition was not taken", "error", err)
+			m.giveUp(p)
+		default:
+			logger.Info("a partition was taken", "epoch", l.Epoch)
 		}
-		m.giveUp(p)
-		return
-	}
-	logger.Info("a partition was taken", "epoch", l.Epoch)
+	})
 }
 
 // own makes the partition this node's, before it takes any message.

@@ -61,11 +61,11 @@ func (n *Node[K]) newPartition(l *lease.Lease) *partition[K] {
 // never, and soon afterwards at once.
 const openTime = time.Second
 
-// open begins to take messages.
-func (p *partition[K]) open(ctx context.Context) error {
+// open begins to take messages. It gives up when the partition's context ends.
+func (p *partition[K]) open() error {
 	patience := openTime
-	err := retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, patience)
+	err := retry(p.ctx, func() error {
+		attempt, cancel := context.WithTimeout(p.ctx, patience)
 		defer cancel()
 		patience *= 2
 		if err := p.loadFailures(attempt); err != nil {
@@ -172,15 +172,11 @@ func (p *partition[K]) keep() error {
 }
 
 // renew prolongs the lease. While the servers elect a leader, it goes on for a
-// period.
+// period. A slow link has all of it for one answer.
 func (p *partition[K]) renew(period time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), period)
 	defer cancel()
-	return retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, min(attemptTime, period/2))
-		defer cancel()
-		return p.lease.Renew(attempt)
-	})
+	return retry(ctx, func() error { return p.lease.Renew(ctx) })
 }
 
 // margin is how long before the end of the lease its handlers' contexts end: a

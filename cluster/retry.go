@@ -88,7 +88,7 @@ func passes(err error) bool {
 			api.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled &&
 			api.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabledForAccount
 	}
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, jetstream.ErrAsyncPublishTimeout) || errors.Is(err, jetstream.ErrTooManyStalledMsgs) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
