@@ -50,8 +50,9 @@ func (v View[T]) InspectItem(item any) (found stats.Item[any], ok bool) {
 // concurrent use.
 type Operator interface {
 	// RetryNow makes a delayed item ready at once, or dirty if it is in
-	// processing, with its priority. It reports false if no delay of the item
-	// was running. What the limiter keeps of the item stays.
+	// processing, with its priority, as the end of the delay does. It reports
+	// false if no delay of the item was running. What the limiter keeps of the
+	// item stays.
 	RetryNow(item any) bool
 	// Cancel is [Queue.Cancel].
 	Cancel(item any) Canceled
@@ -68,17 +69,7 @@ func (o operator[T]) RetryNow(item any) bool {
 	if !ok {
 		return false
 	}
-	info, _ := o.queue.Lookup(typed)
-	if info.Deadline.IsZero() {
-		return false
-	}
-	// Cancel says what it canceled. An item whose delay has expired meanwhile
-	// is not added, unless the Cancel took its add away.
-	canceled := o.queue.Cancel(typed)
-	if canceled.Any() {
-		o.queue.AddWith(typed, AddOptions{Priority: info.Priority})
-	}
-	return canceled.Delayed
+	return o.queue.shards.EndDelay(typed)
 }
 
 func (o operator[T]) Cancel(item any) Canceled {

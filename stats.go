@@ -88,6 +88,15 @@ type Stats struct {
 	//
 	// It is zero if no delay is running.
 	NextDue time.Time
+	// Closed reports that no item is handed out now, because the queue is
+	// paused or its rate is reached.
+	Closed bool
+	// NextToken is when the queue, or the first of its groups that wait for
+	// that, may hand out items again: it has a token of its rate, or its pause
+	// ends. It may be too early.
+	//
+	// It is zero if no ready item waits for that.
+	NextToken time.Time
 	// PerShard counts the items of each shard, by its number.
 	PerShard []stats.Shard
 	// Priorities counts the ready items of each priority that has some, the
@@ -137,6 +146,7 @@ func (q *Queue[T]) newStats(s shard.Stats) Stats {
 		Discarded: s.Discarded,
 		Capacity:  q.configuration.Capacity, Limited: -1, Parked: s.Parked, Workers: q.slots.open(),
 		ShuttingDown: s.ShuttingDown, NextDue: s.NextDue,
+		Closed: s.Closed, NextToken: s.NextToken,
 		PerShard: s.PerShard, Priorities: s.Priorities, Metrics: s.Metrics,
 	}
 	if census, ok := q.limiter.(limiter.Census[T]); ok {

@@ -167,7 +167,7 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 	// In the background, because one whose servers are away takes long.
 	m.work.Go(func() {
 		switch err := p.open(); {
-		case p.ctx.Err() != nil: // it was given up, or lost
+		case p.ctx.Err() != nil: // it was left, or lost
 		case err != nil:
 			logger.Warn("a partition was not taken", "error", err)
 			m.giveUp(p)

@@ -29,12 +29,18 @@ func (o *owner[K, V]) ClaimWaited(token worker.Token) time.Duration {
 }
 
 // ClaimChanges implements [worker.Watcher]. A value that was put since is an
-// add.
+// add. A Cancel takes back what is pending, not what a worker has: ended as
+// canceled, that value would be lost.
 func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
-	return o.keyOwner().ClaimChanges(token)
+	addedAgain, _ = o.keyOwner().ClaimChanges(token)
+	return addedAgain, false
 }
 
 // WatchClaim implements [worker.Watcher].
 func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
-	return o.keyOwner().WatchClaim(token, tell)
+	return o.keyOwner().WatchClaim(token, func(cause error) {
+		if cause != worker.ErrItemCanceled {
+			tell(cause)
+		}
+	})
 }

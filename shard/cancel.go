@@ -22,6 +22,29 @@ func (s *Set[T]) Cancel(item T) (was Canceled) {
 	return s.cancelAndNotify(sh, item, hash)
 }
 
+// EndDelay makes a delayed item ready, or dirty, as the end of its delay does.
+// It reports false, and does nothing, if no delay of the item is running.
+func (s *Set[T]) EndDelay(item T) (ended bool) {
+	s.refresh()
+	sh, hash := s.locate(item)
+	ended, fx := s.endDelayIn(sh, item, hash)
+	s.after(fx)
+	return ended
+}
+
+func (s *Set[T]) endDelayIn(sh *shard[T], item T, hash uint32) (ended bool, fx effects) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	id := sh.find(item, hash)
+	if id == 0 || !sh.table.at(id).delayed() || s.closing.begun.Load() {
+		return false, 0
+	}
+	before := sh.depth()
+	sh.wheel.Cancel(id)
+	sh.expireItem(id)
+	return true, sh.effectsOfExpiry(before)
+}
+
 // CancelTo is [Set.Cancel] at a known address.
 func (s *Set[T]) CancelTo(item T, a Address) (was Canceled) {
 	return s.cancelAndNotify(s.shard(int(a.shard)), item, a.to.hash)

@@ -58,6 +58,14 @@ type Stats struct {
 	//
 	// It is zero if no delay is running.
 	NextDue time.Time
+	// Closed reports that the set hands out nothing now, because it is paused
+	// or its rate is reached.
+	Closed bool
+	// NextToken is when the set, or the first group of some, has a token again,
+	// or its pause ends, to the tick. It may be too early.
+	//
+	// It is zero if nothing waits for that.
+	NextToken time.Time
 	// PerShard has the parts of the shards, by their numbers.
 	PerShard []stats.Shard
 	// Priorities counts the ready items by priority, the highest first. It is
@@ -91,6 +99,7 @@ func (s *Set[T]) newStats() (st Stats, now present) {
 		Discarded:    s.discarded.Load(),
 		Throttled:    int(held),
 		Paused:       s.gate.paused.Load(),
+		Closed:       s.gate.closed(),
 		Parked:       int(s.parker.parked.Load()),
 		ShuttingDown: s.ShuttingDown(),
 		PerShard:     make([]stats.Shard, len(s.shards)),
@@ -122,6 +131,9 @@ func (s *Set[T]) finish(st *Stats) {
 	}
 	if st.Delayed > 0 && first != never {
 		st.NextDue = s.time.at(first)
+	}
+	if wait := s.earliestWait(); wait != never && st.Ready > 0 {
+		st.NextToken = s.time.at(wait)
 	}
 }
 

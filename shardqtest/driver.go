@@ -111,7 +111,8 @@ func (d *Driver[T]) begin() {
 }
 
 // Step processes the next ready item, and returns what happened. It returns
-// false if no item is ready. A HandleBatch gets a batch of one.
+// false if no item is ready that a pause, a rate or a limit lets through. A
+// HandleBatch gets a batch of one.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
 	if attempts := d.run(1); len(attempts) > 0 {
@@ -127,13 +128,13 @@ func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 	return d.runReady(nil)
 }
 
-// RunUntilIdle processes items, and moves the clock to the next deadline
-// whenever none is ready, until the queue holds nothing. It returns all
-// attempts in their order.
+// RunUntilIdle processes items, and moves the clock to the next deadline, token
+// of a rate or end of a pause whenever none can run, until the queue holds
+// nothing. It returns all attempts in their order.
 //
 // It fails the test after [MaxAttempts] attempts. It also fails the test if
 // what is left cannot run, because another consumer has it, or has the items
-// that throttle its group.
+// that throttle its group, or because of a pause without an end.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
 	for {
@@ -194,11 +195,15 @@ func (d *Driver[T]) AdvanceToNext() (passed time.Duration, ok bool) {
 // canceled or put off: see [shardq.Stats].
 const maxPasses = 1 << 16
 
-// next returns the time until the next deadline, which is at least a
-// nanosecond, and whether an item is delayed.
+// next returns the time until the next deadline, token or end of a pause, which
+// is at least a nanosecond, and whether there is one.
 func (d *Driver[T]) next() (time.Duration, bool) {
-	due := d.queue.Stats().NextDue
-	return max(1, due.Sub(d.time.now())), !due.IsZero()
+	s := d.queue.Stats()
+	next := s.NextDue
+	if next.IsZero() || !s.NextToken.IsZero() && s.NextToken.Before(next) {
+		next = s.NextToken
+	}
+	return max(1, next.Sub(d.time.now())), !next.IsZero()
 }
 
 // runReady appends attempts until no item is ready.
@@ -233,10 +238,13 @@ func (d *Driver[T]) run(most int) []Attempt[T] {
 	return d.record.end(d.time.now(), d.due)
 }
 
-// claimable reports whether a claim would not block: an item is ready, and its
-// group is not throttled.
+// claimable reports whether a claim would not block: an item is ready, and
+// neither the queue nor its group holds it back.
 func (d *Driver[T]) claimable() bool {
 	s := d.queue.Stats()
+	if s.Closed {
+		return false
+	}
 	if s.Throttled == 0 {
 		return s.Ready > 0
 	}

@@ -353,3 +353,46 @@ func TestMiddlewareOfADriver(t *testing.T) {
 	}, texts(driver.RunUntilIdle()))
 	require.Equal(t, []int{1, 2}, numbers)
 }
+
+// TestRatesAndPauses checks that the driver waits for tokens and for the ends
+// of pauses, and that nothing blocks.
+func TestRatesAndPauses(t *testing.T) {
+	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
+	for name, o := range map[string]shardq.Options[int]{
+		"queue": {Rate: tenth},
+		"group": {Group: func(int) string { return "a" }, GroupRate: func(string) shardq.Rate { return tenth }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := newFake()
+			o.Clock = fake
+			queue := shardq.MustNew(o)
+			d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
+			queue.AddBatch([]int{1, 2, 3, 4, 5})
+			require.Len(t, d.RunReady(), 1)
+			require.Len(t, d.RunFor(200*time.Millisecond), 2)
+			begin := fake.Now()
+			require.Len(t, d.RunUntilIdle(), 2)
+			require.Equal(t, 200*time.Millisecond, fake.Now().Sub(begin))
+
+			queue.Pause()
+			queue.Add(6)
+			_, ok := d.Step()
+			require.False(t, ok)
+			require.Contains(t, failureOf(func(s stub) {
+				shardqtest.Drive(s, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }}).RunUntilIdle()
+			}), "nothing in it can run")
+			queue.Resume()
+			require.Len(t, d.RunUntilIdle(), 1)
+		})
+	}
+	t.Run("a pause with an end", func(t *testing.T) {
+		fake := newFake()
+		queue := shardq.MustNew(shardq.Options[int]{Clock: fake, Group: func(int) string { return "a" }})
+		d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
+		begin := fake.Now()
+		queue.PauseGroup("a", begin.Add(time.Minute))
+		queue.Add(1)
+		require.Len(t, d.RunUntilIdle(), 1)
+		require.Equal(t, time.Minute, fake.Now().Sub(begin))
+	})
+}

@@ -16,7 +16,8 @@ import (
 //
 //   - The workers that are busy, divided by TargetUtilization. The average of
 //     the last samples counts, so that chance moves it little.
-//   - While the oldest ready item is older than TargetAge: the number of
+//   - While the oldest ready item is older than TargetAge, and half of the
+//     workers or more are busy (others would not help it): the number of
 //     workers times that age divided by TargetAge. If the age has fallen since
 //     the last sample, the workers catch up, and as many as there are suffice.
 //

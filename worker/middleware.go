@@ -51,10 +51,19 @@ func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 			}
 			ctx, release := context.WithTimeout(ctx, limit)
 			defer release()
-			return next(ctx, item)
+			err := next(ctx, item)
+			if ctx.Err() == context.DeadlineExceeded && errors.Is(err, context.DeadlineExceeded) {
+				return &timedOut{err}
+			}
+			return err
 		}
 	}
 }
+
+// A timedOut is an error of a handler whose time was over.
+type timedOut struct{ error }
+
+func (t *timedOut) Unwrap() error { return t.error }
 
 // LogOptions configure [Log].
 type LogOptions struct {
@@ -108,7 +117,9 @@ func (l *logLine[T]) write(ctx context.Context) {
 		logger = slog.Default()
 	}
 	text := "worker: an attempt succeeded"
-	if _, requeued := errors.AsType[requeue](l.err); requeued {
+	if cause := interruptedBy(ctx, l.err); cause != nil {
+		text, l.err = "worker: an attempt was interrupted", cause
+	} else if _, requeued := errors.AsType[requeue](l.err); requeued {
 		text = "worker: an attempt asked for another"
 	} else if l.err != nil {
 		text, level = "worker: an attempt failed", slog.LevelWarn

@@ -92,7 +92,8 @@ type Options[T any] struct {
 	//
 	// CancelIfCanceled does the same with the cause [ErrItemCanceled] when the
 	// queue's Cancel is called for the item. The interrupted item is Done: it
-	// runs again only if it is added after that.
+	// runs again only if it is added after that. The Cancel of a Coalescer
+	// takes back what is pending, and ends no context.
 	//
 	// Both cost some allocations for each attempt, and have no effect if the
 	// owner of the claim is no [Watcher]. They must be false with HandleBatch.

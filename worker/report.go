@@ -113,7 +113,7 @@ func (o *outcome) result(timeout, took time.Duration) stats.Result {
 		return stats.Requeued
 	case o.panicked != nil || o.err == ErrGoexit:
 		return stats.Panicked
-	case o.exceeded && took >= timeout:
+	case o.timedOut, o.exceeded && took >= timeout:
 		return stats.TimedOut
 	}
 	return stats.Failed

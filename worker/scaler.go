@@ -113,7 +113,10 @@ func (s *scaler) wanted(workers int, load Load) float64 {
 	catchingUp := s.sampled && load.Oldest < s.oldest
 	s.oldest, s.sampled = load.Oldest, true
 	want := s.busy / s.options.TargetUtilization
-	if target := s.options.TargetAge; target > 0 && load.Oldest > target {
+	// While most workers are idle, the oldest item waits for something else,
+	// such as the rate of its group or the end of a pause.
+	isScarce := 2*busy >= float64(workers)
+	if target := s.options.TargetAge; target > 0 && load.Oldest > target && isScarce {
 		byAge := float64(workers)
 		if !catchingUp {
 			byAge *= float64(load.Oldest) / float64(target)

@@ -18,6 +18,8 @@ type outcome struct {
 	// exceeded says that there is a timeout, and that the error wraps
 	// context.DeadlineExceeded.
 	exceeded bool
+	// timedOut says that a [TimeoutOf] has ended the attempt.
+	timedOut bool
 	delay    time.Duration
 	// panicked is the panic that the error is, or wraps.
 	panicked *PanicError
@@ -41,6 +43,7 @@ func (p *Pool[T]) outcomeOf(err error) outcome {
 		return result
 	}
 	result.panicked, _ = errors.AsType[*PanicError](err)
+	_, result.timedOut = errors.AsType[*timedOut](err)
 	result.exceeded = p.options.Timeout > 0 && errors.Is(err, context.DeadlineExceeded)
 	return result
 }

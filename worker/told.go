@@ -80,11 +80,21 @@ func (w *worker[T]) handleWatched(ctx context.Context, handle func(context.Conte
 		}
 	})()
 	err := handle(ctx)
-	if cause := context.Cause(ctx); err != nil && w.options.cancels(cause) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
+	if cause := interruptedBy(ctx, err); cause != nil && w.options.cancels(cause) {
 		return interruption{cause}
 	}
 	return err
+}
+
+// interruptedBy returns why a handler ended with an error of its context, if a
+// change of its item is the reason, and nil otherwise.
+func interruptedBy(ctx context.Context, err error) (cause error) {
+	cause = context.Cause(ctx)
+	if err != nil && (cause == ErrAddedAgain || cause == ErrItemCanceled) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
+		return cause
+	}
+	return nil
 }
 
 // An interruption is the outcome of a handler that ended because its context

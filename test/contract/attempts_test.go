@@ -31,6 +31,28 @@ func attemptsOf(t *testing.T, q interface{ Stats() shardq.Stats }) (counts [stat
 	return counts, together
 }
 
+// TestC74TimeoutOfAMiddleware checks that an attempt whose TimeoutOf is over
+// counts as one that timed out.
+func TestC74TimeoutOfAMiddleware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shardq.MustNew(shardq.Options[string]{Metrics: true})
+		s := startPool(t, q, worker.Options[string]{
+			MaxAttempts: 2,
+			Use:         []worker.Middleware[string]{worker.TimeoutOf(func(string) time.Duration { return time.Second })},
+			Handle: func(ctx context.Context, _ string) error {
+				<-ctx.Done()
+				return fmt.Errorf("late: %w", ctx.Err())
+			},
+		})
+		q.Add("a")
+		time.Sleep(time.Hour)
+		s.stopPool(t)
+		counts, _ := attemptsOf(t, q)
+		require.EqualValues(t, 1, counts[stats.TimedOut])
+		require.EqualValues(t, 1, counts[stats.Discarded])
+	})
+}
+
 // Each attempt has one result, and the duration of its handler.
 func TestC74EachResult(t *testing.T) {
 	const timeout = 10 * time.Second

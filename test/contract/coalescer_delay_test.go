@@ -338,6 +338,45 @@ func TestC78CancelTakesTheValueBack(t *testing.T) {
 	c.takes(t, "a", "5")
 }
 
+// TestC78CancelLeavesWhatAWorkerHas checks that a Cancel takes back what is
+// pending, and does not end the run of a value that a worker has.
+func TestC78CancelLeavesWhatAWorkerHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newDelayed()
+		var ran []string
+		pool, err := worker.New(c, worker.Options[coalesce.Entry[string, string]]{
+			Workers: 1, CancelIfCanceled: true, CancelIfAddedAgain: true,
+			Handle: func(ctx context.Context, e coalesce.Entry[string, string]) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Second):
+					ran = append(ran, e.Value)
+					return nil
+				}
+			},
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- pool.Run(ctx) }()
+		require.NoError(t, c.Put("a", "1"))
+		synctest.Wait()
+		require.NoError(t, c.Put("a", "2")) // interrupts the run: its value goes back
+		_, _ = c.Cancel("a")
+		time.Sleep(time.Minute)
+		require.NoError(t, c.Put("a", "3"))
+		synctest.Wait()
+		_, canceled := c.Cancel("a")
+		require.False(t, canceled, "a worker has it")
+		time.Sleep(time.Minute)
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, "3", ran[len(ran)-1])
+		require.Zero(t, c.Len())
+	})
+}
+
 func TestC78CancelAfterAMergeThatPanicked(t *testing.T) {
 	c := newDelayed(capacityOf(3))
 	require.NoError(t, c.Put("a", "1"))

@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // TestC82OperatorRetriesNow checks that only a running delay is retried, with
@@ -35,6 +38,41 @@ func TestC82OperatorRetriesNow(t *testing.T) {
 	q.Done("delayed")
 	q.Done("ready")
 	require.Zero(t, q.Stats().Held)
+}
+
+// TestC82RetryDisturbsNothing checks that the end of a delay cancels no
+// handler, closes no window, and drops nothing in a drain that waits for
+// delays.
+func TestC82RetryDisturbsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[string](1)
+		runs := 0
+		s := startPool(t, q, worker.Options[string]{CancelIfCanceled: true, Handle: func(ctx context.Context, _ string) error {
+			runs++
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}})
+		require.NoError(t, q.TryAddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour}))
+		synctest.Wait()
+		q.AddAfter("a", time.Hour)
+		require.True(t, q.Operator().RetryNow("a"))
+		require.ErrorIs(t, q.TryAddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour}), shardq.ErrNotAgain)
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, runs, "none was interrupted")
+
+		q.AddAfter("b", time.Hour)
+		drained := make(chan error, 1)
+		go func() {
+			_, err := q.Drain(context.Background(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
+			drained <- err
+		}()
+		synctest.Wait()
+		require.True(t, q.Operator().RetryNow("b"))
+		require.NoError(t, <-drained)
+		require.Equal(t, 3, runs)
+		require.Zero(t, q.Stats().Dropped)
+		s.stopPool(t)
+	})
 }
 
 // TestC82OperatorCancels checks that a cancel is that of the queue.
