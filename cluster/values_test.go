@@ -39,8 +39,11 @@ func TestValuesAreMerged(t *testing.T) {
 	}
 	ran := make(chan int, 10)
 	stop := work(t, node, sums.Handle(func(_ context.Context, c cluster.Claim[string], value int) error {
-		ran <- value
 		values := c.Values()
+		if len(values) < 11 { // they arrive one by one
+			return errors.New("not all")
+		}
+		ran <- value
 		last, ok, err := sums.After(c, values[len(values)-2].Sequence)
 		require.NoError(t, err)
 		require.True(t, ok)
