@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,9 +47,9 @@ func TestC82OperatorRetriesNow(t *testing.T) {
 func TestC82RetryDisturbsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[string](1)
-		runs := 0
+		var runs atomic.Int64
 		s := startPool(t, q, worker.Options[string]{CancelIfCanceled: true, Handle: func(ctx context.Context, _ string) error {
-			runs++
+			runs.Add(1)
 			time.Sleep(time.Second)
 			return ctx.Err()
 		}})
@@ -58,7 +59,7 @@ func TestC82RetryDisturbsNothing(t *testing.T) {
 		require.True(t, q.Operator().RetryNow("a"))
 		require.ErrorIs(t, q.TryAddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour}), shardq.ErrNotAgain)
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, runs, "none was interrupted")
+		require.EqualValues(t, 2, runs.Load(), "none was interrupted")
 
 		q.AddAfter("b", time.Hour)
 		drained := make(chan error, 1)
@@ -69,7 +70,7 @@ func TestC82RetryDisturbsNothing(t *testing.T) {
 		synctest.Wait()
 		require.True(t, q.Operator().RetryNow("b"))
 		require.NoError(t, <-drained)
-		require.Equal(t, 3, runs)
+		require.EqualValues(t, 3, runs.Load())
 		require.Zero(t, q.Stats().Dropped)
 		s.stopPool(t)
 	})
