@@ -91,9 +91,9 @@ type Stats struct {
 	// Closed reports that no item is handed out now, because the queue is
 	// paused or its rate is reached.
 	Closed bool
-	// NextToken is when the queue, or the first of its groups that wait for
-	// that, may hand out items again: it has a token of its rate, or its pause
-	// ends. It may be too early.
+	// NextToken is the earliest moment at which the queue or a throttled group
+	// gets a token of its rate, or at which the pause of a group ends. It may
+	// be too early.
 	//
 	// It is zero if no ready item waits for that.
 	NextToken time.Time

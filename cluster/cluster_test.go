@@ -70,6 +70,16 @@ func work(t *testing.T, node *cluster.Node[string], handle handler) (stop func()
 	return start(t, node, cluster.RunOptions[string]{Workers: 4, Handle: handle})
 }
 
+// workKeys has a node send the keys that it runs.
+func workKeys(t *testing.T, node *cluster.Node[string]) (ran <-chan string, stop func()) {
+	t.Helper()
+	keys := make(chan string, 10)
+	return keys, work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
+		keys <- c.Key
+		return nil
+	})
+}
+
 // connect returns a client of the servers.
 func connect(t *testing.T, servers *clustertest.Servers) jetstream.JetStream {
 	t.Helper()
@@ -477,40 +487,30 @@ func TestAServerThatForgetsOthers(t *testing.T) {
 	stop()
 }
 
-// TestAServerThatForgetsDueKeys checks the same of keys whose delay has
-// expired.
-func TestAServerThatForgetsDueKeys(t *testing.T) {
-	servers := clustertest.Start(t, 1)
-	node := join(t, options(servers))
-	ran := make(chan string, 10)
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- c.Key
-		return nil
-	})
-	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
-	require.Equal(t, "a", receive(t, ran))
-	_, err := connect(t, servers).ResetConsumerToSequence(t.Context(), "shardq-test-delayed", "due", 100)
-	require.NoError(t, err)
-	require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
-	require.Equal(t, "b", receive(t, ran))
-	stop()
-}
-
-// TestTheConsumerOfDueKeysIsDeleted checks that it is made again.
-func TestTheConsumerOfDueKeysIsDeleted(t *testing.T) {
-	servers := clustertest.Start(t, 1)
-	node := join(t, options(servers))
-	ran := make(chan string, 10)
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- c.Key
-		return nil
-	})
-	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
-	require.Equal(t, "a", receive(t, ran))
-	require.NoError(t, connect(t, servers).DeleteConsumer(t.Context(), "shardq-test-delayed", "due"))
-	require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
-	require.Equal(t, "b", receive(t, ran))
-	stop()
+// TestTheConsumerOfDueKeysFails checks that keys whose delay has expired run,
+// although the server has lost track of them, or an operator has deleted their
+// consumer.
+func TestTheConsumerOfDueKeysFails(t *testing.T) {
+	const stream, consumer = "shardq-test-delayed", "due"
+	for name, fail := range map[string]func(js jetstream.JetStream) error{
+		"the server forgets keys": func(js jetstream.JetStream) error {
+			_, err := js.ResetConsumerToSequence(t.Context(), stream, consumer, 100)
+			return err
+		},
+		"it is deleted": func(js jetstream.JetStream) error { return js.DeleteConsumer(t.Context(), stream, consumer) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := clustertest.Start(t, 1)
+			node := join(t, options(servers))
+			ran, stop := workKeys(t, node)
+			require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
+			require.Equal(t, "a", receive(t, ran))
+			require.NoError(t, fail(connect(t, servers)))
+			require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
+			require.Equal(t, "b", receive(t, ran))
+			stop()
+		})
+	}
 }
 
 // TestAServerThatForgetsMessages checks that messages are delivered which the

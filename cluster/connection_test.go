@@ -30,11 +30,7 @@ func TestAConnectionAndADomain(t *testing.T) {
 	node, err := cluster.Join(t.Context(), o)
 	require.NoError(t, err)
 	before := connection.NumSubscriptions()
-	ran := make(chan string, 10)
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- c.Key
-		return nil
-	})
+	ran, stop := workKeys(t, node)
 	require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
 	require.Equal(t, "a", receive(t, ran))
 	waitUntilEmpty(t, node)
@@ -82,11 +78,7 @@ func TestTLS(t *testing.T) {
 		NATS: []nats.Option{nats.Secure(&tls.Config{RootCAs: trusted})},
 	}
 	node := join(t, o)
-	ran := make(chan string, 10)
-	stop := work(t, node, func(_ context.Context, c cluster.Claim[string]) error {
-		ran <- c.Key
-		return nil
-	})
+	ran, stop := workKeys(t, node)
 	require.NoError(t, node.Add(t.Context(), "a"))
 	require.Equal(t, "a", receive(t, ran))
 	stop()

@@ -101,8 +101,8 @@ func (n *Node[K]) storeDead(key K, letter DeadLetter[K], values []Value) error {
 }
 
 // buryUnreadable stores a message whose key cannot be read as a dead letter.
-// Otherwise it would take the place of another for ever. If it cannot be
-// stored, the message stays, and the watchdog has it delivered once more.
+// Otherwise it would keep a place of MaxAckPending forever. If that fails, the
+// message stays, and the watchdog has the server deliver it again.
 func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason error) {
 	n := p.node
 	token := m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:]
@@ -120,8 +120,12 @@ func (p *partition[K]) buryUnreadable(m jetstream.Msg, sequence uint64, reason e
 	if err == nil || isConflict(err) { // it was delivered twice, perhaps
 		err = m.Ack()
 	}
-	n.options.Logger.Error("a key cannot be read, and becomes a dead letter",
-		"subject", m.Subject(), "reason", reason, "error", err)
+	logger := n.options.Logger.With("subject", m.Subject(), "reason", reason)
+	if err != nil {
+		logger.Error("a key cannot be read, and no dead letter was stored", "error", err)
+		return
+	}
+	logger.Error("a key cannot be read, and is a dead letter now")
 }
 
 // deadMessage returns the message of a letter.
@@ -132,11 +136,12 @@ func (n *Node[K]) deadMessage(partition int, token string, letter, value []byte)
 	return m
 }
 
-// Dead returns the keys that were discarded, in the order of their last
-// discard, as far as they were by now. They stay until [Node.Revive] or
-// [Node.Forget]. A letter that cannot
-// be read comes with an error that wraps [ErrLetter], and others follow: Forget
-// removes it as well. After another error nothing follows.
+// Dead returns the keys that were discarded before the call, in the order of
+// their last discard. They stay until [Node.Revive] or [Node.Forget].
+//
+// A letter that cannot be read comes with an error that wraps [ErrLetter], and
+// the others follow. Forget removes it as well. After another error nothing
+// follows.
 func (n *Node[K]) Dead(ctx context.Context) iter.Seq2[DeadLetter[K], error] {
 	return func(yield func(DeadLetter[K], error) bool) {
 		info, err := n.streams.dead.Info(ctx)

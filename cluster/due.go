@@ -23,7 +23,8 @@ type mover[K comparable] struct {
 	// moving has the keys that are being stored.
 	moving    chan moved
 	consuming jetstream.ConsumeContext
-	// gone tells that the consumer was deleted, or is not used yet.
+	// gone receives a value when the consumer was deleted, or could not be
+	// used.
 	gone chan struct{}
 	// ended is closed when no more keys are moved.
 	ended    chan struct{}
@@ -93,20 +94,16 @@ func (v *mover[K]) take(m jetstream.Msg) {
 	}
 }
 
-// settleAll settles the keys that are being stored, until the end.
+// settleAll settles the keys that are being stored, until the last one.
 func (v *mover[K]) settleAll() {
 	for {
 		select {
 		case m := <-v.moving:
 			v.settle(m)
-			continue
-		default:
-		}
-		select {
-		case m := <-v.moving:
-			v.settle(m)
 		case <-v.ended:
-			return
+			if len(v.moving) == 0 {
+				return
+			}
 		}
 	}
 }

@@ -9,7 +9,9 @@ package coalesce
 // code panics, it calls failed with no lock held. The segments are as before
 // then.
 func (c *Coalescer[K, V]) mergeAllLocked(s *stripe[K, V], l *line[V], failed func()) {
-	s.setStateLocked(l, queued) // because the caller has the key: a Drain that drops its delay leaves the line alone
+	// The caller has the key, so a Drain that drops its delay leaves the line
+	// alone.
+	s.setStateLocked(l, queued)
 	c.mergeRestLocked(s, l, func() {
 		s.mu.Unlock()
 		c.limit.Notify()

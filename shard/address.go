@@ -52,8 +52,8 @@ func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
 }
 
 // tag sets what there is to know of a group, and asks the user for it. It
-// returns the route of the group. It fills a tag of the caller's, because a
-// copy would take time.
+// returns the route of the group. It fills the caller's tag, because a copy
+// would take time.
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)

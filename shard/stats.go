@@ -61,8 +61,9 @@ type Stats struct {
 	// Closed reports that the set hands out nothing now, because it is paused
 	// or its rate is reached.
 	Closed bool
-	// NextToken is when the set, or the first group of some, has a token again,
-	// or its pause ends, to the tick. It may be too early.
+	// NextToken is the earliest tick at which the set or a throttled group gets
+	// a token of its rate, or at which the pause of a group ends. It may be too
+	// early.
 	//
 	// It is zero if nothing waits for that.
 	NextToken time.Time
