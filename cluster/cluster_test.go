@@ -102,6 +102,13 @@ func receive[V any](t *testing.T, c <-chan V) (v V) {
 	return v
 }
 
+// receiveKey receives keys until one comes. Others may run again meanwhile.
+func receiveKey(t *testing.T, ran <-chan string, want string) {
+	t.Helper()
+	for receive(t, ran) != want {
+	}
+}
+
 // waitUntilEmpty waits until nothing is pending.
 func waitUntilEmpty(t *testing.T, node *cluster.Node[string]) {
 	t.Helper()
@@ -504,10 +511,10 @@ func TestTheConsumerOfDueKeysFails(t *testing.T) {
 			node := join(t, options(servers))
 			ran, stop := workKeys(t, node)
 			require.NoError(t, node.AddAfter(t.Context(), "a", time.Millisecond))
-			require.Equal(t, "a", receive(t, ran))
+			receiveKey(t, ran, "a")
 			require.NoError(t, fail(connect(t, servers)))
 			require.NoError(t, node.AddAfter(t.Context(), "b", time.Millisecond))
-			require.Equal(t, "b", receive(t, ran))
+			receiveKey(t, ran, "b")
 			stop()
 		})
 	}

@@ -191,7 +191,10 @@ func TestBoundsOfDelayedAndDead(t *testing.T) {
 	}
 	failed, discarded := make(chan struct{}, 1000), make(chan worker.Failure[string], 10)
 	stop := start(t, node, cluster.RunOptions[string]{
-		Workers: 1, MaxAttempts: 1, Handle: func(context.Context, cluster.Claim[string]) error {
+		Workers: 1, MaxAttempts: 1, Handle: func(_ context.Context, c cluster.Claim[string]) error {
+			if len(c.Values()) < 5 { // they arrive one by one
+				return worker.RequeueAfter(time.Millisecond)
+			}
 			failed <- struct{}{}
 			return errors.New("no")
 		},
