@@ -16,7 +16,7 @@ func (s *Set[T]) Add(item T) {
 	if s.group == nil { // as addressOf, but without the call
 		sh, to.hash = s.locate(item)
 	} else {
-		sh, to = s.addressOf(item)
+		sh = s.addressOf(item, &to)
 	}
 	sh.mu.Lock()
 	fx := sh.addItem(item, &to, s.request())

@@ -16,7 +16,7 @@ type address struct {
 }
 
 // A tag is the group of an item, if there are groups, and what the user says of
-// the group.
+// the group. If the user is not asked, weight is 0.
 type tag struct {
 	group         string
 	groupHash     uint32
@@ -40,24 +40,22 @@ func (s *Set[T]) initGroups(config Config[T]) {
 	s.route = func(item T) uint64 { return s.groupRoute(s.group(item)) }
 }
 
-// addressOf returns an item's shard, and its address there. It may call user
-// code.
-func (s *Set[T]) addressOf(item T) (sh *shard[T], to address) {
+// addressOf returns an item's shard, and sets its address there. It fills the
+// caller's address, because a copy would take time. It may call user code.
+func (s *Set[T]) addressOf(item T, to *address) (sh *shard[T]) {
 	if s.group == nil {
 		sh, to.hash = s.locate(item)
-		return sh, to
+		return sh
 	}
 	to.hash = uint32(maphash.Comparable(s.seed, item))
-	return s.shardAt(s.tag(&to.tag, s.group(item))), to
+	return s.shardAt(s.tag(&to.tag, s.group(item)))
 }
 
 // tag sets what there is to know of a group, and asks the user for it. It
-// returns the route of the group. It fills the caller's tag, because a copy
-// would take time.
+// returns the route of the group.
 func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 	hash := maphash.String(s.seed, group)
 	to.group, to.groupHash = group, uint32(hash)
-	to.weight, to.limit = 1, s.groupLimit
 	if s.asksOfGroups() {
 		s.ask(to)
 	}
@@ -69,6 +67,7 @@ func (s *Set[T]) tag(to *tag, group string) (route uint64) {
 
 // ask asks the user for the weight, the limit and the rate of a group.
 func (s *Set[T]) ask(to *tag) {
+	to.weight, to.limit = 1, s.groupLimit
 	if s.groupWeight != nil {
 		to.weight = int32(min(max(1, s.groupWeight(to.group)), MaxGroupWeight))
 	}

@@ -10,7 +10,8 @@ type Address struct {
 // AddressOf returns the address of an item. It calls the user's hash and group
 // functions, and changes nothing.
 func (s *Set[T]) AddressOf(item T) Address {
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	return Address{sh.number, to}
 }
 

@@ -25,7 +25,8 @@ func (s *Set[T]) TryAddWith(item T, d Delay) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	a := admission{limited: true}
 	err := s.offer(sh, item, to, d, &a)
 	s.notify()
@@ -48,7 +49,8 @@ func (s *Set[T]) AddContextWith(ctx context.Context, item T, d Delay) error {
 	if s.mayDiffer && s.Reject(item) {
 		return ErrRejected
 	}
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	a := admission{limited: true}
 	err := s.offer(sh, item, to, d, &a)
 	waited := err == ErrFull

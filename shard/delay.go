@@ -30,7 +30,8 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	s.fileIn(sh, item, to, d, nil)
 }
 
@@ -39,7 +40,8 @@ func (s *Set[T]) addInWindow(item T, d Delay) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	var a admission
 	defer s.notify()
 	_ = s.offer(sh, item, to, d, &a) // a refused add is counted

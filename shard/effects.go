@@ -54,7 +54,9 @@ func (s *Set[T]) apply(fx effects) {
 	if fx&(yields|reports) != 0 {
 		s.publish(fx &^ wakes)
 	}
-	s.notify()
+	if fx&tells != 0 || s.notifies {
+		s.notify()
+	}
 }
 
 // notify tells watches, and calls OnAdd and OnWatermark, for what has happened.

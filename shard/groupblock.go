@@ -125,7 +125,9 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 		sh.await(id, b, sh.nextReview(state, b, now))
 	}
 	if state.items == 0 && sh.forgettable(state, b) {
+		g.vacant--
 		sh.forgetGroup(id, state)
+		sh.releaseIfDue()
 	}
 	return freed
 }

@@ -101,31 +101,32 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 	sh.needGroups()
 	g := sh.groups
 	of, p := g.names.find(to.groupHash, to.group)
+	var state *group[T]
 	if of == 0 {
-		of = g.newGroup(to.group, p)
-	}
-	*g.of.Extend(id) = of
-	state := g.at(of)
-	if state.items == 0 {
+		of, state = sh.newGroup(to.group, p)
+	} else if state = g.at(of); state.items == 0 {
 		g.vacant--
 	}
-	state.items++
-	sh.configure(of, state, to)
+	*g.of.Extend(id) = of
+	if state.items++; to.weight > 0 {
+		sh.configure(of, state, to)
+	}
 }
 
 // newGroup makes a group without items.
-func (g *groups[T]) newGroup(name string, p position) (of uint32) {
+func (sh *shard[T]) newGroup(name string, p position) (of uint32, state *group[T]) {
+	g := sh.groups
 	of, _ = g.names.insert(p, name)
-	g.states.Hold(of).born = g.births
+	state = g.states.Hold(of)
+	state.born, state.weight, state.limit = g.births, 1, sh.set.groupLimit
 	g.births++
-	g.vacant++
-	return of
+	return of, state
 }
 
 // configureAdded is configure for the group of an entry whose item is added
 // again.
 func (sh *shard[T]) configureAdded(id uint32, to *tag) {
-	if to.weight > 0 { // the caller has asked the user for it
+	if to.weight > 0 {
 		of := sh.groupOf(id)
 		sh.configure(of, sh.groups.at(of), to)
 	}
@@ -153,12 +154,12 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 	if state.items--; state.items > 0 {
 		return
 	}
-	g.vacant++
 	b := g.bucketOf(of, state)
 	if sh.forgettable(state, b) {
 		sh.forgetGroup(of, state)
 		return
 	}
+	g.vacant++
 	state.ready = runQueue[T]{}
 	sh.await(of, b, sh.nextReview(state, b, g.latest))
 }
@@ -173,6 +174,4 @@ func (sh *shard[T]) forgetGroup(of uint32, state *group[T]) {
 	*state = group[T]{}
 	g.states.Release(of)
 	g.names.remove(of, g.names.at(of), position{})
-	g.vacant--
-	sh.releaseIfDue()
 }

@@ -30,7 +30,8 @@ func (s *Set[T]) Crowded(item T) error {
 	if !s.crowded.Load() {
 		return nil
 	}
-	sh, _ := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.table != nil && uint32(sh.table.live) >= s.ids-reserve(s.ids)-1 {

@@ -1,6 +1,9 @@
 package shard
 
-import "math/bits"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // A partition sorts the items of a batch by their shards, and keeps their order
 // within each. It works on places in the batch and does not allocate. Each
@@ -35,9 +38,9 @@ func (s *Set[T]) assign(p *partition, place int, item T) {
 		p.add(place, hash, sh.number)
 		return
 	}
-	sh, to := s.addressOf(item)
-	p.tags[place] = to.tag
-	p.add(place, to.hash, sh.number)
+	hash := uint32(maphash.Comparable(s.seed, item))
+	sh := s.shardAt(s.tag(&p.tags[place], s.group(item)))
+	p.add(place, hash, sh.number)
 }
 
 // add puts a place of the batch into the bucket of a shard.

@@ -41,7 +41,9 @@ func (s *Set[T]) RefreshGroup(group string) {
 	s.tag(&to, group)
 	now := s.time.nanoseconds()
 	s.changeGroup(group, false, func(sh *shard[T], of uint32) (freed bool) {
-		sh.configure(of, sh.groups.at(of), &to)
+		if to.weight > 0 {
+			sh.configure(of, sh.groups.at(of), &to)
+		}
 		return sh.review(of, now)
 	})
 }
@@ -75,7 +77,8 @@ func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	sh.needGroups()
 	of, p := sh.groups.names.find(hash, name)
 	if of == 0 && make {
-		of = sh.groups.newGroup(name, p)
+		of, _ = sh.newGroup(name, p)
+		sh.groups.vacant++
 	}
 	return of
 }

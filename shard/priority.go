@@ -7,7 +7,8 @@ func (s *Set[T]) addAtPriority(item T, priority int) {
 	if s.mayDiffer && s.Reject(item) {
 		return
 	}
-	sh, to := s.addressOf(item)
+	var to address
+	sh := s.addressOf(item, &to)
 	s.refresh()
 	r := s.request()
 	r.priority = priority
