@@ -83,6 +83,9 @@ func (c *attemptContext[T]) Value(key any) any {
 
 // handle calls the handler with the context of the attempt.
 func (w *worker[T]) handle(item T) error {
+	if w.plain {
+		return w.options.Handle(w.labeled, item)
+	}
 	ctx := w.labeled
 	if w.options.showsAttempts() {
 		ctx = &attemptContext[T]{ctx, Attempt[T]{w.claim[0], w.name}}
@@ -105,3 +108,6 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 
 // showsAttempts reports whether the handlers' contexts have attempts.
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
+
+// plain reports whether the handler gets the context of its worker.
+func (o *Options[T]) plain() bool { return o.Timeout == 0 && !o.showsAttempts() && !o.watches() }

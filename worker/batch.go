@@ -16,6 +16,8 @@ type batch[T any] struct {
 	// open is the number of claims that end together. They are moved to the
 	// front of claims, over those that were settled.
 	open int
+	// clean says that the handler returned no errors.
+	clean bool
 }
 
 // keepOpen keeps claim i open. Each earlier claim was settled or kept open.
@@ -47,28 +49,45 @@ func (w *worker[T]) processBatch(n int) {
 	for i := range claims {
 		items[i] = claims[i].Item
 	}
-	w.batch.open = 0
+	w.batch.open, w.batch.clean = 0, false
 	setAll(outcomes, outcome{err: ErrGoexit}) // unless tryBatch returns
 	defer func() {
 		clear(claims) // nothing refers to an item after its claim
 		clear(outcomes)
 	}()
 	defer func() { w.endBatch(claims[:w.batch.open]) }()
-	defer foreach.Do(n, w.settleInBatch)
-	defer w.showNothing()
-	defer w.watch.stop()
-	w.startWatch(claims)
+	defer w.settleBatch(n)
+	defer w.handled()
+	w.reports = w.wantsReports(claims)
+	w.watch.start(w.reports || w.timed)
 	w.tryBatch(items, outcomes)
+}
+
+// settleBatch settles the items, and leaves the claims open of those that do
+// not run again.
+func (w *worker[T]) settleBatch(n int) {
+	if w.batch.clean && !w.reports && !w.failing.Load() {
+		w.batch.open = n
+		return
+	}
+	foreach.Do(n, w.settleInBatch)
 }
 
 // settleInBatch settles an item of the batch. It leaves the claim open unless
 // the item runs again.
 func (w *worker[T]) settleInBatch(i int) {
-	if w.batch.outcomes[i].err == nil {
-		defer w.batch.keepOpen(i) // also if the reporter panics
-		w.reportSuccess(&w.batch.claims[i])
-		return
+	switch {
+	case w.batch.outcomes[i].err != nil:
+		w.failInBatch(i)
+	case w.reports || w.failing.Load():
+		w.succeedInBatch(i)
+	default:
+		w.batch.keepOpen(i)
 	}
+}
+
+// failInBatch settles an item of the batch that did not succeed.
+func (w *worker[T]) failInBatch(i int) {
 	a := &attempt[T]{claim: w.batch.claims[i], outcome: w.batch.outcomes[i], took: w.watch.took, worker: w.number}
 	defer func() {
 		if !a.settled {
@@ -76,6 +95,12 @@ func (w *worker[T]) settleInBatch(i int) {
 		}
 	}()
 	w.settle(a)
+}
+
+// succeedInBatch reports that an item of the batch has succeeded.
+func (w *worker[T]) succeedInBatch(i int) {
+	defer w.batch.keepOpen(i) // also if the reporter panics
+	w.reportSuccess(&w.batch.claims[i])
 }
 
 // endBatch ends the claims of items that succeeded or were discarded.
@@ -107,7 +132,9 @@ func (w *worker[T]) tryBatch(items []T, outcomes []outcome) {
 	if w.show != nil {
 		w.show(items)
 	}
-	w.readErrors(w.handleBatch(items), outcomes)
+	errs := w.handleBatch(items)
+	w.batch.clean = errs == nil
+	w.readErrors(errs, outcomes)
 	returned = true
 }
 
@@ -130,7 +157,10 @@ func (p *Pool[T]) readErrors(errs []error, outcomes []outcome) {
 			"worker: HandleBatch returned %d errors for %d items: want as many, or nil", len(errs), len(outcomes))})
 	default:
 		for i, err := range errs {
-			outcomes[i] = p.outcomeInBatch(err)
+			outcomes[i] = outcome{}
+			if err != nil {
+				outcomes[i] = p.outcomeInBatch(err)
+			}
 		}
 	}
 }

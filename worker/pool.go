@@ -17,6 +17,8 @@ type Pool[T any] struct {
 	source  Source[T]
 	name    string
 	options Options[T]
+	// plain and timed are what the options say of each attempt.
+	plain, timed bool
 
 	mu      sync.Mutex
 	state   poolState
@@ -75,6 +77,7 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options,
+		plain: options.plain(), timed: options.needsDurations(),
 		wanted: options.Workers, left: make(chan struct{}),
 	}, nil
 }

@@ -42,12 +42,14 @@ type knownOwner[T any] struct {
 }
 
 // reporterOf returns an owner if it wants reports, or else nil.
-func (k *knownOwner[T]) reporterOf(owner Owner[T]) AttemptReporter[T] {
-	if !identical(&k.owner, &owner) {
-		k.owner, k.reporter = owner, reporterOf(owner)
+func (k *knownOwner[T]) reporterOf(owner *Owner[T]) AttemptReporter[T] {
+	if !identical(&k.owner, owner) {
+		k.learn(*owner) // apart, so that reporterOf is inlined
 	}
 	return k.reporter
 }
+
+func (k *knownOwner[T]) learn(owner Owner[T]) { k.owner, k.reporter = owner, reporterOf(owner) }
 
 // identical reports whether two owners are of one type and at one address. An
 // ordinary comparison would panic for owners that cannot be compared.
@@ -62,25 +64,21 @@ func reporterOf[T any](owner Owner[T]) AttemptReporter[T] {
 	return nil
 }
 
-// startWatch starts the watch, if a hook or an owner of the claims needs
-// durations.
-func (w *worker[T]) startWatch(claims []Claim[T]) {
-	w.reports = false
+// wantsReports reports whether an owner of the claims wants reports.
+func (w *worker[T]) wantsReports(claims []Claim[T]) bool {
 	for i := range claims {
-		if w.known.reporterOf(claims[i].owner) != nil {
-			w.reports = true
-			break
+		if w.known.reporterOf(&claims[i].owner) != nil {
+			return true
 		}
 	}
-	w.watch.runs = w.reports || w.options.needsDurations()
-	w.watch.start()
+	return false
 }
 
 // reportSuccess reports an attempt that has succeeded, if the owner of the
 // claim wants it, or if it is the first after a failure.
 func (w *worker[T]) reportSuccess(claim *Claim[T]) {
 	if w.reports {
-		if reporter := w.known.reporterOf(claim.owner); reporter != nil {
+		if reporter := w.known.reporterOf(&claim.owner); reporter != nil {
 			reporter.ReportAttempt(Report[T]{claim.Item, stats.Succeeded, w.watch.took, w.number})
 		}
 	}

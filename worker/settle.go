@@ -28,9 +28,6 @@ type outcome struct {
 // outcomeOf reads a handler's error. It calls methods of that error, so it must
 // be called where a panic counts as the handler's. Nothing calls them again.
 func (p *Pool[T]) outcomeOf(err error) outcome {
-	if err == nil {
-		return outcome{}
-	}
 	result := outcome{err: err}
 	if _, is := err.(interruption); is { // not a wrapped one, which would be another pool's
 		result.interrupted = true
@@ -83,7 +80,13 @@ func (p *Pool[T]) endAttempt(a *attempt[T]) {
 // ended takes the result of the end of a claim. It is no fault if other code
 // has ended the claim.
 func (p *Pool[T]) ended(err error) {
-	if err != nil && !errors.Is(err, ErrClaimEnded) {
+	if err != nil {
+		p.endedWith(err) // apart, so that ended is inlined
+	}
+}
+
+func (p *Pool[T]) endedWith(err error) {
+	if !errors.Is(err, ErrClaimEnded) {
 		p.sourceFailed(err)
 	}
 }

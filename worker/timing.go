@@ -13,9 +13,9 @@ type stopwatch struct {
 // half as costly to read as the time of day.
 var origin = time.Now()
 
-// start is called before the handler.
-func (s *stopwatch) start() {
-	if s.runs {
+// start is called before the handler. It reads the clock if runs is true.
+func (s *stopwatch) start(runs bool) {
+	if s.runs = runs; runs {
 		s.began = time.Since(origin)
 	}
 }

@@ -167,9 +167,9 @@ func (w *worker[T]) process(claim *Claim[T]) {
 			w.ended(claim.Done())
 		}
 	}()
-	defer w.showNothing()
-	defer w.watch.stop()
-	w.startWatch(w.claim[:])
+	defer w.handled()
+	w.reports = w.known.reporterOf(&claim.owner) != nil
+	w.watch.start(w.reports || w.timed)
 	result = w.try(claim.Item)
 }
 
@@ -179,9 +179,10 @@ func (w *worker[T]) succeed(claim *Claim[T]) {
 	w.reportSuccess(claim)
 }
 
-// showNothing is called before claims end, because afterwards another worker
-// may have the items.
-func (w *worker[T]) showNothing() {
+// handled is called when the handler has ended, before claims end, because
+// afterwards another worker may have the items.
+func (w *worker[T]) handled() {
+	w.watch.stop()
 	if w.show != nil {
 		clear(w.shown[:])
 		w.show(nil)
@@ -200,7 +201,9 @@ func (w *worker[T]) try(item T) (result outcome) {
 		w.shown[0] = item
 		w.show(w.shown[:])
 	}
-	result = w.outcomeOf(w.handle(item))
+	if err := w.handle(item); err != nil {
+		result = w.outcomeOf(err)
+	}
 	returned = true
 	return result
 }
