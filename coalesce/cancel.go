@@ -14,7 +14,8 @@ import "github.com/shardq/shardq/shard"
 // Cancel does not block, and works after a shutdown as well. Then a worker must
 // still take the key from the queue, and does not notice.
 func (c *Coalescer[K, V]) Cancel(key K) (value V, ok bool) {
-	x := canceler[K, V]{c: c, stripe: c.stripeOf(key), key: key, address: c.shards.AddressOf(key)}
+	x := canceler[K, V]{c: c, stripe: c.stripeOf(key), key: key}
+	c.shards.SetAddress(&x.address, key)
 	return x.cancel()
 }
 

@@ -23,8 +23,8 @@ import (
 // The claim has the priority with which the key was ready. It keeps that
 // priority when its value goes back.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
-	t, err := c.take(ctx)
-	if err == nil {
+	var t taken[K, V]
+	if err = c.take(ctx, &t); err == nil {
 		c.make(&claim, &t)
 	}
 	return claim, err
@@ -37,8 +37,8 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 // With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
-		t, err := c.take(ctx)
-		if err != nil {
+		var t taken[K, V]
+		if err := c.take(ctx, &t); err != nil {
 			return 0, err
 		}
 		c.make(&dst[0], &t)

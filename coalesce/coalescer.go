@@ -142,7 +142,8 @@ func (c *Coalescer[K, V]) PutContext(ctx context.Context, key K, value V) error 
 // If a Put is merging a value of the key, Take leaves that value, and those
 // that were put after it, to a later Take.
 func (c *Coalescer[K, V]) Take(ctx context.Context) (key K, value V, err error) {
-	t, err := c.take(ctx)
+	var t taken[K, V]
+	err = c.take(ctx, &t)
 	return t.key, t.value, err
 }
 

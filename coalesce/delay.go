@@ -51,7 +51,8 @@ func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
 	}
-	p := c.newPutter(key, value)
+	p := putter[K, V]{c: c, key: key, value: value}
+	p.init()
 	p.with = &options
 	return p.put(forceAcquire)
 }
@@ -154,7 +155,8 @@ func (s *stripe[K, V]) lingeringKeys() (keys []K) {
 }
 
 func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
-	address := c.shards.AddressOf(key) // may panic
+	var address shard.Address
+	c.shards.SetAddress(&address, key) // may panic
 	s.mu.Lock()
 	l := s.lines[key]
 	lingers := l != nil && l.key == lingering

@@ -23,7 +23,8 @@ func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
 	}
-	p := c.newPutter(key, value)
+	p := putter[K, V]{c: c, key: key, value: value}
+	p.init()
 	return p.put(how)
 }
 
@@ -32,7 +33,8 @@ func (c *Coalescer[K, V]) putWaiting(ctx context.Context, key K, value V) error 
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
 	}
-	p := c.newPutter(key, value)
+	p := putter[K, V]{c: c, key: key, value: value}
+	p.init()
 	err := p.put(tryAcquire)
 	if err != shardq.ErrFull {
 		return err
@@ -58,14 +60,13 @@ type putter[K comparable, V any] struct {
 	with    *PutOptions // of a PutWith, or nil
 }
 
-// newPutter calls the user code that a Put needs, except Merge, before anything
-// is changed.
-func (c *Coalescer[K, V]) newPutter(key K, value V) putter[K, V] {
-	p := putter[K, V]{c: c, stripe: c.stripeOf(key), key: key, value: value, weight: c.weightOf(value)}
-	if c.routed {
-		p.address = c.shards.AddressOf(key)
+// init calls the user code that a Put needs, except Merge, before anything is
+// changed.
+func (p *putter[K, V]) init() {
+	p.stripe, p.weight = p.c.stripeOf(p.key), p.c.weightOf(p.value)
+	if p.c.routed {
+		p.c.shards.SetAddress(&p.address, p.key)
 	}
-	return p
 }
 
 func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
@@ -238,7 +239,7 @@ func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 // does that, because most values are merged, and need no address.
 func (p *putter[K, V]) route() *shard.Address {
 	if !p.c.routed {
-		p.address = p.c.shards.AddressOf(p.key)
+		p.c.shards.SetAddress(&p.address, p.key)
 	}
 	return &p.address
 }

@@ -8,14 +8,14 @@ import (
 
 // take takes the next key that has a value. A ready key has none if an earlier
 // Take has taken it, for example while a delay of the key was running.
-func (c *Coalescer[K, V]) take(ctx context.Context) (t taken[K, V], err error) {
+func (c *Coalescer[K, V]) take(ctx context.Context, t *taken[K, V]) (err error) {
 	for ok := false; !ok; {
 		if t.key, t.priority, t.at, err = c.shards.Take(ctx); err != nil {
-			return t, err
+			return err
 		}
 		t.value, ok = c.takeValue(t.key, t.at)
 	}
-	return t, nil
+	return nil
 }
 
 // A taken is a key in processing with its value.

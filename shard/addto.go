@@ -7,13 +7,9 @@ type Address struct {
 	to    address
 }
 
-// AddressOf returns the address of an item. It calls the user's hash and group
-// functions, and changes nothing.
-func (s *Set[T]) AddressOf(item T) Address {
-	var to address
-	sh := s.addressOf(item, &to)
-	return Address{sh.number, to}
-}
+// SetAddress sets a to the address of an item. It calls the user's hash and
+// group functions, and changes nothing else.
+func (s *Set[T]) SetAddress(a *Address, item T) { a.shard = s.addressOf(item, &a.to).number }
 
 // AddTo adds item as [Set.Add] does, at a known address. If the item is
 // delayed, AddTo keeps its delay if keepDelay is true, and cancels it

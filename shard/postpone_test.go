@@ -108,6 +108,7 @@ func TestAddToCancelsADelay(t *testing.T) {
 
 // addTo is AddTo at the address of the item.
 func addTo(s *Set[int], item int, keepDelay bool) {
-	a := s.AddressOf(item)
+	var a Address
+	s.SetAddress(&a, item)
 	s.AddTo(item, &a, keepDelay)
 }
