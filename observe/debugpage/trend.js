@@ -46,7 +46,7 @@ function refine(verdict, found, inWords) {
 	switch (verdict.name) {
 	case "working": return { tone: found.tone, text: inWords(found), also: null };
 	case "no workers": return stands ? alone : { tone: found.tone, text: inWords(found), also: null };
-	case "full": case "stuck": case "throttled": case "shutting down":
+	case "outage": case "full": case "stuck": case "throttled": case "shutting down":
 		return { ...alone, also: { tone: found.tone === "good" ? "plain" : found.tone, text: inWords(found) } };
 	default: return alone;
 	}

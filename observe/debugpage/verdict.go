@@ -46,6 +46,9 @@ var rules = []rule{
 	{"drained", plain, func(q queueReport) bool { return q.State == drained }, always("drained")},
 	{"stuck", bad, func(q queueReport) bool { return q.Gauges.Stuck > 0 }, queueReport.stuckText},
 	{"paused", warn, func(q queueReport) bool { return q.Gauges.Paused }, always("paused")},
+	{"outage", bad, func(q queueReport) bool { return q.Gauges.OutageFailures > 0 }, func(q queueReport) string {
+		return "outage: the last " + formatCount(q.Gauges.OutageFailures) + " attempts failed"
+	}},
 	{"full", warn, queueReport.full, queueReport.fullText},
 	{"no workers", bad, queueReport.unattended, func(q queueReport) string {
 		return "no workers: " + formatCount(q.Gauges.Ready) + " ready"

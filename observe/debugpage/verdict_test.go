@@ -26,6 +26,8 @@ func TestVerdicts(t *testing.T) {
 		{"full", warn, "full: 50 of 50", queueReport{Gauges: gauges{Ready: 50, Held: 50, Capacity: 50}}},
 		{"full", warn, "full: 60 of 50", queueReport{Gauges: gauges{Held: 2}, Values: &values{Weight: 60, Capacity: 50}}},
 		{"idle", good, "idle", queueReport{Gauges: gauges{Held: 2}, Values: &values{Weight: 49, Capacity: 50}}},
+		{"outage", bad, "outage: the last 12,687 attempts failed", queueReport{Gauges: gauges{OutageFailures: 12_687, Held: 50, Capacity: 50}}},
+		{"paused", warn, "paused", queueReport{Gauges: gauges{OutageFailures: 5, Paused: true}}},
 		{"paused", warn, "paused", queueReport{Gauges: gauges{Ready: 50, Held: 50, Capacity: 50, Paused: true}}},
 		{"stuck", bad, "1 stuck", queueReport{Gauges: gauges{Processing: 1, Stuck: 1, Paused: true}}},
 		{"stuck", bad, "6 or more stuck", queueReport{State: shuttingDown, Gauges: gauges{Processing: 9, Stuck: 6, StuckAtLeast: true}}},

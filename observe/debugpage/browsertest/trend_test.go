@@ -75,6 +75,7 @@ func TestRefinedVerdicts(t *testing.T) {
 		{"no workers", `{tone: "warn", verdict: "nothing is done"}`, refined{Tone: "warn", Text: "said"}},
 		{"full", `{tone: "warn", verdict: "nothing is done"}`, refined{"warn", "said", &also{"warn", "nothing is done!"}}},
 		{"stuck", `{tone: "good", verdict: "catching up"}`, refined{"warn", "said", &also{"plain", "catching up!"}}},
+		{"outage", `{tone: "good", verdict: "catching up"}`, refined{"warn", "said", &also{"plain", "catching up!"}}},
 		{"paused", `{tone: "warn", verdict: "nothing is done"}`, refined{Tone: "warn", Text: "said"}},
 		{"idle", "null", refined{Tone: "warn", Text: "said"}},
 	} {
