@@ -45,16 +45,17 @@ func (v View[T]) InspectItem(item any) (found stats.Item[any], ok bool) {
 }
 
 // An Operator changes single items of a queue of any type, for a page with
-// actions: see [Queue.Operator]. Its methods do nothing, and return the zero
-// value, for an item of another type than the queue's. They are safe for
-// concurrent use.
+// actions: see [Queue.Operator], and Controls in package coalesce. Its methods
+// do nothing, and return the zero value, for an item of another type than the
+// queue's. They are safe for concurrent use.
 type Operator interface {
 	// RetryNow makes a delayed item ready at once, or dirty if it is in
 	// processing, with its priority, as the end of the delay does. It reports
 	// false if no delay of the item was running. What the limiter keeps of the
 	// item stays.
 	RetryNow(item any) bool
-	// Cancel is [Queue.Cancel].
+	// Cancel is [Queue.Cancel]. For a coalescer, it also drops the pending
+	// value.
 	Cancel(item any) Canceled
 }
 

@@ -208,7 +208,7 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 
 // Queue returns a view of the queue of keys, which is a [shardq.Inspector] for
 // pages and exporters. Its Len counts the keys that are ready. Its Stats are
-// those of the Coalescer.
+// those of the Coalescer. It only reads: see [Coalescer.Controls].
 func (c *Coalescer[K, V]) Queue() shardq.View[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value, including those in a

@@ -133,4 +133,6 @@
 //
 // [Coalescer.Queue] returns a [shardq.View] of the keys, which pages and
 // exporters take. Its Stats count the values in [stats.Values].
+// [Coalescer.Controls] returns such a view with actions, for a page whose users
+// may retry, cancel and pause.
 package coalesce

@@ -22,7 +22,9 @@ type line[V any] struct {
 }
 
 // A keyState says whether the queue has the key of a line. A call that sets the
-// state makes it true before it returns.
+// state makes it true before it returns. The end of a delay changes no state,
+// whether it expires or an operator ends it. So a key that is delayed, waiting
+// or lingering may be ready since.
 type keyState uint8
 
 const (
@@ -34,8 +36,7 @@ const (
 	queued
 	// delayed: the key becomes ready when the delay of its return expires.
 	delayed
-	// waiting: the key becomes ready when the delay of a PutWith expires, or is
-	// ready since.
+	// waiting: the key becomes ready when the delay of a PutWith expires.
 	waiting
 	// lingering: likewise, but the delay expires at the latest when Linger
 	// has passed since the first value.

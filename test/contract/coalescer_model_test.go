@@ -59,6 +59,15 @@ func (m *coalescerModel) ready() (n int) {
 	return n
 }
 
+// canceled returns what an Operator reports of a Cancel of a key that no caller
+// has taken.
+func (m *coalescerModel) canceled(key string) (was shardq.Canceled) {
+	if _, known := m.pending[key]; known {
+		was.Ready, was.Delayed = !m.delayed[key], m.delayed[key]
+	}
+	return was
+}
+
 // Random calls beside a model of maps, with and without a weight.
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
 	testscale.Rapid(100)
@@ -86,6 +95,7 @@ func playCoalescer(rt *rapid.T) {
 			}
 		})
 	defer c.ShutDown()
+	operator := c.Controls().Operator()
 	ctx := context.Background()
 	keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	n := 0
@@ -156,6 +166,25 @@ func playCoalescer(rt *rapid.T) {
 				rt.Fatalf("canceled %q of %s, not %q", value, key, want)
 			}
 			delete(m.pending, key)
+			delete(m.delayed, key)
+			delete(m.waiting, key)
+		},
+		"Cancel of the Operator": func(rt *rapid.T) {
+			key := keys.Draw(rt, "key")
+			_, busy := m.taken[key]
+			was, want := operator.Cancel(key), m.canceled(key)
+			if was.Any() != want.Any() || !busy && was.Ready != want.Ready {
+				rt.Fatalf("canceled %s as %+v, not %+v; taken: %v", key, was, want, busy)
+			}
+			delete(m.pending, key)
+			delete(m.delayed, key)
+			delete(m.waiting, key)
+		},
+		"RetryNow": func(rt *rapid.T) {
+			key := keys.Draw(rt, "key")
+			if ended := operator.RetryNow(key); m.delayed[key] && !ended {
+				rt.Fatalf("no delay of %s was running", key)
+			}
 			delete(m.delayed, key)
 			delete(m.waiting, key)
 		},
