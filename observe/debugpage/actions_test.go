@@ -152,25 +152,28 @@ func TestRefusedActions(t *testing.T) {
 	require.GreaterOrEqual(t, strings.Count(d.log.String(), "refused an action"), 15)
 }
 
+// buttons returns the actions that a page offers.
+func buttons(t *testing.T, h http.Handler, query string) (all []string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(`name="action" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, query), -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
 // TestOnlyWhatTheQueueCanDo checks that there is no button without its method,
 // and no action without AllowActions.
 func TestOnlyWhatTheQueueCanDo(t *testing.T) {
-	buttons := func(h http.Handler, query string) (all []string) {
-		for _, found := range regexp.MustCompile(`name="action" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, query), -1) {
-			all = append(all, found[1])
-		}
-		return all
-	}
 	d := newDesk(t)
-	require.Equal(t, []string{"pause", "resume", "resize"}, buttons(d.h, ""))
-	require.Equal(t, []string{"pause-group", "resume-group"}, buttons(d.h, "?group="+groupID("globex")))
-	require.Equal(t, []string{"cancel"}, buttons(d.h, "?item="+itemID("acme/1")))
+	require.Equal(t, []string{"pause", "resume", "resize"}, buttons(t, d.h, ""))
+	require.Equal(t, []string{"pause-group", "resume-group"}, buttons(t, d.h, "?group="+groupID("globex")))
+	require.Equal(t, []string{"cancel"}, buttons(t, d.h, "?item="+itemID("acme/1")))
 
 	ungrouped := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
 	ungrouped.Add("acme/1")
 	d.h = must(t, Options{Queues: []shardq.Inspector{ungrouped}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler)})
-	require.Equal(t, []string{"pause", "resume"}, buttons(d.h, ""))
-	require.Empty(t, buttons(d.h, "?group="+groupID("")))
+	require.Equal(t, []string{"pause", "resume"}, buttons(t, d.h, ""))
+	require.Empty(t, buttons(t, d.h, "?group="+groupID("")))
 	w := d.press("pause-group", "group", groupID(""), "minutes", "1")
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.Contains(t, w.Body.String(), "cannot do that")
@@ -178,8 +181,8 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	view := must(t, Options{
 		Queues: []shardq.Inspector{eventful(t).View()}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler),
 	})
-	require.Empty(t, buttons(view, ""))
-	require.Empty(t, buttons(view, "?item="+itemID("acme/1")))
+	require.Empty(t, buttons(t, view, ""))
+	require.Empty(t, buttons(t, view, "?item="+itemID("acme/1")))
 	d.h = view
 	for _, action := range []string{"pause", "resume", "resume-group", "retry", "cancel"} {
 		require.Equal(t, http.StatusBadRequest, d.press(action).Code, action)
@@ -187,7 +190,7 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, d.press("resize", "workers", "1").Code)
 
 	plain := Handler(eventful(t))
-	require.Empty(t, buttons(plain, "?item="+itemID("acme/1")))
+	require.Empty(t, buttons(t, plain, "?item="+itemID("acme/1")))
 	require.Contains(t, get(t, plain, ""), "This page is read-only.")
 	require.NotContains(t, get(t, plain, ""), plain.(*handler).token)
 }

@@ -30,7 +30,8 @@ const (
 // concurrent use. A slow function delays the answer.
 type Options struct {
 	// Queues are the queues to show, in this order. To show a
-	// [coalesce.Coalescer], list its Coalescer.Queue.
+	// [coalesce.Coalescer], list its Coalescer.Queue, or its Coalescer.Controls
+	// if AllowActions is set.
 	Queues []shardq.Inspector
 
 	// List returns further queues to show, for a program that creates and
@@ -97,7 +98,8 @@ type Options struct {
 	// cancel an item, pause a queue or a group, and resize workers. The handler
 	// asks it after Allow, for each action, and for each page to know whether
 	// to show the buttons. It offers only what the queue can do: a
-	// [shardq.View] is read-only. Every action is logged.
+	// [shardq.View] is read-only, and so is Coalescer.Queue. Every action is
+	// logged.
 	//
 	// An action is a POST from a page of this handler, on the same origin. If
 	// AllowActions returns false, the handler answers with a 403.
@@ -106,7 +108,11 @@ type Options struct {
 	AllowActions func(*http.Request) bool
 
 	// Workers returns the workers of a queue, for the action that resizes them,
-	// or nil if they cannot be resized.
+	// or nil if they cannot be resized. It gets the queue as Queues or List has
+	// it. Queues compare with ==, and so do the Controls of a coalescer:
+	//
+	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks.Controls(): second}
+	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }
 	//
 	// If nil, no workers can be resized.
 	Workers func(queue shardq.Inspector) Resizer
