@@ -291,13 +291,21 @@ func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
 		if f.Items[0].DueSeconds != nil {
 			all = append(all, button{Action: "retry", Title: "Retry now", Item: c.item})
 		}
-		all = append(all, button{Action: "cancel", Title: "Cancel", Item: c.item})
+		all = append(all, button{Action: "cancel", Title: cancelTitle(n), Item: c.item})
 	case groups && c.group != "" && f.Group != nil:
 		all = append(all,
 			button{Action: "pause-group", Title: "Pause the group", Group: c.group, Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes},
 			button{Action: "resume-group", Title: "Resume the group", Group: c.group})
 	}
 	return h.complete(n, all)
+}
+
+// cancelTitle says what a cancel does: of a coalescer, it drops a value.
+func cancelTitle(n named) string {
+	if n.queue.Stats().Values != nil {
+		return "Drop the value"
+	}
+	return "Cancel"
 }
 
 func (h *handler) complete(n named, all []button) []button {

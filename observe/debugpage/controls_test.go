@@ -52,6 +52,7 @@ func TestActionsOnKeysOfACoalescer(t *testing.T) {
 	d, c := newClicksDesk(t)
 	id := itemID("acme/later")
 	require.Equal(t, []string{"retry", "cancel"}, buttons(t, d.h, "?item="+id))
+	require.Contains(t, get(t, d.h, "?item="+id), "Drop the value")
 	d.done(d.press("retry", "item", id), "?item="+id+"&queue=invoices")
 	require.Equal(t, 3, c.Queue().Len())
 	require.Equal(t, 3, c.Len(), "every value is pending")
