@@ -106,6 +106,7 @@ func (sh *shard[T]) joinGroup(id uint32, to *tag) {
 		of, state = sh.newGroup(to.group, p)
 	} else if state = g.at(of); state.items == 0 {
 		g.vacant--
+		state.weight = max(1, state.weight) // 0: it was paused before its first item
 	}
 	*g.of.Extend(id) = of
 	if state.items++; to.weight > 0 {

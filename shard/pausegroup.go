@@ -77,7 +77,9 @@ func (sh *shard[T]) findGroup(name string, hash uint32, make bool) (of uint32) {
 	sh.needGroups()
 	of, p := sh.groups.names.find(hash, name)
 	if of == 0 && make {
-		of, _ = sh.newGroup(name, p)
+		var state *group[T]
+		of, state = sh.newGroup(name, p)
+		state.weight = 0 // until its first item
 		sh.groups.vacant++
 	}
 	return of

@@ -241,6 +241,23 @@ func onlyGroup(t *testing.T, q *shardq.Queue[string]) stats.Group {
 	return rows[0]
 }
 
+// TestC68WeightOfAGroupWithoutItems: a group that was paused before its first
+// item has no weight until then, whether the user chooses weights or not.
+func TestC68WeightOfAGroupWithoutItems(t *testing.T) {
+	for weight, choose := range map[int]func(string) int{
+		1: nil, 5: func(string) int { return 5 },
+	} {
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupWeight: choose})
+		q.PauseGroup("a", time.Time{})
+		require.Equal(t, stats.Group{Group: "a", Paused: true, Shard: onlyGroup(t, q).Shard},
+			onlyGroup(t, q))
+		q.Add("a/0")
+		require.Equal(t, weight, onlyGroup(t, q).Weight)
+		q.Cancel("a/0")
+		require.Equal(t, weight, onlyGroup(t, q).Weight)
+	}
+}
+
 // TestC67EmptiedGroupKeepsItsBucket: a group that loses its last item does not
 // begin again with a full bucket, and costs nothing once its bucket is full.
 func TestC67EmptiedGroupKeepsItsBucket(t *testing.T) {
