@@ -37,6 +37,9 @@ func (l *ledger) withdrawn(key int, c *cancellation, took bool) {
 
 // checkCanceled is called after a Get.
 func (l *ledger) checkCanceled(key int, r *record, called int64) {
+	if l.retried { // perhaps because of a failure
+		return
+	}
 	if c := r.canceled.Load(); c != nil && called > c.over && r.wanted.Load() == c.adds {
 		l.violated.report("C39", key, "key %d was handed out after a Cancel, and no actor had added it since", key)
 	}

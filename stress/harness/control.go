@@ -68,7 +68,7 @@ type controls interface {
 	tryClaim() (c *claim, ok bool)
 	claimBatch(ctx context.Context, size int) ([]*claim, error)
 	doneClaims(claims []*claim) error
-	newPool(o worker.Options[int]) (runner, error)
+	newPool(o worker.Options[int], claimed func(key int, called int64)) (runner, error)
 	// addUnequalControlled adds, in one of five ways, an item that is not equal
 	// to itself. It reports whether the result, if there is one, says so.
 	addUnequalControlled(way int) bool
@@ -257,10 +257,10 @@ func (a adapted[T]) doneClaims(claims []*claim) error {
 
 // A poolMaker is a queue with its own NewPool.
 type poolMaker[T comparable] interface {
-	NewPool(worker.Options[T]) (runner, error)
+	NewPool(o worker.Options[T], claimed func(item T, called int64)) (runner, error)
 }
 
-func (a adapted[T]) newPool(o worker.Options[int]) (runner, error) {
+func (a adapted[T]) newPool(o worker.Options[int], claimed func(key int, called int64)) (runner, error) {
 	translated := worker.Options[T]{
 		Workers: o.Workers, BatchSize: o.BatchSize, MaxAttempts: o.MaxAttempts,
 		OnError:   func(ctx context.Context, f worker.Failure[T]) { o.OnError(ctx, failureOf(f, a.codec.decode)) },
@@ -277,10 +277,12 @@ func (a adapted[T]) newPool(o worker.Options[int]) (runner, error) {
 			return o.HandleBatch(ctx, keys)
 		}
 	}
+	claimedItem := func(item T, called int64) { claimed(a.codec.decode(item), called) }
 	if maker, is := a.Typed.(poolMaker[T]); is {
-		return maker.NewPool(translated)
+		return maker.NewPool(translated, claimedItem)
 	}
-	return worker.New(a.Typed.(*shardq.Queue[T]), translated)
+	q := a.Typed.(*shardq.Queue[T])
+	return worker.New(&stampedSource[T]{q, q.ClaimBatch, claimedItem}, translated)
 }
 
 func failureOf[T comparable](f worker.Failure[T], decode func(T) int) worker.Failure[int] {

@@ -50,8 +50,9 @@
 // In rounds with the ingredient Pauses, an actor pauses and resumes the queue
 // and its groups, and changes their rates (gatekeeper.go). A Get that is called
 // during a pause must return nothing of what is paused (pauses.go), and no more
-// items may be handed out than a rate allows (rates.go). Once all is resumed,
-// the queue must become empty.
+// items may be handed out than a rate allows (rates.go). The same holds for the
+// claims of a worker.Pool (pool_source.go). Once all is resumed, the queue must
+// become empty.
 //
 // In rounds with the ingredient Windows, adds have NotAgainWithin. The ledger
 // knows which pairs of adds cannot both be accepted (windows.go).
@@ -95,8 +96,7 @@
 //     panics of user code except handlers (C51), a fake clock, their own drains
 //     (C49), and timeouts
 //   - that a rate allows as many items as it should (C67, C69), and a Get that
-//     waits when a pause begins; with workers of section K, whether a pause
-//     holds
+//     waits when a pause begins
 //   - windows (C80) of adds with a delay, of batches and of AddContextWith
 //   - leaks of less than 1 MiB in a run, and data races in a program that was
 //     not built with -race

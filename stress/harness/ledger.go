@@ -73,10 +73,12 @@ type ledger struct {
 	surelyHeld atomic.Int64
 	capacity   int64 // 0: no capacity
 	misuse     bool
-	groupOf    func(key int) uint64
-	inFlight   *inFlight   // nil if groups have no limit
-	turns      *groupTurns // nil if the turns are invisible
-	gates      *gates      // nil if nothing is paused and there are no rates
+	// retried reports whether workers add keys again that no actor adds.
+	retried  bool
+	groupOf  func(key int) uint64
+	inFlight *inFlight   // nil if groups have no limit
+	turns    *groupTurns // nil if the turns are invisible
+	gates    *gates      // nil if nothing is paused and there are no rates
 }
 
 // misused reports whether a surplus Done may end the turn of a worker at a key.
@@ -127,7 +129,7 @@ const (
 
 func newLedger(p Plan, violated *violations) *ledger {
 	l := &ledger{keys: make([]record, p.Keys), time: now, at: stampOf, lateness: &lateness{}, violated: violated}
-	l.misuse = p.Mix.Has(Misuse)
+	l.misuse, l.retried = p.Mix.Has(Misuse), p.Mix.Has(Workers)
 	l.groupOf, l.inFlight, l.turns = p.groupOf, newInFlight(p), newGroupTurns(p)
 	if p.Strict {
 		l.capacity = int64(p.Capacity)

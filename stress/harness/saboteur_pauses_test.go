@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // Faults of pauses and rates.
@@ -20,6 +22,7 @@ const (
 	resumesNoQueue
 	ignoresGroupRates
 	ignoresRate
+	claimsAhead
 )
 
 func (q *sabotaged) PauseGroup(group string, until time.Time) {
@@ -56,6 +59,36 @@ func (q *sabotaged) SetRate(r shardq.Rate) {
 	}
 }
 
+// claimAhead now and then takes two items, and keeps the second for a later
+// call.
+func (q *sabotaged) claimAhead(
+	ctx context.Context, dst []worker.Claim[int],
+) (n int, err error) {
+	if c, kept := q.unkeep(); kept {
+		dst[0] = c
+		return 1, nil
+	}
+	n, err = q.Queue.ClaimBatch(ctx, dst)
+	if n > 0 && q.every(3) {
+		if c, ok := q.TryClaim(); ok {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.kept = append(q.kept, c)
+		}
+	}
+	return n, err
+}
+
+func (q *sabotaged) unkeep() (c worker.Claim[int], kept bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := len(q.kept); n > 0 {
+		c, q.kept = q.kept[n-1], q.kept[:n-1]
+		return c, true
+	}
+	return c, false
+}
+
 // TestEveryFaultOfPausesIsFound checks that the right check finds each fault.
 func TestEveryFaultOfPausesIsFound(t *testing.T) {
 	for _, test := range []struct {
@@ -81,10 +114,37 @@ func TestEveryFaultOfPausesIsFound(t *testing.T) {
 	}
 }
 
+// TestEveryFaultOfPausesOfPoolsIsFound checks that the faults are also found
+// where a pool handles the items.
+func TestEveryFaultOfPausesOfPoolsIsFound(t *testing.T) {
+	const mix = Pauses | Groups | Workers | Batches
+	for _, test := range []struct {
+		name   string
+		fault  fault
+		clause string
+		says   string
+	}{
+		{"a group is not paused", pausesNoGroup, "C68", "after a pause of group"},
+		{"a pause ends before its moment", endsPausesEarly, "C68", "after a pause of group"},
+		{"the queue is not paused", pausesNoQueue, "C69", "after a pause of the queue"},
+		{"a worker claims ahead", claimsAhead, "C69", "after a pause of the queue"},
+		{"the rate of the queue is ignored", ignoresRate, "C69", "items of the queue"},
+		{"a group stays paused", resumesNoGroup, "C68", "all gates are open"},
+		{"the queue stays paused", resumesNoQueue, "C68", "all gates are open"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			requireFoundIn(t, test.fault, mix, Workers, Drain, func(v Violation) bool {
+				return v.Clause == test.clause && strings.Contains(v.Message, test.says)
+			})
+		})
+	}
+}
+
 // TestPausesTakePartInSomeRounds checks that there are rounds with pauses, with
-// and without groups, and that every target has a rate in some of them.
+// and without groups and pools, and that every target has a rate in some of
+// them.
 func TestPausesTakePartInSomeRounds(t *testing.T) {
-	grouped, rated := map[bool]int{}, map[int]bool{}
+	grouped, rated, pools := map[bool]int{}, map[int]bool{}, 0
 	for seed := range uint64(300) {
 		p := Draw(seed, anything, Shardq().Features)
 		g := newGates(p)
@@ -92,6 +152,9 @@ func TestPausesTakePartInSomeRounds(t *testing.T) {
 			continue
 		}
 		grouped[p.Mix.Has(Groups)]++
+		if p.Mix.Has(Workers) && p.Ledger {
+			pools++
+		}
 		for target, rate := range g.highest {
 			if rate.PerSecond > 0 {
 				rated[target] = true
@@ -100,6 +163,7 @@ func TestPausesTakePartInSomeRounds(t *testing.T) {
 		}
 	}
 	require.Greater(t, min(grouped[true], grouped[false]), 10)
+	require.Greater(t, pools, 5)
 	require.Len(t, rated, targets)
 	require.Zero(t, Draw(1, anything, Features{}).Mix&Pauses)
 }

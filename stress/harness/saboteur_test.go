@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/worker"
 )
 
 // A check that cannot fail proves nothing. Here are queues with one fault each,
@@ -31,6 +32,7 @@ type sabotaged struct {
 
 	mu   sync.Mutex
 	held []int
+	kept []worker.Claim[int]
 }
 
 type fault int
@@ -291,11 +293,22 @@ const mostRounds = 1000
 // what the test wants.
 func requireFound(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(Violation) bool) (found Violation) {
 	t.Helper()
+	return requireFoundIn(t, f, mix, 0, ending, wanted)
+}
+
+// requireFoundIn is requireFound in rounds that have some of the ingredients.
+func requireFoundIn(
+	t *testing.T, f fault, mix, needed Ingredients, ending Ending, wanted func(Violation) bool,
+) (found Violation) {
+	t.Helper()
 	shorten(t, &leavingTime)
 	shorten(t, &grace)
 	defer func() { leaked = nil }()
 	for seed := uint64(1); seed <= mostRounds; seed++ {
 		plan := Draw(seed, Limits{Adds: 3000, Shards: 1, Mix: mix, Ending: ending}, Shardq().Features)
+		if !plan.Mix.Has(needed) {
+			continue
+		}
 		plan.Items, plan.Ledger, plan.Adds = intItems, true, 3000
 		plan.Cancel = f == cancelsNoDelay
 		for _, v := range plan.run(saboteur(f), &watchdog{}).violations {

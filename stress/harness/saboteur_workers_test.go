@@ -24,7 +24,9 @@ const (
 )
 
 // NewPool makes a pool with the fault.
-func (q *sabotaged) NewPool(o worker.Options[int]) (runner, error) {
+func (q *sabotaged) NewPool(
+	o worker.Options[int], claimed func(item int, called int64),
+) (runner, error) {
 	handle, onError, onDiscard := o.Handle, o.OnError, o.OnDiscard
 	if handle == nil { // batches have the same effect
 		all := o.HandleBatch
@@ -71,7 +73,11 @@ func (q *sabotaged) NewPool(o worker.Options[int]) (runner, error) {
 			return handle(ctx, item)
 		}
 	}
-	w, err := worker.New(q.Queue, o)
+	claim := q.ClaimBatch
+	if q.fault == claimsAhead {
+		claim = q.claimAhead
+	}
+	w, err := worker.New(&stampedSource[int]{q.Queue, claim, claimed}, o)
 	return &sabotagedPool{w, q}, err
 }
 

@@ -44,6 +44,9 @@ type workerPool struct {
 	// attempts is MaxAttempts, or 0.
 	attempts int
 	inBatch  int // the size of batches, or 0
+	// calls has for each key the stamp of the ClaimBatch that returned it, if
+	// there is a ledger. Otherwise it would order the operations.
+	calls []atomic.Int64
 	// owed reports for each key whether it must run again, or be passed to a
 	// hook.
 	owed []atomic.Bool
@@ -61,6 +64,7 @@ type poolRun struct {
 
 func (r *round) newWorkerPool() *workerPool {
 	c := &workerPool{round: r, most: r.plan.Consumers + 1, owed: make([]atomic.Bool, r.plan.Keys)}
+	c.calls = make([]atomic.Int64, r.plan.Keys)
 	c.handlers = make(chan *consumer, 2*c.most)
 	for range cap(c.handlers) {
 		c.handlers <- &consumer{actor: r.newActor()}
@@ -87,7 +91,7 @@ func (c *workerPool) work() {
 
 // runPool makes one Run. It reports whether another one should follow.
 func (c *workerPool) runPool() bool {
-	workers, err := c.queue.newPool(c.options())
+	workers, err := c.queue.newPool(c.options(), c.claimed)
 	if err != nil {
 		panic(err)
 	}
@@ -201,7 +205,7 @@ func (c *workerPool) end(handler *consumer) {
 func (c *workerPool) took(handler *consumer, key int) {
 	handler.sign()
 	c.owed[key].Store(false)
-	handler.took(event{operation: opGet, end: now()}, key)
+	handler.took(event{operation: opGet, call: c.calls[key].Load(), end: now()}, key)
 }
 
 // returns records the result of a handler before the workers see it.
