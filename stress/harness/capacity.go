@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +38,7 @@ func (l *ledger) countReleased(key int) {
 func (a *actor) put(key int, mayBlock bool) bool {
 	switch {
 	case a.has(Windows) && a.chance(4):
-		return a.putOnce(key)
+		return a.addOnce(key, a.onceOptions(key, 0), mayBlock) == nil
 	case a.has(Priorities) && !a.has(Capacity):
 		return a.addAtPriority(key)
 	case !a.has(Capacity) || !a.plan.Strict && a.chance(2):
@@ -57,50 +58,61 @@ type admission func(a *actor, key int) (way string, err error)
 // trying calls TryAdd.
 func (a *actor) trying(key int) (way string, err error) { return " by TryAdd", a.queue.tryAdd(key) }
 
-// blocking calls AddContext, with a context that lasts, ends after some time,
-// or has ended.
-func (a *actor) blocking() admission {
+// blocking calls AddContext.
+func (a *actor) blocking() admission { return a.blockingBy(" by AddContext", a.queue.addContext) }
+
+// blockingBy calls a method with a context that lasts, ends after some time, or
+// has ended.
+func (a *actor) blockingBy(way string, add func(context.Context, int) error) admission {
 	lasts := a.chance(3)
-	return func(a *actor, key int) (way string, err error) {
+	return func(a *actor, key int) (_ string, err error) {
 		ctx := a.context
 		if !lasts {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(a.roll(1000))*time.Microsecond)
 			defer cancel()
 		}
-		err = a.queue.addContext(ctx, key)
-		if lasts && err != nil && err != shardq.ErrShutDown {
-			a.violated.report("C40", key, "AddContext of key %d returned %v, and its context has not ended", key, err)
+		err = add(ctx, key)
+		if lasts && err != nil && err != shardq.ErrShutDown && err != shardq.ErrNotAgain {
+			a.violated.report("C40", key, "an add%s of key %d returned %v, and its context has not ended",
+				way, key, err)
 		}
-		return " by AddContext", err
+		return way, err
 	}
 }
 
-// errPanicked stands for a panic of user code in an add.
-type errPanicked struct{}
+// These stand for a panic of user code in an add, and for an add that was not
+// made.
+var (
+	errPanicked     = errors.New("user code panicked")
+	errUnaffordable = errors.New("the budget of the key is used up")
+)
 
-func (errPanicked) Error() string { return "user code panicked" }
-
-// admit makes an add that honors the capacity. A rejected add has no effect,
-// except that TryAdd counts adds dropped after the shutdown.
+// admit makes an add at once that honors the capacity.
 func (a *actor) admit(key int, ask admission) (err error) {
-	if !a.affordable(opAdd, key) {
-		return errPanicked{}
+	return a.admitAs(event{operation: opAdd, key: int32(key)}, ask)
+}
+
+// admitAs makes an add that honors the capacity. A rejected add has no effect,
+// except that TryAdd counts adds dropped after the shutdown.
+func (a *actor) admitAs(e event, ask admission) (err error) {
+	key := int(e.key)
+	if !a.affordable(e.operation, key) {
+		return errUnaffordable
 	}
 	a.sign()
-	e := event{operation: opAdd, key: int32(key)}
 	var number uint64
 	if a.ledger != nil {
 		number = a.ledger.want(key)
 	}
 	e.call = now()
 	if attempt(func() { e.way, err = ask(a, key) }) != noPanic {
-		err = errPanicked{}
+		err = errPanicked
 	}
 	e.end = now()
 	switch {
 	case err == nil:
-		a.asked.count(opAdd, 0)
+		a.asked.count(e.operation, e.delay)
 		a.settleAdd(&e, number)
 		return nil
 	case err == shardq.ErrShutDown:
@@ -114,7 +126,9 @@ func (a *actor) admit(key int, ask admission) (err error) {
 		a.asked.immediate++
 		a.asked.sure++
 		a.asked.again++
-	case err == error(errPanicked{}):
+	case err == errPanicked && e.delay > 0:
+		a.asked.deferred++ // perhaps: see below
+	case err == errPanicked:
 		a.asked.perhaps++ // after blocking, AddContext calls GroupWeight again
 	}
 	if a.ledger != nil {

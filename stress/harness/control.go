@@ -35,6 +35,8 @@ type Controlled[T comparable] interface {
 	ResumeGroup(group string)
 	RefreshGroup(group string)
 	TryAddWith(T, shardq.AddOptions) error
+	AddContextWith(context.Context, T, shardq.AddOptions) error
+	AddBatchWith([]T, shardq.AddOptions)
 	Claim(context.Context) (worker.Claim[T], error)
 	TryClaim() (worker.Claim[T], bool)
 	ClaimBatch(context.Context, []worker.Claim[T]) (int, error)
@@ -64,6 +66,8 @@ type controls interface {
 	resumeGroup(group string)
 	refreshGroup(group string)
 	tryAddWith(key int, o shardq.AddOptions) error
+	addContextWith(ctx context.Context, key int, o shardq.AddOptions) error
+	addBatchWith(keys []int, o shardq.AddOptions)
 	claim(ctx context.Context) (*claim, error)
 	tryClaim() (c *claim, ok bool)
 	claimBatch(ctx context.Context, size int) ([]*claim, error)
@@ -175,6 +179,14 @@ func (a adapted[T]) pauseGroup(group string, until time.Time) { a.control.PauseG
 
 func (a adapted[T]) tryAddWith(key int, o shardq.AddOptions) error {
 	return a.control.TryAddWith(a.codec.encode(key), o)
+}
+
+func (a adapted[T]) addContextWith(ctx context.Context, key int, o shardq.AddOptions) error {
+	return a.control.AddContextWith(ctx, a.codec.encode(key), o)
+}
+
+func (a adapted[T]) addBatchWith(keys []int, o shardq.AddOptions) {
+	a.control.AddBatchWith(a.encodeAll(keys), o)
 }
 
 func (a adapted[T]) decodeAll(rows []stats.Item[T]) (decoded []stats.Item[int]) {

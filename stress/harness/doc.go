@@ -54,8 +54,9 @@
 // claims of a worker.Pool (pool_source.go). Once all is resumed, the queue must
 // become empty.
 //
-// In rounds with the ingredient Windows, adds have NotAgainWithin. The ledger
-// knows which pairs of adds cannot both be accepted (windows.go).
+// In rounds with the ingredient Windows, adds have NotAgainWithin, at once and
+// after a delay, by all four methods with options (once.go, once_batches.go).
+// The ledger knows which pairs of adds cannot both be accepted (windows.go).
 //
 // A violation that names a key is printed with the shortest part of the key's
 // history that is wrong by itself (explain.go).
@@ -97,7 +98,8 @@
 //     (C49), and timeouts
 //   - that a rate allows as many items as it should (C67, C69), and a Get that
 //     waits when a pause begins
-//   - windows (C80) of adds with a delay, of batches and of AddContextWith
+//   - windows (C80) of batches where user code panics or all adds honor a
+//     capacity, and of keys that several producers add in batches
 //   - leaks of less than 1 MiB in a run, and data races in a program that was
 //     not built with -race
 package harness

@@ -146,7 +146,13 @@ func (l *ledger) want(key int) uint64 { return l.keys[key].wanted.Add(1) }
 
 func (l *ledger) land(key int, number uint64) { raise(&l.keys[key].landed, number) }
 
-func (r *record) claim() bool { return r.use.CompareAndSwap(unused, claimed) }
+func (r *record) claim() bool {
+	if !r.use.CompareAndSwap(unused, claimed) {
+		return false
+	}
+	r.windows.refused.Store(false)
+	return true
+}
 
 // runsOnce is called by the claiming producer, and hasRun by the consumer.
 func (r *record) runsOnce() { r.use.Add(1 - claimed) }
@@ -191,6 +197,7 @@ func (l *ledger) begin(key int, group uint64, before frontiers, called int64) (c
 	}
 	switch classOf(key) {
 	case delayed:
+		l.checkRefused(key, r)
 		return l.checkDue(key, r)
 	case ordered:
 		l.checkRefused(key, r)

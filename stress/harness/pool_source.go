@@ -18,7 +18,9 @@ type stampedSource[T comparable] struct {
 
 type claimBatch[T comparable] func(context.Context, []worker.Claim[T]) (n int, err error)
 
-func (s *stampedSource[T]) ClaimBatch(ctx context.Context, dst []worker.Claim[T]) (n int, err error) {
+func (s *stampedSource[T]) ClaimBatch(
+	ctx context.Context, dst []worker.Claim[T],
+) (n int, err error) {
 	called := now()
 	n, err = s.claim(ctx, dst)
 	for i := range dst[:n] {

@@ -50,9 +50,13 @@ func (p *producer) step() {
 		p.done(p.plan.Keys + p.roll(10)) // keys that are never added
 	case p.ledger == nil || classOf(key) == free:
 		p.addFree(key)
+	case p.addsBatchesOnce(key) && p.chance(16):
+		p.addBatchOnce(key)
 	case classOf(key) == ordered:
 		p.addOrdered(key)
 	case p.plan.Strict:
+	case p.has(Windows|Delays) && p.chance(4):
+		p.addDelayedOnce(key)
 	case p.has(Policies) && p.chance(2):
 		p.addPolicied(key)
 	case p.has(RateLimited) && p.features.CallersLimiter && (!p.has(Delays) || p.chance(4)):
@@ -60,6 +64,13 @@ func (p *producer) step() {
 	case p.has(Delays):
 		p.addDelayed(key)
 	}
+}
+
+// addsBatchesOnce reports whether the round has batches of keys like this, with
+// windows. A panic in the middle of one would leave some of it added.
+func (p *producer) addsBatchesOnce(key int) bool {
+	return p.has(Windows|Batches) && !p.has(Panics) && !p.plan.Strict &&
+		(classOf(key) == ordered || p.has(Delays))
 }
 
 func (p *producer) choose() int {
@@ -88,6 +99,8 @@ func (p *producer) addFree(key int) {
 		if p.chance(2) {
 			p.forget(key)
 		}
+	case p.has(Windows|Delays) && p.chance(8):
+		_ = p.addOnce(key, p.onceOptions(key, p.someDelay()), true)
 	case p.has(Delays) && p.chance(8):
 		p.delay(key, -1)
 	default:
@@ -168,13 +181,22 @@ func (p *producer) addOrdered(key int) {
 		}
 		return
 	}
-	r.windows.refused.Store(false)
-	r.landing.Store(0)
-	r.began.Store(now())
+	p.beginOrdered(r)
 	if !p.put(key, !p.last) {
 		r.use.Store(unused)
 		return
 	}
+	p.endOrdered(key, r)
+}
+
+// beginOrdered is called before the add of a claimed key, and endOrdered after
+// it.
+func (p *producer) beginOrdered(r *record) {
+	r.landing.Store(0)
+	r.began.Store(now())
+}
+
+func (p *producer) endOrdered(key int, r *record) {
 	p.ledger.awaitTurn(r)
 	r.landing.Store(now())
 	if p.withdraw(key) {

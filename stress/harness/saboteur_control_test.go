@@ -139,6 +139,8 @@ func (q *sabotaged) AddWith(item int, o shardq.AddOptions) {
 		o.Priority = 0
 	case q.fault == ignoresWindowsInSilence:
 		o.NotAgainWithin = 0
+	case q.fault == ignoresWindowsOfSilentDelays && o.After > 0:
+		o.NotAgainWithin = 0
 	case q.fault == nothingBoundsADelay:
 		o.MaxWait = 0
 	case q.fault == shorterDelayCounts && o.RateLimited:

@@ -59,8 +59,8 @@ func (q *sabotaged) SetRate(r shardq.Rate) {
 	}
 }
 
-// claimAhead now and then takes two items, and keeps the second for a later
-// call.
+// claimAhead takes some more items than it returns, and keeps them for later
+// calls.
 func (q *sabotaged) claimAhead(
 	ctx context.Context, dst []worker.Claim[int],
 ) (n int, err error) {
@@ -69,12 +69,14 @@ func (q *sabotaged) claimAhead(
 		return 1, nil
 	}
 	n, err = q.Queue.ClaimBatch(ctx, dst)
-	if n > 0 && q.every(3) {
-		if c, ok := q.TryClaim(); ok {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.kept = append(q.kept, c)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for range 16 * n {
+		c, ok := q.TryClaim()
+		if !ok {
+			break
 		}
+		q.kept = append(q.kept, c)
 	}
 	return n, err
 }
@@ -127,13 +129,14 @@ func TestEveryFaultOfPausesOfPoolsIsFound(t *testing.T) {
 		{"a group is not paused", pausesNoGroup, "C68", "after a pause of group"},
 		{"a pause ends before its moment", endsPausesEarly, "C68", "after a pause of group"},
 		{"the queue is not paused", pausesNoQueue, "C69", "after a pause of the queue"},
-		{"a worker claims ahead", claimsAhead, "C69", "after a pause of the queue"},
+		{"a worker claims ahead", claimsAhead, "C68", "after a pause of group"},
 		{"the rate of the queue is ignored", ignoresRate, "C69", "items of the queue"},
 		{"a group stays paused", resumesNoGroup, "C68", "all gates are open"},
 		{"the queue stays paused", resumesNoQueue, "C68", "all gates are open"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			requireFoundIn(t, test.fault, mix, Workers, Drain, func(v Violation) bool {
+			s := search{test.fault, mix, Workers | Groups | Pauses, Drain, 20_000}
+			s.find(t, func(v Violation) bool {
 				return v.Clause == test.clause && strings.Contains(v.Message, test.says)
 			})
 		})

@@ -293,25 +293,33 @@ const mostRounds = 1000
 // what the test wants.
 func requireFound(t *testing.T, f fault, mix Ingredients, ending Ending, wanted func(Violation) bool) (found Violation) {
 	t.Helper()
-	return requireFoundIn(t, f, mix, 0, ending, wanted)
+	return search{f, mix, 0, ending, 3000}.find(t, wanted)
 }
 
-// requireFoundIn is requireFound in rounds that have some of the ingredients.
-func requireFoundIn(
-	t *testing.T, f fault, mix, needed Ingredients, ending Ending, wanted func(Violation) bool,
-) (found Violation) {
+// A search is for a fault, in rounds that may have the ingredients of a mix,
+// and have those that are needed.
+type search struct {
+	fault       fault
+	mix, needed Ingredients
+	ending      Ending
+	adds        int
+}
+
+// find is requireFound.
+func (s search) find(t *testing.T, wanted func(Violation) bool) (found Violation) {
 	t.Helper()
 	shorten(t, &leavingTime)
 	shorten(t, &grace)
 	defer func() { leaked = nil }()
 	for seed := uint64(1); seed <= mostRounds; seed++ {
-		plan := Draw(seed, Limits{Adds: 3000, Shards: 1, Mix: mix, Ending: ending}, Shardq().Features)
-		if !plan.Mix.Has(needed) {
+		limits := Limits{Adds: s.adds, Shards: 1, Mix: s.mix, Ending: s.ending}
+		plan := Draw(seed, limits, Shardq().Features)
+		if !plan.Mix.Has(s.needed) {
 			continue
 		}
-		plan.Items, plan.Ledger, plan.Adds = intItems, true, 3000
-		plan.Cancel = f == cancelsNoDelay
-		for _, v := range plan.run(saboteur(f), &watchdog{}).violations {
+		plan.Items, plan.Ledger, plan.Adds = intItems, true, s.adds
+		plan.Cancel = s.fault == cancelsNoDelay
+		for _, v := range plan.run(saboteur(s.fault), &watchdog{}).violations {
 			if wanted(v) {
 				t.Logf("found in round %d", seed)
 				return v

@@ -21,6 +21,7 @@ const (
 )
 
 func (q *sabotaged) TryAddWith(item int, o shardq.AddOptions) error {
+	o = q.distort(o)
 	switch {
 	case q.fault == ignoresWindows, q.fault == ignoresWindowsAtTimes && q.every(50):
 		o.NotAgainWithin = 0
