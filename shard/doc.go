@@ -39,7 +39,7 @@
 //	OnAdd     → addhook.go, from add.go and priority.go; outbox.go
 //	Times     → coarseclock.go, sampler.go → times.go → measures.go
 //	Snapshots → hold.go → inspect.go, list.go, left.go, item_info.go,
-//	            group_info.go, timeleft.go; stats.go
+//	            group_info.go, timeleft.go; stats.go, backlog.go
 //	Shutdown  → shutdown.go, discard.go, drain.go, retries.go
 //	Idleness  → idle.go
 //

@@ -102,14 +102,28 @@ func (sh *shard[T]) addBucketTo(row *stats.Group, state *group[T], b *groupBucke
 // ones.
 func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	return func(yield func(id uint32) bool) {
-		on := g.circles != nil || g.walkCircle(g.only.turn, yield)
-		if g.circles != nil {
-			for _, c := range slices.Backward(g.circles.open) {
-				on = on && g.walkCircle(c.turn, yield)
-			}
-		}
-		_ = on && g.walkCircle(g.firstThrottled, yield)
+		_ = g.walkSelectable(yield) && g.walkCircle(g.firstThrottled, yield)
 	}
+}
+
+// selectable returns an iterator over the groups of the round robin, in the
+// order of their turns.
+func (g *groups[T]) selectable() iter.Seq[uint32] {
+	return func(yield func(id uint32) bool) { g.walkSelectable(yield) }
+}
+
+// walkSelectable visits the groups of the round robin until visit returns
+// false. It reports whether it visited all.
+func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {
+	if g.circles == nil {
+		return g.walkCircle(g.only.turn, visit)
+	}
+	for _, c := range slices.Backward(g.circles.open) {
+		if !g.walkCircle(c.turn, visit) {
+			return false
+		}
+	}
+	return true
 }
 
 // walkCircle visits the groups of a circle until visit returns false. It

@@ -77,6 +77,18 @@ func (r rate) opens(full uint64) uint64 {
 // spend returns when the bucket is full after a token was taken now.
 func (r rate) spend(full, now uint64) uint64 { return max(full, now) + r.interval }
 
+// tokens returns the number of tokens of a bucket that is full at some moment.
+func (r rate) tokens(full, now uint64) int {
+	switch {
+	case !r.limits():
+		return math.MaxInt
+	case full <= now:
+		return int(r.burst)
+	}
+	missing := (full-now-1)/r.interval + 1
+	return int(uint64(r.burst) - min(uint64(r.burst), missing))
+}
+
 // convert returns when a bucket of another rate is full, if as many of its
 // tokens are taken as of this one, or all if it has fewer.
 func (r rate) convert(full, now uint64, to rate) uint64 {

@@ -18,8 +18,12 @@ import (
 //     the last samples counts, so that chance moves it little.
 //   - While the oldest ready item is older than TargetAge, and half of the
 //     workers or more are busy (others would not help it): the number of
-//     workers times that age divided by TargetAge. If the age has fallen since
-//     the last sample, the workers catch up, and as many as there are suffice.
+//     workers times that age divided by TargetAge, but no more than there are
+//     busy workers and ready items. If the age has fallen since the last
+//     sample, the workers catch up, and as many as there are suffice.
+//
+// Items that more workers could not serve do not count: those of a throttled
+// group, and those of a queue that is paused or whose rate is reached.
 //
 // A number within Tolerance of the present one changes nothing. A greater one
 // counts at once, but a sample adds at most as many workers as there are, or
@@ -47,10 +51,12 @@ type LoadSource interface {
 
 // A Load is how much a source has to do.
 type Load struct {
-	// Ready is the number of ready items, and Processing of those that workers
-	// have, of all pools of the source.
+	// Ready is the number of ready items that more workers would get at once.
+	// It leaves out those that they could not have, such as items of a group
+	// that is throttled. Processing is the number of items that workers have,
+	// of all pools of the source.
 	Ready, Processing int
-	// Oldest is how long the oldest ready item has been ready.
+	// Oldest is how long the oldest of the Ready items has been ready.
 	Oldest time.Duration
 	// Ages reports that the source knows Oldest. A queue does with its option
 	// Ages.

@@ -113,14 +113,16 @@ func (s *scaler) wanted(workers int, load Load) float64 {
 	catchingUp := s.sampled && load.Oldest < s.oldest
 	s.oldest, s.sampled = load.Oldest, true
 	want := s.busy / s.options.TargetUtilization
-	// While most workers are idle, the oldest item waits for something else,
-	// such as the rate of its group or the end of a pause.
+	// While most workers are idle, the oldest item does not wait for a worker.
 	isScarce := 2*busy >= float64(workers)
 	if target := s.options.TargetAge; target > 0 && load.Oldest > target && isScarce {
 		byAge := float64(workers)
 		if !catchingUp {
 			byAge *= float64(load.Oldest) / float64(target)
 		}
+		// More workers would find nothing. A group with a long backlog leaves
+		// its limit for a moment at each Done.
+		byAge = min(byAge, busy+float64(load.Ready))
 		want = max(want, byAge)
 	}
 	return want

@@ -196,7 +196,7 @@ func TestC81Transitions(t *testing.T) {
 		{busy: 10, oldest: 2 * time.Second, want: 20, state: steady}, // the wait is over
 		{busy: 2, want: 20, state: waiting},                          // another begins
 	} {
-		workers = s.decide(now, workers, Load{Processing: step.busy, Oldest: step.oldest})
+		workers = s.decide(now, workers, Load{Ready: 100, Processing: step.busy, Oldest: step.oldest})
 		require.Equal(t, step.want, workers, "step %d", i)
 		require.Equal(t, step.state, s.state, "step %d", i)
 		now = now.Add(time.Second)
@@ -211,6 +211,16 @@ func TestC81Transitions(t *testing.T) {
 	require.Equal(t, steady, s.state)
 }
 
+// There are never more workers for the age of an item than have something to
+// do.
+func TestC81AsManyAsFindItems(t *testing.T) {
+	s := &scaler{options: AutoscaleOptions{Min: 1, Max: 100, TargetAge: time.Second, TargetUtilization: 1}.withDefaults()}
+	for _, step := range []struct{ ready, want int }{{0, 8}, {3, 11}, {1000, 16}} {
+		got := s.decide(time.Unix(0, 0), 8, Load{Ready: step.ready, Processing: 8, Oldest: time.Hour})
+		require.Equal(t, step.want, got, "%d are ready", step.ready)
+	}
+}
+
 // Whatever it sees, and whatever others do to the pool, the number is in its
 // bounds.
 func TestC81BoundsHold(t *testing.T) {
@@ -219,7 +229,7 @@ func TestC81BoundsHold(t *testing.T) {
 	now := time.Unix(0, 0)
 	for range 10_000 {
 		now = now.Add(time.Duration(random.Int64N(int64(time.Minute))) - 10*time.Second)
-		load := Load{Processing: random.IntN(1000), Oldest: time.Duration(random.Int64() >> random.IntN(63))}
+		load := Load{Ready: random.IntN(1000), Processing: random.IntN(1000), Oldest: time.Duration(random.Int64() >> random.IntN(63))}
 		got := s.decide(now, random.IntN(100), load)
 		require.GreaterOrEqual(t, got, 3)
 		require.LessOrEqual(t, got, 9)

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"math"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +55,119 @@ func TestC81PoolFollowsTheLoad(t *testing.T) {
 		synctest.Wait()
 		require.True(t, ended(), "it ends with the pool")
 	})
+}
+
+// Items that more workers could not serve make no pool grow, beside others that
+// keep 4 workers busy. Those that they could serve do.
+func TestC81ThrottledGroupsMoveNothing(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		workers int // for the load, with that of the group
+		backlog int // of the group t
+		pause   bool
+	}{
+		{name: "no group", workers: 6},
+		{name: "paused", workers: 6, backlog: 1, pause: true},
+		{name: "at its limit", workers: 10, backlog: 2000},
+	} {
+		forEachShardCountInBubble(t, func(t *testing.T, shards int) {
+			q := shardq.MustNew(shardq.Options[string]{
+				Shards: shards, Ages: true, Group: func(item string) string { return item[:1] },
+				GroupLimitOf: func(group string) int { return map[string]int{"t": 3}[group] },
+			})
+			if test.pause {
+				q.PauseGroup("t", time.Time{})
+			}
+			pool := startPool(t, q, worker.Options[string]{Workers: test.workers, Handle: func(context.Context, string) error {
+				time.Sleep(time.Second)
+				return nil
+			}})
+			time.Sleep(100 * time.Millisecond) // so that no item ends at a sample
+			q.AddBatch(namesIn("t", test.backlog))
+			go addEach(q, namesIn("b", 4*600), 250*time.Millisecond)
+			time.Sleep(1900 * time.Millisecond)
+
+			resizes := 0
+			scaler, err := worker.NewAutoscaler(pool.Pool, worker.AutoscaleOptions{
+				Min: 1, Max: 100, TargetAge: 5 * time.Second, OnResize: func(worker.Resize) { resizes++ },
+			})
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			go scaler.Run(ctx)
+			time.Sleep(9 * time.Minute)
+			synctest.Wait()
+			require.Zero(t, resizes, test.name)
+			require.Equal(t, test.backlog > 0, q.Stats().Throttled > 0, test.name)
+
+			q.AddBatch(namesIn("c", 1000)) // a backlog beside the group
+			time.Sleep(15 * time.Second)
+			synctest.Wait()
+			require.Greater(t, pool.Len(), 3*test.workers, test.name)
+			stop()
+			pool.stop()
+			q.ShutDown()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			pool.stopPool(t)
+		})
+	}
+}
+
+// namesIn returns n items of a group.
+func namesIn(group string, n int) (items []string) {
+	for i := range n {
+		items = append(items, group+strconv.Itoa(i))
+	}
+	return items
+}
+
+// addEach adds one item after the other.
+func addEach(q *shardq.Queue[string], items []string, every time.Duration) {
+	for _, item := range items {
+		q.Add(item)
+		time.Sleep(every)
+	}
+}
+
+// Load counts the ready items that more workers would get.
+func TestC81LoadIsWhatWorkersCanServe(t *testing.T) {
+	type load struct{ ready, processing, oldest int }
+	fake := newFake()
+	q := shardq.MustNew(shardq.Options[string]{
+		Shards: 1, Clock: fake, Ages: true, Group: func(item string) string { return item[:1] },
+		GroupLimitOf: func(group string) int { return map[string]int{"l": 2}[group] },
+		GroupRate: func(group string) shardq.Rate {
+			return map[string]shardq.Rate{"r": {PerSecond: 0.001, Burst: 2}}[group]
+		},
+	})
+	requireLoad := func(want load) {
+		t.Helper()
+		got := q.Load()
+		require.Equal(t, want, load{got.Ready, got.Processing, int(got.Oldest / time.Second)})
+		require.True(t, got.Ages)
+	}
+	requireLoad(load{})
+	for _, group := range []string{"l", "r", "p", "o"} {
+		fake.Step(time.Second)
+		q.AddBatch(namesIn(group, 4))
+	}
+	requireLoad(load{ready: 2 + 2 + 4 + 4, oldest: 3})
+	q.PauseGroup("p", time.Time{})
+	requireLoad(load{ready: 2 + 2 + 4, oldest: 3})
+	for range 3 * 2 {
+		q.Get()
+	}
+	requireLoad(load{ready: 2, processing: 6})
+	q.Done("l0")
+	requireLoad(load{ready: 1 + 2, processing: 5, oldest: 3})
+	q.Pause()
+	requireLoad(load{processing: 5})
+	q.Resume()
+	q.SetRate(shardq.Rate{PerSecond: 0.001, Burst: 2})
+	requireLoad(load{ready: 2, processing: 5, oldest: 3})
+	q.Get()
+	q.Get()
+	requireLoad(load{processing: 7})
 }
 
 func TestC81FaultsOfTheOptions(t *testing.T) {
