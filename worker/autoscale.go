@@ -41,8 +41,9 @@ type Autoscaler[T any] struct {
 	scaler scaler
 }
 
-// A LoadSource is a [Source] that knows its load. A queue is one. A source of
-// your own needs the method if an Autoscaler is to size its pool.
+// A LoadSource is a [Source] that knows its load. A queue and a Coalescer are
+// such sources. A source of your own needs the method if an Autoscaler sizes
+// its pool.
 type LoadSource interface {
 	// Load returns the present load. The Autoscaler calls it once in an
 	// interval, with no lock held.
@@ -59,7 +60,7 @@ type Load struct {
 	// Oldest is how long the oldest of the Ready items has been ready.
 	Oldest time.Duration
 	// Ages reports that the source knows Oldest. A queue does with its option
-	// Ages.
+	// Ages, and a Coalescer with that of its queue.
 	Ages bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -194,6 +195,40 @@ func TestC81FaultsOfTheOptions(t *testing.T) {
 	require.ErrorContains(t, err, "which has no method Load")
 	_, err = worker.NewAutoscaler[int](nil, worker.AutoscaleOptions{Min: 1, Max: 2})
 	require.ErrorContains(t, err, "without a pool")
+}
+
+// The load of a Coalescer is that of its queue of keys.
+func TestC81PoolOfACoalescer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newJoiner(4, func(o *coalesce.Options[string, string]) { o.Queue.Ages = true })
+		ctx, stop := context.WithCancel(t.Context())
+		pool, err := worker.New(c, worker.Options[coalesce.Entry[string, string]]{
+			Workers: 1, Handle: func(context.Context, coalesce.Entry[string, string]) error {
+				time.Sleep(time.Second)
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		scaler, err := worker.NewAutoscaler(pool, worker.AutoscaleOptions{Min: 1, Max: 8, TargetAge: time.Second})
+		require.NoError(t, err)
+		ended := returned(func() { require.NoError(t, pool.Run(ctx)) })
+		for _, key := range namesIn("k", 100) {
+			require.NoError(t, c.Put(key, "1"))
+		}
+		go scaler.Run(ctx)
+		time.Sleep(5500 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 8, pool.Len())
+		load := c.Load()
+		require.Equal(t, worker.Load{Ready: load.Ready, Processing: 8, Oldest: load.Oldest, Ages: true}, load)
+		require.Equal(t, c.Queue().Len(), load.Ready)
+		require.Greater(t, load.Oldest, 5*time.Second)
+		stop()
+		c.ShutDown()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.True(t, ended())
+	})
 }
 
 // A panic of the hook reaches the caller of Run. The pool keeps its workers.
