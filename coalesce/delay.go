@@ -97,7 +97,7 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
 		// KeepOld leaves a backoff alone that begins at this moment.
 		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
-	case l.key == lingering && w.lingers && w.Duration > 0:
+	case l.key == lingering && w.lingers && w.Duration > 0 && w.MaxWait <= 0:
 		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
 	case l.key == absent && !p.c.putEndsBackoff && (w.lingers || w.Duration == 0):
 		p.stripe.setStateLocked(l, w.state())

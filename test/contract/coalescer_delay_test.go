@@ -77,6 +77,38 @@ func TestC76LingerEndsAtSomeValues(t *testing.T) {
 	require.Zero(t, c.Queue().Len(), "no delay is left")
 }
 
+// The limits of a PutWith count for a key that lingers already. The earliest
+// limit counts. The values merge until then.
+func TestC76MaxWaitLimitsALinger(t *testing.T) {
+	put := func(c delayedJoiner, value string, limit time.Duration) {
+		require.NoError(t, c.PutWith("a", value, coalesce.PutOptions{MaxWait: limit, Priority: 3}))
+		require.Zero(t, c.Queue().Len())
+	}
+	c := newDelayed(lingering(time.Minute, 0))
+	for range 2 {
+		require.NoError(t, c.Put("a", "1"))
+		put(c, "2", 2*time.Second)
+		put(c, "3", time.Second)
+		put(c, "4", time.Hour)
+		require.NoError(t, c.Put("a", "5"))
+		require.Equal(t, 1, c.Stats().Values.Lingering)
+		c.clock.Step(900 * time.Millisecond)
+		require.Zero(t, c.Queue().Len())
+		c.clock.Step(200 * time.Millisecond)
+		c.takes(t, "a", "12345")
+		c.Done("a")
+	}
+	put(c, "1", time.Hour) // a limit prolongs no linger
+	c.clock.Step(59 * time.Second)
+	put(c, "2", time.Minute)
+	c.clock.Step(2 * time.Second)
+	require.NoError(t, c.PutWith("a", "3", coalesce.PutOptions{MaxWait: time.Second})) // it is ready already
+	c.takes(t, "a", "123")
+	c.Done("a")
+	c.clock.Step(time.Hour)
+	require.Zero(t, c.Queue().Len(), "no delay is left")
+}
+
 func TestC76BackoffOutlastsALinger(t *testing.T) {
 	c := newDelayed(lingering(time.Second, 2))
 	require.NoError(t, c.Put("a", "1"))
