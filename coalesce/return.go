@@ -21,6 +21,9 @@ type valueReturn[K comparable, V any] struct {
 	// delayed.
 	delay    time.Duration
 	deadline shard.Deadline
+	// lingered says that the key lingered with newer values. They go with this
+	// one then, and the linger ends.
+	lingered bool
 	// admitted says that the stripe counts the call. A call that finds the
 	// stripe closed is not counted: a drain that accepts retries also accepts
 	// the key.
@@ -83,6 +86,7 @@ func (r *valueReturn[K, V]) insert() bool {
 	if r.delay > 0 {
 		state = delayed
 	}
+	r.lingered = l.key == lingering
 	s.setStateLocked(l, state)
 	return true
 }
@@ -93,12 +97,24 @@ func (r *valueReturn[K, V]) requeue() {
 	defer r.leave()
 	shards, inProcessing := r.c.shards, false
 	if r.delay > 0 {
-		inProcessing = shards.Postpone(r.at, r.deadline, r.c.putEndsBackoff)
+		inProcessing = shards.Postpone(r.at, r.deadline, r.policy())
 	} else {
 		inProcessing = shards.AgainAt(r.at, r.priority)
 	}
 	if !inProcessing { // misuse: the caller did not have the key
 		r.c.queue.AddAfter(r.key, r.delay)
+	}
+}
+
+// policy chooses between the delay and that of newer values.
+func (r *valueReturn[K, V]) policy() shard.Policy {
+	switch {
+	case r.c.putEndsBackoff:
+		return shard.KeepEarliest
+	case r.lingered:
+		return shard.KeepNew
+	default:
+		return shard.KeepLatest
 	}
 }
 

@@ -130,7 +130,7 @@ func TestEndedHandleNamesNothing(t *testing.T) {
 					require.False(t, s.Release(h, 3))
 					require.Equal(t, TooLate, s.Retry(h, Delay{}))
 					require.Equal(t, TooLate, s.Retry(h, Delay{Duration: time.Second}))
-					require.False(t, s.Postpone(h, s.DeadlineIn(time.Second), false))
+					require.False(t, s.Postpone(h, s.DeadlineIn(time.Second), KeepLatest))
 					require.Equal(t, []int{0, 1}, s.EndBatch([]Handle{h, h}))
 					after := s.Stats()
 					before.Metrics, after.Metrics = nil, nil

@@ -22,18 +22,19 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 
 // Postpone delays an item in processing until a deadline, and reports whether
 // the processing goes on. The run after the delay also serves the adds made
-// during the processing. If addsGoFirst is true and there were such adds,
-// Postpone changes nothing, and the item becomes ready at its Done. Once a
-// shutdown has begun, it becomes ready at its Done as well, unless a Drain
-// accepts retries.
+// during the processing. With KeepEarliest such adds go first: Postpone
+// changes nothing then, and the item becomes ready at its Done. Once a shutdown
+// has begun, it becomes ready at its Done as well, unless a Drain accepts
+// retries.
 //
-// If the item was delayed during the processing, the earlier of the two
-// deadlines counts if addsGoFirst is true. Otherwise the later one counts, and
-// a MaxWait of the earlier delay does not.
+// If the item was delayed during the processing, the policy chooses between the
+// two deadlines. Unless it is KeepEarliest, a MaxWait of that delay does not
+// count.
 //
 // The deadline must have a positive delay. Postpone calls no user code before
 // the item is delayed. If the clock panics after that, the item stays delayed.
-func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing bool) {
+func (s *Set[T]) Postpone(h Handle, d Deadline, policy Policy) (inProcessing bool) {
+	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)
 	e := sh.claimed(h)
 	deadline := uint64(never)
@@ -47,7 +48,7 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 			sh.table.times.onCancel(h.id, unmark)
 		}
 		if !addsGoFirst && e.delayed() {
-			d = sh.withDelay(h.id, e, d)
+			d = sh.withDelay(h.id, e, d, policy)
 		}
 		deadline = sh.fileAgain(h.id, e, d)
 	}
@@ -60,11 +61,11 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, addsGoFirst bool) (inProcessing 
 	return e != nil
 }
 
-// withDelay cancels the delay of an item. It returns d, or the deadline of that
-// delay if it is later, with the higher of the priorities.
-func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline) Deadline {
+// withDelay cancels the delay of an item. It returns d or the deadline of that
+// delay, as the policy says, with the higher of the priorities.
+func (sh *shard[T]) withDelay(id uint32, e *entry[T], d Deadline, policy Policy) Deadline {
 	filed, _ := sh.wheel.Deadline(id)
-	d.f.deadline = max(d.f.deadline, filed)
+	d.f.deadline = policy.choose(filed, d.f.deadline)
 	d.f.priority = max(d.f.priority, sh.cancelDelay(id, e))
 	return d
 }

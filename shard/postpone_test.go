@@ -16,25 +16,25 @@ func TestPostpone(t *testing.T) {
 		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
 	} {
 		for _, dirty := range []bool{false, true} {
-			for _, addsGoFirst := range []bool{false, true} {
+			for _, policy := range []Policy{KeepLatest, KeepEarliest} {
 				fake := clock.NewFake(start)
 				config.Clock, config.Shards = fake, 2
 				s := newTestSet(t, config)
 				at := s.HandleOf(1)
-				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
 				s.Add(1)
-				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst), "it is not in processing")
+				require.False(t, s.Postpone(at, s.DeadlineIn(time.Second), policy), "it is not in processing")
 				s.Get()
 				at = s.HandleOf(1)
 				if dirty {
 					s.Add(1)
 				}
-				require.True(t, s.Postpone(at, s.DeadlineIn(time.Second), addsGoFirst))
+				require.True(t, s.Postpone(at, s.DeadlineIn(time.Second), policy))
 				addTo(s, 1, true)
 				checkSet(t, s)
 				s.DoneAt(1, at)
 				checkSet(t, s)
-				waits := !dirty || !addsGoFirst
+				waits := !dirty || policy != KeepEarliest
 				require.Equal(t, waits, s.Len() == 0)
 				if waits {
 					addTo(s, 1, true)
@@ -48,6 +48,36 @@ func TestPostpone(t *testing.T) {
 				require.Zero(t, s.Stats().Held)
 			}
 		}
+	}
+}
+
+// TestPostponeOfADelayedItem: the policy chooses between the delay and one that
+// began during the processing.
+func TestPostponeOfADelayedItem(t *testing.T) {
+	for _, test := range []struct {
+		policy        Policy
+		before, given int // seconds
+		want          int
+	}{
+		{KeepEarliest, 9, 2, 2}, {KeepEarliest, 2, 9, 2}, {KeepLatest, 9, 2, 9}, {KeepLatest, 2, 9, 9},
+		{KeepNew, 9, 2, 2}, {KeepNew, 2, 9, 9},
+	} {
+		fake := clock.NewFake(start)
+		s := newTestSet(t, Config[int]{Shards: 1, Clock: fake})
+		s.Add(1)
+		s.Get()
+		s.AddWith(1, Delay{Duration: time.Duration(test.before) * time.Second, MaxWait: time.Hour})
+		at := s.HandleOf(1)
+		require.True(t, s.Postpone(at, s.DeadlineIn(time.Duration(test.given)*time.Second), test.policy))
+		s.End(at)
+		checkSet(t, s)
+		fake.Step(time.Duration(test.want)*time.Second - 1)
+		require.Zero(t, s.Len(), "%+v", test)
+		fake.Step(1)
+		require.Equal(t, 1, s.Len(), "%+v", test)
+		s.Get()
+		s.Done(1)
+		require.Zero(t, s.Stats().Held)
 	}
 }
 
@@ -67,7 +97,7 @@ func TestPostponeEarlierThanTheWheel(t *testing.T) {
 			fake.Step(-time.Minute)
 			d = s.DeadlineIn(time.Second)
 		}
-		require.True(t, s.Postpone(at, d, false))
+		require.True(t, s.Postpone(at, d, KeepLatest))
 		s.DoneAt(1, at)
 		if back {
 			fake.Step(time.Second - 1)
@@ -87,7 +117,7 @@ func TestPostponeAfterAShutdown(t *testing.T) {
 	s.Get()
 	d := s.DeadlineIn(time.Second)
 	s.ShutDown()
-	require.True(t, s.Postpone(s.HandleOf(1), d, false))
+	require.True(t, s.Postpone(s.HandleOf(1), d, KeepLatest))
 	s.DoneAt(1, s.HandleOf(1))
 	require.Equal(t, 1, s.Len())
 	addTo(s, 2, true)

@@ -125,6 +125,36 @@ func TestC76BackoffOutlastsALinger(t *testing.T) {
 	c.takes(t, "a", "12+++++")
 }
 
+// A value that goes back is ready after its backoff, with the values that have
+// lingered since, however long they would have.
+func TestC76ReturnEndsALinger(t *testing.T) {
+	for _, putEnds := range []bool{false, true} {
+		for name, giveBack := range map[string]func(delayedJoiner, worker.Claim[coalesce.Entry[string, string]]) error{
+			"Retry":       func(c delayedJoiner, _ worker.Claim[coalesce.Entry[string, string]]) error { return c.Retry("a", "1") },
+			"Claim.Retry": func(_ delayedJoiner, claim worker.Claim[coalesce.Entry[string, string]]) error { return claim.Retry() },
+			"RequeueAfter": func(_ delayedJoiner, claim worker.Claim[coalesce.Entry[string, string]]) error {
+				return claim.RequeueAfter(time.Hour)
+			},
+		} {
+			c := newDelayed(lingering(10*time.Hour, 3), func(o *coalesce.Options[string, string]) { o.PutEndsBackoff = putEnds })
+			require.NoError(t, c.Put("a", "1"))
+			c.clock.Step(10 * time.Hour)
+			claim, err := c.Claim(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{MaxWait: 5 * time.Hour}))
+			require.NoError(t, giveBack(c, claim), name)
+			require.Zero(t, c.Stats().Values.Lingering)
+			c.clock.Step(59 * time.Minute)
+			require.Zero(t, c.Queue().Len(), name)
+			c.clock.Step(2 * time.Minute)
+			c.takes(t, "a", "12")
+			c.Done("a")
+			c.clock.Step(20 * time.Hour)
+			require.Zero(t, c.Queue().Len(), "no delay is left")
+		}
+	}
+}
+
 // What lingers is not delayed for a drain, which would drop it.
 func TestC76ShutdownEndsALinger(t *testing.T) {
 	for _, end := range []func(c delayedJoiner){
