@@ -123,6 +123,37 @@ func TestStripeShrinks(t *testing.T) {
 }
 
 // A stripe fits into a cache line of 64 bytes.
+// TestFlightsShrink checks that a burst of values in processing leaves no large
+// map.
+func TestFlightsShrink(t *testing.T) {
+	c := MustNew(Options[int, int]{Merge: sum, Readable: true})
+	const burst = 100_000
+	for key := range burst {
+		require.NoError(t, c.Put(key, 1))
+	}
+	taken := make([]Entry[int, int], burst)
+	n, err := c.TakeBatch(context.Background(), taken)
+	require.NoError(t, err)
+	require.Equal(t, burst, n)
+	peak := func() (sum int) {
+		for i := range c.stripes.all {
+			sum += int(c.stripes.all[i].flights.peak)
+		}
+		return sum
+	}
+	require.Equal(t, burst, peak())
+	c.DoneBatch(taken[:burst/2])
+	require.Equal(t, burst, peak())
+	value, ok := c.Peek(taken[burst-1].Key)
+	require.True(t, ok)
+	require.Equal(t, 1, value)
+	c.DoneBatch(taken[burst/2:])
+	require.LessOrEqual(t, peak(), smallMap*len(c.stripes.all))
+	for range c.Range() {
+		t.Fatal("there are no values")
+	}
+}
+
 func TestStripeSize(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(stripe[int, int]{}), uintptr(64))
 }

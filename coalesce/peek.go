@@ -62,16 +62,10 @@ func (c *Coalescer[K, V]) joinParts(parts []V) (value V, ok bool) {
 	return value, len(parts) > 0
 }
 
-// A flight is a value that a worker has, if Readable is set.
-type flight[V any] struct {
-	value V
-	at    shard.Handle
-}
-
 // partsLocked appends the values of a key to parts, the oldest first. A segment
 // that is merging still has its value: Merge does not modify it.
 func (s *stripe[K, V]) partsLocked(key K, parts []V) []V {
-	if f, is := s.flights[key]; is {
+	if f, is := s.flights.lookup(key); is {
 		parts = append(parts, f.value)
 	}
 	if l := s.lines[key]; l != nil {
@@ -88,7 +82,10 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	for key := range s.lines {
 		keys = append(keys, key)
 	}
-	for key := range s.flights {
+	if s.flights == nil {
+		return keys
+	}
+	for key := range s.flights.of {
 		if s.lines[key] == nil {
 			keys = append(keys, key)
 		}
@@ -99,9 +96,9 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 // takeOffLocked notes that a worker has the value.
 func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
 	if s.flights == nil {
-		s.flights = make(map[K]flight[V])
+		s.flights = &flights[K, V]{}
 	}
-	s.flights[key] = flight[V]{value, at}
+	s.flights.insert(key, flight[V]{value, at})
 }
 
 // land forgets the value of a processing that is about to end.
@@ -109,7 +106,7 @@ func (c *Coalescer[K, V]) land(key K) {
 	if c.readable {
 		s := c.stripeOf(key)
 		s.mu.Lock()
-		delete(s.flights, key)
+		s.flights.remove(key)
 		s.mu.Unlock()
 	}
 }
@@ -125,7 +122,7 @@ func (c *Coalescer[K, V]) landAt(key K, at shard.Handle) {
 }
 
 func (s *stripe[K, V]) landLocked(key K, at shard.Handle) {
-	if f, is := s.flights[key]; is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
-		delete(s.flights, key)
+	if f, is := s.flights.lookup(key); is && f.at.Place() == at.Place() && f.at.Fence() == at.Fence() {
+		s.flights.remove(key)
 	}
 }

@@ -87,15 +87,15 @@ type stripe[K comparable, V any] struct {
 	lines map[K]*line[V]
 	spare *line[V] // the first of the unused lines
 	// flights has the values that workers have, if Readable is set.
-	flights map[K]flight[V]
+	flights *flights[K, V]
 	// put counts the values that were put, and merged those whose key had
 	// another value.
 	put, merged uint64
 }
 
-// A Go map never shrinks. A map that had more than smallMap lines is replaced
-// when less than an eighth of its peak is left. By then many more lines were
-// removed than are copied.
+// A Go map never shrinks. A map that had more than smallMap entries is replaced
+// when less than an eighth of its peak is left. By then many more were removed
+// than are copied.
 const (
 	smallMap  = 16
 	maxSpares = 16
@@ -141,17 +141,22 @@ func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 		l.spare, s.spare = s.spare, l
 		s.spares++
 	}
-	if s.peak > smallMap && len(s.lines) < int(s.peak)/8 {
-		s.shrinkLocked()
+	if isSparse(len(s.lines), s.peak) {
+		s.lines, s.peak = smaller(s.lines)
+		s.spare, s.spares = nil, 0
 	}
 }
 
-// shrinkLocked frees the memory that a burst needed.
-func (s *stripe[K, V]) shrinkLocked() {
-	smaller := make(map[K]*line[V], len(s.lines))
-	for key, l := range s.lines {
-		smaller[key] = l
+// isSparse reports whether a map is replaced, which has that many entries and
+// had peak of them.
+func isSparse(entries int, peak int32) bool { return peak > smallMap && entries < int(peak)/8 }
+
+// smaller returns a copy of a map without the memory that a burst needed, and
+// its peak.
+func smaller[K comparable, E any](large map[K]E) (small map[K]E, peak int32) {
+	small = make(map[K]E, len(large))
+	for key, one := range large {
+		small[key] = one
 	}
-	s.lines, s.peak = smaller, max(smallMap, int32(len(smaller)))
-	s.spare, s.spares = nil, 0
+	return small, max(smallMap, int32(len(small)))
 }
