@@ -48,6 +48,20 @@ func (e Engine[T]) ReturnDelay(item T, how worker.Return) time.Duration {
 	return e.queue.returnDelay(item, how)
 }
 
+// AddWith is [Queue.AddWith]. It returns [ErrNotAgain] if a window refuses the
+// add. An add without a window returns nil, also after a shutdown.
+func (e Engine[T]) AddWith(item T, options AddOptions) error {
+	delay, ok := e.queue.delayOf(item, options)
+	switch {
+	case !ok:
+		return ErrRejected
+	case delay.Window > 0:
+		return e.queue.shards.AddInWindow(item, delay)
+	}
+	e.queue.shards.AddWith(item, delay)
+	return nil
+}
+
 // OnStats lets values fill in [Stats].Values. It must be called before the
 // queue is used.
 func (e Engine[T]) OnStats(values func() *stats.Values) { e.queue.values = values }

@@ -17,7 +17,7 @@ func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 // stays delayed.
 func (s *Set[T]) AddWith(item T, d Delay) {
 	if d.Window > 0 {
-		s.addInWindow(item, d)
+		_ = s.AddInWindow(item, d) // a refused add is counted
 		return
 	}
 	if s.measures != nil {
@@ -35,16 +35,17 @@ func (s *Set[T]) AddWith(item T, d Delay) {
 	s.fileIn(sh, item, to, d, nil)
 }
 
-// addInWindow is AddWith of an add that asks for a window.
-func (s *Set[T]) addInWindow(item T, d Delay) {
+// AddInWindow is AddWith of an add that asks for a window. It returns why the
+// add was refused, or nil.
+func (s *Set[T]) AddInWindow(item T, d Delay) error {
 	if s.mayDiffer && s.Reject(item) {
-		return
+		return ErrRejected
 	}
 	var to address
 	sh := s.addressOf(item, &to)
 	var a admission
 	defer s.notify()
-	_ = s.offer(sh, item, to, d, &a) // a refused add is counted
+	return s.offer(sh, item, to, d, &a)
 }
 
 // fileIn is AddWith of an item whose address is known, with a delay or a

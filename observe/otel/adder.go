@@ -72,9 +72,20 @@ func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
 	a.link(ctx, item, func() { a.queue.AddAfter(item, delay) })
 }
 
-// AddWith is [shardq.Queue.AddWith].
+// AddWith is [shardq.Queue.AddWith]. An add that its window refuses gets no
+// link.
 func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
-	a.link(ctx, item, func() { a.queue.AddWith(item, options) })
+	_ = a.tracer.Link(ctx, item, func() error { return a.queue.Engine().AddWith(item, options) })
+}
+
+// TryAddWith is [shardq.Queue.TryAddWith].
+func (a Adder[T]) TryAddWith(ctx context.Context, item T, options shardq.AddOptions) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAddWith(item, options) })
+}
+
+// AddContextWith is [shardq.Queue.AddContextWith].
+func (a Adder[T]) AddContextWith(ctx context.Context, item T, options shardq.AddOptions) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContextWith(ctx, item, options) })
 }
 
 // AddRateLimited is [shardq.Queue.AddRateLimited].
@@ -101,6 +112,28 @@ func (a Adder[T]) Cancel(item T) shardq.Canceled {
 
 // AddBatch is [shardq.Queue.AddBatch].
 func (a Adder[T]) AddBatch(ctx context.Context, items []T) {
+	a.linkBatch(ctx, items, func() { a.queue.AddBatch(items) })
+}
+
+// AddBatchAfter is [shardq.Queue.AddBatchAfter].
+func (a Adder[T]) AddBatchAfter(ctx context.Context, items []T, delay time.Duration) {
+	a.linkBatch(ctx, items, func() { a.queue.AddBatchAfter(items, delay) })
+}
+
+// AddBatchWith is [shardq.Queue.AddBatchWith]. The items that their windows
+// refuse get no link.
+func (a Adder[T]) AddBatchWith(ctx context.Context, items []T, options shardq.AddOptions) {
+	if options.NotAgainWithin <= 0 {
+		a.linkBatch(ctx, items, func() { a.queue.AddBatchWith(items, options) })
+		return
+	}
+	for _, item := range items { // as the queue does
+		a.AddWith(ctx, item, options)
+	}
+}
+
+// linkBatch links all items of a batch that add adds.
+func (a Adder[T]) linkBatch(ctx context.Context, items []T, add func()) {
 	span := trace.SpanContextFromContext(ctx)
 	ids := make([]uint64, len(items))
 	failed := true
@@ -114,6 +147,6 @@ func (a Adder[T]) AddBatch(ctx context.Context, items []T) {
 	for i, item := range items {
 		ids[i] = a.tracer.begin(ctx, span, item)
 	}
-	a.queue.AddBatch(items)
+	add()
 	failed = false
 }

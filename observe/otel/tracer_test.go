@@ -136,6 +136,41 @@ func TestSpanOfAnAttempt(t *testing.T) {
 	require.Empty(t, s.linked(s.step()), "the delay of an add that has been served")
 }
 
+// TestRefusedAddsHaveNoLinks checks that an add that its window refuses is
+// linked to no attempt.
+func TestRefusedAddsHaveNoLinks(t *testing.T) {
+	once := shardq.AddOptions{NotAgainWithin: time.Hour}
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	s.adder.AddWith(s.request("first"), "a", once)
+	s.adder.AddWith(s.request("refused"), "a", once)
+	s.adder.AddBatchWith(s.request("batch"), []string{"a", "b"}, once)
+	require.ErrorIs(t, s.adder.TryAddWith(s.request("tried"), "a", once), shardq.ErrNotAgain)
+	ctx := s.request("waited")
+	require.ErrorIs(t, s.adder.AddContextWith(ctx, "a", once), shardq.ErrNotAgain)
+	s.adder.AddWith(s.request("no window"), "a", shardq.AddOptions{})
+	require.Equal(t, []string{"first", "no window"}, s.linked(s.step()))
+	require.Equal(t, []string{"batch"}, s.linked(s.step()))
+	require.Zero(t, s.tracer.Len())
+}
+
+// TestAddsWithOptionsHaveLinks checks each add of the queue that takes options
+// or a batch.
+func TestAddsWithOptionsHaveLinks(t *testing.T) {
+	later := shardq.AddOptions{After: time.Hour}
+	for name, add := range map[string]func(*traced, context.Context){
+		"AddWith":        func(s *traced, ctx context.Context) { s.adder.AddWith(ctx, "a", later) },
+		"TryAddWith":     func(s *traced, ctx context.Context) { require.NoError(s, s.adder.TryAddWith(ctx, "a", later)) },
+		"AddContextWith": func(s *traced, ctx context.Context) { require.NoError(s, s.adder.AddContextWith(ctx, "a", later)) },
+		"AddBatchAfter":  func(s *traced, ctx context.Context) { s.adder.AddBatchAfter(ctx, []string{"a"}, time.Hour) },
+		"AddBatchWith":   func(s *traced, ctx context.Context) { s.adder.AddBatchWith(ctx, []string{"a"}, later) },
+	} {
+		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+		add(s, s.request(name))
+		require.Zero(t, s.queue.Len(), "it is delayed")
+		require.Equal(t, []string{name}, s.linked(s.step()))
+	}
+}
+
 func TestKeysAndGroupsOnlyIfAsked(t *testing.T) {
 	s := newTraced(t, shardqotel.TracerOptions[string]{Group: true, Item: func(item string) string { return item[:3] }}, nil)
 	s.queue.Add("secret")
