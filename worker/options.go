@@ -68,6 +68,9 @@ type Options[T any] struct {
 	// ends at once when the context of Run ends, when the source is shut down
 	// and has nothing ready, and when the worker must leave.
 	//
+	// If the limit of a group is below BatchSize, no batch of its items alone
+	// becomes full, and the worker waits for the whole Linger.
+	//
 	// If zero, HandleBatch gets what is ready.
 	Linger time.Duration
 
@@ -89,6 +92,9 @@ type Options[T any] struct {
 	//
 	// An item that is added more often than a handler takes is then never
 	// processed to the end. An add that the handler itself makes counts, too.
+	// So does the end of a delay: the backoff of an earlier failure may expire
+	// while the item runs because of an add since. With the queue's
+	// CancelDelayOnAdd that add ends the backoff.
 	//
 	// CancelIfCanceled does the same with the cause [ErrItemCanceled] when the
 	// queue's Cancel is called for the item. The interrupted item is Done: it
