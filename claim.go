@@ -284,7 +284,10 @@ func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeue
 // ReportFailure implements [worker.Reporter]: it counts, logs and keeps the
 // failure. A final one is kept as a discard.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	step := o.outcomes.outage.fail(time.Now())
+	step := outageStep{} // a Permanent error is about its item
+	if f.Reason != worker.ReasonPermanent {
+		step = o.outcomes.outage.fail(time.Now())
+	}
 	if o.log != nil {
 		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked, step)
 	}

@@ -283,7 +283,8 @@ type Options[T comparable] struct {
 	// stuck items (with StuckAfter), failed attempts, and drains that ended
 	// early. Infos are watermarks and the end of the queue.
 	//
-	// Five failed attempts without a success between them are an outage. It has
+	// Five failed attempts without a success between them are an outage: see
+	// [Stats].Outages. It has
 	// one warning at its beginning, others in pauses of 10 seconds, a minute,
 	// ten minutes and from then on an hour, and an info at its end. Its other
 	// failed attempts are not logged, except panics. A success counts if an

@@ -62,8 +62,10 @@ type Stats struct {
 	// for good. It does not count those that the end of the queue left undone.
 	Discarded uint64
 	// Outages counts the outages: five failed attempts of workers or more, with
-	// no success between them. OutageFailures is the number of failed attempts
-	// since the last success, while an outage lasts.
+	// no success between them. A [worker.Permanent] error does not count,
+	// because it is about its item. A [worker.RequeueAfter] counts as a
+	// success. OutageFailures is the number of failed attempts since the last
+	// success, while an outage lasts.
 	//
 	// OutageFailures is 0 otherwise.
 	Outages        uint64

@@ -103,6 +103,9 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 		p.failed(p.failure(a), a)
 		return
 	}
+	if p.failing.Load() {
+		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
+	}
 	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
 		f := p.failure(a)
 		f.Requeued = true
@@ -138,7 +141,8 @@ func (p *Pool[T]) reasonToDiscard(number int, a *attempt[T]) Reason {
 	return ReasonNone
 }
 
-// succeeded reports the first success after a failure, before the claim ends.
+// succeeded reports the first attempt that did not fail after one that did,
+// before the claim ends.
 func (p *Pool[T]) succeeded(claim *Claim[T]) {
 	if !p.failing.CompareAndSwap(true, false) {
 		return

@@ -73,7 +73,8 @@ type Slots[T any] interface {
 // wraps, or nil.
 //
 // A Reporter may also have a method ReportSuccess(context.Context). A worker
-// calls it when an attempt succeeds after one of its Pool has failed.
+// calls it when an attempt succeeds, or returns a [RequeueAfter], after one of
+// its Pool has failed.
 type Reporter[T any] interface {
 	// ReportFailure reports a failed attempt. Workers call it for each.
 	ReportFailure(ctx context.Context, f Failure[T], panicked *PanicError)

@@ -46,7 +46,7 @@ var rules = []rule{
 	{"drained", plain, func(q queueReport) bool { return q.State == drained }, always("drained")},
 	{"stuck", bad, func(q queueReport) bool { return q.Gauges.Stuck > 0 }, queueReport.stuckText},
 	{"paused", warn, func(q queueReport) bool { return q.Gauges.Paused }, always("paused")},
-	{"outage", bad, func(q queueReport) bool { return q.Gauges.OutageFailures > 0 }, func(q queueReport) string {
+	{"outage", bad, func(q queueReport) bool { return q.Gauges.OutageFailures > 0 && q.Gauges.Held > 0 }, func(q queueReport) string {
 		return "outage: the last " + formatCount(q.Gauges.OutageFailures) + " attempts failed"
 	}},
 	{"full", warn, queueReport.full, queueReport.fullText},

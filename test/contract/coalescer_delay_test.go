@@ -597,3 +597,30 @@ func TestOutagesAreCounted(t *testing.T) {
 	require.Equal(t, []reading{{1, 5}, {1, 6}, {1, 7}}, readings[10:])
 	require.Equal(t, reading{1, 0}, read())
 }
+
+// TestOutagesAreOfFailures checks that an attempt that asks for another one
+// ends a run of failures, and that Permanent errors are no part of it.
+func TestOutagesAreOfFailures(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](0, 0)})
+	results := []error{
+		errDown, errDown, errDown, errDown, worker.RequeueAfter(0), errDown, errDown, errDown,
+		worker.Permanent(errDown), worker.Permanent(errDown), worker.Permanent(errDown), errDown, nil,
+	}
+	for i := range results {
+		q.Add(i)
+	}
+	attempts := map[int]int{}
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, item int) error {
+		if attempts[item]++; attempts[item] > 1 {
+			return nil
+		}
+		if item == len(results)-1 {
+			require.Zero(t, q.Stats().Outages)
+			q.ShutDown()
+		}
+		return results[item]
+	}))
+	require.Zero(t, q.Stats().Outages)
+}
+
+var errDown = errors.New("down")

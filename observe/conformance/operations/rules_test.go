@@ -120,8 +120,9 @@ var stories = []story{
 	{"all items are discarded", []string{"shardq_discarded_items_total 0x115 1+1x5"}, []string{"ShardqDiscarded"}},
 	{"an item was discarded an hour ago", []string{"shardq_discarded_items_total 0x60 1x60"}, nil},
 	{"a handler panics", []string{`shardq_attempts_total{result="panic"} 0x100 1+1x20`}, []string{"ShardqPanics"}},
-	{"no attempt succeeds", []string{"shardq_outage_failures 0x110 5+60x10"}, []string{"ShardqOutage"}},
-	{"an outage of a minute is over", []string{"shardq_outage_failures 0x110 5 65 0x8"}, nil},
+	{"no attempt succeeds", []string{"shardq_outage_failures 0x110 5+60x10", "shardq_held_items 3x120"}, []string{"ShardqOutage"}},
+	{"all items of an outage were discarded", []string{"shardq_outage_failures 0x110 5x10", "shardq_held_items 3x112 0x8"}, nil},
+	{"an outage of a minute is over", []string{"shardq_outage_failures 0x110 5 65 0x8", "shardq_held_items 3x120"}, nil},
 	{"a handler succeeds and fails", []string{
 		`shardq_attempts_total{result="success"} 0+10x120`, `shardq_attempts_total{result="error"} 0+10x120`,
 		`shardq_attempts_total{result="panic"} 3x120`,
