@@ -18,8 +18,10 @@ type Rate struct {
 	// PerSecond is the number of items that are handed out in a second.
 	PerSecond float64
 	// Burst is the number of items that may be handed out at once after a rest.
-	// A Burst below PerSecond × Tick lowers the rate to Burst items per tick,
-	// because a wait ends at the start of a tick.
+	// A wait ends at the start of a tick, and a timer may be late. Meanwhile a
+	// full bucket gains nothing. So PerSecond is reached only with a Burst of
+	// at least 1 + PerSecond × (Tick + the lateness of timers). With less,
+	// fewer items are handed out.
 	//
 	// If zero, it is 1.
 	Burst int
