@@ -111,7 +111,8 @@ func (d *Driver[T]) begin() {
 }
 
 // Step processes the next ready item, and returns what happened. It returns
-// false if no item is ready that a pause, a rate or a limit lets through. A
+// false if no item is ready that a pause, a rate or a limit lets through. It
+// never waits for an item, even if another consumer takes the last one. A
 // HandleBatch gets a batch of one.
 func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 	d.t.Helper()
@@ -238,8 +239,8 @@ func (d *Driver[T]) run(most int) []Attempt[T] {
 	return d.record.end(d.time.now(), d.due)
 }
 
-// claimable reports whether a claim would not block: an item is ready, and
-// neither the queue nor its group holds it back.
+// claimable reports whether an item is ready, and neither the queue nor its
+// group holds it back. Another consumer may take the item right after.
 func (d *Driver[T]) claimable() bool {
 	s := d.queue.Stats()
 	if s.Closed {

@@ -396,3 +396,56 @@ func TestRatesAndPauses(t *testing.T) {
 		require.Equal(t, time.Minute, fake.Now().Sub(begin))
 	})
 }
+
+// An item that another consumer takes between the check and the claim leaves
+// nothing to wait for. A call that waited would end the bubble with a deadlock.
+func TestAnotherConsumerIsFaster(t *testing.T) {
+	t.Run("queue", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := shardq.MustNew(shardq.Options[string]{Shards: 1})
+			driver := shardqtest.Drive(t, q, nil, robbed[string](func() {
+				if claim, ok := q.TryClaim(); ok {
+					require.NoError(t, claim.Done())
+				}
+			}))
+			requireNoWait(t, driver, func() { q.Add("a") })
+		})
+	})
+	t.Run("coalescer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := coalesce.MustNew(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
+			driver := shardqtest.DriveCoalescer(t, c, nil, robbed[coalesce.Entry[string, int]](func() {
+				if c.Queue().Len() > 0 {
+					claim, err := c.Claim(t.Context())
+					require.NoError(t, err)
+					require.NoError(t, claim.Done())
+				}
+			}))
+			requireNoWait(t, driver, func() { require.NoError(t, c.Put("a", 1)) })
+		})
+	})
+}
+
+// robbed returns options with which a call of the driver finds that steal has
+// taken an item.
+func robbed[T any](steal func()) worker.Options[T] {
+	return worker.Options[T]{
+		Handle: func(context.Context, T) error { return nil },
+		Use: []worker.Middleware[T]{func(next worker.Handler[T]) worker.Handler[T] {
+			steal() // a Driver makes a pool after the check
+			return next
+		}},
+	}
+}
+
+// requireNoWait checks that a driver whose item is stolen does not wait.
+func requireNoWait[T any](t *testing.T, driver *shardqtest.Driver[T], add func()) {
+	t.Helper()
+	add()
+	_, ok := driver.Step()
+	require.False(t, ok)
+	add()
+	require.Empty(t, driver.RunReady())
+	add()
+	require.Empty(t, driver.RunUntilIdle())
+}
