@@ -10,8 +10,13 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// MaxAttempts is the number of attempts after which a call of a [Driver] fails
-// the test, because an item seems to run again forever.
+// MaxAttempts limits the attempts of one item in a call of a [Driver]. A call
+// that needs more fails the test, because the item seems to run again forever.
+// [Driver.RunFor] ends by itself as long as time passes, so there it limits the
+// attempts of the item at one reading of the clock.
+//
+// A hundred times as many attempts of all items fail the test as well: a
+// handler may add a new item in each attempt.
 const MaxAttempts = 10_000
 
 // A Driver processes the items of a queue when the test says so, and moves the
@@ -126,20 +131,22 @@ func (d *Driver[T]) Step() (attempt Attempt[T], ok bool) {
 // their order. It does not move the clock.
 func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 	d.t.Helper()
-	return d.runReady(nil)
+	return d.runReady(nil, newTally())
 }
 
 // RunUntilIdle processes items, and moves the clock to the next deadline, token
 // of a rate or end of a pause whenever none can run, until the queue holds
 // nothing. It returns all attempts in their order.
 //
-// It fails the test after [MaxAttempts] attempts. It also fails the test if
-// what is left cannot run, because another consumer has it, or has the items
-// that throttle its group, or because of a pause without an end.
+// It fails the test if one item needs more than [MaxAttempts] attempts. It also
+// fails the test if what is left cannot run, because another consumer has it,
+// or has the items that throttle its group, or because of a pause without an
+// end.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
+	counted := newTally()
 	for {
-		attempts = d.runReady(attempts)
+		attempts = d.runReady(attempts, counted)
 		if _, delayed := d.AdvanceToNext(); !delayed {
 			break
 		}
@@ -158,7 +165,7 @@ func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	d.t.Helper()
 	end := d.time.now().Add(duration)
 	for {
-		attempts = d.runReady(attempts)
+		attempts = d.runReady(attempts, newTally())
 		left := end.Sub(d.time.now())
 		if left <= 0 {
 			return attempts
@@ -207,18 +214,21 @@ func (d *Driver[T]) next() (time.Duration, bool) {
 	return max(1, next.Sub(d.time.now())), !next.IsZero()
 }
 
-// runReady appends attempts until no item is ready.
-func (d *Driver[T]) runReady(attempts []Attempt[T]) []Attempt[T] {
+// runReady appends attempts until no item is ready, and counts them.
+func (d *Driver[T]) runReady(attempts []Attempt[T], counted *tally) []Attempt[T] {
 	d.t.Helper()
 	for {
 		more := d.run(d.batch)
 		if len(more) == 0 {
 			return attempts
 		}
-		if attempts = append(attempts, more...); len(attempts) >= MaxAttempts {
-			d.t.Fatalf("shardqtest: the queue is not idle after %d attempts. The last one was\n  %v\n%s",
-				len(attempts), attempts[len(attempts)-1], contents(d.queue))
+		for _, attempt := range more {
+			if of := counted.add(d.record.key(attempt.Item)); of > MaxAttempts || counted.all > maxAttemptsOfAll {
+				d.t.Fatalf("shardqtest: the queue is not idle after %d attempts, of which %d are of one item. "+
+					"The last one was\n  %v\n%s", counted.all, of, attempt, contents(d.queue))
+			}
 		}
+		attempts = append(attempts, more...)
 	}
 }
 

@@ -229,7 +229,45 @@ func TestItemThatRunsForever(t *testing.T) {
 			Handle: func(context.Context, string) error { return errOnPurpose },
 		}).RunUntilIdle()
 	})
-	require.Contains(t, message, "the queue is not idle after 10000 attempts. The last one was\n  a: attempt 10000: failed: on purpose")
+	require.Contains(t, message, "the queue is not idle after 10001 attempts, of which 10001 are of one item. "+
+		"The last one was\n  a: attempt 10001: failed: on purpose")
+}
+
+// An item that runs again at once forever keeps RunFor from moving the clock.
+func TestItemThatRunsForeverAtOneTime(t *testing.T) {
+	fake := newFake()
+	q := shardq.MustNew(shardq.Options[string]{Clock: fake})
+	q.Add("a")
+	message := failureOf(func(t stub) {
+		shardqtest.Drive(t, q, fake, worker.Options[string]{
+			Handle: func(context.Context, string) error { return worker.RequeueAfter(0) },
+		}).RunFor(time.Hour)
+	})
+	require.Contains(t, message, "of which 10001 are of one item")
+}
+
+// Much work is not work without an end.
+func TestManyAttempts(t *testing.T) {
+	t.Run("different items", func(t *testing.T) {
+		fake := newFake()
+		q := shardq.MustNew(shardq.Options[int]{Clock: fake})
+		driver := shardqtest.Drive(t, q, fake, worker.Options[int]{
+			Handle: func(context.Context, int) error { return nil },
+		})
+		for i := range 2 * shardqtest.MaxAttempts {
+			q.Add(i)
+		}
+		require.Len(t, driver.RunUntilIdle(), 2*shardqtest.MaxAttempts)
+	})
+	t.Run("a day of polls", func(t *testing.T) {
+		fake := newFake()
+		q := shardq.MustNew(shardq.Options[string]{Clock: fake})
+		driver := shardqtest.Drive(t, q, fake, worker.Options[string]{
+			Handle: func(context.Context, string) error { return worker.RequeueAfter(5 * time.Second) },
+		})
+		q.Add("feed")
+		require.Len(t, driver.RunFor(24*time.Hour), 24*3600/5+1)
+	})
 }
 
 // A handler may use the queue, and a panic of a hook reaches the caller.
