@@ -11,6 +11,8 @@ import (
 
 // A Script is a handler that does what the test says, for each item by itself,
 // before it does what the real handler does. It is safe for concurrent use.
+//
+// The zero Script is NewScript(nil).
 type Script[T comparable] struct {
 	handle func(ctx context.Context, item T) error
 
@@ -23,7 +25,7 @@ type Script[T comparable] struct {
 //
 // If handle is nil, such attempts succeed.
 func NewScript[T comparable](handle func(ctx context.Context, item T) error) *Script[T] {
-	return &Script[T]{handle: handle, lines: map[T]*Line{}}
+	return &Script[T]{handle: handle}
 }
 
 // For returns the line of an item, which describes its attempts from the first
@@ -34,6 +36,9 @@ func (s *Script[T]) For(item T) *Line {
 	defer s.mu.Unlock()
 	line := s.lines[item]
 	if line == nil {
+		if s.lines == nil {
+			s.lines = map[T]*Line{}
+		}
 		line = &Line{}
 		s.lines[item] = line
 	}
@@ -132,8 +137,11 @@ func (l *Line) Block() *Line {
 	})
 }
 
-// Do makes the next attempt call do.
+// Do makes the next attempt call do. It panics if do is nil.
 func (l *Line) Do(do func(ctx context.Context) error) *Line {
+	if do == nil {
+		panic("shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success")
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.replies = append(l.replies, do)
