@@ -106,10 +106,10 @@ func (d *Driver[T]) begin() {
 	}
 	d.batch = max(1, d.options.BatchSize)
 	d.options.Workers, d.options.Drain, d.options.DrainTimeout = 1, nil, 0
-	d.record.wrap(&d.options)
-	if _, err := worker.New(d.call(&call[T]{}), d.options); err != nil {
+	if _, err := worker.New(d.call(&call[T]{}), d.options); err != nil { // before wrap, which moves Use
 		d.t.Fatalf("shardqtest: %v", err)
 	}
+	d.record.wrap(&d.options)
 	if err := d.time.check(d.queue); err != nil {
 		d.t.Fatalf("shardqtest: %v", err)
 	}

@@ -306,6 +306,9 @@ func TestFaultsOfADriver(t *testing.T) {
 	other.Step(time.Second)
 	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{}), "Handle and HandleBatch are both nil")
 	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{Handle: handle, Timeout: -1}), "Timeout is -1ns")
+	require.Contains(t, drive(withFake(fake), fake, worker.Options[string]{
+		Handle: handle, Use: []worker.Middleware[string]{worker.TimeoutOf[string](nil)},
+	}), "Use[0] is nil, or TimeoutOf(nil)")
 	require.Contains(t, drive(withFake(fake), other, worker.Options[string]{Handle: handle}), "want the same clock")
 	require.Contains(t, drive(withFake(fake), nil, worker.Options[string]{Handle: handle}), "want the queue's fake clock")
 	require.Contains(t, drive(newQueueOnRealClock(), nil, worker.Options[string]{Handle: handle}), "want one of them")

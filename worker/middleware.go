@@ -27,7 +27,7 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 	var faults []error
 	for i := len(use) - 1; i >= 0; i-- {
 		if use[i] == nil {
-			faults = append(faults, fmt.Errorf("worker: Options.Use[%d] is nil: want a function", i))
+			faults = append(faults, fmt.Errorf("worker: Options.Use[%d] is nil, or TimeoutOf(nil): want a function", i))
 		} else if handle != nil {
 			if handle = use[i](handle); handle == nil {
 				faults = append(faults, fmt.Errorf("worker: Options.Use[%d] returned nil: want a handler", i))
@@ -42,7 +42,12 @@ func wrap[T any](handle Handler[T], use []Middleware[T]) (Handler[T], error) {
 // timeout returns 0 or less, there is no timeout.
 //
 // It must be safe for concurrent use.
+//
+// TimeoutOf(nil) is nil, which [New] reports as a fault.
 func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
+	if timeout == nil {
+		return nil
+	}
 	return func(next Handler[T]) Handler[T] {
 		return func(ctx context.Context, item T) error {
 			limit := timeout(item)

@@ -99,10 +99,11 @@ func TestC71MiddlewareOrder(t *testing.T) {
 func TestC71FaultsOfMiddleware(t *testing.T) {
 	none := func(worker.Handler[string]) worker.Handler[string] { return nil }
 	_, err := worker.New(newQueue[string](1), worker.Options[string]{
-		Workers: 1, Handle: succeed[string], Use: []worker.Middleware[string]{nil, none},
+		Workers: 1, Handle: succeed[string], Use: []worker.Middleware[string]{nil, none, worker.TimeoutOf[string](nil)},
 	})
 	require.ErrorContains(t, err, "Options.Use[0] is nil")
 	require.ErrorContains(t, err, "Options.Use[1] returned nil")
+	require.ErrorContains(t, err, "Options.Use[2] is nil, or TimeoutOf(nil): want a function")
 	_, err = worker.New(newQueue[string](1), worker.Options[string]{
 		Workers: 1, BatchSize: 1, HandleBatch: func(context.Context, []string) []error { return nil },
 		Use: []worker.Middleware[string]{none}, Attempts: true, CancelIfAddedAgain: true, CancelIfCanceled: true,
