@@ -10,8 +10,8 @@ import (
 // they are called, and are safe for concurrent use.
 type Attempt[T any] struct {
 	// Claim is the right to this processing. The pool ends it when the handler
-	// has returned. If the handler ends it before, the pool ignores the
-	// handler's error as far as the claim is concerned.
+	// has returned. If the handler ends it before, that end decides about the
+	// item. The pool calls OnError for a failure, but not OnDiscard.
 	Claim Claim[T]
 	queue string
 }

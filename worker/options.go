@@ -129,7 +129,8 @@ type Options[T any] struct {
 	//   - what Drain dropped while it was delayed.
 	//
 	// The limiter then forgets the item. If the item was added meanwhile, it
-	// runs again.
+	// runs again. Workers do not call OnDiscard for an item whose claim other
+	// code has ended, such as the handler.
 	//
 	// Pool does not see the delayed items that another shutdown drops. The
 	// caller of the queue's Drain gets them.

@@ -68,6 +68,9 @@ type attempt[T any] struct {
 	refused bool
 	// settled says that the claim has ended.
 	settled bool
+	// lost says that other code has ended the claim, such as the handler. Its
+	// end decided about the item, so the pool does not discard it.
+	lost bool
 }
 
 // endAttempt ends the claim, unless it has ended.
@@ -133,6 +136,8 @@ func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
 // reasonToDiscard returns why a failed item is discarded, or ReasonNone.
 func (p *Pool[T]) reasonToDiscard(number int, a *attempt[T]) Reason {
 	switch {
+	case a.lost:
+		return ReasonNone
 	case a.permanent:
 		return ReasonPermanent
 	case p.options.MaxAttempts > 0 && number >= p.options.MaxAttempts:
@@ -174,12 +179,15 @@ func (p *Pool[T]) failure(a *attempt[T]) Failure[T] {
 	}()
 	f.Queue = nameOf(a.claim.Owner(), p.name)
 	f.Attempt = a.claim.Failures() + 1
+	// Where nothing discards the item, Return finds out.
+	a.lost = p.reasonToDiscard(f.Attempt, a) != ReasonNone && !a.claim.Valid()
 	counted = true
 	return f
 }
 
 // runAgain ends the claim and makes the item ready again. If that is refused,
-// it discards the item with the failure that the function returns.
+// it discards the item with the failure that the function returns. If other
+// code has ended the claim, that end decided about the item.
 func (p *Pool[T]) runAgain(a *attempt[T], how Return, failure func() Failure[T]) {
 	tooLate := func(reason error) {
 		a.refused = true
@@ -192,7 +200,7 @@ func (p *Pool[T]) runAgain(a *attempt[T], how Return, failure func() Failure[T])
 	how.Refused = func() { tooLate(ErrShutDown) }
 	err := a.claim.Return(how)
 	a.settled = true
-	if err != nil && !a.refused {
+	if err != nil && !a.refused && !errors.Is(err, ErrClaimEnded) {
 		tooLate(err)
 	}
 }

@@ -212,3 +212,73 @@ func TestC71AllocationsOfAnAttempt(t *testing.T) {
 		<-ended
 	}
 }
+
+// claimEnds are the ends of a claim after which its item runs again.
+func claimEnds[T any]() map[string]func(worker.Claim[T]) error {
+	return map[string]func(worker.Claim[T]) error{
+		"retry":   worker.Claim[T].Retry,
+		"requeue": func(c worker.Claim[T]) error { return c.RequeueAfter(time.Second) },
+		"release": worker.Claim[T].Release,
+	}
+}
+
+// handlerErrors are errors that a handler returns after it has ended its claim.
+var handlerErrors = map[string]error{
+	"error": errOnPurpose, "permanent": worker.Permanent(errOnPurpose), "requeue": worker.RequeueAfter(time.Minute),
+}
+
+// endsItsClaim checks a pool whose handler ends its claim in the first attempt,
+// and then returns err. The item must run again, and must not be discarded.
+func endsItsClaim[T any](t *testing.T, source worker.Source[T], end func(worker.Claim[T]) error, err error) {
+	t.Helper()
+	attempts, failed := 0, 0
+	ctx, stop := context.WithCancel(t.Context())
+	pool, fault := worker.New(source, worker.Options[T]{
+		Workers: 1, Attempts: true, MaxAttempts: 2,
+		Handle: func(ctx context.Context, _ T) error {
+			if attempts++; attempts > 1 {
+				stop()
+				return nil
+			}
+			a, _ := worker.AttemptOf[T](ctx)
+			require.NoError(t, end(a.Claim))
+			return err
+		},
+		OnError:   func(context.Context, worker.Failure[T]) { failed++ },
+		OnDiscard: func(_ context.Context, f worker.Failure[T]) { t.Errorf("%v was discarded: %v", f.Item, f.Err) },
+	})
+	require.NoError(t, fault)
+	require.NoError(t, pool.Run(ctx))
+	require.Equal(t, 2, attempts)
+	if _, requeue := worker.RequeueDelay(err); requeue {
+		require.Zero(t, failed)
+	} else {
+		require.Equal(t, 1, failed)
+	}
+}
+
+// TestC71HandlerEndsItsClaim checks that the end of a claim by its handler
+// decides about the item, whatever the handler returns.
+func TestC71HandlerEndsItsClaim(t *testing.T) {
+	for name, err := range handlerErrors {
+		for how, end := range claimEnds[string]() {
+			t.Run("queue/"+how+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q := newQueue[string](1)
+					q.Add("a")
+					endsItsClaim(t, q, end, err)
+					require.Zero(t, q.Stats().Discarded)
+				})
+			})
+		}
+		for how, end := range claimEnds[coalesce.Entry[string, int]]() {
+			t.Run("coalescer/"+how+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := coalesce.MustNew(coalesce.Options[string, int]{Merge: func(a, b int) int { return a + b }})
+					require.NoError(t, c.Put("a", 1))
+					endsItsClaim(t, c, end, err)
+				})
+			})
+		}
+	}
+}
