@@ -24,13 +24,17 @@ func (q *Queue[T]) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
 }
 
 // InspectItem is [Queue.Lookup] with an item of any type. It reports false for
-// an item of another type than the queue's.
+// an item of another type than the queue's. An item in processing has the
+// number of its worker, and the time also grows with the number of workers.
 func (q *Queue[T]) InspectItem(item any) (found stats.Item[any], ok bool) {
 	typed, ok := item.(T)
 	if !ok {
 		return found, false
 	}
 	info, ok := q.Lookup(typed)
+	if ok && info.State == stats.Processing {
+		info.Worker = q.slots.workers()[typed]
+	}
 	return info.Any(), ok
 }
 

@@ -120,7 +120,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	if t.queue, err = queues.find(t.form.Get("queue")); err != nil {
 		return refuse(http.StatusNotFound, "%v", err)
 	}
-	t.reader, t.resizer = reader{h.options, 1, h.names.instance, true}, h.resizer(t.queue)
+	t.reader, t.resizer = h.reader(1), h.resizer(t.queue)
 	t.log("queue", t.queue.id)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -168,17 +168,14 @@ func (t *target) onItem(do func(shardq.Operator, any) error) error {
 	if !ok || !listed {
 		return refuse(http.StatusBadRequest, "this queue cannot do that")
 	}
-	id, visited := t.form.Get("item"), 0
-	for _, state := range states {
-		for info := range list.InspectItems(state) {
-			if visited++; visited > maxVisited {
-				return refuse(http.StatusNotFound, "the item is not among the first %s", formatCount(maxVisited))
-			}
-			if itemID(info.Item) == id {
-				t.log("item", t.key(t.queue.name, info.Item).inWords())
-				return do(queue.Operator(), info.Item)
-			}
-		}
+	id := t.form.Get("item")
+	info, found, complete := byID(list, t.shown, id)
+	switch {
+	case found:
+		t.log("item", t.key(t.queue.name, info.Item).inWords())
+		return do(queue.Operator(), info.Item)
+	case !complete:
+		return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
 	}
 	return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
 }
@@ -287,11 +284,12 @@ func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
 	_, items := n.queue.(operated)
 	_, groups := canPauseGroups(n)
 	switch c := f.choice; {
-	case items && c.item != "" && len(f.Items) > 0:
-		if f.Items[0].DueSeconds != nil {
-			all = append(all, button{Action: "retry", Title: "Retry now", Item: c.item})
+	case items && f.isOne():
+		one := f.Items[0]
+		if one.DueSeconds != nil {
+			all = append(all, button{Action: "retry", Title: "Retry now", Item: one.ID})
 		}
-		all = append(all, button{Action: "cancel", Title: cancelTitle(n), Item: c.item})
+		all = append(all, button{Action: "cancel", Title: cancelTitle(n), Item: one.ID})
 	case groups && c.group != "" && f.Group != nil:
 		all = append(all,
 			button{Action: "pause-group", Title: "Pause the group", Group: c.group, Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes},

@@ -28,7 +28,7 @@ func (f *foundReport) notices() (all []string) {
 	if !f.Complete {
 		all = append(all, "The queue has more items than one request visits: only the first "+formatCount(maxVisited)+" were searched.")
 	}
-	if f.choice.item != "" && len(f.Items) == 0 {
+	if f.choice.item != "" && len(f.Items) == 0 && f.Complete {
 		all = append(all, "The queue does not hold this item: it is done, canceled or discarded.")
 	}
 	return all
@@ -59,7 +59,7 @@ var foundColumns = []column[item]{
 
 // foundTable returns the table of the found items.
 func (q queueReport) foundTable() table {
-	t := newTable(table{Path: "found.items", Title: "Items", Empty: "No item."}, foundColumns, q.Found.Items)
+	t := newTable(table{Path: "found.items", Title: "Items", Empty: orNone(q.Found.Complete, "No item.", "None of the items that were searched.")}, foundColumns, q.Found.Items)
 	t.linkRows(q.ID, itemIDs(q.Found.Items))
 	return t
 }

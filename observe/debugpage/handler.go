@@ -50,6 +50,7 @@ func New(options Options) (http.Handler, error) {
 type handler struct {
 	options Options
 	names   names
+	shown   shownItems
 	// token proves that a request for an action comes from a page of this
 	// handler.
 	token       string
@@ -114,7 +115,7 @@ func secure(header http.Header) {
 func (h *handler) read(q query) (report, error) {
 	start := time.Now()
 	queues := h.directory()
-	rd := reader{h.options, q.rows, h.names.instance, false}
+	rd := h.reader(q.rows)
 	r := report{Version: schemaVersion, Title: h.options.Title, Time: start.UTC(), Queues: []queueReport{}}
 	switch {
 	case q.hasQueue:
@@ -139,6 +140,11 @@ func (h *handler) read(q query) (report, error) {
 	}
 	r.TookSeconds = inSeconds(time.Since(start))
 	return r, nil
+}
+
+// reader returns a reader of tables with a number of rows.
+func (h *handler) reader(rows int) reader {
+	return reader{options: h.options, rows: rows, instance: h.names.instance, shown: &h.shown}
 }
 
 // directory returns all queues of the options by their names.

@@ -113,11 +113,8 @@ func (rd reader) failedAttempts(n named, failures []stats.Failure[any], now time
 	for i, f := range failures {
 		key, text := rd.key(n.name, f.Item), rd.errorText(n.name, f.Error)
 		rows[i] = failedAttempt{
-			Key: key.text, KeyLength: key.length, AgeSeconds: inSeconds(max(now.Sub(f.Time), 0)),
+			ID: rd.idOf(f.Item), Key: key.text, KeyLength: key.length, AgeSeconds: inSeconds(max(now.Sub(f.Time), 0)),
 			Attempt: f.Attempt, Error: text.text, ErrorLength: text.length, Panicked: f.Panicked, Reason: f.Reason,
-		}
-		if rd.linked {
-			rows[i].ID = itemID(f.Item)
 		}
 		if f.Group != "" {
 			group := rd.group(n.name, f.Group)

@@ -22,6 +22,18 @@ type reader struct {
 	instance func(named) string
 	// linked reports whether rows have ids.
 	linked bool
+	// shown remembers the items of these ids.
+	shown *shownItems
+}
+
+// idOf returns the id of the row of an item, and remembers the item.
+func (rd reader) idOf(item any) string {
+	if !rd.linked {
+		return ""
+	}
+	id := itemID(item)
+	rd.shown.add(id, item)
+	return id
 }
 
 // overview reads the numbers of a queue.
@@ -198,14 +210,11 @@ func (rd itemReader) item(info stats.Item[any]) item {
 	age := max(rd.now.Sub(info.Since), 0)
 	stuckAfter := rd.configuration.StuckAfter
 	i := item{
-		Key: key.text, KeyLength: key.length,
+		ID: rd.idOf(info.Item), Key: key.text, KeyLength: key.length,
 		AgeSeconds: optional(age, !info.Since.IsZero()),
 		DueSeconds: optional(max(info.Deadline.Sub(rd.now), 0), !info.Deadline.IsZero()),
 		Attempts:   info.Attempts, Attempt: info.Attempts + 1, State: inWords(info.State), Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
 		Stuck: info.State == stats.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
-	}
-	if rd.linked {
-		i.ID = itemID(info.Item)
 	}
 	if rd.configuration.Groups {
 		group := rd.group(rd.queue, info.Group)
@@ -243,10 +252,7 @@ func (rd reader) retried(n named) []failure {
 	failures := make([]failure, len(rows))
 	for i, row := range rows {
 		key := rd.key(n.name, row.Item)
-		failures[i] = failure{Key: key.text, KeyLength: key.length, Failures: row.Failures}
-		if rd.linked {
-			failures[i].ID = itemID(row.Item)
-		}
+		failures[i] = failure{ID: rd.idOf(row.Item), Key: key.text, KeyLength: key.length, Failures: row.Failures}
 	}
 	return failures
 }

@@ -55,8 +55,10 @@ type foundReport struct {
 	// Failure is the last failure of the selected item, if it is still kept.
 	Failure *failedAttempt `json:"failure,omitempty"`
 	choice  choice
-	// exact are the items that equal the key.
-	exact int
+	// infos are the items of the rows. The first of them, as many as exact,
+	// equal the key. All items that the choice selects are as many as matches.
+	infos          []stats.Item[any]
+	exact, matches int
 }
 
 // find reads the items of a queue that a choice selects.
@@ -86,27 +88,60 @@ func (rd reader) now(n named) time.Time { return n.queue.Inspect(0).Time }
 
 var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
-// search visits the items of a queue until one request has visited enough.
+// search finds the items of a queue that a choice selects. It looks up one item
+// if it can, and visits the others until one request has visited enough.
 func (rd itemReader) search(list lister, c choice) *foundReport {
-	f := &foundReport{Title: c.title(), Items: []item{}, Complete: true, choice: c}
-	if info, ok := rd.direct(list, c); ok {
-		f.add(rd.item(info), true, rd.rows)
-		return f
+	f := &foundReport{Title: c.title(), Complete: true, choice: c}
+	if c.item != "" {
+		var info stats.Item[any]
+		var found bool
+		if info, found, f.Complete = byID(list, rd.shown, c.item); found {
+			f.add(info, true, rd.rows)
+		}
+	} else if info, ok := rd.direct(list, c); ok {
+		f.add(info, true, rd.rows)
+	} else {
+		f.Complete = visit(list, func(info stats.Item[any]) bool {
+			rd.consider(f, info)
+			return true
+		})
 	}
+	f.Items = rd.list(f.infos)
+	return f
+}
+
+// visit calls do with the items of a queue, until it returns false. It reports
+// whether there were no more items than one request visits.
+func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
 	visited := 0
 	for _, state := range states {
 		for info := range list.InspectItems(state) {
 			if visited++; visited > maxVisited {
-				f.Complete = false
-				return f
+				return false
 			}
-			rd.consider(f, info)
-			if c.item != "" && len(f.Items) > 0 {
-				return f
+			if !do(info) {
+				return true
 			}
 		}
 	}
-	return f
+	return true
+}
+
+// byID returns the item with an id. It looks up an item that a page has shown,
+// and searches for any other. If complete is false, the queue may hold an item
+// that was not found.
+func byID(list lister, shown *shownItems, id string) (info stats.Item[any], found, complete bool) {
+	if item, ok := shown.get(id); ok {
+		info, found = list.InspectItem(item)
+		return info, found, true
+	}
+	complete = visit(list, func(visited stats.Item[any]) bool {
+		if itemID(visited.Item) == id {
+			info, found = visited, true
+		}
+		return !found
+	})
+	return info, found, complete
 }
 
 // direct looks up a key without a search, if the items are strings and shown as
@@ -122,41 +157,43 @@ func (rd itemReader) direct(list lister, c choice) (stats.Item[any], bool) {
 func (rd itemReader) consider(f *foundReport, info stats.Item[any]) {
 	c := f.choice
 	switch {
-	case c.item != "":
-		if itemID(info.Item) == c.item {
-			f.add(rd.item(info), true, rd.rows)
-		}
 	case c.group != "":
 		if groupID(info.Group) != c.group {
 			return
 		}
-		i := rd.item(info)
-		if info.State == stats.Ready && i.AgeSeconds != nil && (f.OldestReadySeconds == nil || *i.AgeSeconds > *f.OldestReadySeconds) {
-			f.OldestReadySeconds = i.AgeSeconds
+		age := optional(max(rd.now.Sub(info.Since), 0), !info.Since.IsZero())
+		if info.State == stats.Ready && age != nil && (f.OldestReadySeconds == nil || *age > *f.OldestReadySeconds) {
+			f.OldestReadySeconds = age
 		}
-		f.add(i, false, rd.rows)
+		f.add(info, false, rd.rows)
 	case c.worker != 0:
 		if info.Worker == c.worker {
-			f.add(rd.item(info), false, rd.rows)
+			f.add(info, false, rd.rows)
 		}
 	default:
 		if key := rd.key(rd.queue, info.Item).text; strings.HasPrefix(key, c.key) {
-			f.add(rd.item(info), key == c.key, rd.rows)
+			f.add(info, key == c.key, rd.rows)
 		}
 	}
 }
 
-// add adds a row. Exact matches come before the others, and displace the last
-// of these if there are too many rows.
-func (f *foundReport) add(i item, exact bool, limit int) {
+// add adds the item of a row. Exact matches come before the others, and
+// displace the last of these if there are too many rows.
+func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
+	f.matches++
 	if exact {
-		f.Items = append(f.Items[:f.exact], append([]item{i}, f.Items[f.exact:]...)...)
+		f.infos = slices.Insert(f.infos, f.exact, info)
 		f.exact++
-	} else if len(f.Items) < limit {
-		f.Items = append(f.Items, i)
+	} else if len(f.infos) < limit {
+		f.infos = append(f.infos, info)
 	}
-	f.Items = f.Items[:min(len(f.Items), limit)]
+	f.infos = f.infos[:min(len(f.infos), limit)]
 	f.exact = min(f.exact, limit)
+}
+
+// isOne reports whether the result is one item, selected by its key or its id.
+func (f *foundReport) isOne() bool {
+	return f.Complete && f.matches == 1 && (f.choice.item != "" || f.choice.key != "")
 }
 
 func (c choice) title() string {

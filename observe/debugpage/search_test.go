@@ -108,4 +108,7 @@ func TestOneRowForEachWorker(t *testing.T) {
 	require.Contains(t, get(t, h, ""), "and 49 more of this worker")
 	found := getReport(t, h, fmt.Sprint("&rows=25&worker=", d.Processing[0].Worker)).Queues[0].Found
 	require.Len(t, found.Items, 25)
+	one := getReport(t, h, "&item="+found.Items[24].ID).Queues[0].Found
+	require.Equal(t, found.Items[24].Key, one.Items[0].Key)
+	require.Equal(t, d.Processing[0].Worker, one.Items[0].Worker)
 }
