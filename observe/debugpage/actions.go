@@ -13,14 +13,6 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A Resizer has a number of workers that can change. A [worker.Pool] is one.
-type Resizer interface {
-	// Len returns the number of workers.
-	Len() int
-	// Resize changes it to n.
-	Resize(n int)
-}
-
 // What a queue can do besides describing itself. The page offers only what the
 // queue has.
 type (
@@ -59,10 +51,9 @@ func refuse(status int, format string, arguments ...any) error {
 // A target is what an action changes. It also collects what to log.
 type target struct {
 	reader
-	queue   named
-	resizer Resizer
-	form    url.Values
-	logged  []any
+	queue  named
+	form   url.Values
+	logged []any
 }
 
 // actions are the actions by name.
@@ -98,8 +89,8 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 
 // perform checks a request and does its action.
 func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (err error) {
-	if !h.options.AllowActions(r) {
-		return refuse(http.StatusForbidden, "actions are denied: see debugpage.Options.AllowActions")
+	if err := h.refusesActions(r); err != nil {
+		return err
 	}
 	if err := h.crossOrigin.Check(r); err != nil {
 		return refuse(http.StatusForbidden, "the request comes from another site: %v", err)
@@ -120,7 +111,7 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 	if t.queue, err = queues.find(t.form.Get("queue")); err != nil {
 		return refuse(http.StatusNotFound, "%v", err)
 	}
-	t.reader, t.resizer = h.reader(1), h.resizer(t.queue)
+	t.reader = h.reader(1)
 	t.log("queue", t.queue.id)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -227,18 +218,6 @@ func canPauseGroups(n named) (groupPauser, bool) {
 	return queue, ok && n.queue.Configuration().Groups
 }
 
-func (t *target) resize() error {
-	n, err := t.number("workers", 0, maxWorkers)
-	switch {
-	case err != nil:
-		return err
-	case t.resizer == nil:
-		return refuse(http.StatusBadRequest, "this queue has no workers that can be resized: see debugpage.Options.Workers")
-	}
-	t.resizer.Resize(n)
-	return nil
-}
-
 // number returns a number of the form.
 func (t *target) number(name string, least, greatest int) (int, error) {
 	n, err := strconv.Atoi(t.form.Get(name))
@@ -247,14 +226,6 @@ func (t *target) number(name string, least, greatest int) (int, error) {
 	}
 	t.log(name, n)
 	return n, nil
-}
-
-// resizer returns the workers of a queue, or nil.
-func (h *handler) resizer(n named) Resizer {
-	if h.options.Workers == nil {
-		return nil
-	}
-	return h.options.Workers(n.queue)
 }
 
 // A button is a form with one button. Field is a number that the form asks for,
@@ -273,10 +244,7 @@ func (h *handler) queueButtons(n named) (all []button) {
 	if _, ok := n.queue.(pauser); ok {
 		all = append(all, button{Action: "pause", Title: "Pause the queue"}, button{Action: "resume", Title: "Resume the queue"})
 	}
-	if workers := h.resizer(n); workers != nil {
-		all = append(all, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers.Len(), Greatest: maxWorkers})
-	}
-	return h.complete(n, all)
+	return h.complete(n, append(all, h.resizeButton(n)...))
 }
 
 // foundButtons returns the buttons for an item or a group.

@@ -21,6 +21,12 @@ type crew struct{ n int }
 func (c *crew) Len() int     { return c.n }
 func (c *crew) Resize(n int) { c.n = n }
 
+// An illCrew panics.
+type illCrew struct{}
+
+func (illCrew) Len() int   { panic("ill") }
+func (illCrew) Resize(int) { panic("ill") }
+
 // A desk is a page with actions.
 type desk struct {
 	t     *testing.T
@@ -198,8 +204,47 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 // TestActionThatPanics checks that the answer says so, and the log has it.
 func TestActionThatPanics(t *testing.T) {
 	d := newDesk(t)
-	d.crew = nil // its method panics
+	d.h.(*handler).options.Workers = func(shardq.Inspector) Resizer { return illCrew{} }
 	w := d.press("resize", "workers", "1")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.Contains(t, d.log.String(), "the action panicked")
+}
+
+// TestAllowActionsThatPanics checks that the page has no buttons, and that the
+// answer to an action and the log say why.
+func TestAllowActionsThatPanics(t *testing.T) {
+	d := newDesk(t)
+	d.h.(*handler).options.AllowActions = func(*http.Request) bool { panic("no session") }
+	require.Empty(t, buttons(t, d.h, ""))
+	require.Contains(t, get(t, d.h, ""), "This page is read-only.")
+	require.Contains(t, d.log.String(), `AllowActions panicked" panic="no session"`)
+	d.log.Reset()
+	w := d.press("pause")
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Contains(t, w.Body.String(), "AllowActions panicked")
+	require.Contains(t, d.log.String(), "refused an action")
+	require.False(t, d.queue.Stats().Paused)
+}
+
+// TestNoWorkersToResize checks that the page works without the button if there
+// are no workers, or a function of the program panics.
+func TestNoWorkersToResize(t *testing.T) {
+	crews := map[string]*crew{}
+	for name, c := range map[string]struct {
+		workers func(shardq.Inspector) Resizer
+		code    int
+		log     string
+	}{
+		"none":          {func(shardq.Inspector) Resizer { return nil }, 400, ""},
+		"a nil pointer": {func(queue shardq.Inspector) Resizer { return crews[queue.Name()] }, 400, ""},
+		"a panic":       {func(shardq.Inspector) Resizer { panic("no pool") }, 500, `Workers panicked" panic="no pool"`},
+		"ill workers":   {func(shardq.Inspector) Resizer { return illCrew{} }, 500, `Workers panicked" panic=ill`},
+	} {
+		d := newDesk(t)
+		d.h.(*handler).options.Workers = c.workers
+		require.Equal(t, []string{"pause", "resume"}, buttons(t, d.h, ""), name)
+		require.Contains(t, d.log.String(), c.log, name)
+		require.Equal(t, c.code, d.press("resize", "workers", "1").Code, name)
+		d.done(d.press("pause"), "?queue=invoices")
+	}
 }

@@ -102,7 +102,9 @@ type Options struct {
 	// logged.
 	//
 	// An action is a POST from a page of this handler, on the same origin. If
-	// AllowActions returns false, the handler answers with a 403.
+	// AllowActions returns false, the handler answers with a 403. If it panics,
+	// the handler refuses the action with a 500, shows no buttons, and logs the
+	// panic.
 	//
 	// If nil, there are no actions.
 	AllowActions func(*http.Request) bool
@@ -113,6 +115,9 @@ type Options struct {
 	//
 	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks.Controls(): second}
 	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }
+	//
+	// A nil pointer counts as nil. If Workers panics, the page has no button to
+	// resize them, and the handler logs the panic.
 	//
 	// If nil, no workers can be resized.
 	Workers func(queue shardq.Inspector) Resizer

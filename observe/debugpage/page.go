@@ -103,7 +103,7 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 		Report: r, Style: template.CSS(style), Script: template.JS(script),
 		PollMilliseconds: h.options.PollEvery.Milliseconds(), Refresh: q.refresh,
 		Several: q.hasQueue, Rows: q.rows, Find: q.find, Problems: q.problems,
-		ReadOnly:   h.options.AllowActions == nil || !h.options.AllowActions(request),
+		ReadOnly:   h.refusesActions(request) != nil,
 		SlowReload: h.address(q, func(values url.Values) { values.Set("refresh", "5") }),
 	}
 	if r.whole {
