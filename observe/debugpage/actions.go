@@ -74,7 +74,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	err := h.perform(t, w, r)
 	attributes := append([]any{"action", t.form.Get("action"), "remote", r.RemoteAddr}, t.logged...)
 	if err != nil {
-		h.options.Logger.Warn("debugpage: refused an action", append(attributes, "error", err)...)
+		h.logRefusal(append(attributes, "error", err)...)
 		status := http.StatusInternalServerError
 		if refused := (refusal{}); errors.As(err, &refused) {
 			status = refused.status
@@ -85,6 +85,10 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	h.options.Logger.Info("debugpage: did an action", attributes...)
 	w.Header().Set("Location", t.back())
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+func (h *handler) logRefusal(attributes ...any) {
+	h.options.Logger.Warn("debugpage: refused an action", attributes...)
 }
 
 // perform checks a request and does its action.

@@ -69,8 +69,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this method is not allowed: want "+strings.Join(h.options.methods(), ", "), http.StatusMethodNotAllowed)
 		return
 	case !h.options.Allow(r):
-		http.Error(w, "access denied: by default this page answers only clients on the same machine that request a local host; "+
-			"debugpage.Options.Allow changes that", http.StatusForbidden)
+		h.deny(w, r)
 		return
 	case r.Method == http.MethodPost:
 		h.act(w, r)
@@ -87,6 +86,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.write(w, r, query, report)
+}
+
+// deny answers a request that Options.Allow refuses.
+func (h *handler) deny(w http.ResponseWriter, r *http.Request) {
+	const reason = "access denied: by default this page answers only clients on the same machine that request a local host; " +
+		"debugpage.Options.Allow changes that"
+	if r.Method == http.MethodPost {
+		h.logRefusal("remote", r.RemoteAddr, "error", reason)
+	}
+	http.Error(w, reason, http.StatusForbidden)
 }
 
 // methods returns the methods that the handler answers. A POST is an action.
