@@ -28,8 +28,9 @@ import (
 // limiter, and the delayed items, up to 65,536 in each shard. Where Inspect has
 // to search, it also grows with the number of all items: see
 // [shardq.Queue.Snapshot]. An answer about several queues costs one call of
-// Stats for each. Workers continue meanwhile: no lock is held for more than a
-// few hundred rows.
+// Stats for each. If an item is stuck, an answer also visits the items in
+// flight to count those that are. Workers continue meanwhile: no lock is held
+// for more than a few hundred rows.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {

@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -43,8 +44,9 @@ func (rd reader) overview(n named) (q queueReport) {
 	configuration := n.queue.Configuration()
 	s := n.queue.Stats()
 	q.readStats(s, configuration.Ages, time.Time{})
-	q.Gauges.Stuck = stuckShards(s.PerShard, configuration.StuckAfter)
-	q.Gauges.StuckAtLeast = q.Gauges.Stuck > 0
+	if hasStuck(s.PerShard, configuration.StuckAfter) {
+		q.Gauges.Stuck, q.Gauges.StuckAtLeast = countStuck(n, configuration.StuckAfter, rd.now(n))
+	}
 	q.judged()
 	return q
 }
@@ -70,7 +72,9 @@ func (rd reader) whole(n named) (q queueReport) {
 		outcomes:      rd.outcomes(n, snapshot.Stats, snapshot.Time),
 		Configuration: newConfiguration(configuration),
 	}
-	q.Gauges.Stuck, q.Gauges.StuckAtLeast = stuckRows(q.Detail.Processing, rd.rows)
+	if slices.ContainsFunc(q.Detail.Processing, func(i item) bool { return i.Stuck }) {
+		q.Gauges.Stuck, q.Gauges.StuckAtLeast = countStuck(n, configuration.StuckAfter, snapshot.Time)
+	}
 	q.judged()
 	return q
 }
@@ -143,27 +147,6 @@ func newCounters(s shardq.Stats) counters {
 	return c
 }
 
-// stuckShards returns the number of shards with a stuck item.
-func stuckShards(shards []stats.Shard, after time.Duration) (n int) {
-	for i := range shards {
-		if after > 0 && shards[i].OldestProcessing >= after {
-			n++
-		}
-	}
-	return n
-}
-
-// stuckRows returns the number of stuck items among rows, the longest first. If
-// all rows that there may be are stuck, there may be more.
-func stuckRows(rows []item, limit int) (n int, atLeast bool) {
-	for _, row := range rows {
-		if row.Stuck {
-			n++
-		}
-	}
-	return n, n >= limit
-}
-
 func newValues(v *stats.Values) *values {
 	if v == nil {
 		return nil
@@ -208,13 +191,12 @@ func (rd itemReader) list(infos []stats.Item[any]) []item {
 func (rd itemReader) item(info stats.Item[any]) item {
 	key := rd.key(rd.queue, info.Item)
 	age := max(rd.now.Sub(info.Since), 0)
-	stuckAfter := rd.configuration.StuckAfter
 	i := item{
 		ID: rd.idOf(info.Item), Key: key.text, KeyLength: key.length,
 		AgeSeconds: optional(age, !info.Since.IsZero()),
 		DueSeconds: optional(max(info.Deadline.Sub(rd.now), 0), !info.Deadline.IsZero()),
 		Attempts:   info.Attempts, Attempt: info.Attempts + 1, State: inWords(info.State), Worker: info.Worker, Dirty: info.Dirty, Priority: info.Priority, Shard: info.Shard,
-		Stuck: info.State == stats.Processing && stuckAfter > 0 && !info.Since.IsZero() && age >= stuckAfter,
+		Stuck: isStuck(info, rd.configuration.StuckAfter, rd.now),
 	}
 	if rd.configuration.Groups {
 		group := rd.group(rd.queue, info.Group)
