@@ -163,7 +163,7 @@ var failedColumns = []column[failedAttempt]{
 	{heading{"Key", "key", asKey, ""}, func(f failedAttempt) any { return f.Key }},
 	{heading{"Ago", "ageSeconds", asDuration, "ascending"}, func(f failedAttempt) any { return f.AgeSeconds }},
 	{heading{"Attempt", "attempt", asCount, ""}, func(f failedAttempt) any { return f.Attempt }},
-	{heading{"Error", "error", asWords, ""}, func(f failedAttempt) any { return f.Error }},
+	{heading{"Error", "error", asError, ""}, func(f failedAttempt) any { return f.Error }},
 	{heading{"Panic", "panicked", asYes, ""}, func(f failedAttempt) any { return f.Panicked }},
 	{heading{"Group", "group", asWords, ""}, func(f failedAttempt) any { return f.Group }},
 }

@@ -249,7 +249,7 @@
 	}
 
 	function sortBy(table, head) {
-		const words = ["key", "text", "queue", "verdict"].includes(head.dataset.format);
+		const words = ["key", "text", "error", "queue", "verdict"].includes(head.dataset.format);
 		const current = head.getAttribute("aria-sort");
 		const direction = current ? (current === "ascending" ? "descending" : "ascending") : (words ? "ascending" : "descending");
 		for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
@@ -314,6 +314,9 @@
 			setAttribute(cell.firstChild, "data-tone", tone);
 			return setText(cell.firstChild, text);
 		}
+		case "error":
+			setAttribute(cell.firstChild, "title", content);
+			return showKey(cell, cell.firstChild, content, value[`${field}Length`], {}, path);
 		case "text": return showKey(cell, cell.firstChild, content, value[`${field}Length`], {}, path);
 		case "share":
 			setAttribute(cell.lastChild.lastChild, "width", Math.trunc(content * 100));
@@ -331,6 +334,7 @@
 		case "queue": return make("th", { scope: "row", className: "key" }, make("a", {}, make("bdi")));
 		case "verdict": return make("td", { className: "verdict" }, make("span", { className: "badge" }));
 		case "text": return make("td", { className: "word" }, make("bdi"));
+		case "error": return make("td", { className: "error" }, make("bdi"));
 		case "yes": return make("td");
 		case "graph": return make("td", { className: "live" });
 		case "rate": return make("td", { className: "number live" });

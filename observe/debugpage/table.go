@@ -61,6 +61,7 @@ type more struct {
 const (
 	asKey      = "key"
 	asWords    = "text"
+	asError    = "error"
 	asCount    = "count"
 	asDuration = "duration"
 	asShare    = "share"
