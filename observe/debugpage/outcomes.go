@@ -192,7 +192,7 @@ func (o *outcomes) tables(c configuration) []table {
 	}
 	return append(all,
 		newTable(table{
-			Path: "detail.failures", Title: "Last failures, newest first", Empty: "No attempt has failed.",
+			Path: "detail.failures", Title: "Last failures, newest first", Empty: "No attempt has failed whose item runs again.",
 		}, failed, o.Failures),
 		newTable(table{
 			Path: "detail.discards", Title: "Dead letters, newest first", Empty: "No item was discarded.",

@@ -50,6 +50,24 @@ func TestOutcomes(t *testing.T) {
 	}, d.Discards)
 }
 
+// TestOnlyDeadLetters checks that the dead letters are open if they are the
+// only failures, and that the page does not deny them.
+func TestOnlyDeadLetters(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Name: "mails"})
+	const folded, open = `aria-labelledby="detail.discards"><details>`, `aria-labelledby="detail.discards"><details open>`
+	require.Contains(t, get(t, Handler(q), ""), folded)
+	failures := q.Engine().Owner().(worker.Reporter[string])
+	failure := worker.Failure[string]{Item: "acme/1", Err: errors.New("no such address"), Attempt: 1, Final: true, Reason: worker.ReasonExhausted}
+	failures.ReportDiscard(t.Context(), failure, nil)
+	page := get(t, Handler(q), "")
+	require.Contains(t, page, open)
+	require.NotContains(t, page, "No attempt has failed.")
+	require.Contains(t, page, "No attempt has failed whose item runs again.")
+	failure.Final = false
+	failures.ReportFailure(t.Context(), failure, nil)
+	require.Contains(t, get(t, Handler(q), ""), folded)
+}
+
 // TestErrorsAreRedacted: the text of an error is hidden as soon as anything is,
 // unless an option says what to show.
 func TestErrorsAreRedacted(t *testing.T) {

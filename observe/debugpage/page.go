@@ -161,7 +161,7 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 // arrange places the tables.
 func (v *queueView) arrange(tables []table) {
 	for _, t := range tables {
-		t.Open = v.Open
+		t.Open = v.Open || t.Path == "detail.discards" && len(t.Rows) > 0 && len(v.Detail.Failures) == 0
 		switch {
 		case t.Path == "detail.processing":
 			v.First = append(v.First, t)
