@@ -1,6 +1,7 @@
 /*
  * This is a model of how the timer of a queue is set: of shard/driver.go and of the
- * code that works together with it (delay in delay.go, close in shutdown.go).
+ * code that works together with it (delay in delay.go, close in shutdown.go, and
+ * what waits after that, in groupwait.go and gate.go).
  *
  * Each labelled step is one access to shared memory, one operation on a channel or
  * the clock, or a critical section in which one access can be seen from outside.
@@ -34,6 +35,16 @@
 #define PANICS 0
 #endif
 
+#ifndef WAITS                 /* waits of a consumer for a group or for the gate */
+#define WAITS 0
+#endif
+#ifndef GROUPS                /* 1: the queue has groups, 0: what waits is the gate */
+#define GROUPS 0
+#endif
+#ifndef RATES                 /* 1: the queue has a rate, which is taken away and set */
+#define RATES 0               /* again */
+#endif
+
 #define NEVER 255
 
 /* ---- The queue ---- */
@@ -43,11 +54,15 @@ byte wheel[SHARDS];           /* the deadlines filed, a bit each; under the lock
 byte wheelNow[SHARDS];        /* the time of the wheel; under the lock */
 byte next[SHARDS] = NEVER;    /* shard.next */
 bool begun;                   /* closing.begun */
+byte wait = NEVER;            /* the first of Set.waits, or gate.opens */
+byte rate = RATES;            /* which gate.bucket there is: 0 none, 1 the first, 2 the
+                                 second */
 
 byte armed = NEVER;           /* driver.armed */
 mtype = { timerIdle, timerRunning, timerNotified, timerStopped };
 mtype ownership = timerIdle;        /* driver.ownership */
 bool gone;                    /* driver.gone is closed */
+bool lingering;               /* driver.lingering */
 
 /* ---- The clock ---- */
 
@@ -57,12 +72,17 @@ byte panics = PANICS;
 
 /* ---- What is observed. The protocol reads none of this. ---- */
 
-byte running = ADDERS;        /* processes that can take a step by themselves */
-byte owners;                 /* processes that own the timer */
+#if WAITS
+byte running = ADDERS + 1 + RATES; /* processes that can take a step by themselves */
+#else
+byte running = ADDERS + RATES;
+#endif
+byte owners;                  /* processes that own the timer */
+bool lingered;                /* the driver had to go on after the shutdown */
 bool stopReturned;            /* stop has returned to ShutDown */
 bool failed;                  /* the clock panicked twice, and the timer has not been
                                  set since */
-bool noTimer, twoOwners, usedAfterStop, notStopped;
+bool noTimer, twoOwners, usedAfterStop, notStopped, waitForgotten;
 
 /* The earliest of the deadlines, which are at 1 to 3: with more time there are too
  * many states. */
@@ -82,14 +102,20 @@ inline rest() {
 		noTimer = !begun && !failed && (uncovered(0) || uncovered(1));
 #endif
 		assert(!noTimer);
-		/* After ShutDown, no process uses the timer again, and it is stopped. */
-		notStopped = begun && (ownership != timerStopped || !stopReturned || (timer != NEVER && PANICS == 0));
+		/* So has a wait, also after ShutDown. */
+		waitForgotten = !failed && wait != NEVER && timer > wait;
+		assert(!waitForgotten);
+		/* ShutDown returns. Then, unless the driver lingers, no process uses the
+		 * timer again, and it is stopped. */
+		notStopped = begun && (!stopReturned ||
+			(!lingered && (ownership != timerStopped || (timer != NEVER && PANICS == 0))));
 		assert(!notStopped)
 	:: else
 	fi
 }
 
-/* Only the owner of the timer calls the clock, and ShutDown has not returned. */
+/* Only the owner of the timer calls the clock. ShutDown has not returned, or the
+ * driver lingers. */
 inline own() {
 	owners++;
 	twoOwners = owners > 1;
@@ -97,8 +123,20 @@ inline own() {
 }
 
 inline checkUse() {
-	usedAfterStop = stopReturned;
+	usedAfterStop = stopReturned && !lingered;
 	assert(!usedAfterStop)
+}
+
+/* lingers, after a shutdown. A driver that has gone on once does not stop. */
+inline linger() {
+	lingered = lingered || GROUPS || rate != 0;
+#ifndef NO_LINGERING
+#ifdef LINGERS_ANEW
+	lingering = GROUPS || rate != 0
+#else
+	lingering = lingering || GROUPS || rate != 0
+#endif
+#endif
 }
 
 /* poke, and all that its caller does then as the owner of the timer. It ends at the
@@ -120,10 +158,18 @@ acquire:
 	}
 
 settle_begun:
-	if
-	:: begun -> goto retire_stop
-	:: else
-	fi;
+	atomic {                      /* two reads are one step, because begun stays true */
+		ending = begun;
+		if
+		:: ending ->
+			linger();
+			if
+			:: lingering -> known = NEVER
+			:: else -> ending = false; goto retire_stop
+			fi
+		:: else
+		fi
+	};
 
 arm_known:
 	if
@@ -142,8 +188,13 @@ arm_never:
 #ifndef ARMED_STAYS
 	armed = NEVER;
 #endif
-	earliest = NEVER;
-	shard = 0;
+arm_wait:
+	earliest = wait;
+arm_begun:
+	if
+	:: begun -> goto arm_set
+	:: else -> shard = 0
+	fi;
 arm_read:
 	atomic {
 		if
@@ -190,12 +241,12 @@ arm_stop:
 	}
 settle_idle:
 #ifdef IDLE_BY_STORE
-	atomic { ownership = timerIdle; owners--; earliest = 0; known = NEVER; goto poked }
+	atomic { ownership = timerIdle; owners--; earliest = 0; known = NEVER; goto leave }
 #else
 	atomic {
 		earliest = 0; known = NEVER;
 		if
-		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto poked
+		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto leave
 		:: else
 		fi
 	}
@@ -206,6 +257,18 @@ settle_again:
 	/* expireDue. From here on, earliest is the time of its pass. */
 expire_now:
 	atomic { earliest = now; shard = 0; more = false; known = NEVER }
+expire_wait:
+	atomic {
+		if
+		:: wait <= earliest -> wait = NEVER; more = true /* a consumer is woken */
+		:: else
+		fi
+	}
+expire_begun:
+	if
+	:: begun -> goto expire_more
+	:: else
+	fi;
 expire_read:
 	if
 	:: next[shard] > earliest -> goto expire_next
@@ -229,6 +292,7 @@ expire_next:
 	:: shard < SHARDS -> goto expire_read
 	:: else -> shard = 0
 	fi;
+expire_more:
 	if
 	:: more -> goto expire_now
 	:: else -> goto settle_begun
@@ -248,6 +312,18 @@ retire_gone:
 	gone = true;
 	goto poked;
 
+	/* The timer is idle. */
+leave:
+	if
+	:: ending -> ending = false
+	:: else -> goto poked
+	fi;
+#ifndef NO_LEAVE
+leave_gone:
+	gone = true;
+#endif
+	goto poked;
+
 	/* The clock has panicked. */
 abandon:
 	if
@@ -259,17 +335,25 @@ abandon_again:
 drop_armed:
 	atomic { armed = NEVER; failed = true; earliest = 0 }
 drop_begun:
-	if
-	:: begun -> goto retire_stopped
-	:: else
-	fi;
+	atomic {
+		ending = begun;
+		if
+		:: ending ->
+			linger();
+			if
+			:: lingering
+			:: else -> ending = false; goto retire_stopped
+			fi
+		:: else
+		fi
+	};
 #ifdef DROP_BY_STORE
-	atomic { ownership = timerIdle; owners--; goto poked };
+	atomic { ownership = timerIdle; owners--; goto leave };
 #endif
 drop_idle:
 	atomic {
 		if
-		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto poked
+		:: ownership == timerRunning -> ownership = timerIdle; owners--; goto leave
 		:: else
 		fi
 	}
@@ -282,7 +366,7 @@ drop_again:
 /* AddAfter. */
 proctype Adder(byte mine) {
 	byte adds = ADDS, deadline, shard, earliest, known = NEVER;
-	bool again, more;
+	bool again, more, ending;
 #ifdef ARMED_READ_BEFORE_FILING
 	bool early;
 #endif
@@ -344,10 +428,86 @@ finished:
 	atomic { rest() }
 }
 
+/* A consumer that waits for a group, or for the gate. The item that it gets in the
+ * end, and the token, are left out. */
+proctype Waiter() {
+	byte waits = WAITS, deadline, mine, shard, earliest, known = NEVER;
+	bool again, more, ending;
+
+get:
+	if
+	:: waits > 0 -> waits--
+	:: else -> goto left
+	fi;
+wait_rate:
+	atomic {
+		mine = rate;
+		if
+		:: now == TIME || (!GROUPS && mine == 0) -> goto get /* it need not wait */
+		:: now < TIME && (GROUPS || mine != 0) -> deadline = now + 1
+		:: now + 2 <= TIME && (GROUPS || mine != 0) -> deadline = now + 2
+		fi
+	}
+wait_file:
+	wait = deadline;
+wait_rate_again:
+	if
+	:: rate != mine -> goto wait_reopen
+	:: else
+	fi;
+wait_armed:
+	if
+	:: deadline < armed
+	:: else -> goto poked
+	fi;
+	poke();
+poked:
+	atomic { deadline = 0; mine = 0; rest() };
+end_parked:                   /* for good, if the clock is broken */
+	atomic { wait == NEVER -> running++; goto get };
+wait_reopen:
+	atomic { wait = NEVER; goto wait_rate };
+
+left:
+	atomic { rest() }
+}
+
+/* SetRate, twice: it takes the rate away, and sets another. */
+proctype Rater() {
+	byte to;
+
+set_rate:
+	rate = to;
+set_opens:
+	wait = NEVER;
+set_begun:
+	if
+	:: begun
+	:: else -> goto set_next
+	fi;
+set_gone:
+	gone;
+set_stopped:
+	if
+#ifdef RATE_AFTER_STOP
+	:: true
+#else
+	:: ownership == timerStopped -> rate = 0; wait = NEVER
+	:: else
+#endif
+	fi;
+set_next:
+	if
+	:: to == 0 -> to = 2; goto set_rate
+	:: else
+	fi;
+	atomic { rest() }
+}
+
 /* The timer's function, each time that it is called. */
 proctype Firing() {
 	byte shard, earliest, known = NEVER;
-	bool again, more;
+	bool again, more, ending;
 
 end_waits:
 	atomic { timer <= now -> timer = NEVER; running++ }
@@ -367,7 +527,7 @@ proctype Clock() {
 /* ShutDown, at any time. */
 proctype Closer() {
 	byte shard, earliest, known = NEVER;
-	bool again, more;
+	bool again, more, ending;
 
 close_begun:
 	atomic { begun = true; running++ }
@@ -391,8 +551,16 @@ stop_wait:
 init {
 	byte i;
 	atomic {
+#if ADDERS
 		for (i : 1 .. ADDERS) { run Adder((i - 1) % SHARDS) }
+#endif
 		for (i : 1 .. FIRINGS) { run Firing() }
+#if WAITS
+		run Waiter();
+#endif
+#if RATES
+		run Rater();
+#endif
 		run Clock();
 #if SHUTDOWN
 		run Closer()

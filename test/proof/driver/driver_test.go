@@ -28,11 +28,21 @@ var configurations = []configuration{
 	{name: "two adders", flags: "ADDERS=2 SHUTDOWN=0"},
 	{name: "a shutdown", flags: "ADDERS=1"},
 	{name: "a clock that panics", flags: "ADDERS=1 PANICS=2"},
+	{name: "a group", flags: "SHARDS=1 ADDERS=0 WAITS=2 GROUPS=1"},
+	{name: "a rate, one tick", flags: "SHARDS=1 ADDERS=0 WAITS=2 RATES=1 TIME=1 FIRINGS=1"},
 
 	{name: "two adders, a shutdown", flags: "ADDERS=2", long: true},
 	{name: "two adds each, one shard, a clock that panics", flags: "SHARDS=1 ADDERS=1 ADDS=2 PANICS=2", long: true},
 	{name: "two adders, a clock that panics", flags: "ADDERS=2 SHUTDOWN=0 PANICS=2", long: true},
 	{name: "three firings at once, three ticks", flags: "ADDERS=1 ADDS=2 TIME=3 FIRINGS=3 SHUTDOWN=0", long: true},
+	{name: "a group, an adder", flags: "SHARDS=1 ADDERS=1 WAITS=1 GROUPS=1 FIRINGS=1", long: true},
+	{
+		name:  "a group, a clock that panics",
+		flags: "SHARDS=1 ADDERS=0 WAITS=2 GROUPS=1 PANICS=2",
+		long:  true,
+	},
+	{name: "a rate", flags: "SHARDS=1 ADDERS=0 WAITS=1 RATES=1", long: true},
+	{name: "a rate, two waits", flags: "SHARDS=1 ADDERS=0 WAITS=2 RATES=1 FIRINGS=1", long: true},
 }
 
 // A variant is a flag that breaks the model in one place.
@@ -45,8 +55,9 @@ type variant struct {
 
 // These are the harms, as Spin reports them.
 const (
-	noTimer  = "!(noTimer)"
-	deadlock = "invalid end state"
+	noTimer       = "!(noTimer)"
+	waitForgotten = "!(waitForgotten)"
+	deadlock      = "invalid end state"
 )
 
 var variants = []variant{
@@ -57,6 +68,18 @@ var variants = []variant{
 	{name: "NEVER_IS_TRUSTED", flags: "SHARDS=1 ADDERS=2 SHUTDOWN=0 PANICS=2", harm: noTimer},
 	{name: "DROP_BY_STORE", flags: "ADDERS=1 PANICS=2", harm: deadlock},
 	{name: "NO_POKE_AT_STOP", flags: "ADDERS=1", harm: deadlock},
+	{name: "NO_LINGERING", flags: "SHARDS=1 ADDERS=0 WAITS=1 GROUPS=1", harm: waitForgotten},
+	{
+		name:  "LINGERS_ANEW",
+		flags: "SHARDS=1 ADDERS=0 WAITS=2 RATES=1 TIME=1 FIRINGS=1",
+		harm:  waitForgotten,
+	},
+	{
+		name:  "RATE_AFTER_STOP",
+		flags: "SHARDS=1 ADDERS=0 WAITS=1 RATES=1 TIME=1 FIRINGS=1",
+		harm:  waitForgotten,
+	},
+	{name: "NO_LEAVE", flags: "SHARDS=1 ADDERS=0 WAITS=1 GROUPS=1", harm: deadlock},
 }
 
 // TestModelIsSafe checks that in each configuration Spin searches all states
@@ -104,7 +127,9 @@ func TestModelVariantsAreUnsafe(t *testing.T) {
 
 // unmapped are the labels of places that are no steps of the driver, or that
 // only join branches.
-var unmapped = []string{"file", "finished", "poked"}
+var unmapped = []string{
+	"file", "finished", "poked", "get", "left", "leave", "expire_more", "set_next",
+}
 
 // TestStepsAreOfTheCode compares the README's table with the model and the
 // code.
