@@ -55,7 +55,8 @@ type failedAttempt struct {
 	AgeSeconds seconds `json:"ageSeconds"`
 	Attempt    int     `json:"attempt"`
 	Error      string  `json:"error"`
-	// ErrorLength is the length of the text in bytes, if it was cut.
+	// ErrorLength is the length in bytes of the text that the queue keeps, if
+	// it was cut. The queue may have cut it before.
 	ErrorLength int  `json:"errorLength,omitempty"`
 	Panicked    bool `json:"panicked"`
 	// Reason says why the item was discarded, and is empty if it runs again.
@@ -132,7 +133,16 @@ const errorHidden = "(hidden, because keys or groups are: see Options.RedactErro
 func (rd reader) errorText(queue, text string) shownKey {
 	switch {
 	case rd.options.RedactError != nil:
-		return redact(func() string { return rd.options.RedactError(queue, text) })
+		nothing := false
+		shown := redact(func() string {
+			text := rd.options.RedactError(queue, text)
+			nothing = text == ""
+			return text
+		})
+		if nothing { // the quotes of an empty key would be misleading
+			return shownKey{}
+		}
+		return shown
 	case rd.options.RedactKey != nil || rd.options.RedactGroup != nil:
 		return shownKey{text: errorHidden}
 	}

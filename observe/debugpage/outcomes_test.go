@@ -100,5 +100,6 @@ func TestErrorsAreRedacted(t *testing.T) {
 	require.Equal(t, "mails: no such …", hidden.Error)
 	require.Equal(t, "a key", hidden.Key)
 	require.Equal(t, "a group", hidden.Group)
+	require.Empty(t, shown(Options{RedactError: func(string, string) string { return "" }}).Error)
 	require.Equal(t, "(redacting it panicked)", shown(Options{RedactError: func(string, string) string { panic("secret") }}).Error)
 }
