@@ -81,7 +81,12 @@ func (s *failer) TryPut(key int, v value) error {
 
 type behind struct{ saboteur }
 
-func (s *behind) PutBack(key int, v value) error {
+func (s *behind) PutBack(key int, v value) (err error) {
+	defer func() {
+		if recover() != nil { // Merge has panicked, and the value is not in
+			err = s.target.PutBack(key, v)
+		}
+	}()
 	if err := s.target.Put(key, v); err != nil {
 		return err
 	}
