@@ -84,7 +84,7 @@ func TestEveryNumberOfACoalescer(t *testing.T) {
 	got := shown(t, c.Queue())
 	require.Subset(t, got, seriestest.PlayedValues)
 	require.Equal(t, 2.0, got["workqueue.depth"])
-	require.Len(t, got, len(series.Numbers)-3, "no capacity of the queue, and no groups")
+	require.Len(t, got, len(series.Numbers)-5, "no capacity of the queue, and no groups")
 }
 
 // TestExcesses: the number counts excesses over the capacity, not values.

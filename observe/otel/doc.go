@@ -55,6 +55,11 @@
 // is replaced with U+FFFD. Groups whose names are equal after that are added
 // up.
 //
+// Only the largest groups have points. A group that leaves them and comes back
+// shows its whole count again. A reader of cumulative temporality is not
+// misled. One of delta temporality gets that count as one delta, so that its
+// sums are too high: use cumulative temporality for the series of groups.
+//
 // # Traces
 //
 // A [Tracer] makes a span for each attempt of a handler. The span is linked to

@@ -37,6 +37,8 @@ var names = map[string]string{
 	"shardq.paused":                       "shardq_paused",
 	"shardq.groups":                       "shardq_groups",
 	"shardq.throttled.groups":             "shardq_throttled_groups",
+	"shardq.rate_throttled.groups":        "shardq_rate_throttled_groups",
+	"shardq.pause_throttled.groups":       "shardq_pause_throttled_groups",
 	"shardq.deduplicated.adds":            "shardq_deduplicated_adds_total",
 	"shardq.dropped.adds":                 "shardq_dropped_adds_total",
 	"shardq.rejected.adds":                "shardq_rejected_adds_total",
@@ -108,7 +110,7 @@ func requireNumbers(t *testing.T, families map[string]*dto.MetricFamily, want ma
 func TestMissingSeries(t *testing.T) {
 	q, _ := seriestest.NewQueue("q")
 	families := gather(t, newCollector(t, shardqprom.Options{Groups: 1}, q))
-	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_throttled_groups", "shardq_group_items", "shardq_group_attempts_total", "shardq_attempt_duration_seconds"} {
+	for _, name := range []string{"shardq_capacity_items", "shardq_groups", "shardq_throttled_groups", "shardq_rate_throttled_groups", "shardq_pause_throttled_groups", "shardq_group_items", "shardq_group_attempts_total", "shardq_attempt_duration_seconds"} {
 		require.NotContains(t, families, name)
 	}
 	require.Equal(t, 0.0, value(t, families, "shardq_attempts_total", "result=panic"), "before the first")

@@ -19,6 +19,7 @@ func (i inventive) Stats() shardq.Stats {
 	played := i.Inspector.Stats().Metrics
 	return shardq.Stats{
 		Shards: 2, Ready: 11, Delayed: 12, Processing: 13, Held: 14, Groups: 15, Throttled: 16,
+		ThrottledByRate: 17, ThrottledByPause: 18,
 		Added: 32, Deduplicated: 33, Expired: 34, Dropped: 35, Canceled: 36, OverCapacity: 37, Rejected: 38, Misused: 39, Discarded: 40,
 		Outages: 41, OutageFailures: 42,
 		Capacity: 51, Limited: 52, Parked: 53, Workers: 54, ShuttingDown: true,
@@ -66,6 +67,8 @@ var Invented = map[string]float64{
 	"shardq.paused":                       0,
 	"shardq.groups":                       15,
 	"shardq.throttled.groups":             16,
+	"shardq.rate_throttled.groups":        17,
+	"shardq.pause_throttled.groups":       18,
 	"shardq.deduplicated.adds":            33,
 	"shardq.dropped.adds":                 35,
 	"shardq.rejected.adds":                38,

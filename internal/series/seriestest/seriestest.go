@@ -95,6 +95,8 @@ var Played = map[string]float64{
 	"shardq.paused":                       0,
 	"shardq.groups":                       3,
 	"shardq.throttled.groups":             1,
+	"shardq.rate_throttled.groups":        0,
+	"shardq.pause_throttled.groups":       0,
 	"shardq.deduplicated.adds":            1,
 	"shardq.dropped.adds":                 0,
 	"shardq.rejected.adds":                0,
