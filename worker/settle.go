@@ -106,15 +106,15 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 		p.failed(p.failure(a), a)
 		return
 	}
-	if p.failing.Load() {
-		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
-	}
 	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
 		f := p.failure(a)
 		f.Requeued = true
 		return f
 	})
 	p.reportEnd(a, false)
+	if p.failing.Load() {
+		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
+	}
 }
 
 // failed reports a failure, and then decides about the item, also if OnError or
