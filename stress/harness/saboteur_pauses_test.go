@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
 )
@@ -91,27 +89,36 @@ func (q *sabotaged) unkeep() (c worker.Claim[int], kept bool) {
 	return c, false
 }
 
+// A pauseFault is a fault, and the violation that must reveal it.
+type pauseFault struct {
+	name   string
+	fault  fault
+	clause string
+	says   string
+}
+
+func (f pauseFault) revealedBy(v Violation) bool {
+	return v.Clause == f.clause && strings.Contains(v.Message, f.says)
+}
+
+// pauseFaults are found whether a pool or other consumers handle the items.
+var pauseFaults = []pauseFault{
+	{"a group is not paused", pausesNoGroup, "C68", "after a pause of group"},
+	{"a pause ends before its moment", endsPausesEarly, "C68", "after a pause of group"},
+	{"the queue is not paused", pausesNoQueue, "C69", "after a pause of the queue"},
+	{"the rate of the queue is ignored", ignoresRate, "C69", "items of the queue"},
+	{"a group stays paused", resumesNoGroup, "C68", "all gates are open"},
+	{"the queue stays paused", resumesNoQueue, "C68", "all gates are open"},
+}
+
 // TestEveryFaultOfPausesIsFound checks that the right check finds each fault.
 func TestEveryFaultOfPausesIsFound(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		fault  fault
-		clause string
-		says   string
-	}{
-		{"a group is not paused", pausesNoGroup, "C68", "after a pause of group"},
+	for _, test := range append([]pauseFault{
 		{"a group is not paused until a moment", pausesNoGroupWithAnEnd, "C68", "after a pause of group"},
-		{"a pause ends before its moment", endsPausesEarly, "C68", "after a pause of group"},
-		{"the queue is not paused", pausesNoQueue, "C69", "after a pause of the queue"},
 		{"rates of groups are ignored", ignoresGroupRates, "C67", "items of group"},
-		{"the rate of the queue is ignored", ignoresRate, "C69", "items of the queue"},
-		{"a group stays paused", resumesNoGroup, "C68", "all gates are open"},
-		{"the queue stays paused", resumesNoQueue, "C68", "all gates are open"},
-	} {
+	}, pauseFaults...) {
 		t.Run(test.name, func(t *testing.T) {
-			requireFound(t, test.fault, Pauses|Groups|Readd, Drain, func(v Violation) bool {
-				return v.Clause == test.clause && strings.Contains(v.Message, test.says)
-			})
+			requireFound(t, test.fault, Pauses|Groups|Readd, Drain, test.revealedBy)
 		})
 	}
 }
@@ -120,60 +127,12 @@ func TestEveryFaultOfPausesIsFound(t *testing.T) {
 // where a pool handles the items.
 func TestEveryFaultOfPausesOfPoolsIsFound(t *testing.T) {
 	const mix = Pauses | Groups | Workers | Batches
-	for _, test := range []struct {
-		name   string
-		fault  fault
-		clause string
-		says   string
-	}{
-		{"a group is not paused", pausesNoGroup, "C68", "after a pause of group"},
-		{"a pause ends before its moment", endsPausesEarly, "C68", "after a pause of group"},
-		{"the queue is not paused", pausesNoQueue, "C69", "after a pause of the queue"},
+	for _, test := range append([]pauseFault{
 		{"a worker claims ahead", claimsAhead, "C68", "after a pause of group"},
-		{"the rate of the queue is ignored", ignoresRate, "C69", "items of the queue"},
-		{"a group stays paused", resumesNoGroup, "C68", "all gates are open"},
-		{"the queue stays paused", resumesNoQueue, "C68", "all gates are open"},
-	} {
+	}, pauseFaults...) {
 		t.Run(test.name, func(t *testing.T) {
 			s := search{test.fault, mix, Workers | Groups | Pauses, Drain, 20_000}
-			s.find(t, func(v Violation) bool {
-				return v.Clause == test.clause && strings.Contains(v.Message, test.says)
-			})
+			s.find(t, test.revealedBy)
 		})
 	}
-}
-
-// TestPausesTakePartInSomeRounds checks that there are rounds with pauses, with
-// and without groups and pools, and that every target has a rate in some of
-// them.
-func TestPausesTakePartInSomeRounds(t *testing.T) {
-	grouped, rated, pools := map[bool]int{}, map[int]bool{}, 0
-	for seed := range uint64(300) {
-		p := Draw(seed, anything, Shardq().Features)
-		g := newGates(p)
-		if g == nil {
-			continue
-		}
-		grouped[p.Mix.Has(Groups)]++
-		if p.Mix.Has(Workers) && p.Ledger {
-			pools++
-		}
-		for target, rate := range g.highest {
-			if rate.PerSecond > 0 {
-				rated[target] = true
-				require.True(t, g.groups || target == wholeQueue)
-			}
-		}
-	}
-	require.Greater(t, min(grouped[true], grouped[false]), 10)
-	require.Greater(t, pools, 5)
-	require.Len(t, rated, targets)
-	require.Zero(t, Draw(1, anything, Features{}).Mix&Pauses)
-}
-
-// TestMeter checks the bound of a rate.
-func TestMeter(t *testing.T) {
-	m := &meter{rate: shardq.Rate{PerSecond: 1000, Burst: 8}, from: 5e9}
-	require.Equal(t, 9.0, m.most(5e9))
-	require.Equal(t, 11.0, m.most(5e9+2e6))
 }
