@@ -55,10 +55,10 @@
 // is replaced with U+FFFD. Groups whose names are equal after that are added
 // up.
 //
-// Only the largest groups have points. A group that leaves them and comes back
-// shows its whole count again. A reader of cumulative temporality is not
-// misled. One of delta temporality gets that count as one delta, so that its
-// sums are too high: use cumulative temporality for the series of groups.
+// Only the largest groups have points. A group that is among them again is
+// exported with its whole count. With delta temporality, that count is one
+// delta, so that the sums become too high. Use cumulative temporality for the
+// series of groups.
 //
 // # Traces
 //
