@@ -66,22 +66,21 @@ func (r *round) mostKept() int64 {
 	return most
 }
 
-// cycles makes further operations, a few keys at a time.
+// cycles makes further operations, a few keys at a time: the fewer shards, the
+// fewer, so that a shard becomes empty about as often as it gets an item.
 func (r *round) cycles(a *actor) {
 	for key := range r.plan.Keys {
 		a.asked.forgets++
 		attempt(func() { r.queue.Forget(key) })
 	}
-	for range r.plan.cycleAdds() * r.plan.Shards / 8 {
-		for range 8 {
+	few := max(1, min(8, r.plan.Shards/2))
+	for range r.plan.cycleAdds() * r.plan.Shards / few {
+		for range few {
 			a.put(a.roll(r.plan.Keys)&^2, false) // a free key
 		}
-		for r.queue.Len() > 0 && !r.violated.stopped.Load() {
+		for !r.atRest() && !r.violated.stopped.Load() {
 			runtime.Gosched()
 		}
-	}
-	for !r.atRest() && !r.violated.stopped.Load() {
-		pause()
 	}
 }
 
@@ -104,8 +103,9 @@ func (o opening) cyclesAfterOpening() {
 // checkMemory drops the queue, and checks how much memory that releases.
 func (r *round) checkMemory() {
 	r.forgetClaims()
+	r.page = nil // it remembers the items that it showed last
 	with := heap()
-	r.queue, r.page = nil, nil
+	r.queue = nil
 	kept := int64(with) - int64(heap())
 	runtime.KeepAlive(r) // keeps the limiter alive, too
 	if most := r.mostKept(); kept > most {

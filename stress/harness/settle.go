@@ -55,7 +55,7 @@ func (r *round) checkRest() {
 	if n := r.queue.Len(); n != 0 || ok && s.Ready+s.Delayed+s.Processing != 0 {
 		r.violated.report("C6", -1, "at rest, Len is %d, and Stats is %+v", n, s)
 	}
-	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && r.plan.Mix&(Ages|Pauses|Windows) == 0 {
+	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.Cancel && r.plan.Mix&(Cancels|Ages|Pauses|Windows) == 0 {
 		r.violated.report("C25", -1, "at rest, %d timers are set", r.fake.Timers())
 	}
 }
