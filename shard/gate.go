@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -41,8 +43,13 @@ type gate struct {
 // A gateBucket is a bucket of all consumers. A change of the rate replaces it.
 type gateBucket struct {
 	rate rate
+	// full is replaced once another bucket has taken over the tokens. Its
+	// address is stored at once, so that who reads replaced tries again.
 	full shared.Uint64[shared.Timer]
 }
+
+// replaced is no moment: see mostInterval.
+const replaced = math.MaxUint64
 
 // closed reports whether consumers have to wait for the gate.
 func (g *gate) closed() bool { return g.paused.Load() || g.opens.Load() != never }
@@ -69,23 +76,28 @@ func (s *Set[T]) readForTake() (now uint64) {
 }
 
 // enter takes a token. If it returns false, the gate is closed.
-func (s *Set[T]) enter(now uint64) (in *gateBucket, ok bool) {
-	g := &s.gate
-	if g.paused.Load() {
-		return nil, false
+func (s *Set[T]) enter(now uint64) (ok bool) {
+	if s.gate.paused.Load() {
+		return false
 	}
-	b := g.bucket.Load()
-	if b == nil {
-		return nil, true
-	}
-	for !s.closeIfEmpty(b, now) {
+	for {
+		b := s.gate.bucket.Load()
+		if b == nil {
+			return true
+		}
 		full := b.full.Load()
-		if b.rate.opens(full) <= now && b.full.CompareAndSwap(full, b.rate.spend(full, now)) {
+		switch {
+		case full == replaced:
+			runtime.Gosched()
+		case b.rate.opens(full) > now:
+			if s.closeIfEmpty(b, now) {
+				return false
+			}
+		case b.full.CompareAndSwap(full, b.rate.spend(full, now)):
 			s.closeIfEmpty(b, now)
-			return b, true
+			return true
 		}
 	}
-	return nil, false
 }
 
 // closeIfEmpty closes the gate if the bucket is empty. It reports whether it
@@ -99,7 +111,7 @@ func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 	for {
 		full := b.full.Load()
 		opens := b.rate.opens(full)
-		if opens <= now {
+		if opens <= now || full == replaced {
 			return false
 		}
 		s.gate.opens.Store(s.time.tickAt(opens))
@@ -107,18 +119,20 @@ func (s *Set[T]) closeIfEmpty(b *gateBucket, now uint64) bool {
 			return true
 		}
 		s.reopen()
-		if s.gate.bucket.Load() != b {
-			return true // the woken consumer, or the next, finds the new bucket
-		}
 	}
 }
 
 // giveBack gives a token back that was taken for nothing. Another consumer may
 // have closed the gate because of it.
-func (s *Set[T]) giveBack(b *gateBucket) {
-	if b != nil {
-		b.full.Add(-b.rate.interval)
-		s.reopen()
+func (s *Set[T]) giveBack() {
+	for b := s.gate.bucket.Load(); b != nil; b = s.gate.bucket.Load() {
+		full := b.full.Load()
+		if full == replaced {
+			runtime.Gosched()
+		} else if b.full.CompareAndSwap(full, full-min(full, b.rate.interval)) {
+			s.reopen()
+			return
+		}
 	}
 }
 
@@ -161,13 +175,12 @@ func (s *Set[T]) openGate(now uint64) bool {
 func (s *Set[T]) takeThroughGate(b buffers[T], now uint64) (n int) {
 	defer s.afterGate()
 	for ; n < len(b.items) && s.anyReady(); n++ {
-		token, ok := s.enter(now)
-		if !ok {
+		if !s.enter(now) {
 			break
 		}
 		item, priority, handle, ok := s.takeNow(now)
 		if !ok {
-			s.giveBack(token)
+			s.giveBack()
 			break
 		}
 		b.put(n, item, priority, handle)
@@ -219,14 +232,18 @@ func (s *Set[T]) replaceRate(to rate, now uint64) {
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }
 
+// setRate replaces the bucket. Nobody takes a token from the one before once its
+// tokens are counted, or there would be too many.
 func (g *gate) setRate(to rate, now uint64) {
-	if !to.limits() {
-		g.bucket.Store(nil)
-		return
+	var next *gateBucket
+	if to.limits() {
+		next = &gateBucket{rate: to}
 	}
-	next := &gateBucket{rate: to}
 	if b := g.bucket.Load(); b != nil {
-		next.full.Store(b.rate.convert(b.full.Load(), now, to))
+		full := b.full.Swap(replaced)
+		if next != nil {
+			next.full.Store(b.rate.convert(full, now, to))
+		}
 	}
 	g.bucket.Store(next)
 }

@@ -1,0 +1,43 @@
+package shard
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
+)
+
+// TestSetRateMakesNoTokens: the rate changes while consumers take, and no time
+// passes. They get the tokens of one full bucket, and none more.
+func TestSetRateMakesNoTokens(t *testing.T) {
+	const tokens, consumers = 1000, 8
+	rates := [2]stats.Rate{{PerSecond: 1.0 / 3600, Burst: tokens}, {PerSecond: 1.0 / 7200, Burst: tokens}}
+	s := newTestSet(t, Config[int]{Clock: clock.NewFake(start), Rate: rates[0]})
+	for item := range 2 * tokens {
+		s.Add(item)
+	}
+	var taken, failed atomic.Int32
+	var all sync.WaitGroup
+	for range consumers {
+		all.Go(func() {
+			for failed.Load() < 1000 {
+				item, _, _, ok := s.TryTake()
+				if !ok {
+					failed.Add(1)
+					continue
+				}
+				taken.Add(1)
+				s.Done(item)
+			}
+		})
+	}
+	for change := 0; failed.Load() < 1000; change++ {
+		s.SetRate(rates[change%2])
+	}
+	all.Wait()
+	if n := taken.Load(); n != tokens {
+		t.Errorf("%d items were taken with %d tokens", n, tokens)
+	}
+}
