@@ -232,8 +232,8 @@ func (s *Set[T]) replaceRate(to rate, now uint64) {
 	s.wake() // the woken consumer closes the gate again, if there is no token
 }
 
-// setRate replaces the bucket. Nobody takes a token from the one before once its
-// tokens are counted, or there would be too many.
+// setRate replaces the bucket. Nobody takes a token from the one before once
+// its tokens are counted, or there would be too many.
 func (g *gate) setRate(to rate, now uint64) {
 	var next *gateBucket
 	if to.limits() {
