@@ -74,8 +74,24 @@ func (r rate) opens(full uint64) uint64 {
 	return full - min(full, r.filling(r.burst-1))
 }
 
-// spend returns when the bucket is full after a token was taken now.
-func (r rate) spend(full, now uint64) uint64 { return max(full, now) + r.interval }
+// spend returns when the bucket is full after a token was taken now. The tokens
+// that follow are counted from up to late before.
+//
+// The driver frees a group at the first tick after the moment of its token, and
+// may be late. A bucket that is full gains nothing in that time, so that a rate
+// near one item for each tick would not be reached. late makes up for it.
+func (r rate) spend(full, now, late uint64) uint64 {
+	return max(full, now-min(late, now)) + r.interval
+}
+
+// maxLate bounds the lateness that is made up for, in ticks: one by which a
+// wait is rounded up, and one by which a timer may be late.
+const maxLate = 2
+
+// lateness returns how long a token was there before the driver came.
+func (t *timebase) lateness(opens, now uint64) uint64 {
+	return min(now-min(opens, now), maxLate*t.tick)
+}
 
 // tokens returns the number of tokens of a bucket that is full at some moment.
 func (r rate) tokens(full, now uint64) int {

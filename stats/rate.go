@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// A Rate limits how many items are handed out in a time.
+// A Rate limits how many items are handed out: in any t seconds at most
+// Burst + PerSecond · (t + two ticks), by the tick of the queue.
 //
 // The zero Rate is no limit.
 type Rate struct {

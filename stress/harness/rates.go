@@ -2,14 +2,15 @@ package harness
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/shardq/shardq"
 )
 
 // Rates of groups and of the queue (C67, C69). In any t seconds at most
-// Burst + PerSecond · t items are handed out. A slow machine cannot break this
-// bound: the time begins before the first Get that counts, and is read after
-// the last.
+// Burst + PerSecond · (t + two ticks) items are handed out. A slow machine
+// cannot break this bound: the time begins before the first Get that counts,
+// and is read after the last.
 //
 // The rates change meanwhile. Their Burst stays the same, so that a change
 // makes no tokens, and no rate is above the one that the bound is about.
@@ -24,7 +25,7 @@ type meter struct {
 
 // most returns the number of items that may be handed out until a time.
 func (m *meter) most(until int64) float64 {
-	return float64(m.rate.Burst) + m.rate.PerSecond*float64(until-m.from)/1e9 + 1
+	return float64(m.rate.Burst) + m.rate.PerSecond*(time.Duration(until-m.from)+2*tick).Seconds() + 1
 }
 
 // meters count while there is a rate.
