@@ -89,13 +89,14 @@ func newSlots(size int) []slot {
 	return make([]slot, size)
 }
 
-// giveBack makes the slots of a segment available to others.
+// giveBack makes the slots of a segment available to others, if it has the
+// largest. The segment must not be used again then.
 func (s *segment) giveBack() {
 	if len(s.slots) == largestSegment {
 		clear(s.slots)
 		spareSlots.Put((*[largestSegment]slot)(s.slots))
+		s.slots = nil
 	}
-	s.slots = nil
 }
 
 // segmentOf returns the segment that hash belongs to.

@@ -342,6 +342,23 @@ func TestC8MemoryReturnsAfterABurstOfDelayedItems(t *testing.T) {
 	})
 }
 
+// Groups that never had an item.
+func TestC8MemoryReturnsAfterPausesOfManyGroups(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		options := shardq.Options[string]{Shards: shards, Clock: fake, Group: tenant}
+		requireMemoryReturns(t, options, func(q *shardq.Queue[string]) {
+			n := burstSize(shards)
+			for i := range n {
+				q.PauseGroup(fmt.Sprintf("tenant %08d", i), fake.Now().Add(time.Second))
+			}
+			require.Greater(t, heap(), int64(n*40), "the burst was none")
+			fake.Step(time.Minute)
+		})
+		runtime.KeepAlive(fake)
+	})
+}
+
 func TestC8MemoryReturnsAtShutdown(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
