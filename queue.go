@@ -160,8 +160,7 @@ type Queue[T comparable] struct {
 // New returns a queue, or an error that lists every fault of the options.
 //
 // It starts no goroutine, sets no timer, and reads the clock once. A queue that
-// is no longer referred to is collected without a ShutDown, unless it has
-// delayed items or open windows: the clock's timer refers to it until they end.
+// is no longer referred to is collected without a ShutDown, with its items.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err

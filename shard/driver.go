@@ -3,6 +3,7 @@ package shard
 import (
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/shared"
@@ -250,9 +251,21 @@ const mostSettings = 4
 
 func (d *driver[T]) setTimer(delay time.Duration) {
 	if d.timer == nil {
-		d.timer = d.set.time.clock.AfterFunc(delay, d.call)
+		d.timer = d.set.time.clock.AfterFunc(delay, weakCall(d))
 	} else {
 		d.timer.Reset(delay)
+	}
+}
+
+// weakCall returns the timer's function. The timer does not hold the set in
+// memory. Once nothing else does, nobody can take what the timer would make
+// ready.
+func weakCall[T comparable](d *driver[T]) func() {
+	set := weak.Make(d.set)
+	return func() {
+		if s := set.Value(); s != nil {
+			s.driver.call()
+		}
 	}
 }
 

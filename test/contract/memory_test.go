@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -506,22 +507,48 @@ func TestC25H24TenThousandIdleQueues(t *testing.T) {
 }
 
 // A queue without references is collected without a ShutDown, also if it has
-// items and its timer was set once.
-func TestC25ForgottenQueueIsCollected(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		left := func() weak.Pointer[shardq.Queue[string]] {
-			fake := newFake()
-			q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake})
+// items, and its timer is set, which then does nothing.
+func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
+	for name, use := range map[string]func(q *shardq.Queue[string], c *clock.Fake){
+		"items, and a timer that was set once": func(q *shardq.Queue[string], c *clock.Fake) {
 			q.AddAfter("a", time.Second)
-			fake.Step(time.Minute)
+			c.Step(time.Minute)
 			q.Add("b")
-			return weak.Make(q)
-		}()
-		for range 5 {
-			runtime.GC()
-		}
-		require.Nil(t, left.Value())
-	})
+		},
+		"a delayed item": func(q *shardq.Queue[string], _ *clock.Fake) { q.AddAfter("a", time.Hour) },
+		"a window": func(q *shardq.Queue[string], _ *clock.Fake) {
+			q.AddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour})
+		},
+		"a paused group, after a shutdown": func(q *shardq.Queue[string], c *clock.Fake) {
+			q.Add("a")
+			q.PauseGroup(tenant("a"), c.Now().Add(time.Hour))
+			q.ShutDown()
+		},
+		"a rate, after a shutdown": func(q *shardq.Queue[string], _ *clock.Fake) {
+			q.SetRate(shardq.Rate{PerSecond: 1.0 / 3600})
+			q.AddBatch([]string{"a", "b"})
+			q.Get()
+			q.TryClaim() // which finds no token
+			q.ShutDown()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEachShardCount(t, func(t *testing.T, shards int) {
+				fake := newFake()
+				left := func() weak.Pointer[shardq.Queue[string]] {
+					q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, Group: tenant})
+					use(q, fake)
+					return weak.Make(q)
+				}()
+				for range 5 {
+					runtime.GC()
+				}
+				require.Nil(t, left.Value())
+				fake.Step(2 * time.Hour)
+				require.Zero(t, fake.Timers())
+			})
+		})
+	}
 }
 
 // In steady state an operation allocates nothing.
