@@ -322,6 +322,7 @@ func TestC55BatchTakesAllOfAKey(t *testing.T) {
 func TestC64RetryOfADirtyKey(t *testing.T) {
 	var got []stats.Add[string]
 	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
+		o.Queue.Clock = newFake() // the delay must not end after the test
 		o.Queue.OnAdd = func(a stats.Add[string]) { got = append(got, a) }
 	})
 	require.NoError(t, c.Put("a", "1"))
