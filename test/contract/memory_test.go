@@ -506,27 +506,28 @@ func TestC25H24TenThousandIdleQueues(t *testing.T) {
 	}
 }
 
-// A queue without references is collected without a ShutDown, also if it has
-// items, and its timer is set, which then does nothing.
+// A queue without references is collected without a ShutDown, with its items,
+// also if its timer is set. The timer then does nothing.
 func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
-	for name, use := range map[string]func(q *shardq.Queue[string], c *clock.Fake){
-		"items, and a timer that was set once": func(q *shardq.Queue[string], c *clock.Fake) {
-			q.AddAfter("a", time.Second)
+	type queue = shardq.Queue[*string]
+	for name, use := range map[string]func(q *queue, c *clock.Fake, item *string){
+		"items, and a timer that was set once": func(q *queue, c *clock.Fake, item *string) {
+			q.AddAfter(item, time.Second)
 			c.Step(time.Minute)
-			q.Add("b")
+			q.Add(new(string))
 		},
-		"a delayed item": func(q *shardq.Queue[string], _ *clock.Fake) { q.AddAfter("a", time.Hour) },
-		"a window": func(q *shardq.Queue[string], _ *clock.Fake) {
-			q.AddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour})
+		"a delayed item": func(q *queue, _ *clock.Fake, item *string) { q.AddAfter(item, time.Hour) },
+		"a window": func(q *queue, _ *clock.Fake, item *string) {
+			q.AddWith(item, shardq.AddOptions{NotAgainWithin: time.Hour})
 		},
-		"a paused group, after a shutdown": func(q *shardq.Queue[string], c *clock.Fake) {
-			q.Add("a")
-			q.PauseGroup(tenant("a"), c.Now().Add(time.Hour))
+		"a paused group, after a shutdown": func(q *queue, c *clock.Fake, item *string) {
+			q.Add(item)
+			q.PauseGroup(*item, c.Now().Add(time.Hour))
 			q.ShutDown()
 		},
-		"a rate, after a shutdown": func(q *shardq.Queue[string], _ *clock.Fake) {
+		"a rate, after a shutdown": func(q *queue, _ *clock.Fake, item *string) {
 			q.SetRate(shardq.Rate{PerSecond: 1.0 / 3600})
-			q.AddBatch([]string{"a", "b"})
+			q.AddBatch([]*string{new(string), new(string), item})
 			q.Get()
 			q.TryClaim() // which finds no token
 			q.ShutDown()
@@ -535,10 +536,14 @@ func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachShardCount(t, func(t *testing.T, shards int) {
 				fake := newFake()
-				left := func() weak.Pointer[shardq.Queue[string]] {
-					q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, Group: tenant})
-					use(q, fake)
-					return weak.Make(q)
+				left := func() weak.Pointer[string] {
+					item := new(string)
+					*item = "a name of some length: " + t.Name()
+					q := shardq.MustNew(shardq.Options[*string]{
+						Shards: shards, Clock: fake, Group: func(item *string) string { return *item },
+					})
+					use(q, fake, item)
+					return weak.Make(item)
 				}()
 				for range 5 {
 					runtime.GC()
