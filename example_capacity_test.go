@@ -40,6 +40,36 @@ func ExampleQueue_AddContext() {
 	// Output: sum: 10 over capacity: 0
 }
 
+// A crawler waits for room, and its pages have a low priority. A page that a
+// user waits for needs room as well, and overtakes them.
+func ExampleQueue_AddContextWith() {
+	queue := shardq.MustNew(shardq.Options[string]{Capacity: 3, Shards: 1})
+	ctx := context.Background()
+	low := shardq.AddOptions{Priority: -1}
+	for _, page := range []string{"crawl/1", "crawl/2"} {
+		fmt.Println(queue.AddContextWith(ctx, page, low))
+	}
+	fmt.Println(queue.TryAddWith("user/7", shardq.AddOptions{Priority: 10}))
+
+	crawler := make(chan error)
+	go func() { crawler <- queue.AddContextWith(ctx, "crawl/3", low) }() // waits for room
+	for range 4 {
+		page, _ := queue.Get()
+		fmt.Println(page)
+		queue.Done(page)
+	}
+	fmt.Println(<-crawler, "over capacity:", queue.Stats().OverCapacity)
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// user/7
+	// crawl/1
+	// crawl/2
+	// crawl/3
+	// <nil> over capacity: 0
+}
+
 // The queue reports when its producers must slow down, and when they can go on.
 func ExampleOptions_watermarks() {
 	q := shardq.MustNew(shardq.Options[int]{
