@@ -39,3 +39,30 @@ func ExampleOptions_cancelIfAddedAgain() {
 	// page/7 version 2 is built, failures: 0
 	// <nil>
 }
+
+// A user cancels an export that runs. Its context ends, and it does not run
+// again.
+func ExampleOptions_cancelIfCanceled() {
+	queue := shardq.MustNew(shardq.Options[string]{})
+	export := func(ctx context.Context, name string) error {
+		queue.Cancel(name) // for this example: a user does that
+		<-ctx.Done()
+		fmt.Println(name, "ends:", context.Cause(ctx))
+		queue.ShutDown() // for this example: the worker leaves
+		return ctx.Err() // no failure
+	}
+	workers, err := worker.New(queue, worker.Options[string]{
+		Workers: 1, Handle: export, CancelIfCanceled: true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue.Add("export/7")
+	fmt.Println(workers.Run(context.Background()))
+	fmt.Println("held:", queue.Stats().Held, "failures:", queue.NumRequeues("export/7"))
+	// Output:
+	// export/7 ends: worker: the item was canceled
+	// <nil>
+	// held: 0 failures: 0
+}
