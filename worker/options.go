@@ -128,6 +128,8 @@ type Options[T any] struct {
 	//     error that wraps that reason;
 	//   - what Drain dropped while it was delayed.
 	//
+	// OnLeftover, if set, gets what a shutdown or a drain left over instead.
+	//
 	// The limiter then forgets the item. If the item was added meanwhile, it
 	// runs again. Workers do not call OnDiscard for an item whose claim other
 	// code has ended, such as the handler.
@@ -150,11 +152,11 @@ type Options[T any] struct {
 	// DrainWith of a queue and of a coalescer return such a function.
 	//
 	// Drain returns the items that it dropped, which the Pool passes to
-	// OnDiscard. When its context ends, it returns an error, and so does Run.
-	// If that error has a method Refresh() error, Run calls it when the last
-	// worker has left, and returns its result. If Drain panics, the Pool calls
-	// it once more, with a context that has ended, for the items that it has
-	// dropped.
+	// OnLeftover, or else to OnDiscard. When its context ends, it returns an
+	// error, and so does Run. If that error has a method Refresh() error, Run
+	// calls it when the last worker has left, and returns its result. If Drain
+	// panics, the Pool calls it once more, with a context that has ended, for
+	// the items that it has dropped.
 	//
 	// If nil, workers leave when the context ends, and what is queued stays
 	// queued.

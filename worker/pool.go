@@ -104,15 +104,15 @@ func nameOfSource(source any) (name string, err error) {
 // stays open.
 //
 // When ctx ends and Drain is set, the handlers' contexts live on. Drain runs
-// while the workers go on. Run passes the items that it dropped to OnDiscard,
-// one after the other, with an error that wraps [ErrShutDown]. The source
-// forgets their failures.
+// while the workers go on. Run passes the items that it dropped to OnLeftover,
+// or else to OnDiscard, one after the other, with an error that wraps
+// [ErrShutDown]. The source forgets their failures.
 //
 // If DrainTimeout passes first, or another call shuts the source down, the
 // handlers' contexts end. Workers finish the items that they have, and leave.
 // Then Run returns Drain's error, even if nothing is left. The error of a
 // queue's drain lists what is left when the last worker has left. It lists
-// nothing that OnDiscard has received.
+// nothing that these hooks have received.
 //
 // Without workers nothing drains: see [Pool.Resize].
 //
