@@ -64,8 +64,9 @@ type Options struct {
 	PollEvery time.Duration
 
 	// RedactKey returns the text to show in place of an item. The item is a T
-	// of the queue with the name. The text is escaped and cut in the same way
-	// as a key. If RedactKey panics, the page says so in place of the item.
+	// of the queue with the name. In a search, the queue may not hold it. The
+	// text is escaped and cut in the same way as a key. If RedactKey panics,
+	// the page says so in place of the item.
 	//
 	// If nil, the page shows the item itself: see docs/guide/debugpage.md.
 	RedactKey func(queue string, item any) string

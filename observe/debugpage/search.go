@@ -98,16 +98,33 @@ func (rd itemReader) search(list lister, c choice) *foundReport {
 		if info, found, f.Complete = byID(list, rd.shown, c.item); found {
 			f.add(info, true, rd.rows)
 		}
-	} else if info, ok := rd.direct(list, c); ok {
-		f.add(info, true, rd.rows)
 	} else {
-		f.Complete = visit(list, func(info stats.Item[any]) bool {
-			rd.consider(f, info)
-			return true
-		})
+		rd.searchAll(list, f)
 	}
 	f.Items = rd.list(f.infos)
 	return f
+}
+
+// searchAll adds the items that the choice of a result selects, by their key,
+// group or worker.
+func (rd itemReader) searchAll(list lister, f *foundReport) {
+	var first stats.Item[any]
+	found, others := false, true
+	if f.choice.key != "" {
+		first, found, others = rd.direct(list, f.choice.key)
+	}
+	if found {
+		f.add(first, true, rd.rows)
+	}
+	if !others {
+		return
+	}
+	f.Complete = visit(list, func(info stats.Item[any]) bool {
+		if !found || info.Item != first.Item {
+			rd.consider(f, info)
+		}
+		return true
+	})
 }
 
 // visit calls do with the items of a queue, until it returns false. It reports
@@ -142,15 +159,6 @@ func byID(list lister, shown *shownItems, id string) (info stats.Item[any], foun
 		return !found
 	})
 	return info, found, complete
-}
-
-// direct looks up a key without a search, if the items are strings and shown as
-// they are.
-func (rd itemReader) direct(list lister, c choice) (stats.Item[any], bool) {
-	if c.key == "" || rd.options.RedactKey != nil {
-		return stats.Item[any]{}, false
-	}
-	return list.InspectItem(c.key)
 }
 
 // consider adds an item to the result if the choice selects it.
