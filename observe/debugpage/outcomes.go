@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -55,8 +56,8 @@ type failedAttempt struct {
 	AgeSeconds seconds `json:"ageSeconds"`
 	Attempt    int     `json:"attempt"`
 	Error      string  `json:"error"`
-	// ErrorLength is the length in bytes of the text that the queue keeps, if
-	// it was cut. The queue may have cut it before.
+	// ErrorLength is the length of the text in bytes, if it was cut. It is 0 if
+	// the queue had cut the text before: Error ends in an ellipsis then.
 	ErrorLength int  `json:"errorLength,omitempty"`
 	Panicked    bool `json:"panicked"`
 	// Reason says why the item was discarded, and is empty if it runs again.
@@ -133,20 +134,30 @@ const errorHidden = "(hidden, because keys or groups are: see Options.RedactErro
 func (rd reader) errorText(queue, text string) shownKey {
 	switch {
 	case rd.options.RedactError != nil:
-		nothing := false
+		redacted, returned := "", false
 		shown := redact(func() string {
-			text := rd.options.RedactError(queue, text)
-			nothing = text == ""
-			return text
+			redacted = rd.options.RedactError(queue, text)
+			returned = true
+			return redacted
 		})
-		if nothing { // the quotes of an empty key would be misleading
+		if returned && redacted == "" { // the quotes of an empty key would be misleading
 			return shownKey{}
 		}
-		return shown
+		return shown.unlessCutBefore(redacted)
 	case rd.options.RedactKey != nil || rd.options.RedactGroup != nil:
 		return shownKey{text: errorHidden}
 	}
-	return showText(text)
+	return showText(text).unlessCutBefore(text)
+}
+
+// unlessCutBefore returns the key without its length if the text that it shows
+// ends in an ellipsis. The queue has cut such a text, so its length is not that
+// of the error.
+func (k shownKey) unlessCutBefore(text string) shownKey {
+	if k.length > 0 && strings.HasSuffix(text, "…") {
+		return shownKey{text: k.text + "…"}
+	}
+	return k
 }
 
 var attemptsColumns = []column[attempts]{

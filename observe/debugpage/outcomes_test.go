@@ -91,7 +91,6 @@ func TestErrorsAreRedacted(t *testing.T) {
 		return getReport(t, h, "").Queues[0].Detail.Discards[0]
 	}
 	require.Contains(t, shown(Options{}).Error, "no such secret")
-	require.Equal(t, 512+len("…"), shown(Options{}).ErrorLength, "of the text that the queue keeps")
 	require.Equal(t, errorHidden, shown(Options{RedactKey: hideKey}).Error)
 	require.Equal(t, errorHidden, shown(Options{RedactGroup: hideGroup}).Error)
 	hidden := shown(Options{RedactKey: hideKey, RedactGroup: hideGroup, RedactError: func(queue, text string) string {
@@ -102,4 +101,42 @@ func TestErrorsAreRedacted(t *testing.T) {
 	require.Equal(t, "a group", hidden.Group)
 	require.Empty(t, shown(Options{RedactError: func(string, string) string { return "" }}).Error)
 	require.Equal(t, "(redacting it panicked)", shown(Options{RedactError: func(string, string) string { panic("secret") }}).Error)
+}
+
+// TestLengthOfErrors checks that the page has the length of a long error, and
+// none of an error that the queue had cut already.
+func TestLengthOfErrors(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Name: "q", Metrics: true})
+	lengths := []int{200, 201, 512, 513}
+	for i := range lengths {
+		q.Add(i)
+	}
+	q.ShutDown()
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, i int) error {
+		return worker.Permanent(errors.New(strings.Repeat("x", lengths[i])))
+	}))
+	for name, redact := range map[string]func(string, string) string{
+		"shown": nil, "redacted": func(_, text string) string { return text },
+	} {
+		h := must(t, Options{Queues: []shardq.Inspector{q}, RedactError: redact})
+		rows := getReport(t, h, "").Queues[0].Detail.Discards
+		require.Len(t, rows, len(lengths))
+		text := get(t, h, "?format=text")
+		for _, row := range rows {
+			want, length := strings.Repeat("x", 200), 0
+			switch row.Key {
+			case "1":
+				length = 201
+			case "2":
+				length = 512
+			case "3":
+				want += "…"
+			}
+			require.Equal(t, want, row.Error, "%s %s", name, row.Key)
+			require.Equal(t, length, row.ErrorLength, "%s %s", name, row.Key)
+			require.Contains(t, text, shownKey{want, length}.inWords())
+		}
+		require.NotContains(t, text, "515 bytes", name)
+		require.NotContains(t, get(t, h, ""), "515 bytes", name)
+	}
 }
