@@ -64,6 +64,14 @@ func deceptive(text string) bool {
 	return false
 }
 
+// withEllipsis returns the text, and an ellipsis if it is cut.
+func (k shownKey) withEllipsis() string {
+	if k.length == 0 {
+		return k.text
+	}
+	return k.text + "…"
+}
+
 // inWords returns the text, and its length if it is cut.
 func (k shownKey) inWords() string {
 	if k.length == 0 {

@@ -72,6 +72,7 @@ type view struct {
 type queueView struct {
 	queueReport
 	Notices    []string
+	Highlights []highlight
 	Facts      []gauge
 	Counted    []counter
 	Charts     []chart
@@ -139,6 +140,7 @@ func (h *handler) queueView(q query, r queueReport) *queueView {
 		return v
 	}
 	v.Facts, v.Counted, v.Configured = others(r.facts()), r.counted(), r.configured()
+	v.Highlights = r.Detail.highlights()
 	v.Charts = r.Detail.Durations.charts()
 	v.arrange(r.tables())
 	if q.rows < h.options.MaxRows {

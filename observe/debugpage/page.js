@@ -538,6 +538,25 @@
 		else if (before.verdict.name !== queue.verdict.name) announce(`${queue.id}: ${text}`);
 	}
 
+	// highlights return the lines of a narrow page, as in highlight.go: a key and a
+	// text, or nothing.
+	const ellipsis = (text, length) => length ? text + "…" : text;
+	const failure = (row) => row && [ellipsis(row.key, row.keyLength), `${duration(row.ageSeconds)} ago: ${ellipsis(row.error, row.errorLength)}`];
+	const highlights = {
+		"detail.processing": ({ processing: [row] }) => row?.stuck && [ellipsis(row.key, row.keyLength), `in flight for ${duration(row.ageSeconds)}`],
+		"detail.groups": ({ groups: [row] }) => row?.ready > 0 && [ellipsis(row.group, row.groupLength), `${grouped(row.ready)} ready, ${share(row.share)} of all`],
+		"detail.failures": ({ failures }) => failure(failures?.[0]),
+		"detail.discards": ({ failures, discards }) => !failures?.length && failure(discards?.[0]),
+	};
+
+	function showHighlight(line, detail) {
+		const found = highlights[line.dataset.highlight](detail);
+		line.hidden = !found;
+		if (!found) return;
+		const texts = all("bdi", line);
+		found.forEach((text, i) => setText(texts[i], text));
+	}
+
 	function showQueue(article, queue) {
 		const past = history.get(queue.id);
 		for (const element of all("[data-value]", article)) {
@@ -552,6 +571,7 @@
 		for (const element of all("[data-graph]", article)) graph(element, past, element.dataset);
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
+		for (const line of all("[data-highlight]", article)) showHighlight(line, queue.detail);
 		for (const row of all("[data-counter]", article)) row.hidden = at(queue, row.dataset.counter) === 0;
 	}
 

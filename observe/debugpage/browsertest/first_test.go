@@ -81,6 +81,7 @@ func TestFirstScreen(t *testing.T) {
 		require.Less(t, b.bottomOf(part), 1000.0, part)
 	}
 	require.Less(t, evaluate[float64](b, `document.documentElement.scrollHeight`), 1700.0)
+	require.Equal(t, "none", evaluate[string](b, `getComputedStyle(document.querySelector(".highlights")).display`), "the tables are there")
 	if *screenshots != "" {
 		b.waitFor(`document.querySelector(".trend").textContent !== ""`)
 		b.picture("first-light.png", 1280, 1000, "light")
@@ -91,12 +92,50 @@ func TestFirstScreen(t *testing.T) {
 		b.waitForFrames(2)
 		requireAsWideAs(b, width)
 		require.Less(t, b.bottomOf(".verdict"), 844.0)
+		require.Less(t, b.bottomOf(".highlights"), 844.0)
+		require.Regexp(t, `^Stuck\S+/2026-0000\d in flight for `, b.texts(".highlights div")[0])
+		require.Regexp(t, `^Largest group`+flooding+` 3,000 ready, 4\d % of all$`, b.texts(".highlights div")[1])
+		require.Regexp(t, `^Last failure`+tenants[11]+`/fails .* ago: the bank of `+tenants[11]+` does not answer$`, b.texts(".highlights div")[2])
 		require.Less(t, evaluate[float64](b, `document.documentElement.scrollHeight`), 2600.0)
 		if *screenshots != "" && width == 390 {
 			b.picture("first-phone.png", width, 2400, "light", chromedp.EmulateMobile)
 		}
 	}
 	b.requireNoComplaints()
+}
+
+// TestHighlightsFollow checks that the lines of a narrow page follow the
+// answers, and that a long error does not fill the screen.
+func TestHighlightsFollow(t *testing.T) {
+	s := newStepped(t, shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(string) string { return "" }}))
+	s.run(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	const shown = ".highlights div:not([hidden])"
+	require.Empty(t, s.texts(shown))
+	require.Equal(t, "none", evaluate[string](s.tab, `getComputedStyle(document.querySelector(".highlights")).display`))
+	long := strings.Repeat("https://example.com/", 10)
+	failure := func(key string) []any {
+		return []any{map[string]any{"key": key, "keyLength": 300, "ageSeconds": 5, "attempt": 1, "error": long, "panicked": false, "reason": "", "group": ""}}
+	}
+	s.step(time.Second, func(report map[string]any) {
+		set(queueIn(report, 0), "detail.processing", []any{map[string]any{"key": "acme/1", "ageSeconds": 90, "stuck": true}})
+		set(queueIn(report, 0), "detail.groups", []any{map[string]any{"group": "globex", "ready": 3000, "share": 0.49}})
+		set(queueIn(report, 0), "detail.discards", failure("initech/1"))
+	})
+	require.Equal(t, []string{
+		"Stuckacme/1 in flight for 1 m 30 s", "Largest groupglobex 3,000 ready, 49 % of all", "Last dead letterinitech/1… 5.0 s ago: " + long,
+	}, s.texts(shown))
+	require.Less(t, s.bottomOf(".highlights"), 500.0)
+	requireAsWideAs(s.tab, 390)
+	s.step(time.Second, func(report map[string]any) {
+		set(queueIn(report, 0), "detail.processing", []any{map[string]any{"key": "acme/1", "ageSeconds": 1, "stuck": false}})
+		set(queueIn(report, 0), "detail.groups", []any{map[string]any{"group": "globex", "ready": 0, "share": 0}})
+		set(queueIn(report, 0), "detail.failures", failure("hooli/1"))
+		set(queueIn(report, 0), "detail.discards", failure("initech/1"))
+	})
+	require.Equal(t, []string{"Last failurehooli/1… 5.0 s ago: " + long}, s.texts(shown))
+	s.step(time.Second, unchanged)
+	require.Empty(t, s.texts(shown))
+	s.requireNoComplaints()
 }
 
 // TestLongVerdict checks that a long verdict wraps on a phone.

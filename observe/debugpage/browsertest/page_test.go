@@ -83,7 +83,7 @@ func TestScriptShowsTheSameAsTheServer(t *testing.T) {
 	fake := newFake()
 	page := serve(t, debugpage.Options{Queues: []shardq.Inspector{resting(fake)}})
 	for _, query := range []string{"?shards=depth", "?shards=inflight", "?shards=delayed", "?shards=adds"} {
-		const shown = `[...document.querySelectorAll("[data-value], tbody tr:has(.key), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
+		const shown = `[...document.querySelectorAll("[data-value], tbody tr:has(.key), [data-highlight]:not([hidden]), [data-chart] .all, [data-chart] .all title, [data-chart] .axis, [data-heat] span, [data-heat-summary]")]` +
 			`.map(e => e.textContent.replace(/\s+/g, " ") + "|" + (e.getAttribute("aria-label") ?? "") + "|" + e.getAttribute("class"))`
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		b.run(chromedp.Navigate(page + query))
