@@ -17,7 +17,7 @@ func (d *detailReport) highlights() []highlight {
 	stuck := highlight{Path: "detail.processing", Title: "Stuck"}
 	if rows := d.Processing; len(rows) > 0 && rows[0].Stuck {
 		stuck.Key = shownKey{rows[0].Key, rows[0].KeyLength}.withEllipsis()
-		stuck.Text = "in flight for " + formatValue(asDuration, rows[0].AgeSeconds)
+		stuck.Text = "for " + formatValue(asDuration, rows[0].AgeSeconds)
 	}
 	largest := highlight{Path: "detail.groups", Title: "Largest group"}
 	if rows := d.Groups; len(rows) > 0 && rows[0].Ready > 0 {

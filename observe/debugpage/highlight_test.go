@@ -28,7 +28,7 @@ func TestHighlights(t *testing.T) {
 	d.Groups = []group{{Group: "globex", Ready: 3000, Share: 0.49}, {Group: "acme", Ready: 1}}
 	d.Discards = []failedAttempt{{Key: "initech/1", AgeSeconds: 5, Error: "no such account"}}
 	require.Equal(t, []string{
-		"Stuck | acme/1 | in flight for 1 m 30 s",
+		"Stuck | acme/1 | for 1 m 30 s",
 		"Largest group | globex | 3,000 ready, 49 % of all",
 		"Last dead letter | initech/1 | 5.0 s ago: no such account",
 	}, texts(d.highlights()))
@@ -36,7 +36,7 @@ func TestHighlights(t *testing.T) {
 	d.Failures = []failedAttempt{{Key: "hooli/1", KeyLength: 300, AgeSeconds: 60, Error: "timeout", ErrorLength: 400}}
 	d.Groups[0].GroupLength, d.Processing[0].KeyLength = 300, 300
 	require.Equal(t, []string{
-		"Stuck | acme/1… | in flight for 1 m 30 s",
+		"Stuck | acme/1… | for 1 m 30 s",
 		"Largest group | globex… | 3,000 ready, 49 % of all",
 		"Last failure | hooli/1… | 1 m 00 s ago: timeout…",
 	}, texts(d.highlights()))
@@ -49,7 +49,7 @@ func TestHighlightsOfThePage(t *testing.T) {
 	lines := regexp.MustCompile(`(?s)<dl class="highlights">(.*?)</dl>`).FindStringSubmatch(page)[1]
 	shown := regexp.MustCompile(`<div data-highlight="([^"]*)"( hidden)?>.*?<a href="#([^"]*)"><bdi>(.*?)</bdi></a> <bdi>(.*?)</bdi>`).FindAllStringSubmatch(lines, -1)
 	for i, want := range [][]string{
-		{"detail.processing", "", "detail.processing", "acme/1", "in flight for 1 m 30 s"},
+		{"detail.processing", "", "detail.processing", "acme/1", "for 1 m 30 s"},
 		{"detail.groups", "", "detail.groups", "globex", "3 ready, 100 % of all"},
 		{"detail.failures", "", "detail.failures", "globex/1", "0 s ago: index out of range"},
 		{"detail.discards", " hidden", "detail.discards", "", ""},

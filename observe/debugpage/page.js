@@ -543,7 +543,7 @@
 	const ellipsis = (text, length) => length ? text + "…" : text;
 	const failure = (row) => row && [ellipsis(row.key, row.keyLength), `${duration(row.ageSeconds)} ago: ${ellipsis(row.error, row.errorLength)}`];
 	const highlights = {
-		"detail.processing": ({ processing: [row] }) => row?.stuck && [ellipsis(row.key, row.keyLength), `in flight for ${duration(row.ageSeconds)}`],
+		"detail.processing": ({ processing: [row] }) => row?.stuck && [ellipsis(row.key, row.keyLength), `for ${duration(row.ageSeconds)}`],
 		"detail.groups": ({ groups: [row] }) => row?.ready > 0 && [ellipsis(row.group, row.groupLength), `${grouped(row.ready)} ready, ${share(row.share)} of all`],
 		"detail.failures": ({ failures }) => failure(failures?.[0]),
 		"detail.discards": ({ failures, discards }) => !failures?.length && failure(discards?.[0]),

@@ -93,7 +93,7 @@ func TestFirstScreen(t *testing.T) {
 		requireAsWideAs(b, width)
 		require.Less(t, b.bottomOf(".verdict"), 844.0)
 		require.Less(t, b.bottomOf(".highlights"), 844.0)
-		require.Regexp(t, `^Stuck\S+/2026-0000\d in flight for `, b.texts(".highlights div")[0])
+		require.Regexp(t, `^Stuck\S+/2026-0000\d for `, b.texts(".highlights div")[0])
 		require.Regexp(t, `^Largest group`+flooding+` 3,000 ready, 4\d % of all$`, b.texts(".highlights div")[1])
 		require.Regexp(t, `^Last failure`+tenants[11]+`/fails .* ago: the bank of `+tenants[11]+` does not answer$`, b.texts(".highlights div")[2])
 		require.Less(t, evaluate[float64](b, `document.documentElement.scrollHeight`), 2600.0)
@@ -122,7 +122,7 @@ func TestHighlightsFollow(t *testing.T) {
 		set(queueIn(report, 0), "detail.discards", failure("initech/1"))
 	})
 	require.Equal(t, []string{
-		"Stuckacme/1 in flight for 1 m 30 s", "Largest groupglobex 3,000 ready, 49 % of all", "Last dead letterinitech/1… 5.0 s ago: " + long,
+		"Stuckacme/1 for 1 m 30 s", "Largest groupglobex 3,000 ready, 49 % of all", "Last dead letterinitech/1… 5.0 s ago: " + long,
 	}, s.texts(shown))
 	require.Less(t, s.bottomOf(".highlights"), 500.0)
 	requireAsWideAs(s.tab, 390)
