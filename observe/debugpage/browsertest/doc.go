@@ -8,4 +8,6 @@
 // This command makes the pictures in the documents:
 //
 //	go test -run TestScreenshots -screenshots ../../../docs/reference/images
+//
+// A palette of 256 colors, as by pngquant, makes them a third as large.
 package browsertest

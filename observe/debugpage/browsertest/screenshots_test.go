@@ -153,8 +153,13 @@ func work(ctx context.Context, i invoice) error {
 		return nil
 	}
 	time.Sleep(time.Duration(10+60*rand.ExpFloat64()) * time.Millisecond)
-	if last := i.number[len(i.number)-2:]; last == "13" || last == "77" || rand.IntN(40) == 0 {
-		return errors.New("the bank does not answer")
+	switch last := i.number[len(i.number)-2:]; {
+	case last == "13":
+		return errors.New("card declined: insufficient funds")
+	case last == "77":
+		return errors.New("bank.example: 503 Service Unavailable")
+	case rand.IntN(40) == 0:
+		return errors.New("bank.example: no answer within 5 s")
 	}
 	return nil
 }
