@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/shardq/shardq/internal/keytext"
@@ -29,10 +30,12 @@ func showText(text string) shownKey { return showItem(text) }
 // characters, characters that change the direction of text, or invalid UTF-8.
 func newShownKey(t keytext.Text) shownKey {
 	shown := shownKey{text: t.Beginning}
+	visible := shown.text
 	if t.IsCut() {
 		shown.length = t.Length
+		visible = strings.TrimRight(visible, " ") // an ellipsis follows the spaces
 	}
-	if deceptive(shown.text) {
+	if deceptive(visible) {
 		shown.text = strconv.Quote(shown.text)
 	}
 	return shown

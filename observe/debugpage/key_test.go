@@ -94,6 +94,9 @@ func TestLongKeys(t *testing.T) {
 		require.Equal(t, len(key), shown.length)
 	}
 	require.Equal(t, 1<<20, showText(strings.Repeat("\x80", 1<<20)).length, "which is not UTF-8")
+	spaced := strings.Repeat("x", maxKeyBytes-1) + " "
+	require.Equal(t, shownKey{spaced, maxKeyBytes + 1}, showText(spaced+"x"), "cut after a space")
+	require.Equal(t, `"`+strings.Repeat(" ", maxKeyBytes)+`"`, showText(strings.Repeat(" ", 1000)).text)
 	type pair struct{ a, b string }
 	require.Equal(t, 2000+3, showItem(pair{strings.Repeat("a", 1000), strings.Repeat("b", 1000)}).length)
 	require.Equal(t, "xxx… (1,048,576 bytes)", shownKey{"xxx", 1 << 20}.inWords())
