@@ -160,7 +160,8 @@ type Queue[T comparable] struct {
 // New returns a queue, or an error that lists every fault of the options.
 //
 // It starts no goroutine, sets no timer, and reads the clock once. A queue that
-// is no longer referred to is collected without a ShutDown, with its items.
+// is no longer referred to is collected without a ShutDown, with its items, and
+// calls no hooks any more.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if err := options.validate(); err != nil {
 		return nil, err
