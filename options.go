@@ -127,8 +127,9 @@ type Options[T comparable] struct {
 	// at the first tick at which an item is allowed.
 	//
 	// Each call that adds an item calls GroupRate, with no lock held. The
-	// latest result counts from the next item on that is handed out. As many
-	// tokens as were taken before stay taken, or all if the new Burst is less.
+	// latest result counts from the next item on that is handed out. The tokens
+	// that are left stay, up to the new Burst, and a greater Burst fills at the
+	// new rate.
 	// A group that waits already waits as long as the old rate says, unless
 	// [Queue.RefreshGroup] is called. A result with a fault, such as a negative
 	// PerSecond, panics in the caller before anything has changed.

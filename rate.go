@@ -10,18 +10,16 @@ import (
 // A Rate limits how many items are handed out in a time: see
 // [Options].GroupRate and [Options].Rate.
 //
-// In any t seconds at most Burst + PerSecond × t items are handed out, by the
-// readings of the clock with which the Gets begin.
+// In any t seconds at most Burst + PerSecond · (t + two ticks) items are handed
+// out, by the readings of the clock with which the Gets begin. The two ticks
+// make up for waits, which end at the start of a tick. After a rest, Burst
+// items are handed out at once, and no more.
 //
 // The zero Rate is no limit.
 type Rate struct {
 	// PerSecond is the number of items that are handed out in a second.
 	PerSecond float64
 	// Burst is the number of items that may be handed out at once after a rest.
-	// A wait ends at the start of a tick, and a timer may be late. Meanwhile a
-	// full bucket gains nothing. So PerSecond is reached only with a Burst of
-	// at least 1 + PerSecond × (Tick + the lateness of timers). With less,
-	// fewer items are handed out.
 	//
 	// If zero, it is 1.
 	Burst int
@@ -76,8 +74,9 @@ func (q *Queue[T]) ResumeGroup(group string) { q.shards.ResumeGroup(group) }
 // panics without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.shards.RefreshGroup(group) }
 
-// SetRate changes [Options].Rate. As many tokens as were taken before stay
-// taken, or all if the new Burst is less. The zero Rate ends the limit.
+// SetRate changes [Options].Rate. The tokens that are left stay, up to the new
+// Burst. A greater Burst fills at the new rate. The zero Rate ends the limit.
+// SetRate does not block, and a hook of the queue may call it.
 //
 // SetRate panics with the error of [Rate.Validate] if the rate has a fault.
 // After a shutdown has begun, it cannot give a rate to a queue that had none.

@@ -279,6 +279,7 @@ func (d *driver[T]) retire() {
 
 func (d *driver[T]) markStopped() {
 	d.ownership.Store(timerStopped)
+	d.set.endRateIfStopped()
 	d.leave()
 }
 
@@ -288,8 +289,8 @@ func (d *driver[T]) leave() { d.goneOnce.Do(func() { close(d.gone) }) }
 // lingers reports whether the driver goes on after a shutdown. Groups, and the
 // gate, may then still have to wait for a token or for the end of a pause, and
 // consumers for them. Nothing else is due then. A driver that has let a
-// shutdown return does not stop any more, because a SetRate would not notice
-// that.
+// shutdown return does not stop any more, so that SetRate can take the rate
+// away and set another.
 func (d *driver[T]) lingers() bool {
 	if d.set.group != nil || d.set.gate.bucket.Load() != nil {
 		d.lingering = true

@@ -220,14 +220,17 @@ func (s *Set[T]) Resume() {
 // shutdown, it has no effect on a set that had no rate and no groups before.
 func (s *Set[T]) SetRate(r stats.Rate) {
 	to := rateOf(r)
-	now := s.time.nanoseconds()
-	s.replaceRate(to, now)
-	if !s.closing.begun.Load() {
-		return
-	}
-	<-s.driver.gone
-	if s.driver.ownership.Load() == timerStopped { // nothing would open the gate
-		s.replaceRate(rate{}, now)
+	s.replaceRate(to, s.time.nanoseconds())
+	s.endRateIfStopped()
+}
+
+// endRateIfStopped ends the rate if the driver has stopped, because nothing
+// would open the gate. SetRate calls it after it has set a rate, and the driver
+// after it has stopped. So one of the two finds what the other has done, and
+// SetRate need not wait for a shutdown, whose hooks may call it.
+func (s *Set[T]) endRateIfStopped() {
+	if s.driver.ownership.Load() == timerStopped && s.gate.bucket.Load() != nil {
+		s.replaceRate(rate{}, 0)
 	}
 }
 
@@ -251,6 +254,7 @@ func (g *gate) setRate(to rate, now uint64) {
 		full := b.full.Swap(replaced)
 		if next != nil {
 			next.full.Store(b.rate.convert(full, now, to))
+			next.late.Store(b.late.Load())
 		}
 	}
 	g.bucket.Store(next)

@@ -282,7 +282,10 @@ func (g *modelGroup) review() {
 
 // spend takes a token.
 func (g *modelGroup) spend() {
-	g.missing = max(g.missing, -g.late) + time.Duration(g.rate.interval)
+	if g.missing < -g.late { // a rest
+		g.missing = 0
+	}
+	g.missing += time.Duration(g.rate.interval)
 	g.out = g.missing > g.room()
 }
 

@@ -74,14 +74,18 @@ func (r rate) opens(full uint64) uint64 {
 	return full - min(full, r.filling(r.burst-1))
 }
 
-// spend returns when the bucket is full after a token was taken now. The tokens
-// that follow are counted from up to late before.
+// spend returns when the bucket is full after a token was taken now.
 //
 // The driver frees a group at the first tick after the moment of its token, and
 // may be late. A bucket that is full gains nothing in that time, so that a rate
-// near one item for each tick would not be reached. late makes up for it.
+// near one item for each tick would not be reached. So if the bucket was full
+// for no longer than late, the next token is counted from when it was full. If
+// it was full for longer, nobody has waited for the driver.
 func (r rate) spend(full, now, late uint64) uint64 {
-	return max(full, now-min(late, now)) + r.interval
+	if full+late < now {
+		full = now
+	}
+	return full + r.interval
 }
 
 // maxLate bounds the lateness that is made up for, in ticks: one by which a
@@ -105,17 +109,23 @@ func (r rate) tokens(full, now uint64) int {
 	return int(uint64(r.burst) - min(uint64(r.burst), missing))
 }
 
-// convert returns when a bucket of another rate is full, if as many of its
-// tokens are taken as of this one, or all if it has fewer.
+// convert returns when a bucket of another rate is full, if it has as many
+// tokens as this one, or as many as it has room for. The room that it has
+// besides fills at the new rate, so that a change makes no tokens.
 func (r rate) convert(full, now uint64, to rate) uint64 {
-	if full <= now || !r.limits() || !to.limits() {
+	switch {
+	case r == to:
+		return full
+	case !r.limits() || !to.limits() || full <= now && to.burst <= r.burst:
 		return min(full, now)
 	}
+	left := r.filling(r.burst)
+	left -= min(left, full-min(full, now))
 	whole := to.filling(to.burst)
-	high, low := bits.Mul64(full-now, to.interval)
+	high, low := bits.Mul64(left, to.interval)
 	if high >= r.interval {
-		return now + whole
+		return now
 	}
-	missing, _ := bits.Div64(high, low, r.interval)
-	return now + min(missing, whole)
+	left, _ = bits.Div64(high, low, r.interval)
+	return now + whole - min(left, whole)
 }

@@ -131,11 +131,7 @@ inline checkUse() {
 inline linger() {
 	lingered = lingered || GROUPS || rate != 0;
 #ifndef NO_LINGERING
-#ifdef LINGERS_ANEW
-	lingering = GROUPS || rate != 0
-#else
 	lingering = lingering || GROUPS || rate != 0
-#endif
 #endif
 }
 
@@ -308,6 +304,15 @@ retire_stop:
 	}
 retire_stopped:
 	atomic { ownership = timerStopped; owners-- }
+#ifndef STOP_KEEPS_RATE
+retire_rate:
+	if
+	:: rate != 0 -> rate = 0
+	:: else -> goto retire_gone
+	fi;
+retire_opens:
+	wait = NEVER;
+#endif
 retire_gone:
 	gone = true;
 	goto poked;
@@ -480,13 +485,6 @@ set_rate:
 	rate = to;
 set_opens:
 	wait = NEVER;
-set_begun:
-	if
-	:: begun
-	:: else -> goto set_next
-	fi;
-set_gone:
-	gone;
 set_stopped:
 	if
 #ifdef RATE_AFTER_STOP

@@ -70,7 +70,7 @@ var variants = []variant{
 	{name: "NO_POKE_AT_STOP", flags: "ADDERS=1", harm: deadlock},
 	{name: "NO_LINGERING", flags: "SHARDS=1 ADDERS=0 WAITS=1 GROUPS=1", harm: waitForgotten},
 	{
-		name:  "LINGERS_ANEW",
+		name:  "STOP_KEEPS_RATE",
 		flags: "SHARDS=1 ADDERS=0 WAITS=2 RATES=1 TIME=1 FIRINGS=1",
 		harm:  waitForgotten,
 	},
