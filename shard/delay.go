@@ -235,9 +235,7 @@ func (sh *shard[T]) fileTimer(item T, to address, at reading, f filing, a *admis
 // dropped, because a run to come serves it.
 func (sh *shard[T]) fileTimerOf(id uint32, e *entry[T], at reading, f filing) (deadline uint64) {
 	if p := e.phase(); (p == ready || p == dirty) && (f.unlessReady || sh.set.dropDelayIfReady) {
-		if f.priority != 0 || sh.table.requested != nil {
-			sh.requestPriority(id, e, request{priority: f.priority}, true)
-		}
+		sh.raisePriority(id, e, f.priority)
 		sh.count.deduplicated++
 		return never
 	}

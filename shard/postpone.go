@@ -22,10 +22,10 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 
 // Postpone delays an item in processing until a deadline, and reports whether
 // the processing goes on. The run after the delay also serves the adds made
-// during the processing. With KeepEarliest such adds go first: Postpone
-// changes nothing then, and the item becomes ready at its Done. Once a shutdown
-// has begun, it becomes ready at its Done as well, unless a Drain accepts
-// retries.
+// during the processing, with the highest of the priorities. With KeepEarliest
+// such adds go first: the item is not delayed then, and becomes ready at its
+// Done. Once a shutdown has begun, it becomes ready at its Done as well, unless
+// a Drain accepts retries.
 //
 // If the item was delayed during the processing, the policy chooses between the
 // two deadlines. Unless it is KeepEarliest, a MaxWait of that delay does not
@@ -41,9 +41,12 @@ func (s *Set[T]) Postpone(h Handle, d Deadline, policy Policy) (inProcessing boo
 	switch {
 	case e == nil:
 	case !s.TakesBack():
-		sh.add(h.id, e, request{})
-	case !addsGoFirst || e.phase() != dirty:
+		sh.add(h.id, e, request{priority: d.f.priority})
+	case addsGoFirst && e.phase() == dirty:
+		sh.raisePriority(h.id, e, d.f.priority)
+	default:
 		if e.step(canceled) == unmark {
+			d.f.priority = max(d.f.priority, sh.table.requested.run(h.id))
 			sh.leftLine(h.id, e)
 			sh.table.times.onCancel(h.id, unmark)
 		}

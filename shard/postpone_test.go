@@ -142,3 +142,31 @@ func addTo(s *Set[int], item int, keepDelay bool) {
 	s.SetAddress(&a, item)
 	s.AddTo(item, &a, keepDelay)
 }
+
+// TestPostponeKeepsPriorities: the next run has the highest priority of the
+// adds during the processing and of the deadline.
+func TestPostponeKeepsPriorities(t *testing.T) {
+	for _, policy := range []Policy{KeepLatest, KeepEarliest} {
+		for _, closing := range []bool{false, true} {
+			for _, priorities := range [][2]int{{3, 7}, {7, 3}, {-2, 0}, {0, -2}} {
+				fake := clock.NewFake(start)
+				s := newTestSet(t, Config[int]{Clock: fake})
+				s.Add(1)
+				s.Get()
+				at := s.HandleOf(1)
+				s.AddWith(1, Delay{Priority: priorities[0]})
+				if closing {
+					s.ShutDown()
+				}
+				d := s.DeadlineOf(Delay{Duration: time.Second, Priority: priorities[1]})
+				require.True(t, s.Postpone(at, d, policy))
+				s.DoneAt(1, at)
+				fake.Step(time.Second)
+				checkSet(t, s)
+				_, priority, _, err := s.Take(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, max(priorities[0], priorities[1]), priority)
+			}
+		}
+	}
+}

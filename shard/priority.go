@@ -62,3 +62,10 @@ func (sh *shard[T]) raise(id uint32, e *entry[T], priority int) {
 		sh.followPriority(id)
 	}
 }
+
+// raisePriority raises the priority of an entry that is ready or dirty.
+func (sh *shard[T]) raisePriority(id uint32, e *entry[T], priority int) {
+	if priority != 0 || sh.table.requested != nil {
+		sh.requestPriority(id, e, request{priority: priority}, true)
+	}
+}

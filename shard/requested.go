@@ -29,8 +29,11 @@ func (t *table[T]) dropRequested() {
 }
 
 // run returns the priority of the next run of an entry that is ready or dirty.
-// The result means nothing for other entries.
+// The result means nothing for other entries. A nil r has no priorities but 0.
 func (r *requested) run(id uint32) int {
+	if r == nil {
+		return 0
+	}
 	if cell := r.runs.Lookup(id); cell != nil {
 		return *cell
 	}
