@@ -20,8 +20,8 @@ type PutOptions struct {
 	// key, as in [shardq.AddOptions]. With [shardq.KeepLatest] the key becomes
 	// ready when no value has been put for a while (debounce).
 	//
-	// Without a delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the key
-	// ready. With the other two it stays delayed.
+	// If there is no delay, [shardq.KeepEarliest] and [shardq.KeepNew] make the
+	// key ready. With the other two it stays delayed.
 	Policy shardq.DelayPolicy
 	// MaxWait limits how long the key can be put off, also by later values: it
 	// is ready at most MaxWait from now. Of several limits the earliest counts.
@@ -75,12 +75,11 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 		w.UnlessReady = true
 	}
 	l.values++
-	noDelay := p.with == nil || p.with.Delay == 0
-	if p.c.linger > 0 && noDelay && w.Policy == shard.KeepEarliest {
+	if p.c.linger > 0 && (p.with == nil || p.with.Delay == 0) {
 		w.lingers, w.Duration = true, p.c.linger
-		if p.c.lingerValues > 0 && l.values >= p.c.lingerValues {
-			w.Duration = 0
-		}
+	}
+	if p.c.lingerValues > 0 && l.values >= p.c.lingerValues && (w.lingers || l.key == lingering) {
+		w.Duration, w.Policy = 0, shard.KeepEarliest
 	}
 	return w
 }
@@ -89,23 +88,23 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 // priority.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
-	asks := true
+	asks, raises := true, w.Priority != 0
 	switch {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
 		p.addAndUnlock(l)
 		return
 	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
 		// KeepOld leaves a backoff alone that begins at this moment.
-		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
-	case l.key == lingering && w.lingers && w.Duration > 0 && w.MaxWait <= 0:
-		asks, w.Delay = w.Priority != 0, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
+	case l.key == lingering && w.changesNoLinger():
+		asks, w.Delay = raises, shard.Delay{Policy: shard.KeepOld, Priority: w.Priority}
 	case l.key == absent && !p.c.putEndsBackoff && (w.lingers || w.Duration == 0):
 		p.stripe.setStateLocked(l, w.state())
 		w.Policy = shard.KeepOld // likewise
-	case l.key != absent && w.Duration == 0 && (w.Policy == shard.KeepLatest || w.Policy == shard.KeepOld):
-		p.stripe.setStateLocked(l, waiting)
-	default:
+	case l.key == absent:
 		p.stripe.setStateLocked(l, w.state())
+	default:
+		p.stripe.setStateLocked(l, w.stateAfter(l.key))
 	}
 	if !asks {
 		p.c.leaveAndUnlock(p.stripe)
@@ -114,6 +113,28 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	p.stripe.mu.Unlock()
 	defer p.c.leave(p.stripe)
 	p.c.shards.FileTo(p.key, p.route(), w.Delay)
+}
+
+// changesNoLinger reports whether a key that lingers goes on as it did.
+func (w filing) changesNoLinger() bool {
+	return w.lingers && w.Duration > 0 && w.MaxWait <= 0 &&
+		(w.Policy == shard.KeepEarliest || w.Policy == shard.KeepOld)
+}
+
+// stateAfter returns the state of a key after the policy has chosen between an
+// earlier delay and this one. A linger that counts with KeepEarliest ends when
+// its time has passed, at the latest.
+func (w filing) stateAfter(before keyState) keyState {
+	switch {
+	case w.Policy == shard.KeepOld, w.Duration == 0 && w.Policy == shard.KeepLatest:
+		return before
+	case w.Duration > 0 && w.Policy == shard.KeepEarliest && before == lingering:
+		return lingering
+	case w.Policy == shard.KeepLatest && before != lingering:
+		return waiting
+	default:
+		return w.state()
+	}
 }
 
 // state returns the state of a key that has this delay.

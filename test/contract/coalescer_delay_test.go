@@ -109,6 +109,51 @@ func TestC76MaxWaitLimitsALinger(t *testing.T) {
 	require.Zero(t, c.Queue().Len(), "no delay is left")
 }
 
+// A zero delay is that of the linger, whatever the policy. No drain drops what
+// lingers.
+func TestC76PolicyChoosesBesideALinger(t *testing.T) {
+	for _, test := range []struct {
+		options coalesce.PutOptions
+		seconds []int // until the key is ready: alone, and 30 seconds after a Put
+	}{
+		{coalesce.PutOptions{}, []int{60, 30}},
+		{coalesce.PutOptions{Policy: shardq.KeepOld}, []int{60, 30}},
+		{coalesce.PutOptions{Policy: shardq.KeepLatest}, []int{60, 60}},
+		{coalesce.PutOptions{Policy: shardq.KeepNew}, []int{60, 60}},
+		{coalesce.PutOptions{Policy: shardq.KeepLatest, MaxWait: time.Second}, []int{1, 1}},
+		{coalesce.PutOptions{Policy: shardq.KeepLatest, Delay: -1}, []int{0, 30}},
+		{coalesce.PutOptions{Delay: time.Hour}, []int{3600, 30}},
+		{coalesce.PutOptions{Delay: 20 * time.Second}, []int{20, 20}},
+	} {
+		for puts, seconds := range test.seconds {
+			c := newDelayed(lingering(time.Minute, 3))
+			if puts > 0 {
+				require.NoError(t, c.Put("a", "1"))
+				c.clock.Step(30 * time.Second)
+			}
+			require.NoError(t, c.PutWith("a", "2", test.options))
+			if left := time.Duration(seconds) * time.Second; left > 0 {
+				lingers := puts > 0 || test.options.Delay == 0
+				require.Equal(t, lingers, c.Stats().Values.Lingering == 1, "%+v", test.options)
+				c.clock.Step(left - time.Millisecond)
+				require.Zero(t, c.Queue().Len(), "%+v after %d", test.options, puts)
+				c.clock.Step(time.Millisecond)
+			}
+			require.Equal(t, 1, c.Queue().Len(), "%+v after %d", test.options, puts)
+		}
+		c := newDelayed(lingering(time.Minute, 3))
+		require.NoError(t, c.Put("a", "1"))
+		require.NoError(t, c.PutWith("a", "2", test.options))
+		dropped, err := c.Drain(endedContext(), shardq.DrainOptions{})
+		require.Error(t, err)
+		require.Empty(t, dropped, "%+v", test.options)
+	}
+	c := newDelayed(lingering(time.Minute, 2))
+	require.NoError(t, c.Put("a", "1"))
+	require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Delay: time.Hour, Policy: shardq.KeepLatest}))
+	c.takes(t, "a", "12") // it has as many values as end a linger
+}
+
 func TestC76BackoffOutlastsALinger(t *testing.T) {
 	c := newDelayed(lingering(time.Second, 2))
 	require.NoError(t, c.Put("a", "1"))
