@@ -88,7 +88,8 @@ func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 // priority.
 func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 	w := p.filing(l)
-	asks, raises := true, w.Priority != 0
+	asks, raises := true, w.Priority != 0 || l.low
+	l.request(w.Priority, l.key == absent)
 	switch {
 	case l.key == absent && l.first.reserved: // a Take has come for the values
 		p.addAndUnlock(l)

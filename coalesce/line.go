@@ -13,12 +13,21 @@ package coalesce
 type line[V any] struct {
 	first, last *segment[V]
 	key         keyState
+	// low says that the values may have requested priorities below 0 alone.
+	// Then a Put without a priority asks the queue for 0.
+	low bool
 	// values counts the values that were put, if Linger is set.
 	values uint32
 	// inline is the segment of a value that finds the line empty. It saves an
 	// allocation.
 	inline segment[V]
 	spare  *line[V] // the next in the stripe's list of unused lines
+}
+
+// request notes that a value requests a priority. If the key is new, no earlier
+// value has requested one.
+func (l *line[V]) request(priority int, isNew bool) {
+	l.low = priority < 0 && (l.low || isNew)
 }
 
 // A keyState says whether the queue has the key of a line. A call that sets the

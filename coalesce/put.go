@@ -216,7 +216,7 @@ func (p *putter[K, V]) failAndUnlock(l *line[V], weight int64) {
 // there, the value and the key are in.
 func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 	switch {
-	case p.with != nil || p.c.linger > 0:
+	case p.with != nil || p.c.linger > 0 || l.low:
 		p.fileAndUnlock(l)
 	case l.key == queued, l.key == delayed && !p.c.putEndsBackoff:
 		p.c.leaveAndUnlock(p.stripe)
@@ -228,7 +228,7 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 // addAndUnlock makes the key ready at once.
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.putEndsBackoff && l.key != waiting
-	l.key = queued // and was not lingering: see finishAndUnlock
+	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
 	p.stripe.mu.Unlock()
 	defer p.c.leave(p.stripe)
 	// By now the key may have been taken, and may be in a backoff.

@@ -67,7 +67,8 @@ func (r *valueReturn[K, V]) insert() bool {
 		return false
 	}
 	l := s.lines[r.key]
-	if l == nil {
+	isNew := l == nil
+	if isNew {
 		l = s.insertLocked(r.key)
 	} else if c.weigh == nil {
 		weight = 0 // the key has its room
@@ -76,6 +77,7 @@ func (r *valueReturn[K, V]) insert() bool {
 		c.limit.ForceAcquire(weight)
 	}
 	l.prepend(r.value, weight)
+	l.request(r.priority, isNew)
 	if c.readable {
 		s.landLocked(r.key, r.at)
 	}

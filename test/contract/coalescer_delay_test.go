@@ -408,6 +408,45 @@ func TestC77Priorities(t *testing.T) {
 	require.Zero(t, batch[1].Priority)
 }
 
+// A Put requests 0, which is more than a priority below it.
+func TestC77LowPriorities(t *testing.T) {
+	priority := func(c delayedJoiner) int {
+		claim, err := c.Claim(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, claim.Release())
+		return claim.Priority
+	}
+	low := coalesce.PutOptions{Priority: -3}
+	for _, delay := range []time.Duration{0, time.Second} {
+		c := newDelayed()
+		low.Delay = delay
+		require.NoError(t, c.PutWith("a", "1", low))
+		require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Delay: delay, Priority: -2}))
+		c.clock.Step(time.Second)
+		require.Equal(t, -2, priority(c))
+		require.NoError(t, c.Put("a", "3")) // beside a value that went back
+		require.Zero(t, priority(c))
+	}
+}
+
+// A value that goes back has the highest priority of it and of newer ones.
+func TestC77ReturnKeepsPriorities(t *testing.T) {
+	for _, putEnds := range []bool{false, true} {
+		for _, priorities := range [][2]int{{3, 7}, {7, 3}, {-2, 0}} {
+			c := newDelayed(func(o *coalesce.Options[string, string]) { o.PutEndsBackoff = putEnds })
+			require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Priority: priorities[0]}))
+			claim, err := c.Claim(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Priority: priorities[1]}))
+			require.NoError(t, claim.Retry())
+			c.clock.Step(2 * time.Hour)
+			claim, err = c.Claim(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, max(priorities[0], priorities[1]), claim.Priority, "%v, PutEndsBackoff: %v", priorities, putEnds)
+		}
+	}
+}
+
 func TestC77DrainReturnsDelayedValues(t *testing.T) {
 	c := newDelayed()
 	require.NoError(t, c.PutWith("a", "1", coalesce.PutOptions{Delay: time.Hour}))
