@@ -1,280 +1,251 @@
 package contract
 
 import (
-	"context"
-	"strconv"
-	"testing"
-	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/limiter"
-
-	"github.com/shardq/shardq/internal/testscale"
+	"github.com/shardq/shardq/stats"
 )
 
 // A coalescerModel does with maps what a coalescer does for one caller.
 type coalescerModel struct {
-	pending  map[string]string
-	taken    map[string]string
-	delayed  map[string]bool // keys whose values are delayed, as far as the model knows
-	waiting  map[string]bool // those of them that a PutWith has delayed
-	capacity int
-	// putEnds is PutEndsBackoff.
-	putEnds bool
+	capacity     int
+	weighed      bool
+	putEnds      bool // PutEndsBackoff
+	linger       time.Duration
+	lingerValues int
+
+	now  time.Time
+	keys map[string]*modelKey
 	// put counts the values that were accepted, and merged those whose key had
 	// one.
 	put, merged uint64
 }
 
-// fits reports whether a value fits into the capacity.
-func (m *coalescerModel) fits(key string, weighed bool, value string) bool {
-	if m.capacity == 0 {
-		return true
-	}
-	if !weighed {
-		_, known := m.pending[key]
-		return known || len(m.pending) < m.capacity
-	}
-	return m.weight() == 0 || m.weight()+len(value) <= m.capacity
+// A modelKey is a key with its values.
+type modelKey struct {
+	phase    valuePhase
+	pending  string // empty if there is none
+	values   int    // how many were put for it
+	priority int    // the highest that they requested
+	// deadline is the end of the wait in one of the last three phases, and
+	// limit is the earliest MaxWait of that wait, or zero.
+	deadline, limit time.Time
+
+	taken    string // the value in processing, or empty
+	failures int
 }
 
+// A valuePhase says what the pending value of a key waits for.
+type valuePhase uint8
+
+const (
+	noValue       valuePhase = iota // no value is pending
+	valueReady                      // for a Take, perhaps after a processing
+	valueLingers                    // for more values
+	valueWaits                      // for the end of a PutWith's delay
+	valueBacksOff                   // for the end of its return's delay
+)
+
+func (k *modelKey) isBusy() bool    { return k.taken != "" }
+func (k *modelKey) isReady() bool   { return k.phase == valueReady && !k.isBusy() }
+func (k *modelKey) isDelayed() bool { return k.phase >= valueLingers }
+
+func (k *modelKey) makeReady() { k.phase, k.deadline, k.limit = valueReady, time.Time{}, time.Time{} }
+
+// drop forgets the pending value.
+func (k *modelKey) drop() { *k = modelKey{taken: k.taken, failures: k.failures} }
+
+// delay begins a wait, or replaces the one before.
+func (k *modelKey) delay(phase valuePhase, deadline, limit time.Time) {
+	k.phase, k.limit = phase, earlier(k.limit, limit)
+	k.deadline = earlier(deadline, k.limit)
+}
+
+// earlier returns the earlier of two times. A zero one does not count.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// from returns the time after d, or zero if d is not positive.
+func (m *coalescerModel) from(d time.Duration) (at time.Time) {
+	if d > 0 {
+		at = m.now.Add(d)
+	}
+	return at
+}
+
+// Put puts a value. A Put without options has zero ones.
+func (m *coalescerModel) Put(key, value string, o coalesce.PutOptions) {
+	k := m.keys[key]
+	m.put++
+	if k.pending != "" {
+		m.merged++
+		k.priority = max(k.priority, o.Priority)
+	} else {
+		k.priority = o.Priority
+	}
+	k.pending += value
+	k.values++
+	phase, end := valueWaits, m.from(o.Delay)
+	if o.Delay == 0 && m.linger > 0 {
+		phase, end = valueLingers, m.from(m.linger)
+	}
+	switch limit := m.from(o.MaxWait); {
+	case k.phase == valueReady, k.phase == valueBacksOff && !m.putEnds:
+	case m.lingerValues > 0 && k.values >= m.lingerValues && (phase == valueLingers || k.phase == valueLingers):
+		k.makeReady()
+	case k.phase == noValue && end.IsZero():
+		k.makeReady()
+	case k.phase == noValue:
+		k.delay(phase, end, limit)
+	default:
+		m.choose(k, phase, end, limit, o.Policy)
+	}
+}
+
+// choose chooses between the wait of a key and another one, which has no end if
+// no delay was requested.
+func (m *coalescerModel) choose(k *modelKey, phase valuePhase, end, limit time.Time, policy shardq.DelayPolicy) {
+	keeps := policy == shardq.KeepOld || policy == shardq.KeepLatest
+	switch {
+	case end.IsZero() && keeps:
+		k.delay(k.phase, k.deadline, limit)
+	case end.IsZero():
+		k.makeReady()
+	case policy == shardq.KeepOld:
+		k.delay(k.phase, k.deadline, limit)
+	case policy == shardq.KeepNew:
+		k.delay(phase, end, limit)
+	case policy == shardq.KeepLatest:
+		k.delay(max(k.phase, phase), later(k.deadline, end), limit)
+	default: // a value that lingers does so until its Linger ends, at most
+		k.delay(min(k.phase, phase), earlier(k.deadline, end), limit)
+	}
+}
+
+// GiveBack ends a processing, and makes its value pending again after a delay.
+func (m *coalescerModel) GiveBack(key string, priority int, delay time.Duration) {
+	k := m.keys[key]
+	if k.pending != "" {
+		priority = max(priority, k.priority)
+	}
+	k.pending, k.taken, k.priority = k.taken+k.pending, "", priority
+	end := m.from(delay)
+	switch {
+	case delay <= 0:
+		k.makeReady()
+	case k.phase == valueReady && m.putEnds:
+	case k.phase >= valueLingers && m.putEnds:
+		k.delay(valueBacksOff, earlier(k.deadline, end), time.Time{})
+	case k.phase == valueWaits:
+		k.limit = time.Time{}
+		k.delay(valueBacksOff, later(k.deadline, end), time.Time{})
+	default:
+		k.limit = time.Time{}
+		k.delay(valueBacksOff, end, time.Time{})
+	}
+}
+
+// Take takes the pending value.
+func (m *coalescerModel) Take(key string) {
+	k := m.keys[key]
+	*k = modelKey{taken: k.pending, failures: k.failures}
+}
+
+// Step lets time pass, and ends waits.
+func (m *coalescerModel) Step(d time.Duration) {
+	m.now = m.now.Add(d)
+	for _, k := range m.keys {
+		if k.isDelayed() && !k.deadline.After(m.now) {
+			k.makeReady()
+		}
+	}
+}
+
+// Next returns how long it is until the next wait ends, or 0 if none is
+// running.
+func (m *coalescerModel) Next() time.Duration {
+	next := time.Time{}
+	for _, k := range m.keys {
+		next = earlier(next, k.deadline)
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return next.Sub(m.now)
+}
+
+// Canceled returns what an Operator reports of a Cancel.
+func (m *coalescerModel) Canceled(key string) shardq.Canceled {
+	k := m.keys[key]
+	return shardq.Canceled{
+		Ready: k.isReady(), Dirty: k.phase == valueReady && k.isBusy(), Delayed: k.isDelayed(),
+	}
+}
+
+// Item returns what the queue of keys says about a key, as far as the model
+// knows it.
+func (m *coalescerModel) Item(key string) (item stats.Item[string], held bool) {
+	k := m.keys[key]
+	if k.phase == noValue && !k.isBusy() {
+		return item, false
+	}
+	item = stats.Item[string]{Item: key, Deadline: k.deadline, Attempts: k.failures}
+	switch {
+	case k.isBusy():
+		item.State, item.Dirty = stats.Processing, k.phase == valueReady
+	case k.isDelayed():
+		item.State = stats.Delayed
+	default:
+		item.State = stats.Ready
+	}
+	if k.isDelayed() && !k.isBusy() || k.phase == valueReady {
+		item.Priority = k.priority
+	}
+	return item, true
+}
+
+// fits reports whether a value fits into the capacity.
+func (m *coalescerModel) fits(key, value string) bool {
+	switch {
+	case m.capacity == 0:
+		return true
+	case m.weighed:
+		return m.weight() == 0 || m.weight()+len(value) <= m.capacity
+	default:
+		return m.keys[key].pending != "" || m.weight() < m.capacity
+	}
+}
+
+// weight returns the number of keys with a pending value, or the weight of
+// these values.
 func (m *coalescerModel) weight() (sum int) {
-	for _, value := range m.pending {
-		sum += len(value)
+	if !m.weighed {
+		return m.count(func(k *modelKey) bool { return k.pending != "" })
+	}
+	for _, k := range m.keys {
+		sum += len(k.pending)
 	}
 	return sum
 }
 
-// ready counts the keys that a Take would return.
-func (m *coalescerModel) ready() (n int) {
-	for key := range m.pending {
-		if _, busy := m.taken[key]; !busy && !m.delayed[key] {
+func (m *coalescerModel) count(is func(*modelKey) bool) (n int) {
+	for _, k := range m.keys {
+		if is(k) {
 			n++
 		}
 	}
 	return n
-}
-
-// canceled returns what an Operator reports of a Cancel of a key that no caller
-// has taken.
-func (m *coalescerModel) canceled(key string) (was shardq.Canceled) {
-	if _, known := m.pending[key]; known {
-		was.Ready, was.Delayed = !m.delayed[key], m.delayed[key]
-	}
-	return was
-}
-
-// Random calls beside a model of maps, with and without a weight.
-func TestCoalescerBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(100)
-	rapid.Check(t, func(rt *rapid.T) {
-		rapid.SyncTest(rt, func(rt *rapid.T) { playCoalescer(rt) })
-	})
-}
-
-func playCoalescer(rt *rapid.T) {
-	weighed := rapid.Bool().Draw(rt, "weighed")
-	readable := rapid.Bool().Draw(rt, "Readable")
-	m := &coalescerModel{
-		pending: map[string]string{}, taken: map[string]string{}, delayed: map[string]bool{},
-		waiting:  map[string]bool{},
-		capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
-		putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
-	}
-	c := newJoiner(rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards"), capacityOf(m.capacity),
-		func(o *coalesce.Options[string, string]) {
-			o.Queue.RateLimiter = limiter.NewExponential[string](time.Second, time.Hour)
-			o.PutEndsBackoff, o.Readable = m.putEnds, readable
-			if weighed {
-				weighed := func(v string) int { return len(v) }
-				o.Weight = weighed
-			}
-		})
-	defer c.ShutDown()
-	operator := c.Controls().Operator()
-	ctx := context.Background()
-	keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-	n := 0
-	next := func() string { n++; return strconv.Itoa(n) + "." }
-	put := func(key, value string) {
-		if _, known := m.pending[key]; known {
-			m.merged++
-		}
-		m.put++
-		m.pending[key] += value
-		if m.putEnds || m.waiting[key] {
-			delete(m.delayed, key)
-			delete(m.waiting, key)
-		}
-	}
-	drawTaken := func(rt *rapid.T) string {
-		key := keys.Draw(rt, "key")
-		if _, ok := m.taken[key]; !ok {
-			rt.Skip("not taken")
-		}
-		return key
-	}
-	accept := func(rt *rapid.T, key, value string) {
-		if got := m.pending[key]; got != value || m.delayed[key] {
-			rt.Fatalf("took %s: %q, not %q; delayed: %v", key, value, got, m.delayed[key])
-		}
-		if _, busy := m.taken[key]; busy {
-			rt.Fatalf("%s is taken twice", key)
-		}
-		delete(m.pending, key)
-		m.taken[key] = value
-	}
-	giveBack := func(key string) {
-		_, since := m.pending[key]
-		m.pending[key] = m.taken[key] + m.pending[key]
-		delete(m.taken, key)
-		m.delayed[key] = !since || !m.putEnds || m.waiting[key]
-		delete(m.waiting, key)
-	}
-	rt.Repeat(map[string]func(*rapid.T){
-		"Put": func(rt *rapid.T) {
-			key, value := keys.Draw(rt, "key"), next()
-			if err := c.Put(key, value); err != nil {
-				rt.Fatal(err)
-			}
-			put(key, value)
-		},
-		"PutWith a delay": func(rt *rapid.T) {
-			key, value := keys.Draw(rt, "key"), next()
-			policy := rapid.SampledFrom([]shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew}).Draw(rt, "policy")
-			if err := c.PutWith(key, value, coalesce.PutOptions{Delay: time.Hour, Policy: policy}); err != nil {
-				rt.Fatal(err)
-			}
-			_, known := m.pending[key]
-			delayed, waiting := m.delayed[key], m.waiting[key]
-			put(key, value)
-			switch {
-			case !known, waiting, delayed && m.putEnds:
-				m.delayed[key], m.waiting[key] = true, true
-			case delayed:
-				m.delayed[key] = true
-			}
-		},
-		"Cancel": func(rt *rapid.T) {
-			key := keys.Draw(rt, "key")
-			value, ok := c.Cancel(key)
-			if want, known := m.pending[key]; ok != known || value != want {
-				rt.Fatalf("canceled %q of %s, not %q", value, key, want)
-			}
-			delete(m.pending, key)
-			delete(m.delayed, key)
-			delete(m.waiting, key)
-		},
-		"Cancel of the Operator": func(rt *rapid.T) {
-			key := keys.Draw(rt, "key")
-			_, busy := m.taken[key]
-			was, want := operator.Cancel(key), m.canceled(key)
-			if was.Any() != want.Any() || !busy && was.Ready != want.Ready {
-				rt.Fatalf("canceled %s as %+v, not %+v; taken: %v", key, was, want, busy)
-			}
-			delete(m.pending, key)
-			delete(m.delayed, key)
-			delete(m.waiting, key)
-		},
-		"RetryNow": func(rt *rapid.T) {
-			key := keys.Draw(rt, "key")
-			if ended := operator.RetryNow(key); m.delayed[key] && !ended {
-				rt.Fatalf("no delay of %s was running", key)
-			}
-			delete(m.delayed, key)
-			delete(m.waiting, key)
-		},
-		"TryPut": func(rt *rapid.T) {
-			key, value := keys.Draw(rt, "key"), next()
-			fits := m.fits(key, weighed, value)
-			if err := c.TryPut(key, value); (err == nil) != fits {
-				rt.Fatalf("%v, though it fits: %v", err, fits)
-			}
-			if fits {
-				put(key, value)
-			}
-		},
-		"Take": func(rt *rapid.T) {
-			if m.ready() == 0 {
-				rt.Skip("nothing is ready")
-			}
-			key, value, err := c.Take(ctx)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			accept(rt, key, value)
-		},
-		"TakeBatch": func(rt *rapid.T) {
-			if m.ready() == 0 {
-				rt.Skip("nothing is ready")
-			}
-			dst := make([]coalesce.Entry[string, string], rapid.IntRange(1, 5).Draw(rt, "size"))
-			n, err := c.TakeBatch(ctx, dst)
-			if err != nil || n == 0 {
-				rt.Fatal(n, err)
-			}
-			for _, p := range dst[:n] {
-				accept(rt, p.Key, p.Value)
-			}
-		},
-		"Done": func(rt *rapid.T) {
-			key := drawTaken(rt)
-			c.Done(key)
-			delete(m.taken, key)
-		},
-		"PutBack": func(rt *rapid.T) {
-			key := drawTaken(rt)
-			if err := c.PutBack(key, m.taken[key]); err != nil {
-				rt.Fatal(err)
-			}
-			giveBack(key)
-			delete(m.delayed, key)
-		},
-		"Retry": func(rt *rapid.T) {
-			key := drawTaken(rt)
-			if err := c.Retry(key, m.taken[key]); err != nil {
-				rt.Fatal(err)
-			}
-			giveBack(key)
-		},
-		"pass time": func(*rapid.T) {
-			time.Sleep(2 * time.Hour)
-			synctest.Wait()
-			clear(m.delayed)
-			clear(m.waiting)
-		},
-		"": func(rt *rapid.T) {
-			for _, key := range []string{"a", "b", "c", "d"} {
-				if want := m.taken[key] + m.pending[key]; readable {
-					if value, _ := c.Peek(key); value != want {
-						rt.Fatalf("%s has %q, not %q", key, value, want)
-					}
-				}
-			}
-			stats := c.Stats()
-			weight := len(m.pending)
-			if weighed {
-				weight = m.weight()
-			}
-			if stats.Values.Keys != len(m.pending) || c.Len() != stats.Values.Keys || stats.Values.Weight != weight {
-				rt.Fatalf("%+v, not %d keys of weight %d", stats, len(m.pending), weight)
-			}
-			if v := stats.Values; v.Put != m.put || v.Merged != m.merged || v.Capacity != m.capacity {
-				rt.Fatalf("%+v, not %d put, %d merged, and a capacity of %d", v, m.put, m.merged, m.capacity)
-			}
-			if seen := *c.Queue().Stats().Values; seen != *stats.Values {
-				rt.Fatalf("the queue says %+v, not %+v", seen, stats.Values)
-			}
-			if n := c.Queue().Len(); n != m.ready() {
-				rt.Fatalf("%d are ready, not %d", n, m.ready())
-			}
-			if stats.Processing != len(m.taken) {
-				rt.Fatalf("%d in processing, not %d", stats.Processing, len(m.taken))
-			}
-		},
-	})
 }
