@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 // Random calls beside a model of maps. The model says which keys are ready
 // when, with which value and which priority.
 func TestCoalescerBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(100)
+	testscale.Rapid(60_000)
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newCoalescerPlayer(rt)
 		defer p.ShutDown()
@@ -37,6 +38,7 @@ type coalescerPlayer struct {
 	// claims has the claims to keys in processing. A key that a Take returned
 	// has none.
 	claims   map[string]worker.Claim[coalesce.Entry[string, string]]
+	keys     []string
 	readable bool
 	strict   bool // a Take returns a key of the highest priority
 	put      int  // the number of the last value
@@ -55,7 +57,7 @@ func newCoalescerPlayer(rt *rapid.T) *coalescerPlayer {
 			capacity: rapid.IntRange(0, 8).Draw(rt, "capacity"),
 			weighed:  rapid.Bool().Draw(rt, "weighed"),
 			putEnds:  rapid.Bool().Draw(rt, "PutEndsBackoff"),
-			linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 2*time.Minute),
+			linger:   drawDuration(rt, "Linger", 0, 10*time.Second, 10*time.Second, 2*time.Minute),
 			keys:     map[string]*modelKey{},
 		},
 		clock:    newFake(),
@@ -67,7 +69,8 @@ func newCoalescerPlayer(rt *rapid.T) *coalescerPlayer {
 	if m.linger > 0 {
 		m.lingerValues = rapid.IntRange(0, 4).Draw(rt, "LingerValues")
 	}
-	for _, key := range modelKeys {
+	p.keys = modelKeys[:rapid.IntRange(1, len(modelKeys)).Draw(rt, "keys")]
+	for _, key := range p.keys {
 		m.keys[key] = &modelKey{}
 	}
 	shards := rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "shards")
@@ -89,7 +92,9 @@ func drawDuration(rt *rapid.T, label string, from ...time.Duration) time.Duratio
 	return rapid.SampledFrom(from).Draw(rt, label)
 }
 
-func drawKey(rt *rapid.T) string { return rapid.SampledFrom(modelKeys).Draw(rt, "key") }
+func (p *coalescerPlayer) drawKey(rt *rapid.T) string {
+	return rapid.SampledFrom(p.keys).Draw(rt, "key")
+}
 
 // calls are what may happen next. The one without a name comes after each.
 func (p *coalescerPlayer) calls() map[string]func(*rapid.T) {
@@ -119,7 +124,7 @@ func (p *coalescerPlayer) nextValue() string {
 }
 
 func (p *coalescerPlayer) playPut(rt *rapid.T) {
-	key, value := drawKey(rt), p.nextValue()
+	key, value := p.drawKey(rt), p.nextValue()
 	if err := p.Put(key, value); err != nil {
 		rt.Fatal(err)
 	}
@@ -127,7 +132,7 @@ func (p *coalescerPlayer) playPut(rt *rapid.T) {
 }
 
 func (p *coalescerPlayer) playTryPut(rt *rapid.T) {
-	key, value := drawKey(rt), p.nextValue()
+	key, value := p.drawKey(rt), p.nextValue()
 	fits := p.model.fits(key, value)
 	if err := p.TryPut(key, value); (err == nil) != fits {
 		rt.Fatalf("%v, though it fits: %v", err, fits)
@@ -138,9 +143,9 @@ func (p *coalescerPlayer) playTryPut(rt *rapid.T) {
 }
 
 func (p *coalescerPlayer) playPutWith(rt *rapid.T) {
-	key, value := drawKey(rt), p.nextValue()
+	key, value := p.drawKey(rt), p.nextValue()
 	options := coalesce.PutOptions{
-		Delay:    drawDuration(rt, "delay", 0, -1, 5*time.Second, 30*time.Second, 3*time.Minute),
+		Delay:    drawDuration(rt, "delay", 0, 0, -1, 5*time.Second, 30*time.Second, 3*time.Minute),
 		Policy:   rapid.SampledFrom(modelPolicies).Draw(rt, "policy"),
 		MaxWait:  drawDuration(rt, "MaxWait", 0, 0, 7*time.Second, 50*time.Second),
 		Priority: rapid.SampledFrom([]int{0, 0, 3, 7, -2}).Draw(rt, "priority"),
@@ -152,7 +157,7 @@ func (p *coalescerPlayer) playPutWith(rt *rapid.T) {
 }
 
 func (p *coalescerPlayer) playCancel(rt *rapid.T) {
-	key := drawKey(rt)
+	key := p.drawKey(rt)
 	value, ok := p.Cancel(key)
 	if want := p.model.keys[key].pending; ok != (want != "") || value != want {
 		rt.Fatalf("canceled %q of %s, not %q", value, key, want)
@@ -161,7 +166,7 @@ func (p *coalescerPlayer) playCancel(rt *rapid.T) {
 }
 
 func (p *coalescerPlayer) playOperatorCancel(rt *rapid.T) {
-	key := drawKey(rt)
+	key := p.drawKey(rt)
 	if was, want := p.operator.Cancel(key), p.model.Canceled(key); was != want {
 		rt.Fatalf("canceled %s as %+v, not %+v", key, was, want)
 	}
@@ -169,7 +174,7 @@ func (p *coalescerPlayer) playOperatorCancel(rt *rapid.T) {
 }
 
 func (p *coalescerPlayer) playRetryNow(rt *rapid.T) {
-	key := drawKey(rt)
+	key := p.drawKey(rt)
 	k := p.model.keys[key]
 	if ended := p.operator.RetryNow(key); ended != k.isDelayed() {
 		rt.Fatalf("ended a delay of %s: %v", key, ended)
@@ -269,11 +274,11 @@ func (p *coalescerPlayer) finish(rt *rapid.T, key string,
 }
 
 func (p *coalescerPlayer) drawTaken(rt *rapid.T) string {
-	key := drawKey(rt)
-	if !p.model.keys[key].isBusy() {
-		rt.Skip("not taken")
+	taken := slices.DeleteFunc(slices.Clone(p.keys), func(key string) bool { return !p.model.keys[key].isBusy() })
+	if len(taken) == 0 {
+		rt.Skip("nothing is taken")
 	}
-	return key
+	return rapid.SampledFrom(taken).Draw(rt, "key")
 }
 
 func (p *coalescerPlayer) playDone(rt *rapid.T) {
@@ -327,7 +332,7 @@ func (p *coalescerPlayer) passTime(rt *rapid.T) {
 // check compares everything that can be seen.
 func (p *coalescerPlayer) check(rt *rapid.T) {
 	m, queue := p.model, p.Queue()
-	for _, key := range modelKeys {
+	for _, key := range p.keys {
 		k := m.keys[key]
 		if want := k.taken + k.pending; p.readable {
 			if value, _ := p.Peek(key); value != want {
