@@ -54,10 +54,13 @@ func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 			if limit <= 0 {
 				return next(ctx, item)
 			}
-			ctx, release := context.WithTimeout(ctx, limit)
+			// The error of the context would be the same after a deadline of
+			// the parent. Only this timer has this cause.
+			over := &timeIsOver{context.DeadlineExceeded}
+			ctx, release := context.WithTimeoutCause(ctx, limit, over)
 			defer release()
 			err := next(ctx, item)
-			if ctx.Err() == context.DeadlineExceeded && errors.Is(err, context.DeadlineExceeded) {
+			if context.Cause(ctx) == error(over) && errors.Is(err, context.DeadlineExceeded) {
 				return &timedOut{err}
 			}
 			return err
@@ -69,6 +72,13 @@ func TimeoutOf[T any](timeout func(item T) time.Duration) Middleware[T] {
 type timedOut struct{ error }
 
 func (t *timedOut) Unwrap() error { return t.error }
+
+// A timeIsOver is the cause of the end of a context by one call of a TimeoutOf.
+// It is no timedOut, because a handler may return the cause of a context that
+// the TimeoutOf of another pool has ended.
+type timeIsOver struct{ error }
+
+func (t *timeIsOver) Unwrap() error { return t.error }
 
 // LogOptions configure [Log].
 type LogOptions struct {

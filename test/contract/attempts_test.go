@@ -53,6 +53,47 @@ func TestC74TimeoutOfAMiddleware(t *testing.T) {
 	})
 }
 
+// TestC74DeadlineOfTheCaller checks that an attempt that the context of Run has
+// ended counts as a timeout of neither TimeoutOf nor Timeout.
+func TestC74DeadlineOfTheCaller(t *testing.T) {
+	limit := func(d time.Duration) worker.Middleware[string] {
+		return worker.TimeoutOf(func(string) time.Duration { return d })
+	}
+	for _, test := range []struct {
+		name     string
+		timeout  time.Duration
+		use      []worker.Middleware[string]
+		timedOut bool
+	}{
+		{"TimeoutOf", 0, []worker.Middleware[string]{limit(time.Hour)}, false},
+		{"Timeout", time.Hour, nil, false},
+		{"both", time.Hour, []worker.Middleware[string]{limit(2 * time.Hour), limit(time.Hour)}, false},
+		{"a shorter TimeoutOf outside", 0, []worker.Middleware[string]{limit(time.Millisecond), limit(time.Hour)}, true},
+		{"a shorter TimeoutOf inside", time.Hour, []worker.Middleware[string]{limit(time.Hour), limit(time.Millisecond)}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := shardq.MustNew(shardq.Options[string]{Metrics: true})
+				pool, err := worker.New(q, worker.Options[string]{
+					Workers: 1, Timeout: test.timeout, Use: test.use,
+					Handle: func(ctx context.Context, _ string) error {
+						<-ctx.Done()
+						return fmt.Errorf("ended: %w", context.Cause(ctx))
+					},
+				})
+				require.NoError(t, err)
+				q.Add("a")
+				ctx, release := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer release()
+				require.NoError(t, pool.Run(ctx))
+				counts, _ := attemptsOf(t, q)
+				require.Equal(t, test.timedOut, counts[stats.TimedOut] > 0, counts)
+				require.NotZero(t, counts[stats.TimedOut]+counts[stats.Failed])
+			})
+		})
+	}
+}
+
 // Each attempt has one result, and the duration of its handler.
 func TestC74EachResult(t *testing.T) {
 	const timeout = 10 * time.Second
