@@ -43,7 +43,7 @@ type Failure[T any] struct {
 // at once.
 //
 // A wrapped RequeueAfter counts, too. It overrules errors that are joined with
-// it.
+// it, except for a [Permanent]. In a Permanent, it does not count.
 func RequeueAfter(d time.Duration) error { return requeue(d) }
 
 type requeue time.Duration
@@ -52,7 +52,8 @@ func (r requeue) Error() string { return fmt.Sprintf("worker: requeue after %v",
 
 // Permanent returns an error by which a handler has the item discarded at once,
 // because another attempt would fail as well. It wraps err and has its text. A
-// wrapped Permanent counts, too.
+// wrapped Permanent counts, too. It overrules all errors that are joined with
+// it.
 //
 // Permanent(nil) is nil: success.
 func Permanent(err error) error {

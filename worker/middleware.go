@@ -134,7 +134,7 @@ func (l *logLine[T]) write(ctx context.Context) {
 	text := "worker: an attempt succeeded"
 	if cause := interruptedBy(ctx, l.err); cause != nil {
 		text, l.err = "worker: an attempt was interrupted", cause
-	} else if _, requeued := errors.AsType[requeue](l.err); requeued {
+	} else if _, requeued := RequeueDelay(l.err); requeued {
 		text = "worker: an attempt asked for another"
 	} else if l.err != nil {
 		text, level = "worker: an attempt failed", slog.LevelWarn

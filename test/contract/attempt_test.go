@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -181,6 +182,34 @@ func TestC71LogOfAttempts(t *testing.T) {
 				require.Contains(t, strings.ReplaceAll(lines[i], "error=on", `error="on`), strings.TrimSuffix(want, `"`))
 				require.Equal(t, names, strings.Contains(lines[i], "item=secret"))
 			}
+		})
+	}
+}
+
+// TestC71LogOfAPermanentRequeue checks that an error that is a Permanent and a
+// RequeueAfter has the item discarded, and that the line of the attempt and
+// RequeueDelay say the same.
+func TestC71LogOfAPermanentRequeue(t *testing.T) {
+	again := worker.RequeueAfter(time.Second)
+	for _, err := range []error{
+		worker.Permanent(again), errors.Join(again, worker.Permanent(errOnPurpose)), errors.Join(worker.Permanent(errOnPurpose), again),
+	} {
+		_, requeued := worker.RequeueDelay(err)
+		require.False(t, requeued)
+		synctest.Test(t, func(t *testing.T) {
+			var text strings.Builder
+			logger := slog.New(slog.NewTextHandler(&text, nil))
+			q := newQueue[string](1)
+			s := startPool(t, q, worker.Options[string]{
+				Use:    []worker.Middleware[string]{worker.Log[string](worker.LogOptions{Logger: logger})},
+				Handle: func(context.Context, string) error { return err },
+			})
+			q.Add("a")
+			time.Sleep(time.Hour)
+			s.stopPool(t)
+			require.EqualValues(t, 1, q.Stats().Discarded)
+			require.Equal(t, 1, strings.Count(text.String(), "\n"))
+			require.Contains(t, text.String(), `level=WARN msg="worker: an attempt failed"`)
 		})
 	}
 }
