@@ -614,6 +614,15 @@ func TestHelpersOfBatches(t *testing.T) {
 	require.Equal(t, []error{nil, nil}, worker.FailFrom(2, 2, fault))
 	require.Equal(t, []error{nil, fault}, worker.FailSome(2, map[int]error{1: fault}))
 	require.Nil(t, worker.FailSome(2, nil))
-	require.Panics(t, func() { worker.FailSome(2, map[int]error{2: fault}) })
-	require.Panics(t, func() { worker.FailFrom(2, 3, fault) })
+	for want, call := range map[string]func(){
+		"worker: FailAll was called with n -1: want 0 or more":                                            func() { worker.FailAll(-1, fault) },
+		"worker: FailFrom was called with n -1: want 0 or more":                                           func() { worker.FailFrom(-1, -1, fault) },
+		"worker: FailFrom was called with first 4: want 0 to n, which is 3":                               func() { worker.FailFrom(3, 4, nil) },
+		"worker: FailFrom was called with first -1: want 0 to n, which is 3":                              func() { worker.FailFrom(3, -1, fault) },
+		"worker: FailSome was called with n -2: want 0 or more":                                           func() { worker.FailSome(-2, nil) },
+		"worker: FailSome was called with the index 2 in failed: want 0 or more and below n, which is 2":  func() { worker.FailSome(2, map[int]error{2: fault}) },
+		"worker: FailSome was called with the index -1 in failed: want 0 or more and below n, which is 2": func() { worker.FailSome(2, map[int]error{-1: fault}) },
+	} {
+		require.PanicsWithValue(t, want, call)
+	}
 }
