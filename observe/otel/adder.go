@@ -2,6 +2,7 @@ package shardqotel
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/baggage"
@@ -53,7 +54,27 @@ type Adder[T comparable] struct {
 }
 
 // Adder returns an Adder of the Tracer's queue.
-func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] { return Adder[T]{t, queue} }
+//
+// Adder panics if queue is nil, or is not the queue that the Tracer was made
+// for. If that was neither a [shardq.Queue] nor a [shardq.View], Adder cannot
+// compare the two: links for another queue would stay until they are swept.
+func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
+	if queue == nil {
+		panic("shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer")
+	}
+	other := false
+	switch own := t.queue.(type) {
+	case *shardq.Queue[T]:
+		other = own != queue
+	case shardq.View[T]:
+		other = own != queue.View()
+	}
+	if other {
+		panic(fmt.Sprintf("shardqotel: Tracer.Adder was called with another queue, %q: want that of the Tracer, %q",
+			queue.Name(), t.queue.Name()))
+	}
+	return Adder[T]{t, queue}
+}
 
 func (a Adder[T]) link(ctx context.Context, item T, add func()) {
 	_ = a.tracer.Link(ctx, item, func() error {

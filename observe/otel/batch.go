@@ -8,13 +8,36 @@ import (
 )
 
 // HandleBatch is [Tracer.Handle] for a handler of batches. A batch has one
-// span, with the links of all its items and their number. It is an error if an
-// item has failed. Providers limit the links of a span.
+// span, with the links of all its items and their number. The span is an error
+// if an item has failed. Providers limit the links of a span.
+//
+// A batch ignores the options Parent, Baggage, Item and Group of
+// [TracerOptions]: its span begins a trace and names no item, and the context
+// of next has no baggage of the adds.
+//
+// HandleBatch panics if next is nil.
 func (t *Tracer[T]) HandleBatch(next func(ctx context.Context, items []T) []error) func(ctx context.Context, items []T) []error {
-	return func(ctx context.Context, items []T) (errs []error) {
+	requireHandler(next != nil, "Tracer.HandleBatch")
+	return HandleBatchKeyed(t, func(item T) T { return item }, next)
+}
+
+// HandleBatchKeyed is [Tracer.HandleBatch] for a handler of batches of other
+// items, whose keys are those of the Tracer: for example of the entries of a
+// coalescer.
+//
+// HandleBatchKeyed panics if next or key is nil.
+func HandleBatchKeyed[E any, T comparable](
+	t *Tracer[T], key func(item E) T, next func(ctx context.Context, items []E) []error,
+) func(ctx context.Context, items []E) []error {
+	requireHandler(next != nil, "HandleBatchKeyed")
+	requireKey(key != nil, "HandleBatchKeyed")
+	return func(ctx context.Context, items []E) (errs []error) {
 		var b batch[T]
 		defer b.end()
-		_ = Process(ctx, b.begin(t, items), func(ctx context.Context) error {
+		for _, item := range items {
+			b = append(b, t.serve(key(item)))
+		}
+		_ = Process(ctx, b.attempt(t), func(ctx context.Context) error {
 			errs = next(ctx, items)
 			return b.ended(ctx, errs)
 		})
@@ -25,15 +48,18 @@ func (t *Tracer[T]) HandleBatch(next func(ctx context.Context, items []T) []erro
 // A batch is what the attempts of several items serve.
 type batch[T comparable] []*service[T]
 
-// begin takes what the attempts serve, and describes their span.
-func (b *batch[T]) begin(t *Tracer[T], items []T) Attempt {
+// attempt describes the span of the batch.
+func (b *batch[T]) attempt(t *Tracer[T]) Attempt {
 	a := Attempt{tracer: t.tracer, Queue: t.queue.Name()}
-	a.Attributes = append(a.Attributes, batchCountKey.Int(len(items)))
-	for _, item := range items {
-		s := t.serve(item)
-		*b = append(*b, s)
+	a.Attributes = append(a.Attributes, batchCountKey.Int(len(*b)))
+	omitted := 0
+	for _, s := range *b {
 		s.lookUp()
 		a.Links = append(a.Links, s.taken.spans()...)
+		omitted += s.taken.omitted
+	}
+	if omitted > 0 {
+		a.Attributes = append(a.Attributes, omittedLinksKey.Int(omitted))
 	}
 	return a
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -34,7 +36,7 @@ type TracerOptions[T comparable] struct {
 	// Item returns the attribute shardq.item of an item. What it returns leaves
 	// the process.
 	//
-	// If nil, spans have no such attribute.
+	// If nil, spans have no such attribute. Those of batches have none.
 	Item func(item T) string
 
 	// Group adds the item's group as the attribute shardq.group.
@@ -72,7 +74,7 @@ type Tracer[T comparable] struct {
 // the options. The queue does not know it.
 func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T], error) {
 	var faults []error
-	if queue == nil {
+	if isNil(queue) {
 		faults = append(faults, errors.New("shardqotel: NewTracer was called without a queue"))
 	}
 	if options.MaxLinks < 0 {
@@ -96,6 +98,13 @@ func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T
 	}, nil
 }
 
+// isNil reports whether there is no queue: a nil interface, a nil pointer in
+// one, or the zero View.
+func isNil[T comparable](queue Keys[T]) bool {
+	v := reflect.ValueOf(queue)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{})
+}
+
 // Forget drops the links of an item. Adder.Cancel calls it.
 func (t *Tracer[T]) Forget(item T) { t.links.forget(item) }
 
@@ -111,17 +120,36 @@ func (t *Tracer[T]) Forgotten() uint64 { return t.links.forgotten.Load() }
 // how many seconds it waited:
 //
 //	Use: []worker.Middleware[string]{tracer.Handle}
+//
+// Handle panics if next is nil.
 func (t *Tracer[T]) Handle(next func(ctx context.Context, item T) error) func(ctx context.Context, item T) error {
+	requireHandler(next != nil, "Tracer.Handle")
 	return HandleKeyed(t, func(item T) T { return item }, next)
 }
 
 // HandleKeyed is [Tracer.Handle] for a handler of other items, whose keys are
 // those of the Tracer: for example of the entries of a coalescer.
+//
+// HandleKeyed panics if next or key is nil.
 func HandleKeyed[E any, T comparable](
 	t *Tracer[T], key func(item E) T, next func(ctx context.Context, item E) error,
 ) func(ctx context.Context, item E) error {
+	requireHandler(next != nil, "HandleKeyed")
+	requireKey(key != nil, "HandleKeyed")
 	return func(ctx context.Context, item E) error {
 		return t.process(ctx, key(item), attributesOf[E](ctx), func(ctx context.Context) error { return next(ctx, item) })
+	}
+}
+
+func requireHandler(is bool, function string) {
+	if !is {
+		panic("shardqotel: " + function + " was called with a nil next: want a handler")
+	}
+}
+
+func requireKey(is bool, function string) {
+	if !is {
+		panic("shardqotel: " + function + " was called with a nil key: want a function")
 	}
 }
 

@@ -443,6 +443,59 @@ func TestTracerOfACoalescer(t *testing.T) {
 	require.Equal(t, 3, sum)
 }
 
+// TestTracerOfACoalescersWorkers checks the spans of Run, where the Tracer is
+// middleware, and those of batches.
+func TestTracerOfACoalescersWorkers(t *testing.T) {
+	type entry = coalesce.Entry[string, int]
+	key := func(e entry) string { return e.Key }
+	for name, run := range map[string]func(*shardqotel.Tracer[string], *coalesce.Coalescer[string, int], func(int)) error{
+		"Run": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
+			return c.Run(t.Context(), 1, func(_ context.Context, _ string, value int) error {
+				handled(value)
+				return nil
+			}, func(next worker.Handler[entry]) worker.Handler[entry] {
+				return shardqotel.HandleKeyed(tracer, key, next)
+			})
+		},
+		"batches": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
+			pool, err := worker.New(c, worker.Options[entry]{
+				Workers: 1, BatchSize: 8,
+				HandleBatch: shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
+					for _, e := range entries {
+						handled(e.Value)
+					}
+					return nil
+				}),
+			})
+			require.NoError(t, err)
+			return pool.Run(t.Context())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+			c := coalesce.MustNew(coalesce.Options[string, int]{
+				Merge: func(pending, next int) int { return pending + next },
+				Queue: shardq.Options[string]{Name: "views", Shards: 1},
+			})
+			tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
+			require.NoError(t, err)
+			for i, page := range []string{"home", "home", "news"} {
+				require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), page, func() error { return c.Put(page, 1) }))
+			}
+			c.ShutDown()
+			sum, linked := 0, []string(nil)
+			require.NoError(t, run(tracer, c, func(value int) { sum += value }))
+			for _, span := range s.attempts() {
+				require.Equal(t, "process views", span.Name())
+				linked = append(linked, s.linked(span)...)
+			}
+			require.Equal(t, 3, sum)
+			require.Equal(t, []string{"0", "1", "2"}, linked)
+			require.Zero(t, tracer.Len())
+		})
+	}
+}
+
 // Messages carry contexts in their headers, of any type with that shape.
 func TestLinksOfHeaders(t *testing.T) {
 	type header map[string][]string
@@ -490,6 +543,50 @@ func TestFaultsOfTracerOptions(t *testing.T) {
 	require.EqualError(t, err, `shardqotel: NewTracer was called without a queue
 shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
 shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
+}
+
+// TestQueueOfATracer checks that a Tracer has a queue, and that an Adder adds
+// to the same one.
+func TestQueueOfATracer(t *testing.T) {
+	options := shardqotel.TracerOptions[string]{}
+	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil), shardq.View[string]{}} {
+		_, err := shardqotel.NewTracer(missing, options)
+		require.EqualError(t, err, "shardqotel: NewTracer was called without a queue")
+	}
+	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
+	other := shardq.MustNew(shardq.Options[string]{Name: "mail"})
+	for _, keys := range []shardqotel.Keys[string]{queue, queue.View(), struct{ *shardq.Queue[string] }{queue}} {
+		tracer, err := shardqotel.NewTracer(keys, options)
+		require.NoError(t, err)
+		tracer.Adder(queue).Add(t.Context(), "a")
+		require.PanicsWithValue(t, "shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer",
+			func() { tracer.Adder(nil) })
+		if _, wrapped := keys.(struct{ *shardq.Queue[string] }); !wrapped {
+			require.PanicsWithValue(t,
+				`shardqotel: Tracer.Adder was called with another queue, "mail": want that of the Tracer, "invoices"`,
+				func() { tracer.Adder(other) })
+		}
+	}
+}
+
+// A handler that is nil would only be noticed in a worker.
+func TestNilHandlers(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	key := func(item int) string { return fmt.Sprint(item) }
+	for want, call := range map[string]func(){
+		"Tracer.Handle was called with a nil next: want a handler":      func() { s.tracer.Handle(nil) },
+		"Tracer.HandleBatch was called with a nil next: want a handler": func() { s.tracer.HandleBatch(nil) },
+		"HandleKeyed was called with a nil next: want a handler":        func() { shardqotel.HandleKeyed(s.tracer, key, nil) },
+		"HandleBatchKeyed was called with a nil next: want a handler":   func() { shardqotel.HandleBatchKeyed(s.tracer, key, nil) },
+		"HandleKeyed was called with a nil key: want a function": func() {
+			shardqotel.HandleKeyed(s.tracer, nil, func(context.Context, int) error { return nil })
+		},
+		"HandleBatchKeyed was called with a nil key: want a function": func() {
+			shardqotel.HandleBatchKeyed(s.tracer, nil, func(context.Context, []int) []error { return nil })
+		},
+	} {
+		require.PanicsWithValue(t, "shardqotel: "+want, call)
+	}
 }
 
 // Each of many concurrent adds is linked by an attempt that began after it.
@@ -579,6 +676,30 @@ func TestSpanOfABatch(t *testing.T) {
 	require.Equal(t, []string{"both", "process invoices"}, s.linked(last), "after failures of all")
 	require.Equal(t, codes.Unset, last.Status().Code)
 	require.Zero(t, s.tracer.Len())
+}
+
+// TestLinksOfABatchAreBounded checks that the span of a batch says how many
+// links its items lack, and has neither a parent nor the name of an item.
+func TestLinksOfABatchAreBounded(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{
+		MaxLinks: 3, Parent: true, Baggage: true, Group: true, Item: func(item string) string { return item },
+	}, nil)
+	for i := range 200 {
+		s.adder.AddBatch(s.request(fmt.Sprint(i)), []string{"a", "b"})
+	}
+	s.adder.Add(s.request("c"), "c")
+	claims := make([]worker.Claim[string], 3)
+	_, err := s.queue.ClaimBatch(t.Context(), claims)
+	require.NoError(t, err)
+	require.Nil(t, s.tracer.HandleBatch(func(context.Context, []string) []error { return nil })(t.Context(), []string{"a", "b", "c"}))
+	span := s.attempts()[0]
+	require.Equal(t, []string{"197", "198", "199", "197", "198", "199", "c"}, s.linked(span))
+	require.False(t, span.Parent().IsValid())
+	require.Equal(t, map[string]any{
+		"messaging.system": "shardq", "messaging.operation.type": "process", "messaging.operation.name": "process",
+		"messaging.destination.name": "invoices", "messaging.batch.message_count": int64(3), "shardq.result": "success",
+		"shardq.links.omitted": int64(2 * 197),
+	}, attributesOf(span))
 }
 
 // As middleware, the Tracer knows more of the attempt, and what is inside it
