@@ -220,7 +220,8 @@
 	function judged(queue) {
 		const past = history.get(queue.id);
 		const found = past ? trend(past.map(({ time, queue: { gauges, counters } }) => ({
-			time, ready: gauges.ready, done: counters.done ?? null, oldest: gauges.oldestReadySeconds ?? null,
+			time, ready: gauges.ready, added: counters.added, done: counters.done ?? null,
+			oldest: gauges.oldestReadySeconds ?? null, throttled: gauges.throttled,
 		})), windows.trend) : null;
 		return refine(queue.verdict, found, inWords);
 	}
