@@ -241,12 +241,19 @@ type button struct {
 	Field       string
 	// Value, Least and Greatest are those of the number.
 	Value, Least, Greatest int
+	// While is "true" or "false" if the button has an effect only while the
+	// queue is paused, or is not. Hidden reports that it has none now.
+	While  string
+	Hidden bool
 }
 
-// queueButtons returns the buttons for a queue.
-func (h *handler) queueButtons(n named) (all []button) {
+// queueButtons returns the buttons for a queue that is paused or not. The
+// script shows and hides them as that changes.
+func (h *handler) queueButtons(n named, paused bool) (all []button) {
 	if _, ok := n.queue.(pauser); ok {
-		all = append(all, button{Action: "pause", Title: "Pause the queue"}, button{Action: "resume", Title: "Resume the queue"})
+		all = append(all,
+			button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused},
+			button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
 	}
 	return h.complete(n, append(all, h.resizeButton(n)...))
 }
@@ -263,9 +270,13 @@ func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
 		}
 		all = append(all, button{Action: "cancel", Title: cancelTitle(n), Item: one.ID})
 	case groups && c.group != "" && f.Group != nil:
-		all = append(all,
-			button{Action: "pause-group", Title: "Pause the group", Group: c.group, Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes},
-			button{Action: "resume-group", Title: "Resume the group", Group: c.group})
+		all = append(all, button{
+			Action: "pause-group", Title: "Pause the group", Group: c.group,
+			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,
+		})
+		if f.Group.paused() {
+			all = append(all, button{Action: "resume-group", Title: "Resume the group", Group: c.group})
+		}
 	}
 	return h.complete(n, all)
 }

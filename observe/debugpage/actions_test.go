@@ -165,7 +165,7 @@ func TestRefusedActions(t *testing.T) {
 // buttons returns the actions that a page offers.
 func buttons(t *testing.T, h http.Handler, query string) (all []string) {
 	t.Helper()
-	for _, found := range regexp.MustCompile(`name="action" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, query), -1) {
+	for _, found := range regexp.MustCompile(`<form method="post"(?: data-paused="\w+")?>\s.* name="action" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, query), -1) {
 		all = append(all, found[1])
 	}
 	return all
@@ -175,14 +175,14 @@ func buttons(t *testing.T, h http.Handler, query string) (all []string) {
 // and no action without AllowActions.
 func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	d := newDesk(t)
-	require.Equal(t, []string{"pause", "resume", "resize"}, buttons(t, d.h, ""))
-	require.Equal(t, []string{"pause-group", "resume-group"}, buttons(t, d.h, "?group="+groupID("globex")))
+	require.Equal(t, []string{"pause", "resize"}, buttons(t, d.h, ""))
+	require.Equal(t, []string{"pause-group"}, buttons(t, d.h, "?group="+groupID("globex")))
 	require.Equal(t, []string{"cancel"}, buttons(t, d.h, "?item="+itemID("acme/1")))
 
 	ungrouped := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
 	ungrouped.Add("acme/1")
 	d.h = must(t, Options{Queues: []shardq.Inspector{ungrouped}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler)})
-	require.Equal(t, []string{"pause", "resume"}, buttons(t, d.h, ""))
+	require.Equal(t, []string{"pause"}, buttons(t, d.h, ""))
 	require.Empty(t, buttons(t, d.h, "?group="+groupID("")))
 	w := d.press("pause-group", "group", groupID(""), "minutes", "1")
 	require.Equal(t, http.StatusBadRequest, w.Code)
@@ -246,7 +246,7 @@ func TestNoWorkersToResize(t *testing.T) {
 	} {
 		d := newDesk(t)
 		d.h.(*handler).options.Workers = c.workers
-		require.Equal(t, []string{"pause", "resume"}, buttons(t, d.h, ""), name)
+		require.Equal(t, []string{"pause"}, buttons(t, d.h, ""), name)
 		require.Contains(t, d.log.String(), c.log, name)
 		require.Equal(t, c.code, d.press("resize", "workers", "1").Code, name)
 		d.done(d.press("pause"), "?queue=invoices")

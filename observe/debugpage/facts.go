@@ -12,6 +12,7 @@ func (g gauges) list() []gauge {
 		{"Delayed", "gauges.delayed", asCount, g.Delayed, ""},
 		{"Next delay expires in", "gauges.nextDueSeconds", asDuration, g.NextDueSeconds, ""},
 		{"Held, in any state", "gauges.held", asCount, g.Held, ofCapacity(g.Capacity)},
+		{"Paused", "gauges.paused", asTruth, g.Paused, ""},
 		{"Workers in Run", "gauges.workers", asCount, g.Workers, ""},
 		{"Parked consumers", "gauges.parked", asCount, g.Parked, ""},
 		{"Groups with items", "gauges.groups", asCount, g.Groups, ""},

@@ -51,13 +51,15 @@ func (g group) restraint() string {
 	switch {
 	case g.ThrottledBy == "":
 		return "no"
-	case g.ThrottledBy != stats.ThrottledByPause.String():
+	case !g.paused():
 		return "by its " + g.ThrottledBy
 	case g.PauseLeftSeconds == nil:
 		return "paused until it is resumed"
 	}
 	return "paused for another " + formatDuration(g.PauseLeftSeconds.duration())
 }
+
+func (g group) paused() bool { return g.ThrottledBy == stats.ThrottledByPause.String() }
 
 // rate returns the rate of a group in words.
 func (g group) rate() string {

@@ -130,7 +130,7 @@ func (h *handler) addQueue(v *view, q query, r report) {
 	case v.Found != nil:
 		v.Found.Buttons = h.foundButtons(r.of, one.Found)
 	default:
-		v.Queue.Buttons = h.queueButtons(r.of)
+		v.Queue.Buttons = h.queueButtons(r.of, one.Gauges.Paused)
 	}
 }
 

@@ -84,6 +84,7 @@
 		case "share": return share(value);
 		case "ratio": return ratio(value);
 		case "decimal": return value >= 100 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3)));
+		case "truth": return value ? "yes" : "no";
 		case "yes": return value === true ? "yes" : value || "";
 		case "worker": return value === 0 ? unknown : grouped(value);
 		default: return String(value);
@@ -536,7 +537,7 @@
 		}
 		if (!before) return;
 		if (before.state !== queue.state) announce(`${queue.id} is ${queue.state}`);
-		else if (before.verdict.name !== queue.verdict.name) announce(`${queue.id}: ${text}`);
+		else if (before.verdict.name !== queue.verdict.name || before.gauges.paused !== queue.gauges.paused) announce(`${queue.id}: ${text}`);
 	}
 
 	// highlights return the lines of a narrow page, as in highlight.go: a key and a
@@ -573,6 +574,7 @@
 		for (const chart of all("[data-chart]", article)) showChart(chart, queue, past);
 		for (const map of all("[data-heat]", article)) showHeat(map, queue);
 		for (const line of all("[data-highlight]", article)) showHighlight(line, queue.detail);
+		for (const form of all("form[data-paused]", article)) form.hidden = form.dataset.paused !== String(queue.gauges.paused);
 		for (const row of all("[data-counter]", article)) row.hidden = at(queue, row.dataset.counter) === 0;
 	}
 

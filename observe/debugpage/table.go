@@ -66,6 +66,7 @@ const (
 	asDuration = "duration"
 	asShare    = "share"
 	asYes      = "yes"
+	asTruth    = "truth"
 	asWorker   = "worker"
 	asQueue    = "queue"
 	asVerdict  = "verdict"
@@ -144,7 +145,7 @@ func formatValue(format string, value any) string {
 		if v {
 			return "yes"
 		}
-		return ""
+		return orNone(format == asTruth, "no", "")
 	case int:
 		if format == asWorker && v == 0 {
 			return unknown

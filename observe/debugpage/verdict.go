@@ -75,10 +75,11 @@ func judge(q queueReport) verdict {
 }
 
 func (q queueReport) stuckText() string {
+	text := formatCount(q.Gauges.Stuck)
 	if q.Gauges.StuckAtLeast {
-		return formatCount(q.Gauges.Stuck) + " or more stuck"
+		text += " or more"
 	}
-	return formatCount(q.Gauges.Stuck) + " stuck"
+	return text + " stuck" + orNone(q.Gauges.Paused, ", paused", "")
 }
 
 // full reports whether adds with a limit block or are rejected.

@@ -29,7 +29,7 @@ func TestVerdicts(t *testing.T) {
 		{"outage", bad, "outage: the last 12,687 attempts failed", queueReport{Gauges: gauges{OutageFailures: 12_687, Held: 50, Capacity: 50}}},
 		{"paused", warn, "paused", queueReport{Gauges: gauges{OutageFailures: 5, Paused: true}}},
 		{"paused", warn, "paused", queueReport{Gauges: gauges{Ready: 50, Held: 50, Capacity: 50, Paused: true}}},
-		{"stuck", bad, "1 stuck", queueReport{Gauges: gauges{Processing: 1, Stuck: 1, Paused: true}}},
+		{"stuck", bad, "1 stuck, paused", queueReport{Gauges: gauges{Processing: 1, Stuck: 1, Paused: true}}},
 		{"stuck", bad, "6 or more stuck", queueReport{State: shuttingDown, Gauges: gauges{Processing: 9, Stuck: 6, StuckAtLeast: true}}},
 		{"shutting down", warn, "shutting down: 4 left", queueReport{State: shuttingDown, Gauges: gauges{Held: 4, Processing: 4}}},
 		{"drained", plain, "drained", queueReport{State: drained}},

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
@@ -183,6 +184,32 @@ func TestOverviewFilter(t *testing.T) {
 	require.Equal(t, []string{"invoices"}, b.texts("tbody th"))
 	idle.Add(1)
 	b.waitFor(`document.querySelectorAll("tbody tr").length === 2`)
+	b.requireNoComplaints()
+}
+
+// TestPausedWithAStuckItem checks that the page shows a pause beside a stuck
+// item, and that it offers the action that has an effect.
+func TestPausedWithAStuckItem(t *testing.T) {
+	fake := clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	q := shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Clock: fake, StuckAfter: time.Minute})
+	q.Add("acme/1")
+	item, _ := q.Get()
+	fake.Step(time.Hour)
+	b := newTab(t)
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}, AllowActions: debugpage.Local}))
+	shown := func() []string { return b.texts(".actions form:not([hidden]) button") }
+	const paused = `[data-value="gauges.paused"]`
+	require.Equal(t, "1 stuck", b.text(".verdict"))
+	require.Equal(t, "no", b.text(paused))
+	require.Equal(t, []string{"Pause the queue"}, shown())
+	q.Pause()
+	b.waitForText(".verdict", "1 stuck, paused")
+	b.waitForText(paused, "yes")
+	require.Equal(t, []string{"Resume the queue"}, shown())
+	b.run(click(`form:not([hidden]):has([value="resume"]) button`))
+	b.waitForText(".verdict", "1 stuck")
+	require.Equal(t, []string{"Pause the queue"}, shown())
+	q.Done(item)
 	b.requireNoComplaints()
 }
 
