@@ -226,17 +226,21 @@ func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
 	}
 }
 
-// lastFailure returns the last failure of an item that the queue keeps.
+// lastFailure returns the last failure of an item that the queue keeps. Of two
+// at the same time, the discard is the last.
 func (rd reader) lastFailure(n named, id string, now time.Time) *failedAttempt {
 	failed, discarded := n.queue.InspectFailures(maxMaxRows)
-	for _, failures := range [][]stats.Failure[any]{discarded, failed} {
-		for i := range failures {
-			if itemID(failures[i].Item) == id {
-				return &rd.failedAttempts(n, failures[i:i+1], now)[0]
-			}
+	var last []stats.Failure[any]
+	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
+		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
+		if i >= 0 && (last == nil || failures[i].Time.After(last[0].Time)) {
+			last = failures[i : i+1]
 		}
 	}
-	return nil
+	if last == nil {
+		return nil
+	}
+	return &rd.failedAttempts(n, last, now)[0]
 }
 
 // canList reports whether the items of a queue can be searched.

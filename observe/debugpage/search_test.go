@@ -76,6 +76,34 @@ func TestPagesOfItemsAndGroups(t *testing.T) {
 	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
 }
 
+// A failing queue has these failures.
+type failing struct {
+	*shardq.Queue[string]
+	failed, discarded []stats.Failure[any]
+}
+
+func (f failing) InspectFailures(int) (failed, discarded []stats.Failure[any]) {
+	return f.failed, f.discarded
+}
+
+// TestLastErrorOfAnItem checks that the page of an item has the later of its
+// last failure and its last discard.
+func TestLastErrorOfAnItem(t *testing.T) {
+	at := func(minute int, text string) stats.Failure[any] {
+		return stats.Failure[any]{Item: "acme/1", Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC), Error: text}
+	}
+	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
+	for want, f := range map[string]failing{
+		"newer failure": {q, []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
+		"newer discard": {q, []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
+		"discard":       {q, []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
+		"only failure":  {q, []stats.Failure[any]{at(3, "only failure")}, nil},
+	} {
+		found := getReport(t, Handler(f), "&item="+itemID("acme/1")).Queues[0].Found
+		require.Equal(t, want, found.Failure.Error)
+	}
+}
+
 // TestOneRowForEachWorker checks that a batch takes one row, which leads to the
 // others.
 func TestOneRowForEachWorker(t *testing.T) {
