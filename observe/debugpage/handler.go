@@ -28,9 +28,9 @@ import (
 // limiter, and the delayed items, up to 65,536 in each shard. Where Inspect has
 // to search, it also grows with the number of all items: see
 // [shardq.Queue.Snapshot]. An answer about several queues costs one call of
-// Stats for each. If an item is stuck, an answer also visits the items in
-// flight to count those that are. Workers continue meanwhile: no lock is held
-// for more than a few hundred rows.
+// Stats for each, also beyond the thousand queues that it shows. If an item is
+// stuck, an answer also visits the items in flight to count those that are.
+// Workers continue meanwhile: no lock is held for more than a few hundred rows.
 func Handler(queues ...shardq.Inspector) http.Handler {
 	handler, err := New(Options{Queues: queues})
 	if err != nil {
@@ -58,7 +58,8 @@ type handler struct {
 	crossOrigin http.CrossOriginProtection
 }
 
-// maxQueues is the number of queues that the overview shows.
+// maxQueues limits the queues that the overview shows. All are judged, because
+// those with a problem come first.
 const maxQueues = 1000
 
 // ServeHTTP answers a request.
@@ -139,14 +140,13 @@ func (h *handler) read(q query) (report, error) {
 	case q.choice.any():
 		return r, errors.New("there are several queues: want queue as well")
 	default:
-		found := queues.matching(q.find)
-		r.NotShown = max(len(found)-maxQueues, 0)
-		for _, n := range found[:len(found)-r.NotShown] {
+		for _, n := range queues.matching(q.find) {
 			r.Queues = append(r.Queues, rd.overview(n))
 		}
 		if q.problems {
 			r.Queues = onlyProblems(r.Queues)
 		}
+		r.limit(maxQueues)
 	}
 	r.TookSeconds = inSeconds(time.Since(start))
 	return r, nil

@@ -510,6 +510,7 @@
 		shown = report;
 		root.classList.add("updating");
 		for (const element of all("[data-total]")) setText(element, format(element.dataset.format ?? "count", report[element.dataset.total]));
+		for (const hint of all("[data-beyond]")) hint.hidden = !report[problemsOnly ? "problemsNotShown" : "notShown"];
 		for (const article of all("[data-queue]")) {
 			const queue = queueOf(article, report);
 			if (!queue) continue;

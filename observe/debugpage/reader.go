@@ -123,13 +123,13 @@ func newGauges(s shardq.Stats, ages bool, now time.Time) gauges {
 		Skew:                    s.Skew(),
 	}
 	if s.Rate.PerSecond > 0 {
-		g.RatePerSecond = &s.Rate.PerSecond
+		g.RatePerSecond = new(s.Rate.PerSecond)
 	}
 	if s.Limited >= 0 {
-		g.Limited = &s.Limited
+		g.Limited = new(s.Limited)
 	}
-	if m := s.Metrics; m != nil {
-		g.Dirty, g.Depth = &m.Dirty, &m.Depth
+	if m := s.Metrics; m != nil { // copies, which do not keep the histograms in memory
+		g.Dirty, g.Depth = new(m.Dirty), new(m.Depth)
 		g.UnfinishedSeconds = optional(m.Unfinished, true)
 	}
 	return g
@@ -141,8 +141,8 @@ func newCounters(s shardq.Stats) counters {
 		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded, Outages: s.Outages,
 	}
 	if m := s.Metrics; m != nil {
-		c.Retries, c.Backoffs = &m.Retries, &m.Backoffs
-		c.HandedOut, c.Done = &m.QueueDuration.Count, &m.WorkDuration.Count
+		c.Retries, c.Backoffs = new(m.Retries), new(m.Backoffs)
+		c.HandedOut, c.Done = new(m.QueueDuration.Count), new(m.WorkDuration.Count)
 	}
 	return c
 }

@@ -18,9 +18,11 @@ type report struct {
 	Time    time.Time `json:"time"`
 	// TookSeconds is the time that it took to read the queues.
 	TookSeconds seconds `json:"tookSeconds"`
-	// NotShown is the number of queues beyond those in Queues.
-	NotShown int           `json:"notShown"`
-	Queues   []queueReport `json:"queues"`
+	// NotShown is the number of queues beyond those in Queues, and
+	// ProblemsNotShown of those among them that have a problem.
+	NotShown         int           `json:"notShown"`
+	ProblemsNotShown int           `json:"problemsNotShown"`
+	Queues           []queueReport `json:"queues"`
 	// whole reports whether the report is about one queue, with its detail
 	// unless reading it panicked.
 	whole bool

@@ -21,8 +21,8 @@ func writeText(w io.Writer, r report) {
 			fmt.Fprintf(w, "%s: %s\n", q.ID, q.Fault)
 		}
 	}
-	if r.NotShown > 0 {
-		fmt.Fprintf(w, "and %s more\n", formatCount(r.NotShown))
+	if text := r.notShownText(); text != "" {
+		fmt.Fprintf(w, "and %s\n", text)
 	}
 }
 

@@ -127,6 +127,41 @@ func problemsFirst(queues []queueReport) []queueReport {
 	return sorted
 }
 
+// limit leaves out the queues beyond a number of them: those with the best
+// verdicts, and the last of these. The others keep their order.
+func (r *report) limit(most int) {
+	if len(r.Queues) <= most {
+		return
+	}
+	order := make([]int, len(r.Queues))
+	for i := range order {
+		order[i] = i
+	}
+	rank := func(i int) int { return r.Queues[i].Verdict.rank() }
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rank(i), rank(j)) })
+	for _, i := range order[most:] {
+		r.NotShown++
+		if r.Queues[i].Verdict.problem() {
+			r.ProblemsNotShown++
+		}
+	}
+	kept := make([]queueReport, most)
+	slices.Sort(order[:most])
+	for i := range kept {
+		kept[i] = r.Queues[order[i]]
+	}
+	r.Queues = kept
+}
+
+// notShownText says how many queues are left out, and returns nothing if none
+// is.
+func (r report) notShownText() string {
+	if r.NotShown == 0 {
+		return ""
+	}
+	return formatCount(r.NotShown) + " more, " + orNone(r.ProblemsNotShown > 0, formatCount(r.ProblemsNotShown), "none") + " of them with a problem"
+}
+
 // matches reports whether a name has a text in it, in upper or lower case.
 func matches(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))

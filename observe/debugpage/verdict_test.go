@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,4 +67,42 @@ func TestOverviewShowsProblemsFirst(t *testing.T) {
 	require.Equal(t, "2 stuck", getReport(t, h, "&queue=mails").Queues[0].Verdict.Text)
 	require.Equal(t, "2 stuck", getReport(t, h, "&queue=mails&rows=2").Queues[0].Verdict.Text)
 	require.Contains(t, get(t, h, "?queue=mails"), `data-tone="bad" href="#detail.processing">2 stuck<`)
+}
+
+// TestOverviewJudgesAllQueues checks that problems are shown wherever they are
+// in a long list, and that the numbers of those left out are right.
+func TestOverviewJudgesAllQueues(t *testing.T) {
+	var queues []shardq.Inspector
+	add := func(n, items int) {
+		for range n {
+			q := shardq.MustNew(shardq.Options[int]{Name: fmt.Sprintf("queue %04d", len(queues)), Shards: 1})
+			for item := range items {
+				q.Add(item)
+			}
+			queues = append(queues, q)
+		}
+	}
+	add(1500, 0)
+	add(3, 1)
+	h := Handler(queues...)
+	r := getReport(t, h, "")
+	require.Len(t, r.Queues, maxQueues)
+	require.Equal(t, []string{"queue 0000", "queue 0996", "queue 1500", "queue 1502"}, []string{r.Queues[0].ID, r.Queues[996].ID, r.Queues[997].ID, r.Queues[999].ID})
+	require.Equal(t, [2]int{503, 0}, [2]int{r.NotShown, r.ProblemsNotShown})
+	require.Contains(t, get(t, h, "?format=text"), "\nand 503 more, none of them with a problem\n")
+	r = getReport(t, h, "&problems=1")
+	require.Len(t, r.Queues, 3)
+	require.Zero(t, r.NotShown)
+	require.Contains(t, get(t, h, "?problems=1"), `data-beyond hidden`)
+
+	add(1200, 1)
+	h = Handler(queues...)
+	r = getReport(t, h, "")
+	require.Equal(t, "queue 1500", r.Queues[0].ID)
+	require.Equal(t, [2]int{1703, 203}, [2]int{r.NotShown, r.ProblemsNotShown})
+	require.Contains(t, get(t, h, "?format=text"), "\nand 1,703 more, 203 of them with a problem\n")
+	r = getReport(t, h, "&problems=1")
+	require.Len(t, r.Queues, maxQueues)
+	require.Equal(t, [2]int{203, 203}, [2]int{r.NotShown, r.ProblemsNotShown})
+	require.Contains(t, get(t, h, "?problems=1"), `There are <span data-total="problemsNotShown">203</span> more with a problem.`)
 }
