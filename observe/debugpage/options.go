@@ -80,6 +80,12 @@ type Options struct {
 	// same way as a key. If RedactError panics, the page says so in place of
 	// the text.
 	//
+	// The queue keeps the first 512 bytes of a text. The last word of a text
+	// that it has cut may be the beginning of a secret. So RedactError gets
+	// such a text without its last word: up to the last white space, followed
+	// by an ellipsis. A secret that has white space may still be cut. A pattern
+	// for it must also match its beginning.
+	//
 	// If nil, the page shows the text itself, or hides all texts if RedactKey
 	// or RedactGroup is set, because a text may name the key.
 	RedactError func(queue, text string) string

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
@@ -134,7 +136,7 @@ const errorHidden = "(hidden, because keys or groups are: see Options.RedactErro
 func (rd reader) errorText(queue, text string) shownKey {
 	switch {
 	case rd.options.RedactError != nil:
-		redacted, returned := "", false
+		text, redacted, returned := wholeWords(text), "", false
 		shown := redact(func() string {
 			redacted = rd.options.RedactError(queue, text)
 			returned = true
@@ -148,6 +150,26 @@ func (rd reader) errorText(queue, text string) shownKey {
 		return shownKey{text: errorHidden}
 	}
 	return showText(text).unlessCutBefore(text)
+}
+
+// cutErrorBytes is the least length of a text that the queue has cut, with its
+// ellipsis.
+const cutErrorBytes = 512
+
+// wholeWords returns a text without the last word and with an ellipsis, if the
+// queue has cut the text. RedactError may not recognize a secret by its
+// beginning, which may be all that is left of the last word.
+func wholeWords(text string) string {
+	const ellipsis = "…"
+	if len(text) < cutErrorBytes || !strings.HasSuffix(text, ellipsis) {
+		return text
+	}
+	end := strings.LastIndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return ellipsis
+	}
+	_, size := utf8.DecodeRuneInString(text[end:])
+	return text[:end+size] + ellipsis
 }
 
 // unlessCutBefore returns the key without its length if the text that it shows

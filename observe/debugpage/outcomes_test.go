@@ -3,6 +3,7 @@ package debugpage
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -129,8 +130,8 @@ func TestLengthOfErrors(t *testing.T) {
 				length = 201
 			case "2":
 				length = 512
-			case "3":
-				want += "…"
+			case "3": // of one word
+				want = map[string]string{"shown": want + "…", "redacted": "…"}[name]
 			}
 			require.Equal(t, want, row.Error, "%s %s", name, row.Key)
 			require.Equal(t, length, row.ErrorLength, "%s %s", name, row.Key)
@@ -138,5 +139,38 @@ func TestLengthOfErrors(t *testing.T) {
 		}
 		require.NotContains(t, text, "515 bytes", name)
 		require.NotContains(t, get(t, h, ""), "515 bytes", name)
+	}
+}
+
+// TestCutSecretsAreRedacted checks that no part of a secret is shown wherever
+// the queue cuts the text.
+func TestCutSecretsAreRedacted(t *testing.T) {
+	const secret = "sk-0123456789abcdef"
+	q := shardq.MustNew(shardq.Options[int]{Name: "q"})
+	lengths := 30
+	for i := range lengths {
+		q.Add(i)
+	}
+	q.ShutDown()
+	require.NoError(t, q.Run(t.Context(), 1, func(_ context.Context, i int) error {
+		return worker.Permanent(errors.New(strings.Repeat("x ", 248) + strings.Repeat("y", i) + " key:" + secret + " is unknown, " + strings.Repeat("z", i)))
+	}))
+	pattern := regexp.MustCompile(`sk-[0-9a-f]{16}`)
+	var asked []string
+	h := must(t, Options{Queues: []shardq.Inspector{q}, MaxRows: 64, RedactError: func(_, text string) string {
+		asked = append(asked, text)
+		return pattern.ReplaceAllString(text, "***")[480:] // the page shows only the beginning
+	}})
+	rows := getReport(t, h, "&rows=64").Queues[0].Detail.Discards
+	require.Len(t, rows, lengths)
+	for i, row := range rows {
+		require.NotContains(t, row.Error, "sk", asked[i])
+		require.NotContains(t, row.Error, "z…", asked[i])
+	}
+	require.Equal(t, "…", wholeWords(strings.Repeat("x", 510)+"…"))
+	require.Equal(t, strings.Repeat("x", 500)+"\u2003…", wholeWords(strings.Repeat("x", 500)+"\u2003secret…"))
+	require.Equal(t, strings.Repeat("x", 509)+" …", wholeWords(strings.Repeat("x", 509)+" …"))
+	for _, whole := range []string{"", "a secret", "connecting…", strings.Repeat("x ", 256)} {
+		require.Equal(t, whole, wholeWords(whole))
 	}
 }
