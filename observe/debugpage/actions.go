@@ -83,7 +83,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.options.Logger.Info("debugpage: did an action", attributes...)
-	w.Header().Set("Location", t.back())
+	w.Header().Set("Location", t.back(h.options.asked(r)))
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -127,13 +127,24 @@ func (h *handler) perform(t *target, w http.ResponseWriter, r *http.Request) (er
 
 func (t *target) log(name string, value any) { t.logged = append(t.logged, slog.Any(name, value)) }
 
-// back returns the query of the page that had the form.
-func (t *target) back() string {
+// asked returns the number of rows that the page of a form has in its address,
+// or 0.
+func (o Options) asked(r *http.Request) int {
+	n, _ := number("rows", r.URL.Query().Get("rows"), o.MaxRows)
+	return n
+}
+
+// back returns the query of the page that had the form, with its number of rows
+// unless that is 0.
+func (t *target) back(rows int) string {
 	values := url.Values{"queue": {t.queue.id}}
 	for _, name := range []string{"item", "group"} {
 		if id := t.form.Get(name); id != "" {
 			values.Set(name, id)
 		}
+	}
+	if rows > 0 {
+		values.Set("rows", strconv.Itoa(rows))
 	}
 	return "?" + values.Encode()
 }

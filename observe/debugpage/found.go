@@ -60,7 +60,7 @@ var foundColumns = []column[item]{
 // foundTable returns the table of the found items.
 func (q queueReport) foundTable() table {
 	t := newTable(table{Path: "found.items", Title: "Items", Empty: orNone(q.Found.Complete, "No item.", "None of the items that were searched.")}, foundColumns, q.Found.Items)
-	t.linkRows(q.ID, itemIDs(q.Found.Items))
+	t.linkRows(q, itemIDs(q.Found.Items))
 	return t
 }
 
@@ -109,8 +109,14 @@ func (q queueReport) rowIDs(path string) (ids []rowID) {
 }
 
 // linkRows links the keys of a table to the pages of their items or groups.
-func (t *table) linkRows(queue string, ids []rowID) {
-	to := func(name, value string) string { return "?" + url.Values{"queue": {queue}, name: {value}}.Encode() }
+func (t *table) linkRows(q queueReport, ids []rowID) {
+	to := func(name, value string) string {
+		values := url.Values{"queue": {q.ID}, name: {value}}
+		if q.asked > 0 {
+			values.Set("rows", strconv.Itoa(q.asked))
+		}
+		return "?" + values.Encode()
+	}
 	for i, id := range ids {
 		key := &t.Rows[i].Cells[0]
 		if id.ID != "" {

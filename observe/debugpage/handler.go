@@ -171,6 +171,7 @@ func (r *report) add(rd reader, n named, q query) (err error) {
 	} else {
 		one = rd.whole(n)
 	}
+	one.asked = q.asked
 	r.Queues, r.TookSeconds = append(r.Queues, one), inSeconds(time.Since(r.Time))
 	return err
 }

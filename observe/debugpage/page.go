@@ -83,8 +83,9 @@ type queueView struct {
 	// each other, and those that open.
 	First, Beside, Folded []table
 	// Searchable reports whether there is a search for keys, Named whether it
-	// has to name the queue.
+	// has to name the queue. Asked is the number of rows that it keeps, or 0.
 	Searchable, Named bool
+	Asked             int
 	// Open and HeatOpen report whether the folded parts, and the map of shards,
 	// are open.
 	Open, HeatOpen bool
@@ -135,7 +136,7 @@ func (h *handler) addQueue(v *view, q query, r report) {
 }
 
 func (h *handler) queueView(q query, r queueReport) *queueView {
-	v := &queueView{queueReport: r, Named: q.hasQueue, Open: q.refresh > 0, HeatOpen: q.refresh > 0 || q.hasHeat}
+	v := &queueView{queueReport: r, Named: q.hasQueue, Asked: q.asked, Open: q.refresh > 0, HeatOpen: q.refresh > 0 || q.hasHeat}
 	if r.Detail == nil {
 		return v
 	}
@@ -195,8 +196,8 @@ func (h *handler) address(q query, differ func(url.Values)) string {
 	if q.hasQueue {
 		values.Set("queue", q.queue)
 	}
-	if q.rows != h.options.pageRows() {
-		values.Set("rows", strconv.Itoa(q.rows))
+	if q.asked > 0 {
+		values.Set("rows", strconv.Itoa(q.asked))
 	}
 	if q.heat != quantities[0].Name {
 		values.Set("shards", q.heat)

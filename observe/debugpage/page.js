@@ -348,7 +348,9 @@
 	}
 
 	// linkTo returns the address of the page of an item, a group or a worker.
-	const linkTo = (name, value) => "?" + new URLSearchParams({ queue: single, [name]: value });
+	// It keeps the number of rows that the address of this page has.
+	const rows = new URLSearchParams(location.search).get("rows");
+	const linkTo = (name, value) => "?" + new URLSearchParams({ queue: single, [name]: value, ...rows !== null && { rows } });
 
 	// showLink links a key to the page of its item or group.
 	function showLink(link, path, { id }) {

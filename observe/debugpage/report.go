@@ -74,6 +74,9 @@ type queueReport struct {
 	Detail *detailReport `json:"detail,omitempty"`
 	// Found has the items that the request selects, in place of Detail.
 	Found *foundReport `json:"found,omitempty"`
+	// asked is the number of rows that the request asks for, or 0. The links to
+	// other pages of the queue keep it.
+	asked int
 }
 
 // gauges describe the queue now. A nil value is not kept by the queue.

@@ -17,6 +17,8 @@ type query struct {
 	queue    string
 	hasQueue bool
 	rows     int
+	// asked is the number of rows that the request asks for, or 0.
+	asked int
 	// heat is the quantity that the map of shards shows.
 	heat string
 	// hasHeat reports whether the request names it.
@@ -56,7 +58,7 @@ func (o Options) parse(r *http.Request) (query, error) {
 			return q, err
 		}
 	}
-	if q.rows == 0 {
+	if q.rows = q.asked; q.rows == 0 {
 		q.rows = o.MaxRows
 		if q.format == asHTML && !q.choice.any() {
 			q.rows = o.pageRows()
@@ -78,7 +80,7 @@ func (o Options) parseValue(q *query, name, value string) (err error) {
 		q.hasHeat = true
 		q.heat, err = oneOf(name, value, quantityNames()...)
 	case "rows":
-		q.rows, err = number(name, value, o.MaxRows)
+		q.asked, err = number(name, value, o.MaxRows)
 	case "find":
 		q.find, err = bounded(name, value)
 	case "problems":

@@ -76,6 +76,27 @@ func TestPagesOfItemsAndGroups(t *testing.T) {
 	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
 }
 
+// TestLinksKeepTheRows checks that the reader keeps the number of rows on the
+// way to an item, a group or a search, and back.
+func TestLinksKeepTheRows(t *testing.T) {
+	q := eventful(t)
+	h := Handler(q, shardq.MustNew(shardq.Options[int]{Name: "other"}))
+	for _, rows := range []string{"", "&amp;rows=8", "&amp;rows=12", "&amp;rows=25"} {
+		asked := strings.ReplaceAll(rows, "amp;", "")
+		queue := get(t, h, "?queue=invoices"+asked)
+		for _, link := range []string{"?item=" + itemID("acme/1"), "?group=" + groupID("acme")} {
+			require.Contains(t, queue, `"`+link+`&amp;queue=invoices`+rows+`"`)
+			require.Contains(t, get(t, h, link+"&queue=invoices"+asked), `<a href="?queue=invoices`+rows+`">of`)
+		}
+		require.Contains(t, get(t, h, "?key=acme&queue=invoices"+asked), `<a href="?queue=invoices`+rows+`">of`)
+		require.Equal(t, rows != "", strings.Contains(queue, `<input type="hidden" name="rows" value="`+strings.TrimPrefix(asked, "&rows=")+`">`))
+	}
+	d := newDesk(t)
+	form := d.form("token", d.h.(*handler).token, "action", "pause", "queue", "invoices")
+	form.URL.RawQuery = "queue=invoices&rows=12"
+	d.done(ask(d.h, form), "?queue=invoices&rows=12")
+}
+
 // A failing queue has these failures.
 type failing struct {
 	*shardq.Queue[string]

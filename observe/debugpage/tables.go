@@ -93,7 +93,7 @@ func (q queueReport) tables() []table {
 		}, groupColumns, d.Groups),
 	}, d.outcomes.tables(d.Configuration)...)
 	for i := range all {
-		all[i].linkRows(q.ID, q.rowIDs(all[i].Path))
+		all[i].linkRows(q, q.rowIDs(all[i].Path))
 	}
 	return all
 }
