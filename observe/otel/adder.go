@@ -124,10 +124,13 @@ func (a Adder[T]) AddContext(ctx context.Context, item T) error {
 	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item) })
 }
 
-// Cancel is [shardq.Queue.Cancel]. The canceled adds get no link.
+// Cancel is [shardq.Queue.Cancel]. Adds that have returned before get no link.
+// If an add of the item runs at the same time, canceled adds may get one.
 func (a Adder[T]) Cancel(item T) shardq.Canceled {
+	// An add that runs between the two calls keeps its item and its link.
+	version := a.tracer.links.version(item)
 	canceled := a.queue.Cancel(item)
-	a.tracer.Forget(item)
+	a.tracer.links.forgetVersion(item, version)
 	return canceled
 }
 

@@ -124,6 +124,21 @@ func (l *links[T]) forget(item T) {
 	l.pending.Compute(item, func(p pending, _ bool) (pending, bool) { return p, p.adding == 0 })
 }
 
+// version returns the version of what is kept of an item, or 0.
+func (l *links[T]) version(item T) uint64 {
+	kept, _ := l.pending.Load(item)
+	return kept.version
+}
+
+// forgetVersion drops what is kept of an item, unless it has changed since it
+// had that version, or an add of it is in progress. An add that has begun since
+// then has changed it, also if the add has returned.
+func (l *links[T]) forgetVersion(item T, version uint64) {
+	l.pending.Compute(item, func(p pending, known bool) (pending, bool) {
+		return p, !known || p.adding == 0 && p.version == version
+	})
+}
+
 // with returns the first pending with the links of the second one appended,
 // without those that are too many, and without duplicates.
 func (l *links[T]) with(p, newer pending, version uint64) pending {

@@ -105,7 +105,8 @@ func isNil[T comparable](queue Keys[T]) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{})
 }
 
-// Forget drops the links of an item. Adder.Cancel calls it.
+// Forget drops the links of an item. Call it after a Cancel that is not
+// [Adder.Cancel]. An add of the item between the two loses its link.
 func (t *Tracer[T]) Forget(item T) { t.links.forget(item) }
 
 // Len returns the number of items of which adds are kept.

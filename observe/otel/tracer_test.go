@@ -26,6 +26,7 @@ import (
 	"github.com/shardq/shardq/coalesce"
 	shardqotel "github.com/shardq/shardq/observe/otel"
 	"github.com/shardq/shardq/shardqtest"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -318,6 +319,39 @@ func TestLinksOfWhatDoesNotRun(t *testing.T) {
 	full.ShutDown()
 	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z"), shardq.ErrShutDown)
 	require.Zero(t, tracer.Len())
+}
+
+// TestAddDuringACancel checks that an add that begins when the queue has
+// canceled the item, and returns before Adder.Cancel does, has its link.
+func TestAddDuringACancel(t *testing.T) {
+	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+	var adder shardqotel.Adder[string]
+	during, ctx := func() {}, s.request("during")
+	q := shardq.MustNew(shardq.Options[string]{Shards: 1, OnAdd: func(a stats.Add[string]) {
+		if a.Canceled {
+			during()
+		}
+	}})
+	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[string]{Provider: s.provider})
+	require.NoError(t, err)
+	adder = tracer.Adder(q)
+	handle := tracer.Handle(func(context.Context, string) error { return nil })
+	for _, before := range []bool{true, false} { // whether a link was kept before
+		if before {
+			adder.Add(s.request("before"), "a")
+		} else {
+			q.Add("a")
+		}
+		during = func() { adder.Add(ctx, "a") }
+		require.True(t, adder.Cancel("a").Ready)
+		claim, ok := q.TryClaim()
+		require.True(t, ok)
+		s.attempts()
+		require.NoError(t, handle(t.Context(), claim.Item))
+		require.Equal(t, []string{"during"}, s.linked(s.attempts()[0]))
+		require.NoError(t, claim.Done())
+		require.Zero(t, tracer.Len())
+	}
 }
 
 // What is kept of items that never run goes, however many there are.
