@@ -28,6 +28,9 @@ func contents(queue shardq.Inspector) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s holds %d items.", name, found.Stats.Held)
+	for _, line := range obstacles(queue, found) {
+		text.WriteString("\n  " + line)
+	}
 	list := func(state string, count int, items []stats.Item[any]) {
 		if count == 0 {
 			return
@@ -45,6 +48,35 @@ func contents(queue shardq.Inspector) string {
 	list("in processing", s.Processing, found.Processing)
 	list("delayed", s.Held-s.Ready-s.Processing, found.Delayed)
 	return text.String()
+}
+
+// obstacles says what keeps ready items from being handed out.
+func obstacles(queue shardq.Inspector, found shardq.Snapshot[any]) (all []string) {
+	switch {
+	case found.Stats.Paused:
+		all = append(all, "the queue is paused")
+	case found.Stats.Closed:
+		all = append(all, "the queue is throttled by its rate")
+	}
+	if found.Stats.Throttled == 0 {
+		return all
+	}
+	var groups []string
+	for g := range queue.Groups() {
+		if !g.Throttled {
+			continue
+		}
+		line := fmt.Sprintf("group %q is throttled by its %v", g.Group, g.Reason)
+		if g.Reason == stats.ThrottledByPause && !g.PausedUntil.IsZero() {
+			line += fmt.Sprintf(", which ends in %v", g.PausedUntil.Sub(found.Time))
+		}
+		groups = append(groups, line)
+	}
+	slices.Sort(groups)
+	if more := len(groups) - longestList; more > 0 {
+		groups = append(groups[:longestList], fmt.Sprintf("and %d more groups are throttled", more))
+	}
+	return append(all, groups...)
 }
 
 // lines writes the items of one state, in an order that does not change from

@@ -141,7 +141,7 @@ func (d *Driver[T]) RunReady() (attempts []Attempt[T]) {
 // It fails the test if one item needs more than [MaxAttempts] attempts. It also
 // fails the test if what is left cannot run, because another consumer has it,
 // or has the items that throttle its group, or because of a pause without an
-// end.
+// end. The message names such groups and pauses.
 func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 	d.t.Helper()
 	counted := newTally()
@@ -160,9 +160,10 @@ func (d *Driver[T]) RunUntilIdle() (attempts []Attempt[T]) {
 // RunFor processes the items that are ready now or become ready in the next d,
 // and returns all attempts in their order. Afterwards d has passed on the
 // clock. It suits items that run again and again. Handlers take no time on a
-// fake clock.
+// fake clock. A negative duration fails the test.
 func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 	d.t.Helper()
+	d.requireForward("RunFor", duration)
 	end := d.time.now().Add(duration)
 	for {
 		attempts = d.runReady(attempts, newTally())
@@ -178,8 +179,20 @@ func (d *Driver[T]) RunFor(duration time.Duration) (attempts []Attempt[T]) {
 }
 
 // Advance lets time pass, and processes nothing. All delays that expire in that
-// time have expired when it returns.
-func (d *Driver[T]) Advance(duration time.Duration) { d.time.pass(duration) }
+// time have expired when it returns. A negative duration fails the test. To set
+// the clock back, use the [clock.Fake].
+func (d *Driver[T]) Advance(duration time.Duration) {
+	d.t.Helper()
+	d.requireForward("Advance", duration)
+	d.time.pass(duration)
+}
+
+func (d *Driver[T]) requireForward(method string, duration time.Duration) {
+	d.t.Helper()
+	if duration < 0 {
+		d.t.Fatalf("shardqtest: Driver.%s was called with %v: want 0 or more", method, duration)
+	}
+}
 
 // AdvanceToNext lets time pass until the next delay has expired, and returns
 // how much that was. It returns false and does nothing if an item is ready, or

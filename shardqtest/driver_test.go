@@ -210,6 +210,7 @@ func TestThrottledGroup(t *testing.T) {
 	require.Equal(t, []string{"b1: attempt 1: succeeded"}, texts(driver.RunReady()))
 	requireFailure(t, `shardqtest: the queue is not idle, and nothing in it can run
 The queue "tenants" holds 2 items.
+  group "a" is throttled by its limit
   ready: 1
     a2 (group "a")
   in processing: 1
@@ -435,6 +436,69 @@ func TestRatesAndPauses(t *testing.T) {
 		queue.Add(1)
 		require.Len(t, d.RunUntilIdle(), 1)
 		require.Equal(t, time.Minute, fake.Now().Sub(begin))
+	})
+}
+
+// TestMessageOfAPause checks that a test that fails because nothing can run
+// says what holds the items back.
+func TestMessageOfAPause(t *testing.T) {
+	fake := newFake()
+	queue := shardq.MustNew(shardq.Options[string]{Clock: fake, Group: func(item string) string { return item }})
+	handle := func(context.Context, string) error { return nil }
+	message := func() string {
+		return failureOf(func(s stub) { shardqtest.Drive(s, queue, fake, worker.Options[string]{Handle: handle}).RunUntilIdle() })
+	}
+	queue.PauseGroup("a", time.Time{})
+	queue.Add("a")
+	require.Equal(t, `shardqtest: the queue is not idle, and nothing in it can run
+The queue holds 1 items.
+  group "a" is throttled by its pause
+  ready: 1
+    a (group "a")`, message())
+
+	queue.PauseGroup("a", fake.Now().Add(time.Minute))
+	queue.Pause()
+	requireFailure(t, `shardqtest: the queue holds 1 items: want none
+The queue holds 1 items.
+  the queue is paused
+  group "a" is throttled by its pause, which ends in 1m0s
+  ready: 1
+    a (group "a")`, func(s stub) { shardqtest.RequireIdle(s, queue) })
+	require.Contains(t, message(), "\n  the queue is paused\n  ready: 1\n", "the pause of the group has ended")
+
+	for i := range 13 {
+		queue.PauseGroup(string(rune('b'+i)), time.Time{})
+		queue.Add(string(rune('b' + i)))
+	}
+	require.Contains(t, message(), "\n  group \"k\" is throttled by its pause\n  and 3 more groups are throttled\n  ready: 14\n")
+}
+
+// TestMessageOfARate checks that a message says that the queue's rate is
+// reached.
+func TestMessageOfARate(t *testing.T) {
+	fake := newFake()
+	queue := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake, Rate: shardq.Rate{PerSecond: 1}})
+	queue.AddBatch([]string{"a", "b"})
+	shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }}).RunReady()
+	requireFailure(t, `shardqtest: the queue holds 1 items: want none
+The queue holds 1 items.
+  the queue is throttled by its rate
+  ready: 1
+    b`, func(s stub) { shardqtest.RequireIdle(s, queue) })
+}
+
+// A clock that a Driver set back would hide a mistake in the test.
+func TestDriverDoesNotGoBack(t *testing.T) {
+	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
+		begin := q.Inspect(0).Time
+		drive := func(s stub) *shardqtest.Driver[string] {
+			return shardqtest.Drive(s, q, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
+		}
+		requireFailure(t, "shardqtest: Driver.Advance was called with -1s: want 0 or more",
+			func(s stub) { drive(s).Advance(-time.Second) })
+		requireFailure(t, "shardqtest: Driver.RunFor was called with -1s: want 0 or more",
+			func(s stub) { drive(s).RunFor(-time.Second) })
+		require.Equal(t, begin, q.Inspect(0).Time)
 	})
 }
 

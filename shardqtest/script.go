@@ -104,8 +104,12 @@ type ScriptedError struct {
 // Error returns a text with the number.
 func (e *ScriptedError) Error() string { return fmt.Sprintf("scripted failure %d", e.Attempt) }
 
-// Fail makes the next n attempts fail, each with a [*ScriptedError].
+// Fail makes the next n attempts fail, each with a [*ScriptedError]. It panics
+// if n is below 0.
 func (l *Line) Fail(n int) *Line {
+	if n < 0 {
+		panic(fmt.Sprintf("shardqtest: Line.Fail was called with %d: want 0 or more", n))
+	}
 	for range n {
 		l.add(func(attempt int) error { return &ScriptedError{attempt} })
 	}

@@ -50,3 +50,9 @@ func TestLineOfNil(t *testing.T) {
 		"shardqtest: Line.Do was called with nil: want a function, or use Return(nil) for a success",
 		func() { line.Do(nil) })
 }
+
+func TestLineThatFailsLessThanNever(t *testing.T) {
+	line := shardqtest.NewScript[string](nil).For("a")
+	require.PanicsWithValue(t, "shardqtest: Line.Fail was called with -1: want 0 or more", func() { line.Fail(-1) })
+	require.Same(t, line, line.Fail(0))
+}
