@@ -217,7 +217,8 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 
 // ShutDown shuts the queue down: delayed items and later adds are dropped and
 // counted, and every Get that finds nothing ready returns true. Ready items are
-// still handed out, and dirty items still run once more.
+// still handed out, and dirty items still run once more. While the queue or a
+// group is paused, its items stay ready, and Get returns true beside them.
 //
 // It does not wait for workers. When it returns, the timer is stopped, and the
 // function that makes expired items ready has returned. For that it waits for a

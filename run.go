@@ -10,8 +10,10 @@ import (
 )
 
 // Run processes the queue's items in that many workers. It blocks until ctx
-// ends, or until the queue is shut down and nothing is ready, and then until
-// all workers have finished their items. Then it returns nil.
+// ends, or until the queue is shut down and nothing is ready except what is
+// paused, and then until all workers have finished their items. Then it returns
+// nil. What is paused at a [Queue.ShutDown] stays ready, and nothing reports
+// it.
 //
 // One worker at a time calls handle for any one item. The error of handle says
 // what happens to the item:

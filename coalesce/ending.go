@@ -158,7 +158,8 @@ var alreadyReleased = endedContext.Done()
 // ShutDown shuts the coalescer down: later puts return [shardq.ErrShutDown],
 // and pending values are still handed out. Delayed keys with a pending value
 // become ready at once. A Take that finds nothing ready returns
-// shardq.ErrShutDown.
+// shardq.ErrShutDown. Values of paused keys stay pending, as in
+// [shardq.Queue.ShutDown].
 //
 // It waits neither for workers nor for Puts in progress. Otherwise it blocks as
 // [shardq.Queue.ShutDown] does. It may be called again and concurrently, and

@@ -7,8 +7,9 @@ import (
 )
 
 // Run processes the pending values in that many workers. It blocks until ctx
-// ends, or until the coalescer is shut down and nothing is ready, and then
-// until all workers have finished. Then it returns nil.
+// ends, or until the coalescer is shut down and nothing is ready except what is
+// paused, and then until all workers have finished. Then it returns nil. What
+// is paused at a [Coalescer.ShutDown] stays pending, and nothing reports it.
 //
 // One worker at a time calls handle for any one key. The error of handle says
 // what happens to the value:

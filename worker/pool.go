@@ -119,8 +119,9 @@ func nameOfSource(source any) (name string, err error) {
 // # Other ends
 //
 // If something else shuts the source down, workers leave when nothing is ready,
-// and Run returns nil when the last one has left. Without workers Run does not
-// notice. It goes on until ctx ends or Resize starts a worker.
+// and Run returns nil when the last one has left. After a ShutDown, what is
+// paused stays in the source, and no hook receives it. Without workers Run does
+// not notice. It goes on until ctx ends or Resize starts a worker.
 //
 // An error of the source that is neither ErrShutDown nor that of the context
 // ends the handlers' contexts. All workers leave, and Run returns the error. So
