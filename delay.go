@@ -52,7 +52,7 @@ type AddOptions struct {
 	// earliest counts. An add without a delay ignores MaxWait under
 	// KeepEarliest, which leaves the running delay alone.
 	//
-	// If zero, there is no limit.
+	// If zero or negative, there is no limit.
 	MaxWait time.Duration
 	// Priority is the least priority that the item has when it is ready. Items
 	// of a higher priority are handed out first, those of one priority in the

@@ -216,7 +216,8 @@ type Options[T comparable] struct {
 	// in the goroutine of the call, of another call at the same time, or of
 	// the clock's timer. It may use the queue. By then a consumer may have the
 	// item. It must be safe for concurrent use, and must not panic: in the
-	// goroutine of the timer that ends the program.
+	// goroutine of the timer that ends the program. [New] says when the queue
+	// calls no hooks any more.
 	OnAdd func(stats.Add[T])
 
 	// Capacity limits the number of distinct items held, in any state. Only
@@ -272,7 +273,8 @@ type Options[T comparable] struct {
 	// the goroutine of the clock's timer, or in one of its own, with no lock
 	// held. It may use the queue, and shut it down. It must be safe for
 	// concurrent use, and must not panic. [Queue.ShutDown] does not wait for a
-	// call that is in progress.
+	// call that is in progress. [New] says when the queue calls no hooks any
+	// more.
 	//
 	// With StuckAfter, the Logger logs the same items, also without OnStuck.
 	// Without OnStuck and Logger, only the live page uses StuckAfter.

@@ -70,8 +70,10 @@ func (q *Queue[T]) ResumeGroup(group string) { q.shards.ResumeGroup(group) }
 // RefreshGroup calls GroupWeight, GroupLimitOf and GroupRate of the [Options]
 // for a group, and lets the results count at once. Call it when one of them
 // returns something else for the group, and that must not wait for the group's
-// next item. What is missing of the next token is earned at the new rate. It
-// panics without [Options].Group.
+// next item. What is missing of the next token is earned at the new rate. The
+// result of an add that asked one of the three before may still count after
+// RefreshGroup, until the group's next add or RefreshGroup. RefreshGroup panics
+// without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.shards.RefreshGroup(group) }
 
 // SetRate changes [Options].Rate. The tokens that are left stay, up to the new

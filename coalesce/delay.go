@@ -26,7 +26,7 @@ type PutOptions struct {
 	// MaxWait limits how long the key can be put off, also by later values: it
 	// is ready at most MaxWait from now. Of several limits the earliest counts.
 	//
-	// If zero, there is no limit.
+	// If zero or negative, there is no limit.
 	MaxWait time.Duration
 	// Priority is the least priority that the key has when it is ready, as in
 	// [shardq.AddOptions]. The highest priority of all values that are taken
