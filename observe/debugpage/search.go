@@ -48,8 +48,8 @@ type foundReport struct {
 	Items []item `json:"items"`
 	// Complete is false if there were more items than one request visits.
 	Complete bool `json:"complete"`
-	// Group is the selected group, if it has items. OldestReadySeconds is the
-	// age of its oldest ready item.
+	// Group is the selected group, if it has items. OldestReadySeconds is that
+	// of the group.
 	Group              *group   `json:"group,omitempty"`
 	OldestReadySeconds *seconds `json:"oldestReadySeconds,omitempty"`
 	// Failure is the last failure of the selected item, if it is still kept.
@@ -169,10 +169,6 @@ func (rd itemReader) consider(f *foundReport, info stats.Item[any]) {
 		if groupID(info.Group) != c.group {
 			return
 		}
-		age := optional(max(rd.now.Sub(info.Since), 0), !info.Since.IsZero())
-		if info.State == stats.Ready && age != nil && (f.OldestReadySeconds == nil || *age > *f.OldestReadySeconds) {
-			f.OldestReadySeconds = age
-		}
 		f.add(info, false, rd.rows)
 	case c.worker != 0:
 		if info.Worker == c.worker {
@@ -220,7 +216,7 @@ func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
 	for info := range n.queue.Groups() {
 		if groupID(info.Group) == f.choice.group {
 			row := rd.groupRow(n, info, n.queue.Stats().Ready, now)
-			f.Group = &row
+			f.Group, f.OldestReadySeconds = &row, row.OldestReadySeconds
 			return
 		}
 	}

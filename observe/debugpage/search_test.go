@@ -2,6 +2,7 @@ package debugpage
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,11 +70,29 @@ func TestPagesOfItemsAndGroups(t *testing.T) {
 	group := getReport(t, h, "&group="+d.Groups[0].ID).Queues[0].Found
 	require.Equal(t, d.Groups[0], *group.Group)
 	require.NotNil(t, group.OldestReadySeconds)
+	require.Equal(t, d.Groups[0].OldestReadySeconds, group.OldestReadySeconds)
 	require.Len(t, group.Items, d.Groups[0].Held)
 	require.Contains(t, get(t, h, "?group="+d.Groups[0].ID+"&format=text"), "Oldest ready")
 	require.Contains(t, get(t, h, ""), "group="+d.Groups[0].ID)
 	require.Equal(t, 400, ask(Handler(broken{}), request("GET", "?item=x")).Code, "such a queue cannot list its items")
 	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
+}
+
+// An unlisted queue lists no item.
+type unlisted struct{ *shardq.Queue[string] }
+
+func (unlisted) InspectItems(stats.State) iter.Seq[stats.Item[any]] {
+	return func(func(stats.Item[any]) bool) {}
+}
+
+// TestAgeOfAGroup checks that the page of a group has the age that the page of
+// the queue has, also if the search does not reach an item of the group.
+func TestAgeOfAGroup(t *testing.T) {
+	h := Handler(unlisted{eventful(t)})
+	age := getReport(t, h, "").Queues[0].Detail.Groups[0].OldestReadySeconds
+	require.NotNil(t, age)
+	require.Equal(t, age, getReport(t, h, "&group="+groupID("globex")).Queues[0].Found.OldestReadySeconds)
+	require.Contains(t, get(t, h, "?group="+groupID("globex")), "<dt>Oldest ready</dt><dd>46 ms</dd>")
 }
 
 // TestLinksKeepTheRows checks that the reader keeps the number of rows on the
