@@ -9,9 +9,10 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// direct looks up the item that the page shows as a text, without a search. It
+// direct looks up the item that is written as a text, without a search. It
 // finds only strings and whole numbers, also of named types. If others is
-// false, no other item is shown as that text.
+// false, the item comes alone, because no other is written so. The page may
+// still show others as the text: those that it cuts or quotes.
 func (rd itemReader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
 	item, ok := parseItem(rd.kind(list), text)
 	if !ok || !rd.isShownAs(item, text) {
@@ -69,8 +70,9 @@ func (rd itemReader) isShownAs(item any, text string) bool {
 	return rd.key(rd.queue, item).text == text
 }
 
-// isPlain reports whether no other item of the queue is shown as the same text.
-// With RedactKey, a String method, or items of several types, others may be.
+// isPlain reports whether no other item of the queue is written as the same
+// text. With RedactKey, a String method, or items of several types, others may
+// be.
 func (rd itemReader) isPlain(item any) bool {
 	_, described := item.(fmt.Stringer)
 	return rd.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.configuration.Item

@@ -103,13 +103,32 @@ func TestSearchVisitsOtherKeys(t *testing.T) {
 	// Both are shown as the text.
 	same := newVisited[folded]("ACME", "Acme/1", "Globex", "acme")
 	keys, _ = same.find(t, Handler(same), "acme")
-	require.Equal(t, []string{"acme", "acme", "acme/1"}, keys)
+	require.Equal(t, []string{"acme", "acme"}, keys)
 	mixed := newVisited[any](7, "8", "7")
 	keys, _ = mixed.find(t, Handler(mixed), "7")
 	require.Equal(t, []string{"7", "7"}, keys)
 	empty := visitedQueue[int]{shardq.MustNew(shardq.Options[int]{}), new(int)}
 	keys, _ = empty.find(t, Handler(empty), "7")
 	require.Empty(t, keys)
+}
+
+// TestExactKeysComeAlone checks that an exact match leaves out the keys that
+// begin with the text, whether it was looked up or visited, and wherever it is.
+func TestExactKeysComeAlone(t *testing.T) {
+	structs := newVisited[[1]int]([1]int{12}, [1]int{1}, [1]int{13})
+	keys, _ := structs.find(t, Handler(structs), "[1]")
+	require.Equal(t, []string{"[1]"}, keys)
+	keys, _ = structs.find(t, Handler(structs), "[1")
+	require.Equal(t, []string{"[12]", "[1]", "[13]"}, keys)
+
+	last := newVisited[folded]("acme/1", "acme/2", "acme")
+	h := must(t, Options{Queues: []shardq.Inspector{last}, AllowActions: Local})
+	keys, _ = last.find(t, h, "acme")
+	require.Equal(t, []string{"acme"}, keys)
+	require.Empty(t, buttons(t, h, "?key=acme/"), "several items")
+	mixed := newVisited[any]("70", 7, "71")
+	keys, _ = mixed.find(t, Handler(mixed), "7")
+	require.Equal(t, []string{"7"}, keys)
 }
 
 // TestSearchOfOddKeys checks that the whole key finds a key that is shown cut

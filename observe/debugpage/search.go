@@ -55,10 +55,12 @@ type foundReport struct {
 	// Failure is the last failure of the selected item, if it is still kept.
 	Failure *failedAttempt `json:"failure,omitempty"`
 	choice  choice
-	// infos are the items of the rows. The first of them, as many as exact,
-	// equal the key. All items that the choice selects are as many as matches.
-	infos          []stats.Item[any]
-	exact, matches int
+	// infos are the items of the rows. All items that the choice selects are as
+	// many as matches. If exact is set, these are the items whose key is the
+	// text, and otherwise those that begin with it.
+	infos   []stats.Item[any]
+	matches int
+	exact   bool
 }
 
 // find reads the items of a queue that a choice selects.
@@ -181,18 +183,19 @@ func (rd itemReader) consider(f *foundReport, info stats.Item[any]) {
 	}
 }
 
-// add adds the item of a row. Exact matches come before the others, and
-// displace the last of these if there are too many rows.
+// add adds the item of a row. The first exact match takes the place of all
+// other items.
 func (f *foundReport) add(info stats.Item[any], exact bool, limit int) {
+	switch {
+	case f.exact && !exact:
+		return
+	case exact && !f.exact:
+		f.infos, f.matches, f.exact = nil, 0, true
+	}
 	f.matches++
-	if exact {
-		f.infos = slices.Insert(f.infos, f.exact, info)
-		f.exact++
-	} else if len(f.infos) < limit {
+	if len(f.infos) < limit {
 		f.infos = append(f.infos, info)
 	}
-	f.infos = f.infos[:min(len(f.infos), limit)]
-	f.exact = min(f.exact, limit)
 }
 
 // isOne reports whether the result is one item, selected by its key or its id.

@@ -49,7 +49,7 @@ func TestSearchByKey(t *testing.T) {
 
 	hidden := must(t, Options{Queues: []shardq.Inspector{q}, RedactKey: func(_ string, item any) string { return strings.ToUpper(item.(string)) }})
 	require.Empty(t, find(hidden, "&key=acme/1").Items, "a hidden key cannot be guessed")
-	require.Equal(t, []string{"ACME/1", "ACME/10", "ACME/12"}, keysOf(find(hidden, "&key=ACME/1").Items))
+	require.Equal(t, []string{"ACME/1"}, keysOf(find(hidden, "&key=ACME/1").Items))
 }
 
 // TestPagesOfItemsAndGroups follows the links of the rows.
