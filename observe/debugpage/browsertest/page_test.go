@@ -372,6 +372,28 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestNarrowPagesOfALongName checks that each page of a queue wraps a name
+// without a space.
+func TestNarrowPagesOfALongName(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[string]{Name: strings.Repeat("n", 300), Group: func(string) string { return strings.Repeat("g", 300) }})
+	q.Add(strings.Repeat("k", 300))
+	b := newTab(t)
+	b.run(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	address := serve(t, debugpage.Options{Queues: []shardq.Inspector{q, shardq.MustNew(shardq.Options[string]{Name: "q"})}, AllowActions: debugpage.Local})
+	b.open(address)
+	requireAsWideAs(b, 390)
+	b.open(evaluate[string](b, `document.querySelector("tbody a[href*=nnn]").href`))
+	requireAsWideAs(b, 390)
+	pages := evaluate[[]string](b, `["item", "group"].map(name => document.querySelector("a[href*='" + name + "=']").href)`)
+	pages = append(pages, evaluate[string](b, `location.href`)+"&key=k")
+	for _, page := range pages {
+		b.run(chromedp.Navigate(page))
+		b.waitFor(`document.querySelector(".head a bdi")?.textContent.startsWith("nnn")`)
+		requireAsWideAs(b, 390)
+	}
+	b.requireNoComplaints()
+}
+
 // TestNarrowAfterAWhile checks the same with the column of the last minutes and
 // the longest formatted durations.
 func TestNarrowAfterAWhile(t *testing.T) {
