@@ -162,6 +162,20 @@ func TestRefusedActions(t *testing.T) {
 	require.Contains(t, d.log.String(), "remote=192.0.2.1:1 error=\"access denied")
 }
 
+// TestActionOfAnotherClient checks that a client that is no browser needs only
+// the token.
+func TestActionOfAnotherClient(t *testing.T) {
+	d := newDesk(t)
+	form := d.form("token", d.h.(*handler).token, "action", "pause", "queue", "invoices")
+	form.Header.Del("Sec-Fetch-Site")
+	d.done(ask(d.h, form), "?queue=invoices")
+	form = d.form("token", d.h.(*handler).token, "action", "resume", "queue", "invoices")
+	form.Header.Del("Sec-Fetch-Site")
+	form.Header.Set("Origin", "http://example.com")
+	require.Equal(t, http.StatusForbidden, ask(d.h, form).Code)
+	require.True(t, d.queue.Stats().Paused)
+}
+
 // buttons returns the actions that a page offers.
 func buttons(t *testing.T, h http.Handler, query string) (all []string) {
 	t.Helper()
