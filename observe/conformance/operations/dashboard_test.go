@@ -2,12 +2,14 @@ package operations_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/stretchr/testify/require"
@@ -154,9 +156,38 @@ func TestShareOfCapacity(t *testing.T) {
 	}
 }
 
+// TestGroupsWithMostAttempts checks that the panel has all results of ten
+// groups, also of those whose attempts have several results.
+func TestGroupsWithMostAttempts(t *testing.T) {
+	text := "load 1m\n"
+	for group := range 12 {
+		for i, result := range []string{"success", "error", "panic"} {
+			text += fmt.Sprintf(`  shardq_group_attempts_total{name="q", job="program", instance="one", group="%02d", result=%q} 0+%dx20`+"\n",
+				group, result, (group+1)*(i+1))
+		}
+	}
+	results := map[string]int{}
+	for _, sample := range shown(t, promqltest.LoadedStorage(t, text), "Groups with most attempts") {
+		results[sample.Metric.Get("group")]++
+	}
+	require.Len(t, results, 10)
+	for group, n := range results {
+		require.Greater(t, group, "01")
+		require.Equal(t, 3, n, group)
+	}
+}
+
 // requireShown compares the value of a panel's first expression after twenty
 // minutes, which must be one number.
 func requireShown(t *testing.T, stored storage.Queryable, title string, want float64) {
+	t.Helper()
+	vector := shown(t, stored, title)
+	require.Len(t, vector, 1, title)
+	require.InDelta(t, want, vector[0].F, 1e-9, title)
+}
+
+// shown returns the values of a panel's first expression after twenty minutes.
+func shown(t *testing.T, stored storage.Queryable, title string) promql.Vector {
 	t.Helper()
 	panels := readDashboard(t).Panels
 	i := slices.IndexFunc(panels, func(p panel) bool { return p.Title == title })
@@ -167,6 +198,5 @@ func requireShown(t *testing.T, stored storage.Queryable, title string, want flo
 	defer query.Close()
 	vector, err := query.Exec(t.Context()).Vector()
 	require.NoError(t, err)
-	require.Len(t, vector, 1, title)
-	require.InDelta(t, want, vector[0].F, 1e-9, title)
+	return slices.Clone(vector)
 }

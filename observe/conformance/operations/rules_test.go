@@ -139,9 +139,12 @@ var stories = []story{
 	{"one is idle now and then", []string{
 		"shardq_ready_items 9x120", "shardq_processing_items 4x120", "shardq_parked_consumers 0x110 1 0x9", "shardq_oldest_ready_seconds 90x120",
 	}, nil},
-	{"groups are throttled while consumers are idle", []string{"shardq_throttled_groups 1x120", "shardq_parked_consumers 2x120"},
-		[]string{"ShardqThrottled"}},
-	{"groups are throttled, and all consumers are busy", []string{"shardq_throttled_groups 1x120", "shardq_parked_consumers 0x120"}, nil},
+	{"groups are at their limit while consumers are idle", throttled("1x120", "0x120", "0x120", "2x120"), []string{"ShardqThrottled"}},
+	{"groups are at their limit, and all consumers are busy", throttled("1x120", "0x120", "0x120", "0x120"), nil},
+	{"a group is paused", throttled("1x120", "0x120", "1x120", "2x120"), nil},
+	{"a group waits for its rate", throttled("1x120", "1x120", "0x120", "2x120"), nil},
+	{"one group is paused, one waits, and one is at its limit", throttled("3x120", "1x120", "1x120", "2x120"), []string{"ShardqThrottled"}},
+	{"a group is at its limit now and then, and one is paused", throttled("2x110 1 2x9", "0x120", "1x120", "2x120"), nil},
 	{"it is full", []string{"shardq_held_items 95x120", "shardq_capacity_items 100x120"}, []string{"ShardqNearCapacity"}},
 	{"it is half full", []string{"shardq_held_items 50x120", "shardq_capacity_items 100x120"}, nil},
 	{"it has no capacity", []string{"shardq_held_items 1000000x120"}, nil},
@@ -169,6 +172,15 @@ var stories = []story{
 	{"Dones are called twice", []string{"shardq_misused_dones_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
 	{"NaN is added", []string{"shardq_rejected_adds_total 0x100 1+1x20"}, []string{"ShardqMisuse"}},
 	{"it cannot be read", []string{"shardq_failed_readings_total 0+1x120"}, []string{"ShardqFailedReadings"}},
+}
+
+// throttled returns the throttled groups, those by a rate and by a pause, and
+// the parked consumers.
+func throttled(groups, byRate, byPause, parked string) []string {
+	return []string{
+		"shardq_throttled_groups " + groups, "shardq_rate_throttled_groups " + byRate,
+		"shardq_pause_throttled_groups " + byPause, "shardq_parked_consumers " + parked,
+	}
 }
 
 // noisy returns a depth that changes by the same amount each minute. A
