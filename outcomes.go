@@ -76,25 +76,39 @@ func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError,
 // timeOfFailure reads the clock. It returns the real time if the clock panics,
 // because that must not end the worker.
 func (q *Queue[T]) timeOfFailure() (now time.Time) {
-	now = time.Now()
-	defer func() { _ = recover() }()
+	defer func() {
+		if recover() != nil {
+			now = time.Now()
+		}
+	}()
 	return q.clock.Now()
 }
 
 // errorText returns the text of an error, or of a panic without its stack. If
 // it is long, errorText returns its beginning, which does not keep the rest
-// alive. Package fmt recovers a panic of the error's method.
+// alive.
 func errorText(err error, panicked *worker.PanicError) string {
 	text := ""
 	if panicked != nil {
 		text = fmt.Sprint(panicked.Value)
 	} else {
-		text = fmt.Sprint(err)
+		text = messageOf(err)
 	}
 	if len(text) <= longestError {
 		return text
 	}
 	return strings.Clone(keytext.Cut(text, longestError)) + "…"
+}
+
+// messageOf returns what the error says. If its method panics, messageOf leaves
+// that to package fmt, which shows the panic, but takes longer for each error.
+func messageOf(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprint(err)
+		}
+	}()
+	return err.Error()
 }
 
 // RecentFailures returns the last failures of workers, at most limit of each
