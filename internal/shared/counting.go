@@ -81,6 +81,11 @@ func (w *Uint64[K]) And(mask uint64) uint64 {
 	return w.v.And(mask)
 }
 
+func (w *Uint64[K]) Swap(v uint64) (before uint64) {
+	wrote[K](unsafe.Pointer(w))
+	return w.v.Swap(v)
+}
+
 func (w *Uint64[K]) CompareAndSwap(from, to uint64) bool {
 	wrote[K](unsafe.Pointer(w))
 	return w.v.CompareAndSwap(from, to)
