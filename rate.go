@@ -12,8 +12,9 @@ import (
 //
 // In any t seconds at most Burst + PerSecond · (t + two ticks) items are handed
 // out, by the readings of the clock with which the Gets begin. The two ticks
-// make up for waits, which end at the start of a tick. After a rest, Burst
-// items are handed out at once, and no more.
+// make up for waits, which end at the start of a tick, and for the time in
+// which a consumer wakes up. After more than ten ticks without a hand-out,
+// Burst items are handed out at once, and no more.
 //
 // The zero Rate is no limit.
 type Rate struct {

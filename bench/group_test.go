@@ -85,6 +85,31 @@ func BenchmarkGroupRates(b *testing.B) {
 	}
 }
 
+// BenchmarkRateReached counts the items that one consumer gets in a second of a
+// group with a rate, or of a queue, with a Burst of 1. The time of an item is
+// the rate, and says nothing.
+func BenchmarkRateReached(b *testing.B) {
+	for _, perSecond := range []float64{500, 5000, 20_000} {
+		rate := shardq.Rate{PerSecond: perSecond}
+		for name, options := range map[string]shardq.Options[tenanted]{
+			"group": {Group: tenantOf, GroupRate: func(string) shardq.Rate { return rate }},
+			"queue": {Rate: rate},
+		} {
+			b.Run(fmt.Sprintf("rate=%v/%s", perSecond, name), func(b *testing.B) {
+				q := shardq.MustNew(options)
+				defer q.ShutDown()
+				q.AddBatch(tenantedItems(b.N+1, 1))
+				q.Get() // the Burst
+				for b.ResetTimer(); q.Len() > 0; {
+					item, _ := q.Get()
+					q.Done(item)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "items/s")
+			})
+		}
+	}
+}
+
 // BenchmarkGroupMemory measures the memory of a group: what a queue takes for
 // 100k items that have a group each, less what it takes without groups. The
 // items have one priority, or seven.

@@ -46,8 +46,6 @@ type gateBucket struct {
 	// full is replaced once another bucket has taken over the tokens. Its
 	// address is stored at once, so that who reads replaced tries again.
 	full shared.Uint64[shared.Timer]
-	// late is the lateness of the driver when it last opened the gate.
-	late atomic.Uint64
 }
 
 // replaced is no moment: see mostInterval.
@@ -95,7 +93,7 @@ func (s *Set[T]) enter(now uint64) (ok bool) {
 			if s.closeIfEmpty(b, now) {
 				return false
 			}
-		case b.full.CompareAndSwap(full, b.rate.spend(full, now, b.late.Load())):
+		case b.full.CompareAndSwap(full, b.rate.spend(full, now, s.time.tick)):
 			s.closeIfEmpty(b, now)
 			return true
 		}
@@ -164,15 +162,9 @@ func (s *Set[T]) afterGate() {
 }
 
 // openGate opens the gate if its time has come. It reports whether it did.
-func (s *Set[T]) openGate(at reading) bool {
+func (s *Set[T]) openGate(now uint64) bool {
 	opens := s.gate.opens.Load()
-	if opens > at.now {
-		return false
-	}
-	if b := s.gate.bucket.Load(); b != nil {
-		b.late.Store(s.time.lateness(b.rate.opens(b.full.Load()), at.nanoseconds))
-	}
-	if !s.gate.opens.CompareAndSwap(opens, never) {
+	if opens > now || !s.gate.opens.CompareAndSwap(opens, never) {
 		return false
 	}
 	s.wake()
@@ -254,7 +246,6 @@ func (g *gate) setRate(to rate, now uint64) {
 		full := b.full.Swap(replaced)
 		if next != nil {
 			next.full.Store(b.rate.convert(full, now, to))
-			next.late.Store(b.late.Load())
 		}
 	}
 	g.bucket.Store(next)

@@ -37,9 +37,6 @@ type groupBucket struct {
 	// wanted is the rate that the user has asked for since. It replaces rate
 	// when the clock was read, because the tokens have to be converted.
 	wanted rate
-	// late is the lateness of the last review that found a token again, since
-	// when the group always had items.
-	late uint64
 	// until is the moment at which the pause ends, or never.
 	until uint64
 	// deadline is the tick at which the group is reviewed, and place its place
@@ -103,7 +100,7 @@ func (sh *shard[T]) spend(id uint32, state *group[T], now uint64) {
 	if !b.rate.limits() {
 		return
 	}
-	b.full = b.rate.spend(b.full, now, b.late)
+	b.full = b.rate.spend(b.full, now, sh.set.time.tick)
 	if opens := b.rate.opens(b.full); opens > now {
 		state.held |= noToken
 		sh.await(id, b, sh.set.time.tickAt(opens))
@@ -119,11 +116,7 @@ func (sh *shard[T]) review(id uint32, now uint64) (freed bool) {
 	g.latest = max(g.latest, now)
 	if b != nil {
 		b.adopt(now)
-		opens := b.rate.opens(b.full)
-		if state.held&noToken != 0 && opens <= now && state.items > 0 {
-			b.late = sh.set.time.lateness(opens, now)
-		}
-		sh.setBlock(state, noToken, opens > now)
+		sh.setBlock(state, noToken, b.rate.opens(b.full) > now)
 		sh.setBlock(state, paused, b.until > now)
 	}
 	sh.throttleIfBlocked(id, state)

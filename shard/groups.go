@@ -161,7 +161,6 @@ func (sh *shard[T]) leaveGroup(id uint32) {
 		return
 	}
 	g.vacant++
-	b.late = 0
 	state.ready = runQueue[T]{}
 	sh.await(of, b, sh.nextReview(state, b, g.latest))
 }

@@ -246,11 +246,8 @@ type modelGroup struct {
 	weight, served, processing, limit int
 	rate                              rate
 	// missing is the time in which its bucket fills, at the time at. It is
-	// negative once the bucket is full. late is how long the last token was
-	// there when the group was reviewed. out reports that there was none before
-	// that.
-	missing, at, late time.Duration
-	out               bool
+	// negative once the bucket is full.
+	missing, at time.Duration
 	// until is when its pause ends, or 0.
 	until  time.Duration
 	levels map[int][]int
@@ -260,33 +257,19 @@ type modelGroup struct {
 
 // blocked reports whether no item of the group may be handed out.
 func (g *modelGroup) blocked(now time.Duration) bool {
-	if g.pass(now); g.until <= now {
-		g.review()
-	}
-	return g.limit > 0 && g.processing >= g.limit || g.out || g.until > now
+	g.pass(now)
+	room := time.Duration(g.rate.interval) * time.Duration(max(g.rate.burst, 1)-1)
+	return g.limit > 0 && g.processing >= g.limit || g.missing > room || g.until > now
 }
 
 func (g *modelGroup) pass(now time.Duration) { g.missing, g.at = g.missing-(now-g.at), now }
 
-// room is the most that is missing of a bucket with a token.
-func (g *modelGroup) room() time.Duration {
-	return time.Duration(g.rate.interval) * time.Duration(max(g.rate.burst, 1)-1)
-}
-
-// review finds a token that is there again.
-func (g *modelGroup) review() {
-	if g.out && g.missing <= g.room() {
-		g.out, g.late = false, min(g.room()-g.missing, maxLate*time.Millisecond)
-	}
-}
-
 // spend takes a token.
 func (g *modelGroup) spend() {
-	if g.missing < -g.late { // a rest
+	if g.missing < -rest*time.Millisecond {
 		g.missing = 0
 	}
-	g.missing += time.Duration(g.rate.interval)
-	g.out = g.missing > g.room()
+	g.missing = max(g.missing, -madeUpFor*time.Millisecond) + time.Duration(g.rate.interval)
 }
 
 // highest returns the highest priority of the items.
@@ -322,9 +305,6 @@ func (m *roundRobinModel) full(g *modelGroup) bool { return g.blocked(m.now) }
 // review lets the groups join the others that have ready items and are not
 // blocked any more. If there are several, it takes the order of the set.
 func (m *roundRobinModel) review(s *Set[int]) {
-	for _, g := range m.groups {
-		g.blocked(m.now)
-	}
 	for _, name := range namesInOrder(s) {
 		if g := m.groups[name]; g.ready() > 0 && !m.full(g) && !slices.Contains(m.turns, name) {
 			m.join(name)
@@ -334,8 +314,6 @@ func (m *roundRobinModel) review(s *Set[int]) {
 
 // pause pauses a group, until now or earlier if the pause is to end.
 func (m *roundRobinModel) pause(name string, until time.Duration) {
-	m.groups[name].pass(m.now)
-	m.groups[name].review()
 	m.groups[name].until = until
 	if m.full(m.groups[name]) && slices.Contains(m.turns, name) {
 		m.leave(name)
@@ -462,31 +440,28 @@ func (m *roundRobinModel) done(item int) {
 	}
 }
 
-// forgetLateness forgets how late the groups were reviewed of which the set
-// holds no item.
-func (m *roundRobinModel) forgetLateness(s *Set[int]) {
-	held := map[string]bool{}
+// forget lets the groups that the set does not know have rested. Their buckets
+// are full.
+func (m *roundRobinModel) forget(s *Set[int]) {
+	known := map[string]bool{}
 	if g := s.shard(0).groups; g != nil {
 		for id := range g.names.ids() {
-			held[g.names.at(id).item] = g.at(id).items > 0
+			known[g.names.at(id).item] = true
 		}
 	}
 	for name, g := range m.groups {
-		if !held[name] {
-			g.late = 0
+		if g.pass(m.now); !known[name] && g.missing <= 0 {
+			g.missing = -time.Hour
 		}
 	}
 }
 
-// weighIfKnown weighs and reviews a group as a refresh does, which forgets
-// nothing of a group that the set does not know.
+// weighIfKnown weighs a group as a refresh does, which forgets nothing of a
+// group that the set does not know.
 func weighIfKnown(s *Set[int], m *roundRobinModel, item int, weights map[string]int) {
 	if g := s.shard(0).groups; g != nil {
 		if of, _ := g.names.find(s.hashOfGroup(groupOfItem(item)), groupOfItem(item)); of != 0 {
-			known := m.of(item)
-			known.weight = max(1, weights[groupOfItem(item)])
-			known.pass(m.now)
-			known.review()
+			m.of(item).weight = max(1, weights[groupOfItem(item)])
 		}
 	}
 }
@@ -556,7 +531,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"": func(rt *rapid.T) {
 					checkSet(rt, s)
-					m.forgetLateness(s)
+					m.forget(s)
 					ready := 0
 					for _, g := range m.groups {
 						ready += g.ready()
@@ -660,7 +635,7 @@ func TestGroupsAgainstModel(t *testing.T) {
 		s.ShutDown()
 		for s.Len() > 0 || len(inProcessing()) > 0 {
 			checkSet(rt, s)
-			m.forgetLateness(s)
+			m.forget(s)
 			if len(m.turns) > 0 {
 				want, _ := m.get()
 				if item, _, _, ok := s.TryTake(); item != want || !ok { // a Get might block

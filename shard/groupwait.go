@@ -90,7 +90,7 @@ func (s *Set[T]) endWaitsDue(at reading) (any bool) {
 			s.publish(s.endWaits(s.shard(i), at))
 		}
 	}
-	return s.openGate(at) || any
+	return s.openGate(at.now) || any
 }
 
 func (g *groups[T]) stopWaiting(b *groupBucket) {

@@ -74,27 +74,29 @@ func (r rate) opens(full uint64) uint64 {
 	return full - min(full, r.filling(r.burst-1))
 }
 
+// A consumer takes a token later than it is there: the driver frees a group at
+// the first tick after that moment, a timer may be late, and a consumer has to
+// wake up. A bucket that is full gains nothing meanwhile, so that a rate near
+// one item for each tick would not be reached. So the next token counts from
+// when the bucket was full, at most madeUpFor before. If it was full for longer
+// than a rest, nobody has waited.
+const (
+	// madeUpFor is in ticks: one by which a wait is rounded up, and one for the
+	// timer and the consumer.
+	madeUpFor = 2
+	// rest is in ticks.
+	rest = 10
+)
+
 // spend returns when the bucket is full after a token was taken now.
-//
-// The driver frees a group at the first tick after the moment of its token, and
-// may be late. A bucket that is full gains nothing in that time, so that a rate
-// near one item for each tick would not be reached. So if the bucket was full
-// for no longer than late, the next token is counted from when it was full. If
-// it was full for longer, nobody has waited for the driver.
-func (r rate) spend(full, now, late uint64) uint64 {
-	if full+late < now {
+func (r rate) spend(full, now, tick uint64) uint64 {
+	switch gap := now - min(full, now); {
+	case gap > rest*tick:
 		full = now
+	case gap > madeUpFor*tick:
+		full = now - madeUpFor*tick
 	}
 	return full + r.interval
-}
-
-// maxLate bounds the lateness that is made up for, in ticks: one by which a
-// wait is rounded up, and one by which a timer may be late.
-const maxLate = 2
-
-// lateness returns how long a token was there before the driver came.
-func (t *timebase) lateness(opens, now uint64) uint64 {
-	return min(now-min(opens, now), maxLate*t.tick)
 }
 
 // tokens returns the number of tokens of a bucket that is full at some moment.

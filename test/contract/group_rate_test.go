@@ -173,6 +173,40 @@ func TestC67RateIsReached(t *testing.T) {
 	}
 }
 
+// TestC67RateIsReachedByALateConsumer: the consumer comes some time after the
+// tick at which the driver has woken it. Only what is longer than two ticks is
+// lost.
+func TestC67RateIsReachedByALateConsumer(t *testing.T) {
+	const perSecond = 1000
+	r := shardq.Rate{PerSecond: perSecond}
+	for name, options := range map[string]shardq.Options[string]{
+		"a group":   {Group: tenant, GroupRate: func(string) shardq.Rate { return r }},
+		"the queue": {Rate: r},
+	} {
+		for late, lost := range map[time.Duration]time.Duration{
+			300 * time.Microsecond: 0, 900 * time.Microsecond: 0, 3 * time.Millisecond: time.Millisecond,
+		} {
+			t.Run(fmt.Sprintf("%s, %v late", name, late), func(t *testing.T) {
+				fake := newFake()
+				options.Clock, options.Shards = fake, 1
+				q := shardq.MustNew(options)
+				q.AddBatch(ofTenant("a", 2*perSecond))
+				taken, rounds := 0, 0
+				for passed := time.Duration(0); passed < time.Second; passed += time.Millisecond + late {
+					for _, ok := q.TryClaim(); ok; _, ok = q.TryClaim() {
+						taken++
+					}
+					rounds++
+					fake.Step(time.Millisecond) // the driver frees the group
+					fake.Step(late)
+				}
+				want := perSecond - rounds*int(lost*perSecond/time.Second)
+				require.InDelta(t, want, taken, 5)
+			})
+		}
+	}
+}
+
 // A countedClock counts how often the queue uses it.
 type countedClock struct {
 	*clock.Fake
