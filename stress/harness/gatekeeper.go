@@ -106,7 +106,9 @@ func (a *actor) changeGates() {
 	if g.highest[wholeQueue].PerSecond > 0 {
 		from := a.ledgerTime()
 		a.queue.setRate(g.highest[wholeQueue])
-		a.meter(wholeQueue, from, now())
+		if s, _ := a.queue.stats(); !s.ShuttingDown { // a shutdown may have taken the rate away
+			a.meter(wholeQueue, from, now())
+		}
 	}
 	for turns := 50 + a.roll(1000); turns > 0 && !closed(g.over) && !a.violated.stopped.Load(); turns-- {
 		a.operations++
