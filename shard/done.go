@@ -155,9 +155,9 @@ func (sh *shard[T]) forget(id uint32, e *entry[T], p position) {
 // releaseIfDue releases the storage of an empty shard, if that is due. Groups
 // that are remembered keep it.
 func (sh *shard[T]) releaseIfDue() {
-	if sh.table.dueForRelease() && (sh.groups == nil || sh.groups.vacant == 0) ||
-		sh.table.live == 0 && sh.groups != nil && sh.groups.names.dueForRelease() {
-		// All are empty, so give their storage back.
+	g := sh.groups
+	empty := sh.table.live == 0 && (g == nil || g.names.live == 0)
+	if empty && (sh.table.hadEnough() || g != nil && g.names.hadEnough()) {
 		sh.peak = sh.table.giveBack()
 		sh.table, sh.wheel, sh.groups = nil, nil, nil
 		sh.dropMarks()

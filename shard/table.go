@@ -111,12 +111,10 @@ func (t *table[T]) hashOf(id uint32) uint32 { return t.at(id).hash }
 // is released.
 const patience = 1 << 15
 
-// dueForRelease reports whether the table is empty and should release its
-// storage. It should at once after a burst that took more than 512 cells,
-// because growing again costs little beside such a burst. Otherwise it should
-// now and then.
-func (t *table[T]) dueForRelease() bool { return t.live == 0 && t.hadEnough() }
-
+// hadEnough reports whether the table should release its storage once it is
+// empty. It should at once after a burst that took more than 512 cells, because
+// growing again costs little beside such a burst. Otherwise it should now and
+// then.
 func (t *table[T]) hadEnough() bool {
 	if len(t.spaces) == 1 && t.emptied%(patience/chunked.ChunkCells) != 0 {
 		return false // one chunk is released at multiples of this at the earliest
