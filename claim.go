@@ -284,21 +284,21 @@ func (o *queueClaims[T]) ClaimFailures(item T) int { return o.limiter.NumRequeue
 // ReportFailure implements [worker.Reporter]: it counts, logs and keeps the
 // failure. A final one is kept as a discard.
 func (o *queueClaims[T]) ReportFailure(ctx context.Context, f worker.Failure[T], panicked *worker.PanicError) {
-	step := outageStep{} // a Permanent error is about its item
-	if f.Reason != worker.ReasonPermanent {
-		step = o.outcomes.outage.fail(time.Now())
+	now, step := o.queue().now(), outageStep{}
+	if f.Reason != worker.ReasonPermanent { // which is about its item
+		step = o.outcomes.outage.fail(now)
 	}
 	if o.log != nil {
 		defer o.log.failure(ctx, f.Item, f.Attempt, f.Err, panicked, step)
 	}
 	if !f.Final {
-		o.queue().keepFailure(f, panicked, false)
+		o.queue().keepFailure(f, panicked, now)
 	}
 }
 
 // ReportSuccess ends an outage, and logs its end: see [worker.Reporter].
 func (o *queueClaims[T]) ReportSuccess(ctx context.Context) {
-	was, failures, lasted := o.outcomes.outage.succeed(time.Now())
+	was, failures, lasted := o.outcomes.outage.succeed(o.queue().now())
 	if was && o.log != nil {
 		o.log.outageOver(ctx, failures, lasted)
 	}
@@ -311,7 +311,7 @@ func (o *queueClaims[T]) ReportDiscard(ctx context.Context, f worker.Failure[T],
 	if o.log != nil {
 		defer o.log.discarded(ctx, f.Item, f.Attempt, f.Err, panicked)
 	}
-	o.queue().keepFailure(f, panicked, true)
+	o.queue().keepFailure(f, panicked, o.queue().now())
 }
 
 // A queueReturn is the return of an item whose claim is sealed.

@@ -287,11 +287,11 @@ type Options[T comparable] struct {
 	// early. Infos are watermarks and the end of the queue.
 	//
 	// Five failed attempts without a success between them are an outage: see
-	// [Stats].Outages. It has
-	// one warning at its beginning, others in pauses of 10 seconds, a minute,
-	// ten minutes and from then on an hour, and an info at its end. Its other
-	// failed attempts are not logged, except panics. A success counts if an
-	// attempt of the same [worker.Pool] has failed before.
+	// [Stats].Outages. It has one warning at its beginning, others in pauses of
+	// 10 seconds, a minute, ten minutes and from then on an hour by Clock, and
+	// an info at its end. Its other failed attempts are not logged, except
+	// panics. A success counts if an attempt of the same [worker.Pool] has
+	// failed before.
 	//
 	// At most ten lines of each kind are written at once, and then one a
 	// second, with the number of the lines left out as "suppressed".

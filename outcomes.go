@@ -58,14 +58,14 @@ func (o *outcomes[T]) groupOf(item T) (group string) {
 	return o.group(item)
 }
 
-// keepFailure keeps a failure for RecentFailures. It calls methods of the
-// error, the group function and the clock, so no lock may be held.
-func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError, discarded bool) {
+// keepFailure keeps a failure for RecentFailures. It calls methods of the error
+// and the group function, so no lock may be held.
+func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError, now time.Time) {
 	kept := stats.Failure[T]{
-		Item: f.Item, Group: q.outcomes.groupOf(f.Item), Attempt: f.Attempt, Time: q.timeOfFailure(),
-		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: discarded,
+		Item: f.Item, Group: q.outcomes.groupOf(f.Item), Attempt: f.Attempt, Time: now,
+		Error: errorText(f.Err, panicked), Panicked: panicked != nil, Discarded: f.Final,
 	}
-	if discarded {
+	if f.Final {
 		kept.Reason = f.Reason.String()
 		q.outcomes.discarded.Add(kept, failuresKept)
 	} else {
@@ -73,9 +73,9 @@ func (q *Queue[T]) keepFailure(f worker.Failure[T], panicked *worker.PanicError,
 	}
 }
 
-// timeOfFailure reads the clock. It returns the real time if the clock panics,
-// because that must not end the worker.
-func (q *Queue[T]) timeOfFailure() (now time.Time) {
+// now reads the clock. It returns the real time if the clock panics, because
+// that must not end a worker.
+func (q *Queue[T]) now() (now time.Time) {
 	defer func() {
 		if recover() != nil {
 			now = time.Now()

@@ -59,6 +59,10 @@ func outcomeOfPanic(recovered any) outcome {
 type attempt[T any] struct {
 	claim Claim[T]
 	outcome
+	// failure is what describe has found out. It is here, and not an argument,
+	// so that a failed attempt allocates once for all functions below.
+	failure   Failure[T]
+	described bool
 	// took is the duration of the attempt, if the pool or the owner of the
 	// claim needs durations.
 	took time.Duration
@@ -103,14 +107,11 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 		p.reportEnd(a, false)
 		return
 	case !a.requeue:
-		p.failed(p.failure(a), a)
+		p.describe(a)
+		p.failed(a)
 		return
 	}
-	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay}, func() Failure[T] {
-		f := p.failure(a)
-		f.Requeued = true
-		return f
-	})
+	defer p.runAgain(a, Return{Reason: ReturnRequeue, After: a.delay})
 	p.reportEnd(a, false)
 	if p.failing.Load() {
 		p.succeeded(&a.claim) // the handler asked for another run, and has not failed
@@ -119,28 +120,28 @@ func (p *Pool[T]) settle(a *attempt[T]) {
 
 // failed reports a failure, and then decides about the item, also if OnError or
 // the logger panics or ends the goroutine.
-func (p *Pool[T]) failed(f Failure[T], a *attempt[T]) {
-	f.Reason = p.reasonToDiscard(f.Attempt, a)
-	f.Final = f.Reason != ReasonNone
-	defer p.decide(f, a)
-	defer p.reportEnd(a, f.Final)
+func (p *Pool[T]) failed(a *attempt[T]) {
+	a.failure.Reason = p.reasonToDiscard(a)
+	a.failure.Final = a.failure.Reason != ReasonNone
+	defer p.decide(a)
+	defer p.reportEnd(a, a.failure.Final)
 	if p.options.OnError != nil {
-		defer p.options.OnError(p.hooks, f)
+		defer p.options.OnError(p.hooks, a.failure)
 	}
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
 		p.failing.Store(true)
-		reporter.ReportFailure(p.context, f, a.panicked)
+		reporter.ReportFailure(p.context, a.failure, a.panicked)
 	}
 }
 
 // reasonToDiscard returns why a failed item is discarded, or ReasonNone.
-func (p *Pool[T]) reasonToDiscard(number int, a *attempt[T]) Reason {
+func (p *Pool[T]) reasonToDiscard(a *attempt[T]) Reason {
 	switch {
 	case a.lost:
 		return ReasonNone
 	case a.permanent:
 		return ReasonPermanent
-	case p.options.MaxAttempts > 0 && number >= p.options.MaxAttempts:
+	case p.options.MaxAttempts > 0 && a.failure.Attempt >= p.options.MaxAttempts:
 		return ReasonExhausted
 	}
 	return ReasonNone
@@ -158,65 +159,68 @@ func (p *Pool[T]) succeeded(claim *Claim[T]) {
 	}
 }
 
-func (p *Pool[T]) decide(f Failure[T], a *attempt[T]) {
-	if f.Final {
-		p.discard(f, a)
+func (p *Pool[T]) decide(a *attempt[T]) {
+	if a.failure.Final {
+		p.discard(a)
 		return
 	}
-	p.runAgain(a, Return{Reason: ReturnRetry}, func() Failure[T] { return f })
+	p.runAgain(a, Return{Reason: ReturnRetry})
 }
 
-// failure describes the failed attempt. If a method of the owner panics, such
-// as the limiter, the item runs again: a panic must not lose it.
-func (p *Pool[T]) failure(a *attempt[T]) Failure[T] {
-	f := Failure[T]{Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took}
+// describe fills the failure of the attempt. If a method of the owner panics,
+// such as the limiter, the item runs again: a panic must not lose it.
+func (p *Pool[T]) describe(a *attempt[T]) {
+	a.described = true
+	a.failure = Failure[T]{
+		Queue: p.name, Item: a.claim.Item, Err: a.err, Duration: a.took, Requeued: a.requeue,
+	}
 	counted := false
 	defer func() {
 		if !counted {
-			defer p.runAgain(a, Return{Reason: ReturnRelease}, func() Failure[T] { return f })
+			defer p.runAgain(a, Return{Reason: ReturnRelease})
 			p.reportEnd(a, false)
 		}
 	}()
-	f.Queue = nameOf(a.claim.Owner(), p.name)
-	f.Attempt = a.claim.Failures() + 1
+	a.failure.Queue = nameOf(a.claim.Owner(), p.name)
+	a.failure.Attempt = a.claim.Failures() + 1
 	// Where nothing discards the item, Return finds out.
-	a.lost = p.reasonToDiscard(f.Attempt, a) != ReasonNone && !a.claim.Valid()
+	a.lost = p.reasonToDiscard(a) != ReasonNone && !a.claim.Valid()
 	counted = true
-	return f
 }
 
 // runAgain ends the claim and makes the item ready again. If that is refused,
-// it discards the item with the failure that the function returns. If other
-// code has ended the claim, that end decided about the item.
-func (p *Pool[T]) runAgain(a *attempt[T], how Return, failure func() Failure[T]) {
-	tooLate := func(reason error) {
-		a.refused = true
-		p.tooLate(failure(), reason)
-	}
-	if a.refused { // the limiter has panicked in failure
-		tooLate(ErrShutDown)
+// it discards the item. If other code has ended the claim, that end decided
+// about the item.
+func (p *Pool[T]) runAgain(a *attempt[T], how Return) {
+	if a.refused { // the limiter has panicked in describe
+		p.tooLate(a, ErrShutDown)
 		return
 	}
-	how.Refused = func() { tooLate(ErrShutDown) }
+	how.Refused = func() { p.tooLate(a, ErrShutDown) }
 	err := a.claim.Return(how)
 	a.settled = true
 	if err != nil && !a.refused && !errors.Is(err, ErrClaimEnded) {
-		tooLate(err)
+		p.tooLate(a, err)
 	}
 }
 
 // discard discards an item because of its failures.
-func (p *Pool[T]) discard(f Failure[T], a *attempt[T]) {
-	defer p.callOnDiscard(f) // also if the logger panics
+func (p *Pool[T]) discard(a *attempt[T]) {
+	defer p.callOnDiscard(a.failure) // also if the logger panics
 	if reporter, is := a.claim.Owner().(Reporter[T]); is {
-		reporter.ReportDiscard(p.context, f, a.panicked)
+		reporter.ReportDiscard(p.context, a.failure, a.panicked)
 	}
 }
 
 // tooLate discards an item that cannot run again, as a rule because the source
 // is shut down. It does not call the Reporter: a queue counts what its end
 // leaves undone as dropped.
-func (p *Pool[T]) tooLate(f Failure[T], reason error) {
+func (p *Pool[T]) tooLate(a *attempt[T], reason error) {
+	a.refused = true
+	if !a.described { // the handler asked for another run
+		p.describe(a)
+	}
+	f := a.failure
 	f.Err, f.Reason = &tooLate{reason, f.Err}, ReasonRefused
 	if errors.Is(reason, ErrShutDown) {
 		f.Reason = ReasonShutDown

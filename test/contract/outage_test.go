@@ -22,31 +22,29 @@ import (
 // TestLoggerGetsAnOutageOnce checks that a service that is down has one warning
 // at its beginning, few while it lasts, and one line at its end.
 func TestLoggerGetsAnOutageOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newLogged(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)})
-		q.Add("a")
-		ctx, cancel := context.WithCancel(context.Background())
-		failures := 0
-		pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
-			if failures == 12_687 {
-				cancel()
-				return nil
-			}
-			failures++
-			time.Sleep(10 * time.Millisecond)
-			return errors.New("down")
-		}})
-		require.NoError(t, err)
-		require.NoError(t, pool.Run(ctx))
-		require.EqualValues(t, 1, q.Stats().Outages)
-		require.Zero(t, q.Stats().OutageFailures)
-		lines := q.lines()
-		require.Len(t, lines, 4+3+1)
-		require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
-		require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
-		require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
-		require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
-	})
+	q := newLogged(shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)})
+	q.Add("a")
+	ctx, cancel := context.WithCancel(context.Background())
+	failures := 0
+	pool, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(context.Context, string) error {
+		if failures == 12_687 {
+			cancel()
+			return nil
+		}
+		failures++
+		q.clock.Step(10 * time.Millisecond)
+		return errors.New("down")
+	}})
+	require.NoError(t, err)
+	require.NoError(t, pool.Run(ctx))
+	require.EqualValues(t, 1, q.Stats().Outages)
+	require.Zero(t, q.Stats().OutageFailures)
+	lines := q.lines()
+	require.Len(t, lines, 4+3+1)
+	require.Equal(t, `level=WARN msg="shardq: an outage begins: no attempt succeeds" failures=5 for=40ms error=down attempt=5 queue=invoices`, lines[4])
+	require.Contains(t, lines[5], `an outage goes on: no attempt succeeds" failures=1005 for=10.04s`)
+	require.Contains(t, lines[6], `failures=7005 for=1m10.04s`)
+	require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
 }
 
 // TestOutagesAreCounted checks that a queue counts outages without a logger,

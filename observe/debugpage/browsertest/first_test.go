@@ -18,8 +18,8 @@ import (
 )
 
 // troubled returns a queue with a stuck item, a group that floods, delayed
-// items, and failures, the last one of tenants[11]. Retries come after the test.
-// It runs until the test ends.
+// items, and failures, the last one of tenants[11]. No failed item runs again.
+// The queue runs until the test ends.
 func troubled(t *testing.T) *shardq.Queue[invoice] {
 	q := shardq.MustNew(shardq.Options[invoice]{
 		Name: "invoices", Shards: 32, Metrics: true, Group: func(i invoice) string { return i.tenant }, StuckAfter: time.Millisecond,
