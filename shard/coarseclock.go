@@ -56,12 +56,7 @@ func (s *Set[T]) refreshForWork() {
 // readClock reads the clock for the coarse clock. Once the driver is gone, each
 // reading is for one operation, because the driver no longer ends it.
 func (s *Set[T]) readClock() {
-	now := s.time.nanoseconds()
-	tick := now / s.time.tick
-	if s.measures == nil {
-		now = tick * s.time.tick
-	}
-	s.coarse.now.Store(now)
+	tick := s.storeReading()
 	if s.measures != nil && s.coarse.sampler.read(tick) == 0 {
 		return // the next operation reads for itself
 	}
@@ -72,6 +67,24 @@ func (s *Set[T]) readClock() {
 	}
 	if s.coarse.deadline() < s.driver.armed.Load() {
 		s.driver.poke()
+	}
+}
+
+// storeReading reads the clock, stores the reading, and returns its tick. It
+// reads again if another reading was stored meanwhile. Otherwise a goroutine
+// that is stopped before it stores would set the coarse clock back, and a list
+// in order would have younger items before older ones.
+func (s *Set[T]) storeReading() (tick uint64) {
+	for {
+		before := s.coarse.now.Load()
+		now := s.time.nanoseconds()
+		tick = now / s.time.tick
+		if s.measures == nil {
+			now = tick * s.time.tick
+		}
+		if s.coarse.now.CompareAndSwap(before, now) {
+			return tick
+		}
 	}
 }
 
@@ -91,9 +104,10 @@ func (c *coarseClock) invalidate() {
 	}
 }
 
-// update takes the driver's reading, before the driver adds what has expired.
-func (c *coarseClock) update(now, tick uint64) {
-	c.now.Store(now)
+// update takes the driver's reading, before the driver adds what has expired,
+// unless an operation has stored one since before was the last.
+func (c *coarseClock) update(before, now, tick uint64) {
+	c.now.CompareAndSwap(before, now)
 	if live := c.live.Load(); live != 0 && live != tick { // or the clock was set back
 		c.live.CompareAndSwap(live, 0) // unless an operation has read the clock since
 	}

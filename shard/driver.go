@@ -351,12 +351,13 @@ func (d *driver[T]) drop() {
 // time.
 func (d *driver[T]) expireDue() {
 	for more := true; more; {
+		before := d.set.coarse.now.Load()
 		at := d.readClock()
 		more = d.set.endWaitsDue(at)
 		if d.set.closing.begun.Load() {
 			continue // there are no delays any more
 		}
-		d.set.coarse.update(d.set.stampOf(at), at.now)
+		d.set.coarse.update(before, d.set.stampOf(at), at.now)
 		if d.set.watchdog.next.Load() <= at.now {
 			d.set.findStuck(at.now)
 		}

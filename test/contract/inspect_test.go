@@ -3,6 +3,8 @@ package contract
 import (
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -551,4 +553,43 @@ func TestC44C27ClockThatCallsAtOnceAndHookThatShutsDown(t *testing.T) {
 		require.True(t, q.ShuttingDown())
 		require.Zero(t, late.Timers())
 	})
+}
+
+// A stoppedClock is a clock with which one caller is stopped after it has read
+// the time.
+type stoppedClock struct {
+	*clock.Fake
+	armed        atomic.Bool
+	read, resume chan struct{}
+}
+
+func (c *stoppedClock) Now() time.Time {
+	now := c.Fake.Now()
+	if c.armed.CompareAndSwap(true, false) {
+		close(c.read)
+		<-c.resume
+	}
+	return now
+}
+
+// TestC43MomentsDoNotGoBack checks that an item that becomes ready later is not
+// shown as older, also if its add was stopped after it had read the clock.
+func TestC43MomentsDoNotGoBack(t *testing.T) {
+	for _, metrics := range []bool{false, true} {
+		c := &stoppedClock{Fake: newFake(), read: make(chan struct{}), resume: make(chan struct{})}
+		q := shardq.MustNew(shardq.Options[string]{Clock: c, Shards: 1, Ages: true, Metrics: metrics})
+		var adding sync.WaitGroup
+		c.armed.Store(true)
+		adding.Go(func() { q.Add("stopped") })
+		<-c.read
+		c.Step(time.Second)
+		q.Add("first")
+		close(c.resume)
+		adding.Wait()
+		rows := slices.Collect(q.All(stats.Ready))
+		require.Len(t, rows, 2)
+		require.Equal(t, "first", rows[0].Item)
+		require.False(t, rows[1].Since.Before(rows[0].Since), "%v before %v", rows[1].Since, rows[0].Since)
+		q.ShutDown()
+	}
 }
