@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,11 +204,12 @@ func (a *actor) checkOrderOf(rows []stats.Item[int]) {
 			place[row.Group] = len(place)
 		}
 	}
-	inOrder := slices.IsSortedFunc(rows, func(x, y stats.Item[int]) int {
-		return cmp.Or(cmp.Compare(x.Shard, y.Shard), cmp.Compare(place[x.Group], place[y.Group]), a.byAge(x, y))
-	})
-	if !inOrder {
-		a.violated.report("C43", -1, "All shows items out of order")
+	for i := 1; i < len(rows); i++ {
+		x, y := rows[i-1], rows[i]
+		if cmp.Or(cmp.Compare(x.Shard, y.Shard), cmp.Compare(place[x.Group], place[y.Group]), a.byAge(x, y)) > 0 {
+			a.violated.report("C43", -1, "All shows items out of order: %+v before %+v", x, y)
+			return
+		}
 	}
 }
 

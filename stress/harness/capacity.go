@@ -126,15 +126,26 @@ func (a *actor) admitAs(e event, ask admission) (err error) {
 		a.asked.immediate++
 		a.asked.sure++
 		a.asked.again++
-	case err == errPanicked && e.delay > 0:
-		a.asked.deferred++ // perhaps: see below
 	case err == errPanicked:
-		a.asked.perhaps++ // after blocking, AddContext calls GroupWeight again
+		a.settlePanicked(&e, number)
+		return err
 	}
 	if a.ledger != nil {
 		a.ledger.keys[key].ended.Add(1)
 	}
 	return err
+}
+
+// settlePanicked records an add that panicked, and that perhaps had its effect:
+// the clock may panic after that, when the timer is set.
+func (a *actor) settlePanicked(e *event, number uint64) {
+	if e.delay > 0 {
+		a.asked.deferred++
+	} else {
+		a.asked.perhaps++ // after blocking, AddContext calls GroupWeight again
+	}
+	e.unsure = true
+	a.settleAdd(e, number)
 }
 
 // putHeld adds the key that a worker holds, which needs no room.
