@@ -2,7 +2,7 @@
 # checks, which need a machine of their own and a night.
 
 .DEFAULT_GOAL := help
-.PHONY: help check clauses gate soak stress fuzz mutants gremlins models trial survey adversaries kubernetes-controllers
+.PHONY: help check clauses gate soak stress fuzz mutants gremlins models trial survey
 
 help: ## list what make can do
 	@echo 'make TARGET, where TARGET is one of:'
@@ -24,7 +24,7 @@ gate: ## what must pass before a change lands
 	bash .ci/run
 
 # make -k soak goes on after a failure.
-soak: stress fuzz mutants gremlins models adversaries survey ## all of the below: a night
+soak: stress fuzz mutants gremlins models survey ## all of the below: a night
 
 SOAK ?= 1h
 SEED ?= $(shell date +%Y%m%d)000000
@@ -57,17 +57,9 @@ models: ## the protocols in larger bounds, which needs Spin, and long model runs
 trial: ## controllers over a real API server, on three queues, with faults: half an hour
 	go run -C kubernetes/trial . -tasks 100000 -workers 100
 
-adversaries: ## inputs that break queues, on this one and others
-	go run -C bench/compare ./cmd/adversary
-
 survey: ## which clauses this and other queues break under the same checks
 	go run ./stress -survey -adds 20000
 	go run ./stress -target baseline -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target client-go -survey -adds 20000
 	go run -C bench/compare ./cmd/stress -target controller-runtime -survey -adds 20000
 
-# The first time, this builds Kubernetes, in half an hour of processor time. It
-# needs a module proxy.
-OBJECTS ?= 2000
-kubernetes-controllers: ## Kubernetes' own controllers, on client-go's queues and on shardq; OBJECTS=100 for a short run
-	go run -C kubernetes/trial/controllers . -n $(OBJECTS)

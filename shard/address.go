@@ -3,10 +3,9 @@ package shard
 import (
 	"hash/maphash"
 	"math"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
-
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // An address locates an item within its shard.
@@ -32,7 +31,7 @@ func (s *Set[T]) initGroups(config Config[T]) {
 	}
 	s.groupWeight, s.groupLimit = config.GroupWeight, int32(min(config.GroupLimit, math.MaxInt32))
 	s.groupLimitOf, s.groupRate = config.GroupLimitOf, config.GroupRate
-	s.waits = make([]shared.Uint64[shared.Deadline], len(s.shards))
+	s.waits = make([]atomic.Uint64, len(s.shards))
 	for i := range s.waits {
 		s.waits[i].Store(never)
 	}

@@ -2,8 +2,6 @@ package shard
 
 import (
 	"sync/atomic"
-
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // The queue can keep the moment at which each item came into its state
@@ -23,10 +21,10 @@ import (
 type coarseClock struct {
 	// now is the last reading in nanoseconds. It is the start of its tick, or,
 	// with metrics, the moment itself.
-	now shared.Uint64[shared.Clock]
+	now atomic.Uint64
 	// live is the tick of the reading while that is current, as far as the
 	// driver knows. It is 0 afterwards.
-	live    shared.Uint64[shared.Clock]
+	live    atomic.Uint64
 	sampler sampler
 	// keepsWaits: see Set.KeepWaits.
 	keepsWaits atomic.Bool

@@ -2,11 +2,11 @@ package shard
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // A driver wakes for the earliest deadline of all shards. A queue has one,
@@ -23,10 +23,10 @@ type driver[T comparable] struct {
 	// armed is the tick that the timer is set for, or never if it is not set.
 	// It is at or before every filed deadline, or the owner of the timer is
 	// about to change that.
-	armed     shared.Uint64[shared.Timer]
-	ownership shared.Uint32[shared.Timer] // one of the states below
+	armed     atomic.Uint64
+	ownership atomic.Uint32 // one of the states below
 	// readings counts the driver's readings of the clock: see reading.
-	readings shared.Uint32[shared.Timer]
+	readings atomic.Uint32
 	// timer is used only by the goroutine that owns it.
 	timer clock.Timer
 	// lingering reports that the driver goes on after the shutdown: see

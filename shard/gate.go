@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/shardq/shardq/internal/shared"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -32,7 +31,7 @@ type gate struct {
 	bucket atomic.Pointer[gateBucket]
 	// opens is the tick at which the gate has a token again, or never while it
 	// has one, as far as the driver knows.
-	opens shared.Uint64[shared.Timer]
+	opens atomic.Uint64
 	// last is the last reading of the clock by a take, for takes that must not
 	// read it themselves.
 	last atomic.Uint64
@@ -45,7 +44,7 @@ type gateBucket struct {
 	rate rate
 	// full is replaced once another bucket has taken over the tokens. Its
 	// address is stored at once, so that who reads replaced tries again.
-	full shared.Uint64[shared.Timer]
+	full atomic.Uint64
 }
 
 // replaced is no moment: see mostInterval.

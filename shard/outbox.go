@@ -2,8 +2,7 @@ package shard
 
 import (
 	"sync"
-
-	"github.com/shardq/shardq/internal/shared"
+	"sync/atomic"
 )
 
 // An outbox has what a hook still has to be called for, in its order. What is
@@ -15,7 +14,7 @@ type outbox[E any] struct {
 	kept []E
 	sent int
 	// pending reports that something is kept.
-	pending shared.Bool[shared.Timer]
+	pending atomic.Bool
 	// closed reports that nothing is kept any more.
 	closed bool
 }

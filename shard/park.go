@@ -1,6 +1,6 @@
 package shard
 
-import "github.com/shardq/shardq/internal/shared"
+import "sync/atomic"
 
 // A parker blocks and wakes consumers. It is an eventcount with a throttle like
 // that of the Go scheduler's worker threads (runtime/proc.go, "Worker thread
@@ -27,10 +27,10 @@ import "github.com/shardq/shardq/internal/shared"
 // time in the scheduler, and the woken consumers found the item gone.
 type parker struct {
 	// parked counts the consumers between announcing and waking.
-	parked shared.Int32[shared.Parking]
+	parked atomic.Int32
 	// searching is true while the token is out: in the channel, or held by a
 	// consumer that has not searched yet.
-	searching shared.Bool[shared.Parking]
+	searching atomic.Bool
 	// token has room for the one token, so that sending it never blocks. Its
 	// queue of receivers is the list of parked consumers, in their order. The
 	// channel belongs to this queue alone, so that a testing/synctest bubble
@@ -51,7 +51,6 @@ func (s *Set[T]) wake() {
 func (s *Set[T]) sendToken() {
 	if !s.parker.searching.Load() && s.parker.searching.CompareAndSwap(false, true) {
 		s.parker.token <- struct{}{}
-		shared.Passed[shared.Parking](s.parker.token)
 	}
 }
 
@@ -116,12 +115,11 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	}
 	if cancel == nil { // a plain receive is cheaper than a select
 		<-s.parker.token
-		shared.Passed[shared.Parking](s.parker.token)
 		return searcher
 	}
 	select {
 	case <-s.parker.token:
-		shared.Passed[shared.Parking](s.parker.token)
+
 		return searcher
 	case <-cancel:
 		return canceledParked

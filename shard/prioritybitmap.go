@@ -3,8 +3,7 @@ package shard
 import (
 	"math"
 	"math/bits"
-
-	"github.com/shardq/shardq/internal/shared"
+	"sync/atomic"
 )
 
 // Priorities across shards. A Get must find the highest level without locking
@@ -50,16 +49,16 @@ type priorityBitmap struct {
 	above side
 	below side
 	// low has a bit for each shard that serves a level below 0.
-	low []shared.Uint64[shared.PriorityShards]
+	low []atomic.Uint64
 }
 
 // A side has the classes of one sign, by their distance from 0.
 type side struct {
 	// present has a bit for each class that has a shard, or had one. last is
 	// the last word of present that was ever used, or -1.
-	present [(classes + 63) / 64]shared.Uint64[shared.Priorities]
-	last    shared.Int32[shared.Priorities]
-	shards  []shared.Uint64[shared.PriorityShards]
+	present [(classes + 63) / 64]atomic.Uint64
+	last    atomic.Int32
+	shards  []atomic.Uint64
 }
 
 // needPriorityBitmap makes sure that a set of several shards has a bitmap.
@@ -70,16 +69,16 @@ func (s *Set[T]) needPriorityBitmap() {
 }
 
 func newPriorityBitmap(words int) *priorityBitmap {
-	p := &priorityBitmap{low: make([]shared.Uint64[shared.PriorityShards], words)}
+	p := &priorityBitmap{low: make([]atomic.Uint64, words)}
 	for _, s := range []*side{&p.above, &p.below} {
-		s.shards = make([]shared.Uint64[shared.PriorityShards], classes*words)
+		s.shards = make([]atomic.Uint64, classes*words)
 		s.last.Store(-1)
 	}
 	return p
 }
 
 // of returns the words of a class.
-func (s *side) of(distance, words int) []shared.Uint64[shared.PriorityShards] {
+func (s *side) of(distance, words int) []atomic.Uint64 {
 	return s.shards[distance*words : (distance+1)*words]
 }
 
@@ -218,7 +217,7 @@ func (s *Set[T]) lockNotLow(p *priorityBitmap, start uint32) *shard[T] {
 
 // lockAmong is lockReady for the shards that have a bit in a set. If without is
 // all ones, it is lockReady for those that have none there.
-func (s *Set[T]) lockAmong(set []shared.Uint64[shared.PriorityShards], without uint64, start uint32) *shard[T] {
+func (s *Set[T]) lockAmong(set []atomic.Uint64, without uint64, start uint32) *shard[T] {
 	var first *shard[T]
 	word := int(start / 64)
 	from := uint64(1)<<(start%64) - 1

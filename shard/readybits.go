@@ -1,6 +1,6 @@
 package shard
 
-import "github.com/shardq/shardq/internal/shared"
+import "sync/atomic"
 
 // The ready bits tell which shards have ready items, so that a Get need not
 // lock each. There is one bit for each shard. It changes only under the shard's
@@ -20,7 +20,7 @@ const wordBits = 64
 
 // readyRow has the ready bits of rowBits shards.
 type readyRow struct {
-	bits shared.Uint64[shared.Ready]
+	bits atomic.Uint64
 	_    [len(cacheLine{}) - 8]byte
 }
 

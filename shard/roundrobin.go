@@ -1,6 +1,6 @@
 package shard
 
-import "github.com/shardq/shardq/internal/shared"
+import "sync/atomic"
 
 // A roundRobin has the groups of a shard that have ready items and may be
 // served. They take turns, and in its turn each is handed out as many items as
@@ -168,7 +168,7 @@ func (sh *shard[T]) freeUnlessBlocked(id uint32, state *group[T]) (freed bool) {
 // group was throttled or freed between. The word is written under the shards'
 // locks, and read without.
 type throttleCount struct {
-	word shared.Uint64[shared.Throttled]
+	word atomic.Uint64
 }
 
 // oneChange is added for each change, to the half of the word above the count.

@@ -1,6 +1,6 @@
 package shard
 
-import "github.com/shardq/shardq/internal/shared"
+import "sync/atomic"
 
 // Metrics need a finer coarse clock. As long as operations are few, each reads
 // the clock. When they are many, one of them reads it, and the others share the
@@ -28,11 +28,11 @@ import "github.com/shardq/shardq/internal/shared"
 type sampler struct {
 	// interval is the number of Gets and Dones that a shard has for each
 	// reading. It is 0 while each operation reads the clock.
-	interval shared.Uint32[shared.Clock]
+	interval atomic.Uint32
 	// tick is the tick in which readings are counted. alone and shared are the
 	// numbers of readings allowed in one tick.
-	tick          shared.Uint64[shared.Clock]
-	readings      shared.Uint32[shared.Clock]
+	tick          atomic.Uint64
+	readings      atomic.Uint32
 	alone, shared uint32
 }
 

@@ -4,13 +4,13 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/internal/chunked"
 	"github.com/shardq/shardq/internal/itemlimit"
-	"github.com/shardq/shardq/internal/shared"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -92,7 +92,7 @@ type Set[T comparable] struct {
 	pausedGroups atomic.Int32
 	// waits has the first tick of each shard at which a group has to be
 	// reviewed, or never. It is nil without groups.
-	waits []shared.Uint64[shared.Deadline]
+	waits []atomic.Uint64
 	// cares is what takes have to do beside taking: see gate.
 	cares atomic.Uint32
 	gate  gate
@@ -188,7 +188,7 @@ type cacheLine [64]byte
 // by one, so fewer lines cost less. A test asserts the layout.
 type shard[T comparable] struct {
 	// mu guards all fields except next, number and set.
-	mu shared.Mutex[shared.Lock]
+	mu sync.Mutex
 	// ready has the ready items, and counts those in processing. It is empty if
 	// there are groups, because each group has a run queue of its own.
 	ready runQueue[T]
@@ -213,7 +213,7 @@ type shard[T comparable] struct {
 
 	// next is the tick at which the wheel has to be advanced, or never. It is
 	// written under mu, and the driver reads it without.
-	next shared.Uint64[shared.Deadline]
+	next atomic.Uint64
 	set  *Set[T]
 	// groups has the groups. It is nil until there is one.
 	groups *groups[T]

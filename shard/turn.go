@@ -2,9 +2,8 @@ package shard
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
-
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // quantum is the number of items that a shard hands out in its turn. Staying
@@ -17,12 +16,12 @@ const quantum = 8
 // Done.
 type lane struct {
 	// turn is the number of the shard whose turn it is.
-	turn shared.Uint32[shared.Turn]
+	turn atomic.Uint32
 	// gets counts the Gets. passedOver is the shard whose turn it is for Gets
 	// that pass over the higher levels: see lockPassedOver.
-	gets, passedOver shared.Uint32[shared.Turn]
+	gets, passedOver atomic.Uint32
 	// retries and backoffs count the Retries and Backoffs of the metrics.
-	retries, backoffs shared.Uint64[shared.Turn]
+	retries, backoffs atomic.Uint64
 	_                 [32]byte
 }
 

@@ -1,7 +1,8 @@
 package shard
 
 import (
-	"github.com/shardq/shardq/internal/shared"
+	"sync/atomic"
+
 	"github.com/shardq/shardq/stats"
 )
 
@@ -16,7 +17,7 @@ type watchdog[T comparable] struct {
 	hook  func(stats.Item[T])
 	// next is when the driver has to search again. It is never if all items in
 	// processing were found, or there are none.
-	next shared.Uint64[shared.Timer]
+	next atomic.Uint64
 	// found has the items that the hook still has to be called for. It is
 	// closed when a shutdown begins.
 	found outbox[stats.Item[T]]

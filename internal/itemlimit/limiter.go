@@ -7,8 +7,7 @@ import (
 	"errors"
 	"math"
 	"sync"
-
-	"github.com/shardq/shardq/internal/shared"
+	"sync/atomic"
 )
 
 // ErrClosed is the error of [Limiter.Acquire] after [Limiter.Close].
@@ -30,12 +29,12 @@ var ErrClosed = errors.New("item limiter is closed")
 // a limit has no cost.
 type Limiter struct {
 	capacity int64
-	held     shared.Int64[shared.Held]
+	held     atomic.Int64
 	// exceeded counts the calls of ForceAcquire that went beyond the capacity.
-	exceeded shared.Uint64[shared.Held]
+	exceeded atomic.Uint64
 	// waiting is the number of waiters, including one that is granted but has
 	// not called FinishAcquire.
-	waiting    shared.Int32[shared.Held]
+	waiting    atomic.Int32
 	watermarks watermarks
 
 	mu    sync.Mutex // guards the fields below

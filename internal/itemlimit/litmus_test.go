@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // TestLitmusWatermarksAtRest: one goroutine raises the weight held to the high
@@ -15,7 +13,7 @@ import (
 // weight held, whichever goroutine made it (C41). The test has its own loop,
 // because the window is a few nanoseconds wide.
 func TestLitmusWatermarksAtRest(t *testing.T) {
-	var held shared.Int64[shared.Held]
+	var held atomic.Int64
 	var met atomic.Int64
 	held.Add(1)
 	n, wrong, pause := rounds(t, 1_000_000), 0, 0

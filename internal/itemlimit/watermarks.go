@@ -2,8 +2,6 @@ package itemlimit
 
 import (
 	"sync/atomic"
-
-	"github.com/shardq/shardq/internal/shared"
 )
 
 // watermarks call a hook when the weight held rises to high, and when it then
@@ -23,7 +21,7 @@ type watermarks struct {
 }
 
 // notify makes the calls that are due. No lock may be held.
-func (w *watermarks) notify(held *shared.Int64[shared.Held]) {
+func (w *watermarks) notify(held *atomic.Int64) {
 	if w.hook == nil {
 		return
 	}
@@ -42,7 +40,7 @@ func (w *watermarks) due(held int64) bool {
 
 // report makes the calls that are due. The caller has set busy. The hook may
 // panic, so reportedHigh is set before the call.
-func (w *watermarks) report(held *shared.Int64[shared.Held]) {
+func (w *watermarks) report(held *atomic.Int64) {
 	defer w.busy.Store(false)
 	for w.due(held.Load()) {
 		high := !w.reportedHigh.Load()
