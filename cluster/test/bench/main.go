@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,11 +23,9 @@ import (
 // A phases is how long storing keys took, and working on them.
 type phases [2]time.Duration
 
-// A system stores keys on servers that keep their data in a directory, and
-// works on them.
+// A system stores keys on servers with their data in dir, and works on them.
 type system func(ctx context.Context, dir string, keys []string) (phases, error)
 
-// A subject is a system that is measured.
 type subject struct {
 	name   string
 	system system
@@ -50,13 +49,18 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := errors.New("want -keys and -rounds of 1 or more")
-	if *keys > 0 && *rounds > 0 {
-		all := slices.DeleteFunc(subjects(*partitions), func(s subject) bool { return !strings.Contains(s.name, *only) })
-		if err = compare(ctx, all, *keys, *rounds); err == nil {
-			err = printFigures(ctx, *only)
-		}
+	dir, err := os.MkdirTemp("", "shardq-bench-")
+	if err == nil && (*keys < 1 || *rounds < 1) {
+		err = errors.New("want -keys and -rounds of 1 or more")
 	}
+	if err == nil {
+		all := slices.DeleteFunc(subjects(*partitions), func(s subject) bool { return !strings.Contains(s.name, *only) })
+		err = compare(ctx, dir, all, *keys, *rounds)
+	}
+	if err == nil {
+		err = printFigures(ctx, dir, *only)
+	}
+	_ = os.RemoveAll(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -64,22 +68,19 @@ func main() {
 }
 
 // compare measures the systems in turns, and prints the medians.
-func compare(ctx context.Context, all []subject, n, rounds int) error {
+func compare(ctx context.Context, dir string, all []subject, n, rounds int) error {
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("invoice/%d", i)
 	}
 	results := map[string][]phases{}
-	for range rounds {
+	for round := range rounds {
 		for _, s := range all {
-			err := inDirectory(func(dir string) error {
-				took, err := s.system(ctx, dir, keys)
-				results[s.name] = append(results[s.name], took)
-				return err
-			})
+			took, err := s.system(ctx, filepath.Join(dir, fmt.Sprint(s.name, round)), keys)
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
+			results[s.name] = append(results[s.name], took)
 		}
 	}
 	fmt.Printf("%d keys, medians of %d rounds, %d processors, %s, %s\n\n",
@@ -97,37 +98,25 @@ func rate(keys int, results []phases, phase int) float64 {
 	return float64(keys) / results[len(results)/2][phase].Seconds()
 }
 
-func inDirectory(f func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "shardq-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	return f(dir)
-}
-
 // printFigures prints a table of what is measured in one number or two.
-func printFigures(ctx context.Context, only string) error {
+func printFigures(ctx context.Context, dir, only string) error {
 	fmt.Println("\n| | |\n|---|---:|")
 	for _, f := range []struct {
-		name    string
-		measure func(ctx context.Context, dir string) (string, error)
+		id, name string
+		measure  func(ctx context.Context, dir string) (string, error)
 	}{
-		{"R1: from Add to handler, one key at a time, p50 / p99", latency(1)},
-		{"R3: from Add to handler, one key at a time, p50 / p99", latency(3)},
-		{"R3: the longest wait for a handler after a crash, lease of 2 s", handOver},
+		{"l1", "R1: from Add to handler, one key at a time, p50 / p99", latency(1)},
+		{"l3", "R3: from Add to handler, one key at a time, p50 / p99", latency(3)},
+		{"crash", "R3: the longest wait for a handler after a crash, lease of 2 s", handOver},
 	} {
 		if !strings.Contains(f.name, only) {
 			continue
 		}
-		err := inDirectory(func(dir string) error {
-			text, err := f.measure(ctx, dir)
-			fmt.Printf("| %s | %s |\n", f.name, text)
-			return err
-		})
+		text, err := f.measure(ctx, filepath.Join(dir, f.id))
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
+		fmt.Printf("| %s | %s |\n", f.name, text)
 	}
 	return nil
 }
@@ -145,9 +134,6 @@ func latency(replicas int) func(context.Context, string) (string, error) {
 		defer cancel()
 		handled := make(chan string, 1)
 		work(ctx, nodes[0], handled)
-		if err := own(ctx, nodes); err != nil {
-			return "", err
-		}
 		took := make([]time.Duration, 2000)
 		for i := range took {
 			began := time.Now()
@@ -158,25 +144,23 @@ func latency(replicas int) func(context.Context, string) (string, error) {
 			took[i] = time.Since(began)
 		}
 		slices.Sort(took)
-		round := func(at int) time.Duration { return took[at].Round(10 * time.Microsecond) }
-		return fmt.Sprintf("%v / %v", round(len(took)/2), round(len(took)*99/100)), nil
+		return fmt.Sprintf("%v / %v", took[len(took)/2], took[len(took)*99/100]), nil
 	}
 }
 
 // own waits until each of the nodes has partitions, and all of them have all.
 func own(ctx context.Context, nodes []*cluster.Node[string]) error {
-	for ctx.Err() == nil {
+	for {
 		all, least := 0, partitions
 		for _, node := range nodes {
 			n := node.Stats().Partitions
 			all, least = all+n, min(least, n)
 		}
-		if all == partitions && least > 0 {
-			return nil
+		if all == partitions && least > 0 || ctx.Err() != nil {
+			return ctx.Err()
 		}
 		time.Sleep(10 * time.Millisecond) // nobody tells
 	}
-	return ctx.Err()
 }
 
 // handOver measures how long keys wait that are added when one of two nodes
