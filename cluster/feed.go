@@ -15,8 +15,7 @@ const ownerConsumer = "owner"
 
 // A feed hands the messages of a partition to its owner, in the order of the
 // stream. Whenever it begins, it has the server begin with the oldest message,
-// whatever was taken before and not acknowledged. So nothing waits for an owner
-// that is gone.
+// so that nothing waits for an owner that is gone.
 //
 // The server numbers what it delivers. A message that got lost on the way, with
 // a connection for example, would come later, after newer ones of its key. So
@@ -33,15 +32,13 @@ type feed struct {
 
 	mu        sync.Mutex
 	consuming jetstream.ConsumeContext
-	// last is the number of the last message, and broken reports that the feed
-	// has to begin again.
-	last           uint64
-	broken, closed bool
+	last      uint64 // the number of the last message
+	broken    bool   // the feed has to begin again
+	closed    bool
 
 	watchdog watchdog
 }
 
-// newFeed returns a feed of a partition, which has not begun.
 func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uint64)) *feed {
 	// A request that is waiting when its node freezes has ended before the
 	// lease does.
@@ -60,7 +57,6 @@ func (n *Node[K]) newFeed(partition int, take func(m jetstream.Msg, sequence uin
 	}
 }
 
-// begin begins with the oldest message.
 func (f *feed) begin(ctx context.Context) error {
 	if f.isClosed() {
 		return nil
@@ -82,7 +78,6 @@ func (f *feed) begin(ctx context.Context) error {
 	return err
 }
 
-// receive takes a message, unless one is missing before it.
 func (f *feed) receive(m jetstream.Msg) {
 	about, err := m.Metadata()
 	if err != nil {
@@ -121,7 +116,6 @@ func (f *feed) failed(_ jetstream.ConsumeContext, err error) {
 	f.breakLocked()
 }
 
-// isDeleted reports whether a consumer is gone.
 func isDeleted(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound)
 }
@@ -133,7 +127,6 @@ func (f *feed) breakLocked() {
 	}
 }
 
-// beginAgain begins again, until it succeeds or the feed is closed.
 func (f *feed) beginAgain() {
 	f.mu.Lock()
 	before := f.consuming
@@ -163,7 +156,6 @@ func (f *feed) isClosed() bool {
 	return f.closed
 }
 
-// close ends the feed. It does not wait.
 func (f *feed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,4 +163,68 @@ func (f *feed) close() {
 	if f.consuming != nil {
 		f.consuming.Stop()
 	}
+}
+
+// A watchdog finds messages that are not delivered, because a server has lost
+// track of what its consumer has to deliver. Servers have had such mistakes.
+// One goroutine uses it.
+type watchdog struct {
+	oldest uint64 // at the last check
+	missed int    // checks in a row have missed a message
+}
+
+const maxMissed = 3
+
+// isLost takes in a check. It reports whether maxMissed checks in a row have
+// missed a message, while the oldest one stayed the same.
+func (w *watchdog) isLost(oldest uint64, misses bool) bool {
+	if oldest != w.oldest {
+		w.missed = 0
+	}
+	w.oldest, w.missed = oldest, w.missed+1
+	if !misses {
+		w.missed = 0
+	}
+	lost := w.missed == maxMissed
+	if lost {
+		w.missed = 0
+	}
+	return lost
+}
+
+// misses reports whether the consumer of a partition has lost a message: its
+// owner does not have the oldest one, or the consumer counts fewer messages
+// than there are. Only counts between which nothing has changed are compared.
+func (f *feed) misses(ctx context.Context, holds func(sequence uint64) bool) (oldest uint64, misses bool, err error) {
+	before, err := f.stream.Info(ctx)
+	if err != nil || before.State.Msgs == 0 {
+		return 0, false, err
+	}
+	oldest = before.State.FirstSeq
+	if !holds(oldest) {
+		return oldest, true, nil
+	}
+	c, err := f.stream.Consumer(ctx, ownerConsumer)
+	if err != nil {
+		return oldest, false, err
+	}
+	counted := c.CachedInfo()
+	after, err := f.stream.Info(ctx)
+	if err != nil {
+		return oldest, false, err
+	}
+	same := before.State.LastSeq == after.State.LastSeq && before.State.Msgs == after.State.Msgs
+	return oldest, same && after.State.Msgs > counted.NumPending+uint64(counted.NumAckPending), nil
+}
+
+// check begins again if a message of the partition is lost.
+func (f *feed) check(ctx context.Context, holds func(sequence uint64) bool) {
+	oldest, misses, err := f.misses(ctx, holds)
+	if err != nil || !f.watchdog.isLost(oldest, misses) {
+		return // after an error, the next check will do as well
+	}
+	f.logger.Error("the server does not deliver all messages: the partition is read again", "oldest", oldest)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.breakLocked()
 }

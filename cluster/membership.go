@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,7 +45,6 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 	return m, m.listener.begin(ctx)
 }
 
-// beat tells the others that the node is there, and what it does.
 func (m *membership[K]) beat(ctx context.Context) error {
 	data, err := json.Marshal(m.node.heartbeat())
 	if err != nil {
@@ -58,8 +59,7 @@ func (m *membership[K]) say(ctx context.Context, data []byte) error {
 	return m.node.publish(ctx, heartbeat, jetstream.WithMsgTTL(m.node.options.Lease))
 }
 
-// hear takes in what nodes say. The server says that a lease has expired, and
-// that a member was not heard of.
+// hear takes in what nodes say, and the server's markers of what has expired.
 func (m *membership[K]) hear(msg jetstream.Msg) {
 	expired := msg.Headers().Get(jetstream.MarkerReasonHeader) != ""
 	id, isMember := m.node.names.MemberOf(msg.Subject())
@@ -73,15 +73,17 @@ func (m *membership[K]) hear(msg jetstream.Msg) {
 	}
 }
 
-func (m *membership[K]) wake() {
+func (m *membership[K]) wake() { wake(m.changed) }
+
+// wake sends to a channel with room for one.
+func wake(c chan<- struct{}) {
 	select {
-	case m.changed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// run takes and gives partitions until ctx ends. Heartbeats do not wait for
-// that.
+// run takes and gives partitions until ctx ends.
 func (m *membership[K]) run(ctx context.Context) {
 	m.work.Go(func() { m.keepBeating(ctx) })
 	ticker := time.NewTicker(m.node.options.Lease / 4)
@@ -114,35 +116,29 @@ func (m *membership[K]) keepBeating(ctx context.Context) {
 	}
 }
 
-// acquiring limits the leases that a node acquires at once.
-const acquiring = 16
+const acquiring = 16 // leases at once
 
-// rebalance takes the partitions that should be this node's, as far as nobody
-// has them, and gives up those that should be another's.
+// rebalance takes the partitions that should be this node's and that nobody
+// has, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
 	m.listener.mend(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
-	var acquired sync.WaitGroup
-	lanes := make(chan struct{}, acquiring)
+	lanes := newLanes(acquiring)
 	for number := range m.node.options.Partitions {
 		m.node.mu.Lock()
 		p := m.node.owned[number]
 		m.node.mu.Unlock()
 		switch mine := member.Owner(members, number) == m.node.id; {
 		case mine && p == nil && ctx.Err() == nil:
-			lanes <- struct{}{}
-			acquired.Go(func() {
-				defer func() { <-lanes }()
-				m.acquire(ctx, number)
-			})
+			lanes.run(func() { m.acquire(ctx, number) })
 		case !mine && p != nil:
 			m.giveUp(p)
 		}
 	}
-	acquired.Wait()
+	lanes.all.Wait()
 }
 
 func (m *membership[K]) acquire(ctx context.Context, number int) {
@@ -156,7 +152,10 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 		}
 		return
 	}
-	p := m.own(l)
+	p := m.node.newPartition(l)
+	m.node.mu.Lock()
+	m.node.owned[number] = p // before it takes any message
+	m.node.mu.Unlock()
 	m.work.Go(func() {
 		if p.keep() == ErrLeaseLost {
 			logger.Warn("a lease is lost", "epoch", l.Epoch)
@@ -177,17 +176,8 @@ func (m *membership[K]) acquire(ctx context.Context, number int) {
 	})
 }
 
-// own makes the partition this node's, before it takes any message.
-func (m *membership[K]) own(l *lease.Lease) *partition[K] {
-	p := m.node.newPartition(l)
-	m.node.mu.Lock()
-	defer m.node.mu.Unlock()
-	m.node.owned[l.Partition] = p
-	return p
-}
-
-// disown removes a partition that the node may work on no longer. What it held
-// leaves the queue first, because the node may own the partition again at once.
+// disown removes a partition. What it held leaves the queue first, because the
+// node may own the partition again at once.
 func (m *membership[K]) disown(p *partition[K]) {
 	n := m.node
 	for _, key := range p.held.Close() {
@@ -223,14 +213,68 @@ func (m *membership[K]) leave() {
 	if err := m.say(ctx, nil); err != nil {
 		m.node.options.Logger.Warn("the others learn late that this node has left", "error", err)
 	}
-	m.node.mu.Lock()
-	var owned []*partition[K]
-	for _, p := range m.node.owned {
-		owned = append(owned, p)
-	}
-	m.node.mu.Unlock()
-	for _, p := range owned {
+	for _, p := range m.node.partitions() {
 		m.giveUp(p)
 	}
 	m.work.Wait()
+}
+
+// A listener hears what nodes say: heartbeats and leases. It may miss some, as
+// they are repeated.
+//
+// A server that stops loses the consumer. The client's own ordered consumer
+// recovers from that, but has been seen to stay silent. So the listener makes
+// another one whenever the client reports an error, or when a node has not even
+// heard itself for long.
+type listener struct {
+	stream jetstream.Stream
+	config jetstream.ConsumerConfig
+	hear   func(jetstream.Msg)
+	lease  time.Duration
+	logger *slog.Logger
+
+	began     time.Time   // when the last consumer was asked for
+	failed    atomic.Bool // since then
+	consuming jetstream.ConsumeContext
+}
+
+// lastOf configures a consumer of the last message of each subject, and of all
+// later ones. It ends soon after its node.
+func lastOf(subjects ...string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	}
+}
+
+func (l *listener) begin(ctx context.Context) error {
+	l.began = time.Now()
+	c, err := l.stream.CreateConsumer(ctx, l.config)
+	if err != nil {
+		return err
+	}
+	l.stop()
+	l.failed.Store(false)
+	expiry := l.lease / 2
+	l.consuming, err = c.Consume(l.hear, jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
+		jetstream.ConsumeErrHandler(func(jetstream.ConsumeContext, error) { l.failed.Store(true) }))
+	return err
+}
+
+// mend begins again if something is wrong, at most once in half a lease.
+func (l *listener) mend(ctx context.Context, silent bool) {
+	if !silent && !l.failed.Load() || time.Since(l.began) < l.lease/2 {
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, l.lease/2)
+	defer cancel()
+	if err := l.begin(attempt); err != nil && ctx.Err() == nil {
+		l.logger.Warn("the other nodes are not heard", "error", err)
+	}
+}
+
+func (l *listener) stop() {
+	if l.consuming != nil {
+		l.consuming.Stop()
+	}
 }

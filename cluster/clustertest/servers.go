@@ -22,8 +22,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Servers are NATS servers with JetStream. With more than one they are a
-// cluster. All methods are safe for concurrent use.
+// Servers are NATS servers with JetStream, in a cluster if there are several.
+// All methods are safe for concurrent use.
 type Servers struct {
 	options []*server.Options
 
@@ -31,8 +31,7 @@ type Servers struct {
 	running []*server.Server
 }
 
-// Start starts n servers, and stops them at the end of the test. It fails the
-// test if it cannot.
+// Start starts n servers, and stops them at the end of the test.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
 	s, err := New(t.TempDir(), n)
@@ -69,20 +68,13 @@ func New(dir string, n int) (*Servers, error) {
 		}
 		s.options[i] = o
 	}
-	for i := range n {
-		if err := s.begin(i); err != nil {
-			s.Close()
-			return nil, err
-		}
-	}
-	if err := s.ready(); err != nil {
+	if err := s.RestartAll(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// freePorts returns ports on which nobody listens.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,18 +89,15 @@ func freePorts(n int) (ports []int, err error) {
 
 // URLs returns the addresses of all servers, with commas between them.
 func (s *Servers) URLs() string {
-	var all []string
-	for i := range s.options {
-		all = append(all, s.URL(i))
+	all := make([]string, len(s.options))
+	for i := range all {
+		all[i] = s.URL(i)
 	}
 	return strings.Join(all, ",")
 }
 
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
-
-// Len returns the number of servers.
-func (s *Servers) Len() int { return len(s.options) }
 
 // begin starts a server, and does not wait until it is ready.
 func (s *Servers) begin(i int) error {
@@ -123,8 +112,8 @@ func (s *Servers) begin(i int) error {
 	return nil
 }
 
-// Restart starts a server that was stopped, on the same port and with its data.
-// It returns when the server takes part in the cluster again.
+// Restart starts a server that was stopped, with its port and data. It returns
+// when the server takes part in the cluster again.
 func (s *Servers) Restart(i int) error {
 	if err := s.begin(i); err != nil {
 		return err
@@ -180,11 +169,9 @@ func (s *Servers) Close() {
 	}
 }
 
-// readyWithin is how long servers may take to be ready.
-const readyWithin = 30 * time.Second
-
 // ready waits until the servers that run can be used.
 func (s *Servers) ready() error {
+	const readyWithin = 30 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var running []*server.Server
