@@ -277,43 +277,6 @@ func TestAFullQueueRefusesKeys(t *testing.T) {
 	stop()
 }
 
-// TestANodeThatLeavesHandsOver checks that handlers finish, and that the other
-// node has the partitions afterwards, with greater epochs.
-func TestANodeThatLeavesHandsOver(t *testing.T) {
-	one, servers := alone(t, asItIs)
-	other := join(t, options(servers))
-	type turn struct {
-		node  *cluster.Node[string]
-		fence cluster.Fence
-	}
-	began, goOn, ended := make(chan turn, 100), make(chan struct{}), make(chan error, 100)
-	run := func(node *cluster.Node[string]) (stop func()) {
-		return work(t, node, func(ctx context.Context, c cluster.Claim[string]) error {
-			began <- turn{node, c.Fence()}
-			<-goOn
-			ended <- ctx.Err()
-			return nil
-		})
-	}
-	stopOne := run(one)
-	require.NoError(t, one.Add(t.Context(), "a"))
-	first := receive(t, began)
-	stopOther := run(other)
-	stopped := make(chan struct{})
-	go func() { stopOne(); close(stopped) }()
-	close(goOn)
-	require.NoError(t, receive(t, ended), "the handler could finish")
-	receive(t, stopped)
-	require.Zero(t, one.Stats().Partitions)
-	require.NoError(t, other.Add(t.Context(), "a"))
-	second := receive(t, began)
-	require.Same(t, other, second.node)
-	require.Equal(t, first.fence.Partition, second.fence.Partition)
-	require.Greater(t, second.fence.Epoch, first.fence.Epoch)
-	waitUntilEmpty(t, other)
-	stopOther()
-}
-
 // TestAHandlerThatOutlivesTheLeave checks that no other node has its key before
 // the lease has expired.
 func TestAHandlerThatOutlivesTheLeave(t *testing.T) {

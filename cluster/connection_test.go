@@ -2,10 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -77,22 +73,6 @@ func TestAConnectionAndADomain(t *testing.T) {
 	requireFault(t, o, "Options.Servers", "Options.NATS", "Options.Dir")
 	connection.Close()
 	requireFault(t, cluster.Options[string]{Name: "test", Connection: connection, Placement: &jetstream.Placement{}}, nats.ErrConnectionClosed.Error())
-}
-
-// TestTLS checks a connection that is encrypted, and one that trusts nobody.
-func TestTLS(t *testing.T) {
-	certified := httptest.NewTLSServer(http.NotFoundHandler()) // it has a certificate for 127.0.0.1
-	defer certified.Close()
-	o := natsserver(t, func(o *server.Options) { o.TLSConfig = &tls.Config{Certificates: certified.TLS.Certificates} })
-	requireFault(t, o, "certificate")
-	trusted := x509.NewCertPool()
-	trusted.AddCert(certified.Certificate())
-	o.NATS = []nats.Option{nats.Secure(&tls.Config{RootCAs: trusted})}
-	node := join(t, o)
-	ran, stop := workKeys(t, node)
-	require.NoError(t, node.Add(t.Context(), "a"))
-	require.Equal(t, "a", receive(t, ran))
-	stop()
 }
 
 // TestPermissions checks that a user with the permissions that the

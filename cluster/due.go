@@ -71,13 +71,11 @@ func (v *mover[K]) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	expiry := n.options.Lease / 2
-	consuming, err := c.Consume(v.take, jetstream.PullMaxMessages(publishWindow/2), jetstream.PullExpiry(expiry),
-		jetstream.PullHeartbeat(expiry/2), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if isDeleted(err) {
-				wake(v.gone)
-			}
-		}))
+	consuming, err := n.consume(c, publishWindow/2, v.take, func(err error) {
+		if isDeleted(err) {
+			wake(v.gone)
+		}
+	})
 	if err == nil {
 		v.consuming = consuming
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +22,14 @@ type membership[K comparable] struct {
 	leases lease.Store
 	table  *member.Table
 	// changed tells that a member has come or gone, or that a lease is free.
-	changed  chan struct{}
-	listener listener
-	work     sync.WaitGroup
+	changed chan struct{}
+	work    sync.WaitGroup
+
+	// The consumer of what nodes say, when it was asked for, and whether it has
+	// failed since.
+	consuming jetstream.ConsumeContext
+	asked     time.Time
+	failed    atomic.Bool
 }
 
 func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
@@ -35,14 +39,10 @@ func (n *Node[K]) join(ctx context.Context) (*membership[K], error) {
 			JetStream: n.js, Stream: n.streams.state, Subject: n.names.Lease, Node: n.id, Time: n.options.Lease,
 		},
 	}
-	m.listener = listener{
-		stream: n.streams.state, config: lastOf(n.names.Leases(), n.names.Members()),
-		hear: m.hear, lease: n.options.Lease, logger: n.options.Logger,
-	}
 	if err := m.beat(ctx); err != nil {
 		return nil, err
 	}
-	return m, m.listener.begin(ctx)
+	return m, m.listen(ctx)
 }
 
 func (m *membership[K]) beat(ctx context.Context) error {
@@ -122,7 +122,7 @@ const acquiring = 16 // leases at once
 // has, and gives up those that should be another's.
 func (m *membership[K]) rebalance(ctx context.Context) {
 	members := m.table.Members(time.Now())
-	m.listener.mend(ctx, len(members) == 0)
+	m.listenAgain(ctx, len(members) == 0)
 	if len(members) == 0 {
 		return // nothing was heard for long, so nobody knows better
 	}
@@ -207,7 +207,7 @@ func (m *membership[K]) giveUp(p *partition[K]) {
 
 // leave hands all partitions over, and tells the others.
 func (m *membership[K]) leave() {
-	m.listener.stop()
+	m.stopListening()
 	ctx, cancel := context.WithTimeout(context.Background(), m.node.options.Lease)
 	defer cancel()
 	if err := m.say(ctx, nil); err != nil {
@@ -219,25 +219,6 @@ func (m *membership[K]) leave() {
 	m.work.Wait()
 }
 
-// A listener hears what nodes say: heartbeats and leases. It may miss some, as
-// they are repeated.
-//
-// A server that stops loses the consumer. The client's own ordered consumer
-// recovers from that, but has been seen to stay silent. So the listener makes
-// another one whenever the client reports an error, or when a node has not even
-// heard itself for long.
-type listener struct {
-	stream jetstream.Stream
-	config jetstream.ConsumerConfig
-	hear   func(jetstream.Msg)
-	lease  time.Duration
-	logger *slog.Logger
-
-	began     time.Time   // when the last consumer was asked for
-	failed    atomic.Bool // since then
-	consuming jetstream.ConsumeContext
-}
-
 // lastOf configures a consumer of the last message of each subject, and of all
 // later ones. It ends soon after its node.
 func lastOf(subjects ...string) jetstream.ConsumerConfig {
@@ -247,34 +228,37 @@ func lastOf(subjects ...string) jetstream.ConsumerConfig {
 	}
 }
 
-func (l *listener) begin(ctx context.Context) error {
-	l.began = time.Now()
-	c, err := l.stream.CreateConsumer(ctx, l.config)
+// listen hears heartbeats and leases. It may miss some, as they are repeated.
+func (m *membership[K]) listen(ctx context.Context) error {
+	m.asked = time.Now()
+	c, err := m.node.streams.state.CreateConsumer(ctx, lastOf(m.node.names.Leases(), m.node.names.Members()))
 	if err != nil {
 		return err
 	}
-	l.stop()
-	l.failed.Store(false)
-	expiry := l.lease / 2
-	l.consuming, err = c.Consume(l.hear, jetstream.PullExpiry(expiry), jetstream.PullHeartbeat(expiry/2),
-		jetstream.ConsumeErrHandler(func(jetstream.ConsumeContext, error) { l.failed.Store(true) }))
+	m.stopListening()
+	m.failed.Store(false)
+	m.consuming, err = m.node.consume(c, jetstream.DefaultMaxMessages, m.hear, func(error) { m.failed.Store(true) })
 	return err
 }
 
-// mend begins again if something is wrong, at most once in half a lease.
-func (l *listener) mend(ctx context.Context, silent bool) {
-	if !silent && !l.failed.Load() || time.Since(l.began) < l.lease/2 {
+// listenAgain makes another consumer whenever the client reports an error, or
+// when a node has not even heard itself for long, at most once in half a lease.
+// A server that stops loses the consumer. The client's own ordered consumer
+// recovers from that, but has been seen to stay silent.
+func (m *membership[K]) listenAgain(ctx context.Context, silent bool) {
+	half := m.node.options.Lease / 2
+	if !silent && !m.failed.Load() || time.Since(m.asked) < half {
 		return
 	}
-	attempt, cancel := context.WithTimeout(ctx, l.lease/2)
+	attempt, cancel := context.WithTimeout(ctx, half)
 	defer cancel()
-	if err := l.begin(attempt); err != nil && ctx.Err() == nil {
-		l.logger.Warn("the other nodes are not heard", "error", err)
+	if err := m.listen(attempt); err != nil && ctx.Err() == nil {
+		m.node.options.Logger.Warn("the other nodes are not heard", "error", err)
 	}
 }
 
-func (l *listener) stop() {
-	if l.consuming != nil {
-		l.consuming.Stop()
+func (m *membership[K]) stopListening() {
+	if m.consuming != nil {
+		m.consuming.Stop()
 	}
 }

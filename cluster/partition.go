@@ -31,7 +31,7 @@ type partition[K comparable] struct {
 	cancel context.CancelCauseFunc
 	kept   chan struct{} // closed when the lease is no longer renewed
 	held   *hold.Table[K, jetstream.Msg]
-	feed   *feed
+	feed   *feed[K]
 
 	mu       sync.Mutex
 	failures map[K]int // since the last success, on all nodes

@@ -22,7 +22,6 @@ var (
 
 // functions returns the names of tests and the like, by directory.
 func functions(t *testing.T) map[string][]string {
-	t.Helper()
 	all := map[string][]string{}
 	for file, text := range read(t, func(file string) bool { return strings.HasSuffix(file, "_test.go") }) {
 		for _, match := range function.FindAllStringSubmatch(text, -1) {
@@ -82,7 +81,6 @@ func TestCommandsExist(t *testing.T) {
 
 // checkTargets checks the targets of make, in the nearest Makefile.
 func checkTargets(t *testing.T, where, directory string, words []string) {
-	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, directory, "Makefile"))
 	if err != nil {
 		makefile, err = os.ReadFile(filepath.Join(root, "Makefile"))
@@ -174,18 +172,15 @@ func in(directory, pattern string) bool {
 
 // sources returns the Go files of a pattern.
 func sources(t *testing.T, pattern string) map[string]string {
-	t.Helper()
 	return read(t, func(file string) bool { return strings.HasSuffix(file, ".go") && in(path.Dir(file), pattern) })
 }
 
 func (c command) hasPackages(t *testing.T) bool {
-	t.Helper()
 	return !slices.ContainsFunc(c.packages, func(pattern string) bool { return len(sources(t, pattern)) == 0 })
 }
 
 // checkFlags checks that a program declares its flags.
 func (c command) checkFlags(t *testing.T, where string) {
-	t.Helper()
 	for _, flag := range c.flags {
 		if flag[0] == "h" {
 			continue
@@ -202,7 +197,6 @@ func (c command) checkFlags(t *testing.T, where string) {
 // checkFunctions checks that each alternative of a pattern of functions selects
 // some.
 func (c command) checkFunctions(t *testing.T, where string, tests map[string][]string) {
-	t.Helper()
 	for _, flag := range c.flags {
 		begins, is := selects[flag[0]]
 		pattern, _, _ := strings.Cut(strings.ReplaceAll(flag[1], `\|`, "|"), "/")
@@ -225,11 +219,8 @@ func (c command) checkFunctions(t *testing.T, where string, tests map[string][]s
 func TestTheGateRunsTheCommandsOfTheREADME(t *testing.T) {
 	gate, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
 	require.NoError(t, err)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
-	blocks := document{"README.md", string(readme)}.blocks("sh")
-	require.NotEmpty(t, blocks)
-	for line := range strings.Lines(blocks[0]) {
+	readme := read(t, func(file string) bool { return file == "README.md" })["README.md"]
+	for line := range strings.Lines(document{"README.md", readme}.blocks("sh")[0]) {
 		assert.Regexp(t, `(?m)^[^#\n]*`+regexp.QuoteMeta(strings.TrimSpace(line))+`$`, string(gate))
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the root of the repository as seen from here.
-const root = ".."
+const root = ".." // of the repository
 
 // A document is a Markdown file of the repository.
 type document struct {
@@ -24,7 +23,6 @@ type document struct {
 }
 
 func documents(t *testing.T) (all []document) {
-	t.Helper()
 	for path, text := range read(t, func(path string) bool { return strings.HasSuffix(path, ".md") }) {
 		all = append(all, document{path, text})
 	}
@@ -35,7 +33,6 @@ func documents(t *testing.T) (all []document) {
 // read returns the files of the repository that are wanted, by their paths from
 // the root. It omits hidden files and test data.
 func read(t *testing.T, wanted func(path string) bool) map[string]string {
-	t.Helper()
 	all, err := readAll()
 	require.NoError(t, err)
 	files := map[string]string{}

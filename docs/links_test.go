@@ -39,7 +39,6 @@ func TestLinksLead(t *testing.T) {
 
 // targets returns the targets of the links in the prose.
 func (d document) targets(t *testing.T) (all []string) {
-	t.Helper()
 	prose := codeSpan.ReplaceAllString(d.prose(), "")
 	for _, match := range link.FindAllStringSubmatch(prose, -1) {
 		all = append(all, match[1])
@@ -56,7 +55,6 @@ func (d document) targets(t *testing.T) (all []string) {
 }
 
 func follow(t *testing.T, from document, target string) {
-	t.Helper()
 	file, anchor, _ := strings.Cut(target, "#")
 	to := from
 	if file != "" {

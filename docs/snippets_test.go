@@ -75,7 +75,6 @@ func TestGuideRunsItsPrograms(t *testing.T) {
 
 // programs returns the files of the examples, by the bodies of their functions.
 func programs(t *testing.T) map[string]string {
-	t.Helper()
 	files := map[string]string{}
 	for file, text := range read(t, func(file string) bool {
 		return strings.HasPrefix(path.Base(file), "example") && strings.HasSuffix(file, "_test.go")

@@ -99,17 +99,19 @@ func (s *Servers) URLs() string {
 // URL returns the address of a server.
 func (s *Servers) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", s.options[i].Port) }
 
-// begin starts a server, and does not wait until it is ready.
+// begin starts a server that does not run. It does not wait until it is ready.
 func (s *Servers) begin(i int) error {
-	one, err := server.NewServer(s.options[i].Clone())
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
-	s.running[i] = one
-	s.mu.Unlock()
-	go one.Start()
-	return nil
+	defer s.mu.Unlock()
+	if s.running[i] != nil {
+		return nil
+	}
+	one, err := server.NewServer(s.options[i].Clone())
+	if err == nil {
+		s.running[i] = one
+		go one.Start()
+	}
+	return err
 }
 
 // Restart starts a server that was stopped, with its port and data. It returns
@@ -124,20 +126,14 @@ func (s *Servers) Restart(i int) error {
 // RestartAll starts all servers that were stopped.
 func (s *Servers) RestartAll() error {
 	for i := range s.options {
-		s.mu.Lock()
-		stopped := s.running[i] == nil
-		s.mu.Unlock()
-		if stopped {
-			if err := s.begin(i); err != nil {
-				return err
-			}
+		if err := s.begin(i); err != nil {
+			return err
 		}
 	}
 	return s.ready()
 }
 
-// Stop stops a server, as a clean end of its process does. If it is stopped,
-// Stop does nothing.
+// Stop stops a server, as a clean end of its process does.
 func (s *Servers) Stop(i int) {
 	s.mu.Lock()
 	one := s.running[i]
@@ -149,8 +145,7 @@ func (s *Servers) Stop(i int) {
 	}
 }
 
-// Leader returns the server that leads a stream of the only account. It returns
-// false if there is none.
+// Leader returns the server that leads a stream, if any.
 func (s *Servers) Leader(stream string) (i int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

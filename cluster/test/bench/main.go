@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/shardq/shardq/cluster"
 )
 
 // A phases is how long storing keys took, and working on them.
@@ -57,9 +55,6 @@ func main() {
 		all := slices.DeleteFunc(subjects(*partitions), func(s subject) bool { return !strings.Contains(s.name, *only) })
 		err = compare(ctx, dir, all, *keys, *rounds)
 	}
-	if err == nil {
-		err = printFigures(ctx, dir, *only)
-	}
 	_ = os.RemoveAll(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -96,100 +91,4 @@ func compare(ctx context.Context, dir string, all []subject, n, rounds int) erro
 func rate(keys int, results []phases, phase int) float64 {
 	slices.SortFunc(results, func(a, b phases) int { return int(a[phase] - b[phase]) })
 	return float64(keys) / results[len(results)/2][phase].Seconds()
-}
-
-// printFigures prints a table of what is measured in one number or two.
-func printFigures(ctx context.Context, dir, only string) error {
-	fmt.Println("\n| | |\n|---|---:|")
-	for _, f := range []struct {
-		id, name string
-		measure  func(ctx context.Context, dir string) (string, error)
-	}{
-		{"l1", "R1: from Add to handler, one key at a time, p50 / p99", latency(1)},
-		{"l3", "R3: from Add to handler, one key at a time, p50 / p99", latency(3)},
-		{"crash", "R3: the longest wait for a handler after a crash, lease of 2 s", handOver},
-	} {
-		if !strings.Contains(f.name, only) {
-			continue
-		}
-		text, err := f.measure(ctx, filepath.Join(dir, f.id))
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		fmt.Printf("| %s | %s |\n", f.name, text)
-	}
-	return nil
-}
-
-const partitions = 16
-
-func latency(replicas int) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, dir string) (string, error) {
-		nodes, end, err := join(ctx, dir, replicas, 1, partitions, 0)
-		if err != nil {
-			return "", err
-		}
-		defer end()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		handled := make(chan string, 1)
-		work(ctx, nodes[0], handled)
-		took := make([]time.Duration, 2000)
-		for i := range took {
-			began := time.Now()
-			if err := nodes[0].Add(ctx, fmt.Sprint(i)); err != nil {
-				return "", err
-			}
-			<-handled
-			took[i] = time.Since(began)
-		}
-		slices.Sort(took)
-		return fmt.Sprintf("%v / %v", took[len(took)/2], took[len(took)*99/100]), nil
-	}
-}
-
-// own waits until each of the nodes has partitions, and all of them have all.
-func own(ctx context.Context, nodes []*cluster.Node[string]) error {
-	for {
-		all, least := 0, partitions
-		for _, node := range nodes {
-			n := node.Stats().Partitions
-			all, least = all+n, min(least, n)
-		}
-		if all == partitions && least > 0 || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		time.Sleep(10 * time.Millisecond) // nobody tells
-	}
-}
-
-// handOver measures how long keys wait that are added when one of two nodes
-// crashes.
-func handOver(ctx context.Context, dir string) (string, error) {
-	nodes, end, err := join(ctx, dir, 3, 3, partitions, 2*time.Second)
-	if err != nil {
-		return "", err
-	}
-	defer end()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	keys := make([]string, 200)
-	for i := range keys {
-		keys[i] = fmt.Sprint("key ", i)
-	}
-	handled := make(chan string, 10*len(keys))
-	work(ctx, nodes[0], handled)
-	work(ctx, nodes[1], handled)
-	if err := own(ctx, nodes[:2]); err != nil {
-		return "", err
-	}
-	begin := time.Now()
-	_ = nodes[0].Close()
-	if err := nodes[2].AddAll(ctx, keys...); err != nil {
-		return "", err
-	}
-	for seen := map[string]bool{}; len(seen) < len(keys); {
-		seen[<-handled] = true
-	}
-	return time.Since(begin).Round(10 * time.Millisecond).String(), nil
 }

@@ -95,7 +95,7 @@ func consume(ctx context.Context, stream jetstream.Stream, n int) error {
 // clustered is nodes of package cluster.
 func clustered(replicas, nodes, partitions int) system {
 	return func(ctx context.Context, dir string, keys []string) (took phases, err error) {
-		all, end, err := join(ctx, dir, replicas, nodes, partitions, 0)
+		all, end, err := join(ctx, dir, replicas, nodes, partitions)
 		if err != nil {
 			return took, err
 		}
@@ -121,7 +121,7 @@ func clustered(replicas, nodes, partitions int) system {
 }
 
 // join starts as many servers as there are replicas, and joins nodes.
-func join(ctx context.Context, dir string, replicas, nodes, partitions int, lease time.Duration) (all []*cluster.Node[string], end func(), err error) {
+func join(ctx context.Context, dir string, replicas, nodes, partitions int) (all []*cluster.Node[string], end func(), err error) {
 	servers, err := clustertest.New(dir, replicas)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +134,7 @@ func join(ctx context.Context, dir string, replicas, nodes, partitions int, leas
 	}
 	for range nodes {
 		node, err := cluster.Join(ctx, cluster.Options[string]{
-			Name: "bench", Servers: servers.URLs(), Replicas: replicas, Partitions: partitions, Lease: lease,
+			Name: "bench", Servers: servers.URLs(), Replicas: replicas, Partitions: partitions,
 		})
 		if err != nil {
 			end()

@@ -309,6 +309,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 	}
 	c.check()
 	require.Zero(t, c.sink.Refused.Load(), "no one was late")
+	require.Empty(t, c.sink.Canceled, "each handler could finish")
 }
 
 func TestANodeWhoseClockJumps(t *testing.T) {
@@ -350,4 +351,22 @@ func TestServersAreLost(t *testing.T) {
 			c.check()
 		})
 	}
+}
+
+// TestPlantedSinkWithoutFences plants a fault into the sink: it does not check the
+// epoch, and accepts the writes of all. The history reveals it.
+func TestPlantedSinkWithoutFences(t *testing.T) {
+	c := newCell(t, 1)
+	c.sink.Unfenced = true
+	c.spawnMany(2)
+	victim, h, wait := c.addAndHold(Writes)
+	c.send(victim.Process, syscall.SIGSTOP)
+	wait()
+	c.waitForAnother(victim)
+	h.Release() // the server's side of the write, which the process has sent
+	require.Eventually(t, func() bool {
+		return c.history.Find(func(r *Run) bool { return r.Key == victim.Key && r.Epoch == victim.Epoch && r.wrote != 0 }) != nil
+	}, *patience, tick)
+	c.send(victim.Process, syscall.SIGCONT)
+	require.ErrorContains(t, c.verdict(), "was accepted after one of epoch")
 }
