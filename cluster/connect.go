@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,8 +18,8 @@ import (
 // readyWithin is how long a server that Join starts may take to be ready.
 const readyWithin = 20 * time.Second
 
-// connect connects to the servers of the options, or to one that it starts.
-// s is that server, or nil. stop ends the connection and the server, but not a
+// connect connects to the servers of the options, or to one that it starts,
+// and returns as s. stop ends the connection and that server, but not a
 // connection that the options have.
 func (o Options[K]) connect() (connection *nats.Conn, s *server.Server, stop func(), err error) {
 	if o.Connection != nil {
@@ -59,17 +61,16 @@ func redacted(servers string) string {
 	return strings.Join(all, ",")
 }
 
-// jetStream returns the client of the domain.
-func (o Options[K]) jetStream(connection *nats.Conn, settings ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
-	settings = append(settings, jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime))
+// jetStream returns a client of the domain.
+func (o Options[K]) jetStream(connection *nats.Conn) (jetstream.JetStream, error) {
+	window, timeout := jetstream.WithPublishAsyncMaxPending(publishWindow), jetstream.WithPublishAsyncTimeout(answerTime)
 	if o.Domain != "" {
-		return jetstream.NewWithDomain(connection, o.Domain, settings...)
+		return jetstream.NewWithDomain(connection, o.Domain, window, timeout)
 	}
-	return jetstream.New(connection, settings...)
+	return jetstream.New(connection, window, timeout)
 }
 
-// startServer starts a NATS server in this process, with a file store. It
-// listens to no port.
+// startServer starts a server with a file store, which listens to no port.
 func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 	dir := o.Dir
 	if dir == "" {
@@ -102,4 +103,21 @@ func (o Options[K]) startServer() (s *server.Server, stop func(), err error) {
 		return nil, nil, fmt.Errorf("cluster: the server in %s cannot open its store: is the directory writable, and not full?", dir)
 	}
 	return s, stop, nil
+}
+
+// lockDirectory makes a directory, and locks it for this process. The lock ends
+// with the process, also if it is killed.
+func lockDirectory(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cluster: the directory of the server: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = errors.New("another process uses it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster: lock the directory %s: %w", dir, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
 }

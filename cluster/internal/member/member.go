@@ -2,22 +2,22 @@
 package member
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // A Table has the members that were heard of lately. All methods are safe for
 // concurrent use.
 type Table struct {
-	// forget is the time without a heartbeat after which a member is gone.
-	forget time.Duration
-
-	mu   sync.Mutex
-	seen map[string]time.Time
+	forget time.Duration // without a heartbeat
+	mu     sync.Mutex
+	seen   map[string]time.Time
 }
 
-// NewTable returns a table without members.
 func NewTable(forget time.Duration) *Table {
 	return &Table{forget: forget, seen: map[string]time.Time{}}
 }
@@ -54,4 +54,23 @@ func (t *Table) Members(now time.Time) []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Owner returns the member that should own a partition, if any: the one with the
+// greatest hash of its id and the partition. So a member that joins takes only
+// partitions that become its own, and those of one that leaves spread over all
+// others (rendezvous hashing: Thaler and Ravishankar, 1996).
+func Owner(members []string, partition int) (owner string) {
+	var greatest uint64
+	for _, id := range members {
+		h := score(id, partition)
+		if owner == "" || h > greatest || h == greatest && id > owner {
+			owner, greatest = id, h
+		}
+	}
+	return owner
+}
+
+func score(id string, partition int) uint64 {
+	return xxhash.Sum64(append(binary.LittleEndian.AppendUint64(nil, uint64(partition)), id...))
 }
