@@ -18,16 +18,12 @@ type call struct {
 	done   bool
 }
 
-// acquire starts an Acquire, which calls FinishAcquire if it is granted. It
-// must be called in a bubble.
+// acquire starts an Acquire. It must be called in a bubble.
 func acquire(l *Limiter, weight int64) *call {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{weight: weight, cancel: cancel}
 	go func() {
 		c.err = l.Acquire(ctx, weight)
-		if c.err == nil {
-			l.FinishAcquire()
-		}
 		c.done = true
 	}()
 	synctest.Wait()
@@ -90,7 +86,7 @@ func TestC40LimiterAgainstModel(t *testing.T) {
 				},
 				"TryAcquire": func(t *rapid.T) {
 					weight := weights.Draw(t, "weight")
-					fits := m.fits(weight) && len(m.waiting) == 0
+					fits := m.fits(weight) && len(m.waiting) == 0 && m.unfinished == nil
 					require.Equal(t, fits, l.TryAcquire(weight))
 					if fits {
 						m.granted = append(m.granted, weight)
@@ -99,6 +95,7 @@ func TestC40LimiterAgainstModel(t *testing.T) {
 				"ForceAcquire": func(t *rapid.T) {
 					m.granted = append(m.granted, weights.Draw(t, "weight"))
 					l.ForceAcquire(m.granted[len(m.granted)-1])
+					l.Notify()
 					if m.held() > m.capacity {
 						m.exceeded++
 					}
@@ -107,6 +104,7 @@ func TestC40LimiterAgainstModel(t *testing.T) {
 					if len(m.granted) > 0 {
 						at := rapid.IntRange(0, len(m.granted)-1).Draw(t, "index")
 						l.Release(m.granted[at])
+						l.Notify()
 						m.granted = append(m.granted[:at], m.granted[at+1:]...)
 					}
 				},
@@ -120,11 +118,16 @@ func TestC40LimiterAgainstModel(t *testing.T) {
 						m.waiting = append(m.waiting[:at], m.waiting[at+1:]...)
 					}
 				},
+				"FinishAcquire": func(t *rapid.T) {
+					if m.unfinished != nil {
+						m.unfinished = nil
+						l.FinishAcquire()
+					}
+				},
 				"": func(t *rapid.T) {
 					m.grant()
-					l.Notify()
 					synctest.Wait()
-					l.Notify() // for the waiters that were granted
+					l.watermarks.notify(&l.held) // Notify would also grant
 					require.Equal(t, m.held(), l.Held())
 					require.Equal(t, m.exceeded, l.Exceeded())
 					require.False(t, reported && m.held() <= low || !reported && m.held() >= high, "watermark")
@@ -133,6 +136,7 @@ func TestC40LimiterAgainstModel(t *testing.T) {
 					}
 				},
 			})
+			require.True(t, m.unfinished == nil || m.unfinished.done && m.unfinished.err == nil)
 			l.Close()
 			synctest.Wait()
 			require.ErrorIs(t, l.Acquire(context.Background(), 1), ErrClosed)
@@ -149,6 +153,8 @@ type model struct {
 	granted  []int64
 	waiting  []*call
 	exceeded uint64
+	// unfinished is granted. The others wait for its FinishAcquire.
+	unfinished *call
 }
 
 func (m *model) held() (sum int64) {
@@ -163,8 +169,8 @@ func (m *model) fits(weight int64) bool {
 }
 
 func (m *model) grant() {
-	for len(m.waiting) > 0 && m.fits(m.waiting[0].weight) {
-		m.granted = append(m.granted, m.waiting[0].weight)
-		m.waiting = m.waiting[1:]
+	if m.unfinished == nil && len(m.waiting) > 0 && m.fits(m.waiting[0].weight) {
+		m.unfinished, m.waiting = m.waiting[0], m.waiting[1:]
+		m.granted = append(m.granted, m.unfinished.weight)
 	}
 }

@@ -16,7 +16,7 @@ func TestLitmusWatermarksAtRest(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	var held, met atomic.Int64
 	held.Add(1)
-	rounds, wrong, pause := 100_000, 0, 0
+	rounds, wrong, pause := 300_000, 0, 0
 	w := watermarks{low: 1, high: 2, hook: func(high bool) {
 		if high {
 			spin(pause)
