@@ -7,26 +7,21 @@ import (
 
 // NewExponential returns a limiter that doubles an item's delay with each
 // failure. The first failure waits base, the n-th base·2ⁿ⁻¹, and none longer
-// than max. The limiter is client-go's ItemExponentialFailureRateLimiter,
+// than limit. The limiter is client-go's ItemExponentialFailureRateLimiter,
 // except that its delays never overflow.
 //
 // It keeps a history of each item that has failed, and reads ForgetAfter and,
-// if that is set, Clock. If base or max is zero or negative, there is no delay.
-// If base exceeds max, every delay is max.
-func NewExponential[T comparable](base, max time.Duration, options ...Options) Limiter[T] {
-	return &perItem[T]{curve: exponential(base, max), idle: newIdleness(combine(options))}
-}
-
-// exponential returns base·2ⁿ for n failures, at least 0 and at most limit.
-func exponential(base, limit time.Duration) curve {
+// if that is set, Clock. Negative durations count as 0. If base exceeds limit,
+// every delay is limit.
+func NewExponential[T comparable](base, limit time.Duration, options ...Options) Limiter[T] {
 	base, limit = max(base, 0), max(limit, 0)
-	return func(failures int, _ float64) time.Duration {
-		// Shifting base up could overflow.
-		if base > limit>>failures {
+	doubled := func(failures int, _ float64) time.Duration {
+		if base > limit>>failures { // shifting base up could overflow
 			return limit
 		}
 		return base << failures
 	}
+	return &perItem[T]{curve: doubled, idle: newIdleness(combine(options))}
 }
 
 // NewFastSlow returns a limiter that delays an item by fast for each of its
@@ -34,17 +29,14 @@ func exponential(base, limit time.Duration) curve {
 // ItemFastSlowRateLimiter. It keeps histories and reads Options as
 // [NewExponential] does. Negative delays count as 0.
 func NewFastSlow[T comparable](fast, slow time.Duration, attempts int, options ...Options) Limiter[T] {
-	return &perItem[T]{curve: fastSlow(fast, slow, attempts), idle: newIdleness(combine(options))}
-}
-
-func fastSlow(fast, slow time.Duration, attempts int) curve {
 	fast, slow = max(fast, 0), max(slow, 0)
-	return func(failures int, _ float64) time.Duration {
+	twoSpeeds := func(failures int, _ float64) time.Duration {
 		if failures < attempts {
 			return fast
 		}
 		return slow
 	}
+	return &perItem[T]{curve: twoSpeeds, idle: newIdleness(combine(options))}
 }
 
 // NewItemBackoff returns a limiter that follows a [Backoff] per item. The n-th

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/limiter"
 )
 
@@ -28,23 +27,6 @@ func ExampleNewExponential() {
 	// 40ms
 	// 4 failures
 	// 5ms
-}
-
-// The histories of items that vanish without a Forget expire.
-func ExampleOptions_forgetAfter() {
-	fake := clock.NewFake(time.Now())
-	l := limiter.NewExponential[string](time.Second, time.Hour,
-		limiter.Options{Clock: fake, ForgetAfter: 10 * time.Minute})
-	fmt.Println(l.When("default/web"), l.When("default/web"))
-
-	fake.Step(10 * time.Minute) // the delay of 2 s comes first
-	fmt.Println(l.NumRequeues("default/web"), "failures")
-	fake.Step(2 * time.Second)
-	fmt.Println(l.NumRequeues("default/web"), "failures")
-	// Output:
-	// 1s 2s
-	// 2 failures
-	// 0 failures
 }
 
 // A client keeps a connection open, and backs off while the server is away.

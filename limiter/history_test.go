@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -161,20 +160,30 @@ func TestC31ConcurrentEverything(t *testing.T) {
 	}
 }
 
-// TestC31SweepAgainstWhen: items fail again while a sweep removes their expired
-// histories. These failures count as the first and are kept.
+// TestC31SweepAgainstWhen: items fail again, or are forgotten, after a sweep has
+// seen that their histories have expired.
 func TestC31SweepAgainstWhen(t *testing.T) {
-	const items = 200
 	o, fake := expiring(time.Minute)
-	l := NewExponential[string](1, sec, o)
-	for range 200 {
-		var both sync.WaitGroup
-		both.Go(func() { l.When("sweeps") })
-		for i := range items {
-			require.Equal(t, time.Duration(1), l.When(fmt.Sprint(i)))
-		}
-		both.Wait()
-		require.Equal(t, items+1, entries(t, l))
-		fake.Step(time.Hour)
+	l := NewExponential[string](1, sec, o).(*perItem[string])
+	l.When("x")
+	fake.Step(time.Hour)
+	l.When("x")
+	l.removeExpired(l.all.Load(), "x", time.Hour)
+	l.removeExpired(l.all.Load(), "forgotten", time.Hour)
+	require.Equal(t, 1, l.NumRequeues("x"))
+	require.Equal(t, 1, entries[string](t, l))
+}
+
+// TestC31SweepsAreRare: at most one a second.
+func TestC31SweepsAreRare(t *testing.T) {
+	o, fake := expiring(1)
+	l := NewExponential[int](0, 0, o)
+	for item := range 5 {
+		l.When(item)
+		fake.Step(1)
 	}
+	require.Equal(t, 5, entries(t, l))
+	fake.Step(sec)
+	l.When(6)
+	require.Equal(t, 1, entries(t, l))
 }

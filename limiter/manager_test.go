@@ -12,6 +12,29 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
+func TestC32ManagerStartsOverAfterAQuietPeriod(t *testing.T) {
+	o, fake := expiring(sec)
+	m := NewManager(Backoff{Duration: 8 * sec, Factor: 0.5}, o)
+	requireSteps := func(want ...time.Duration) {
+		t.Helper()
+		for _, delay := range want {
+			require.Equal(t, delay, m.Step())
+		}
+	}
+	requireSteps(8*sec, 4*sec)
+	fake.Step(9*sec - 1) // the first delay is the longest
+	requireSteps(2 * sec)
+	fake.Step(3 * sec)
+	requireSteps(8*sec, 4*sec)
+	fake.Step(-time.Hour)
+	m.Reset()
+	requireSteps(8*sec, 4*sec)
+	m = NewManager(Backoff{Duration: sec, Factor: 2}, Options{Clock: fake})
+	requireSteps(1 * sec)
+	fake.Step(time.Hour)
+	requireSteps(2 * sec) // without a quiet period
+}
+
 func TestC32ManagerIsSafeForConcurrentUse(t *testing.T) {
 	m := NewManager(Backoff{Duration: 1, Factor: 2})
 	delays := make(chan time.Duration, 40)

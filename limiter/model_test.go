@@ -326,32 +326,3 @@ func TestC29C31PerItemLimitersBehaveAsTheirModels(t *testing.T) {
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("efobmwfWWWWFNSSabc0123459/.nmsHyzNIJRhxe *")), 10, 200, -1)
 	rapid.Check(t, func(rt *rapid.T) { playScript(rt, text.Draw(rt, "script")) })
 }
-
-func TestC32ManagerBehavesAsItsModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		recipe := Backoff{
-			Duration: time.Duration(rapid.IntRange(-2, 100).Draw(rt, "Duration")),
-			Factor:   rapid.SampledFrom([]float64{0, 0.5, 1, 2, 3}).Draw(rt, "Factor"),
-			Steps:    rapid.IntRange(-1, 8).Draw(rt, "Steps"),
-			Cap:      time.Duration(rapid.IntRange(-1, 1000).Draw(rt, "Cap")),
-		}
-		o, fake := expiring(time.Duration(rapid.IntRange(0, 100).Draw(rt, "ForgetAfter")))
-		manager := NewManager(recipe, o)
-		current, ends := recipe, start
-		rt.Repeat(map[string]func(*rapid.T){
-			"Step": func(rt *rapid.T) {
-				now := fake.Now()
-				if o.ForgetAfter > 0 && !now.Before(ends.Add(o.ForgetAfter)) {
-					current = recipe
-				}
-				want := current.Step()
-				if ends.Before(now.Add(want)) {
-					ends = now.Add(want)
-				}
-				require.Equal(rt, want, manager.Step())
-			},
-			"Reset": func(*rapid.T) { current = recipe; manager.Reset() },
-			"wait":  func(rt *rapid.T) { fake.Step(time.Duration(rapid.IntRange(-50, 300).Draw(rt, "wait"))) },
-		})
-	})
-}

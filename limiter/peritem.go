@@ -116,19 +116,22 @@ func (p *perItem[T]) sweep(all *histories[T], now time.Duration) {
 		return
 	}
 	for item, h := range all.Range {
-		expired := p.idle.over(now, h.ends)
-		if expired {
-			all.Compute(item, func(h history, known bool) (history, bool) {
-				expired = known && p.idle.over(now, h.ends) // it may have failed again
-				return h, expired || !known
-			})
-		}
-		if expired {
-			p.count.Add(-1)
+		if p.idle.over(now, h.ends) {
+			p.removeExpired(all, item, now)
 		}
 	}
 }
 
-// findable reports whether a map can find the item again. It cannot find a NaN,
-// or a value that contains one. Such an item has no history.
+func (p *perItem[T]) removeExpired(all *histories[T], item T, now time.Duration) {
+	expired := false
+	all.Compute(item, func(h history, known bool) (history, bool) {
+		expired = known && p.idle.over(now, h.ends) // it may have failed again
+		return h, expired || !known
+	})
+	if expired {
+		p.count.Add(-1)
+	}
+}
+
+// findable reports whether a map finds the item again: not if it has a NaN.
 func findable[T comparable](item T) bool { return item == item }
