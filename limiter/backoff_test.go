@@ -51,6 +51,8 @@ func TestC32JitterRule(t *testing.T) {
 	}
 	capped := Backoff{Duration: 2 * sec, Cap: 2 * sec, Jitter: 1}
 	require.Equal(t, 3*sec, capped.step(0.5), "jitter is on top of the Cap")
+	capped.Jitter = math.Inf(1)
+	require.Equal(t, 2*sec, capped.curve()(0, 0.5), "no jitter makes an item's delay vanish")
 	own := Backoff{Duration: time.Hour, Jitter: 0.5}
 	require.NotEqual(t, own.Step(), own.Step())
 }

@@ -147,7 +147,7 @@ func TestC29MaxOfAsksEveryLimiter(t *testing.T) {
 
 	bounded := NewWithMaxWait[string](a, sec)
 	require.Zero(t, bounded.When("x"))
-	require.Equal(t, -1, bounded.(Census[string]).Len())
+	require.Equal(t, -1, NewMaxOf(bounded).(Census[string]).Len())
 	require.Empty(t, bounded.(Census[string]).MostFailed(10))
 	require.Zero(t, NewMaxOf[string]().When("x"))
 }
