@@ -15,7 +15,6 @@ func TestC32BackoffStep(t *testing.T) {
 		Backoff
 		want []time.Duration
 	}{
-		"zero value":      {Backoff{}, []time.Duration{0, 0}},
 		"no factor":       {Backoff{Duration: sec, Steps: 2}, []time.Duration{sec, sec, sec}},
 		"negative steps":  {Backoff{Duration: sec, Factor: 2, Steps: -1}, []time.Duration{sec, sec}},
 		"no steps":        {Backoff{Duration: sec, Factor: 2, Cap: 3 * sec}, []time.Duration{sec, 2 * sec, 3 * sec, 3 * sec}},
@@ -23,7 +22,6 @@ func TestC32BackoffStep(t *testing.T) {
 		"steps used up":   {Backoff{Duration: sec, Factor: 2, Steps: 2}, []time.Duration{sec, 2 * sec, 4 * sec, 4 * sec}},
 		"cap met exactly": {Backoff{Duration: sec, Factor: 2, Steps: 9, Cap: 4 * sec}, []time.Duration{sec, 2 * sec, 4 * sec, 4 * sec}},
 		"first above cap": {Backoff{Duration: 5 * sec, Factor: 2, Steps: 9, Cap: 3 * sec}, []time.Duration{5 * sec, 3 * sec, 3 * sec}},
-		"cap, no growth":  {Backoff{Duration: 5 * sec, Steps: 9, Cap: 3 * sec}, []time.Duration{5 * sec, 5 * sec}},
 		"shrinking":       {Backoff{Duration: 8, Factor: 0.5, Steps: 9}, []time.Duration{8, 4, 2, 1, 0, 0}},
 		"negative factor": {Backoff{Duration: sec, Factor: -2, Steps: 9}, []time.Duration{sec, sec}},
 		"factor NaN":      {Backoff{Duration: sec, Factor: math.NaN(), Steps: 9}, []time.Duration{sec, sec}},
@@ -35,6 +33,9 @@ func TestC32BackoffStep(t *testing.T) {
 		}
 	}
 	require.Zero(t, (*Backoff)(nil).Step())
+	capped := Backoff{Duration: 2 * sec, Factor: 2, Cap: 3 * sec}
+	capped.Step()
+	require.Equal(t, Backoff{Duration: 3 * sec, Factor: 2, Cap: 3 * sec, Steps: -1}, capped)
 }
 
 func TestC32JitterRule(t *testing.T) {

@@ -9,24 +9,19 @@ import (
 	"github.com/shardq/shardq/limiter"
 )
 
-// An item that fails waits twice as long each time. After a Forget it begins
-// again.
+// An item that fails waits twice as long each time, until Forget.
 func ExampleNewExponential() {
 	l := limiter.NewExponential[string](5*time.Millisecond, time.Second)
 	for range 4 {
 		fmt.Println(l.When("default/web"))
 	}
 	fmt.Println(l.NumRequeues("default/web"), "failures")
-
-	l.Forget("default/web")
-	fmt.Println(l.When("default/web"))
 	// Output:
 	// 5ms
 	// 10ms
 	// 20ms
 	// 40ms
 	// 4 failures
-	// 5ms
 }
 
 // A client keeps a connection open, and backs off while the server is away.

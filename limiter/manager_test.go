@@ -15,24 +15,15 @@ import (
 func TestC32ManagerStartsOverAfterAQuietPeriod(t *testing.T) {
 	o, fake := expiring(sec)
 	m := NewManager(Backoff{Duration: 8 * sec, Factor: 0.5}, o)
-	requireSteps := func(want ...time.Duration) {
-		t.Helper()
-		for _, delay := range want {
-			require.Equal(t, delay, m.Step())
-		}
+	for _, c := range []struct{ wait, want time.Duration }{
+		{0, 8 * sec}, {0, 4 * sec}, {9*sec - 1, 2 * sec}, // the first delay is the longest
+		{3 * sec, 8 * sec}, {-time.Hour, 4 * sec},
+	} {
+		fake.Step(c.wait)
+		require.Equal(t, c.want, m.Step())
 	}
-	requireSteps(8*sec, 4*sec)
-	fake.Step(9*sec - 1) // the first delay is the longest
-	requireSteps(2 * sec)
-	fake.Step(3 * sec)
-	requireSteps(8*sec, 4*sec)
-	fake.Step(-time.Hour)
 	m.Reset()
-	requireSteps(8*sec, 4*sec)
-	m = NewManager(Backoff{Duration: sec, Factor: 2}, Options{Clock: fake})
-	requireSteps(1 * sec)
-	fake.Step(time.Hour)
-	requireSteps(2 * sec) // without a quiet period
+	require.Equal(t, 8*sec, m.Step())
 }
 
 func TestC32ManagerIsSafeForConcurrentUse(t *testing.T) {
