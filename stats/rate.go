@@ -14,7 +14,6 @@ type Rate struct {
 	// PerSecond is the number of items that are handed out in a second.
 	PerSecond float64
 	// Burst is the number of items that may be handed out at once after a rest.
-	//
 	// If zero, it is 1.
 	Burst int
 }
@@ -51,13 +50,5 @@ const (
 
 // String returns a word for the reason. It is empty for NotThrottled.
 func (t Throttling) String() string {
-	switch t {
-	case ThrottledByLimit:
-		return "limit"
-	case ThrottledByRate:
-		return "rate"
-	case ThrottledByPause:
-		return "pause"
-	}
-	return ""
+	return [...]string{"", "limit", "rate", "pause"}[min(t, ThrottledByPause)]
 }

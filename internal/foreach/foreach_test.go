@@ -1,7 +1,6 @@
 package foreach
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,24 +45,26 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-var errOnPurpose = errors.New("on purpose")
-
-func TestCallsAreInOrder(t *testing.T) {
-	r := run(5, func(int) {})
-	require.True(t, r.returned)
-	require.Equal(t, upTo(5), r.calls)
-	require.True(t, run(0, func(int) {}).returned)
-}
-
-func TestPanicEndsNoOtherCall(t *testing.T) {
-	for at := range 4 {
+// Of four calls, each may return, panic or end the goroutine.
+func TestEveryCallIsMade(t *testing.T) {
+	for ways := range 3 * 3 * 3 * 3 {
+		way := func(i int) int { return ways / []int{1, 3, 9, 27}[i] % 3 }
 		r := run(4, func(i int) {
-			if i == at {
-				panic(errOnPurpose)
+			switch way(i) {
+			case 1:
+				panic(i)
+			case 2:
+				runtime.Goexit()
 			}
 		})
 		require.Equal(t, upTo(4), r.calls)
-		require.Equal(t, errOnPurpose, valueOf(t, r.panicked), "call %d", at)
+		first := slices.IndexFunc(upTo(4), func(i int) bool { return way(i) == 1 })
+		exits := slices.ContainsFunc(upTo(4), func(i int) bool { return way(i) == 2 })
+		if first >= 0 {
+			require.Equal(t, first, valueOf(t, r.panicked))
+		}
+		require.Equal(t, first < 0 && exits, r.exited)
+		require.Equal(t, first < 0 && !exits, r.returned)
 	}
 }
 
@@ -78,48 +79,21 @@ func valueOf(t *testing.T, panicked any) any {
 	return panicked
 }
 
-func TestGoexitEndsNoOtherCall(t *testing.T) {
-	for at := range 4 {
-		r := run(4, func(i int) {
-			if i == at {
-				runtime.Goexit()
-			}
-		})
-		require.Equal(t, upTo(4), r.calls)
-		require.True(t, r.exited, "call %d", at)
-	}
-}
-
 func panicFirst()  { panic("first") }
 func panicSecond() { panic("second") }
 
-// The first panic is the one that is passed on, with its stack.
+// The first panic is passed on with its stack, through another Do as well.
 func TestFirstPanicKeepsItsStack(t *testing.T) {
-	r := run(4, func(i int) {
-		switch i {
-		case 0:
-			runtime.Goexit()
-		case 1:
-			panicFirst()
-		case 3:
-			panicSecond()
-		}
-	})
-	require.Equal(t, upTo(4), r.calls)
-	p, is := r.panicked.(Panic)
-	require.True(t, is, "%v", r.panicked)
-	require.Equal(t, "first", p.Value)
-	require.Contains(t, string(p.Stack), "foreach.panicFirst")
-	require.NotContains(t, string(p.Stack), "foreach.panicSecond")
-}
-
-// A Do in a call of another passes its panic on with the stack that it has.
-func TestNestedPanicKeepsItsStack(t *testing.T) {
 	r := run(2, func(i int) {
 		if i == 0 {
-			Do(2, func(j int) {
-				if j == 0 {
+			Do(4, func(j int) {
+				switch j {
+				case 0:
+					runtime.Goexit()
+				case 1:
 					panicFirst()
+				case 3:
+					panicSecond()
 				}
 			})
 		}
@@ -128,6 +102,7 @@ func TestNestedPanicKeepsItsStack(t *testing.T) {
 	require.True(t, is, "%v", r.panicked)
 	require.Equal(t, "first", p.Value)
 	require.Contains(t, string(p.Stack), "foreach.panicFirst")
+	require.NotContains(t, string(p.Stack), "foreach.panicSecond")
 }
 
 // Neither the stack nor the number of goroutines grows with the calls that do
