@@ -11,6 +11,7 @@ import (
 	"github.com/shardq/shardq/bench/suite"
 	"github.com/shardq/shardq/bench/workload"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // A way is how an item passes through a queue, with or without a feature.
@@ -37,7 +38,7 @@ func ways() []way {
 	ctx, cancel := context.WithCancel(context.Background()) // a context that can end
 	_ = cancel
 	bounded := shardq.Options[string]{Capacity: 1 << 20}
-	batch := make([]string, 64)
+	batch := make([]worker.Claim[string], 64)
 	return []way{
 		{"GetContext", "no", shardq.Options[string]{}, plain},
 		{"GetContext", "yes", shardq.Options[string]{}, func(q *shardq.Queue[string], keys []string) {
@@ -67,10 +68,10 @@ func ways() []way {
 			}
 		}},
 		{"batches", "yes", shardq.Options[string]{}, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatch(keys)
+			q.AddBatch(keys, shardq.AddOptions{})
 			for left := len(keys); left > 0; {
-				n, _ := q.GetBatch(ctx, batch)
-				q.DoneBatch(batch[:n])
+				n, _ := q.ClaimBatch(ctx, batch)
+				_ = q.DoneClaims(batch[:n])
 				left -= n
 			}
 		}},
@@ -104,7 +105,7 @@ func ways() []way {
 		{"TryAdd", "no", bounded, plain},
 		{"TryAdd", "yes", bounded, func(q *shardq.Queue[string], keys []string) {
 			for _, key := range keys {
-				_ = q.TryAdd(key)
+				_ = q.TryAdd(key, shardq.AddOptions{})
 				item, _ := q.Get()
 				q.Done(item)
 			}
@@ -112,13 +113,13 @@ func ways() []way {
 		{"AddContext", "no", bounded, plain},
 		{"AddContext", "yes", bounded, func(q *shardq.Queue[string], keys []string) {
 			for _, key := range keys {
-				_ = q.AddContext(ctx, key)
+				_ = q.AddContext(ctx, key, shardq.AddOptions{})
 				item, _ := q.Get()
 				q.Done(item)
 			}
 		}},
 		{"OnWatermark", "no", bounded, plain},
-		{"OnWatermark", "yes", shardq.Options[string]{Capacity: 1 << 20, HighWatermark: 1 << 19, OnWatermark: never}, plain},
+		{"OnWatermark", "yes", shardq.Options[string]{Capacity: 1 << 20, Watermarks: shardq.Watermarks{High: 1 << 19, On: never}}, plain},
 		{"Ages", "no", shardq.Options[string]{}, plain},
 		{"Ages", "yes", shardq.Options[string]{Ages: true}, plain},
 		{"Metrics", "no", shardq.Options[string]{}, plain},
@@ -178,7 +179,7 @@ func BenchmarkInspect(b *testing.B) {
 func filled(n int) *shardq.Queue[string] {
 	q := shardq.MustNew(shardq.Options[string]{Ages: true})
 	keys := workload.Strings(n)
-	q.AddBatch(keys[:2*n/3])
+	q.AddBatch(keys[:2*n/3], shardq.AddOptions{})
 	for range n / 3 {
 		_, _ = q.Get()
 	}

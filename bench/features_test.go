@@ -36,23 +36,23 @@ func BenchmarkQueueFeatures(b *testing.B) {
 	inWindows := func(length time.Duration) func(q *shardq.Queue[string], keys []string) {
 		return func(q *shardq.Queue[string], keys []string) {
 			for _, key := range keys {
-				if q.TryAddWith(key, shardq.AddOptions{NotAgainWithin: length}) == nil {
+				if q.TryAdd(key, shardq.AddOptions{NotAgainWithin: length}) == nil {
 					item, _ := q.Get()
 					q.Done(item)
 				}
 			}
 		}
 	}
-	taken := make([]string, 64)
+	taken := make([]worker.Claim[string], 64)
 	takeAll := func(q *shardq.Queue[string], n int) {
 		for n > 0 {
-			got, _ := q.GetBatch(ctx, taken)
-			q.DoneBatch(taken[:got])
+			got, _ := q.ClaimBatch(ctx, taken)
+			_ = q.DoneClaims(taken[:got])
 			n -= got
 		}
 	}
 	nothing := func(*shardq.Queue[string], []string) {}
-	addReady := func(q *shardq.Queue[string], keys []string) { q.AddBatch(keys) }
+	addReady := func(q *shardq.Queue[string], keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
 	for _, way := range []struct {
 		work, feature string
 		keys          int
@@ -69,15 +69,15 @@ func BenchmarkQueueFeatures(b *testing.B) {
 		}},
 		{"add without effect", "window", 1000, inWindows(time.Hour), inWindows(time.Hour)},
 		{"batches", "none", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatch(keys)
+			q.AddBatch(keys, shardq.AddOptions{})
 			takeAll(q, len(keys))
 		}},
 		{"batches", "AddBatchWith", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatchWith(keys, shardq.AddOptions{})
+			q.AddBatch(keys, shardq.AddOptions{})
 			takeAll(q, len(keys))
 		}},
 		{"batches", "AddBatchWith,Priority", 1000, nothing, func(q *shardq.Queue[string], keys []string) {
-			q.AddBatchWith(keys, shardq.AddOptions{Priority: 1})
+			q.AddBatch(keys, shardq.AddOptions{Priority: 1})
 			takeAll(q, len(keys))
 		}},
 	} {
@@ -203,52 +203,4 @@ func BenchmarkRecentFailures(b *testing.B) {
 	for b.Loop() {
 		t.queue.RecentFailures(64)
 	}
-}
-
-// BenchmarkAutoscaler measures an item through the workers of a pool, beside an
-// Autoscaler that takes a sample each millisecond, and the sample's Load alone.
-func BenchmarkAutoscaler(b *testing.B) {
-	const workers = 8
-	for _, use := range []string{"no", "yes"} {
-		b.Run("call=Run/use="+use, func(b *testing.B) {
-			t := newTraffic(b.N, shardq.Options[string]{})
-			pool, err := worker.New(t.queue, worker.Options[string]{
-				Workers: workers,
-				Handle:  func(_ context.Context, key string) error { t.process(key); return nil },
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			scaler, err := worker.NewAutoscaler(pool, worker.AutoscaleOptions{
-				Min: workers, Max: workers, Interval: time.Millisecond,
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan struct{})
-			b.ReportAllocs()
-			b.ResetTimer()
-			go func() {
-				defer close(ended)
-				if use == "yes" {
-					scaler.Run(ctx)
-				}
-			}()
-			if err := pool.Run(ctx); err != nil {
-				b.Fatal(err)
-			}
-			cancel()
-			<-ended
-		})
-	}
-	b.Run("call=Load", func(b *testing.B) {
-		q := shardq.MustNew(shardq.Options[string]{})
-		defer q.ShutDown()
-		q.AddBatch(workload.Strings(1000))
-		b.ReportAllocs()
-		for b.Loop() {
-			q.Load()
-		}
-	})
 }

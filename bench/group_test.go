@@ -31,7 +31,8 @@ func BenchmarkGroups(b *testing.B) {
 				b.Run(fmt.Sprintf("shards=%d/ready=%d/groups=%d", shards, ready, groups), func(b *testing.B) {
 					options := shardq.Options[tenanted]{Shards: shards}
 					if groups > 0 {
-						options.Group, options.GroupLimit = tenantOf, 4
+						options.Group = tenantOf
+						options.GroupPolicy = func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 4} }
 					}
 					q := shardq.MustNew(options)
 					defer q.ShutDown()
@@ -67,7 +68,7 @@ func BenchmarkGroupRates(b *testing.B) {
 				options := shardq.Options[tenanted]{Shards: 32, Group: tenantOf}
 				switch rate {
 				case "group":
-					options.GroupRate = func(string) shardq.Rate { return plenty }
+					options.GroupPolicy = func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: plenty} }
 				case "queue":
 					options.Rate = plenty
 				}
@@ -92,13 +93,13 @@ func BenchmarkRateReached(b *testing.B) {
 	for _, perSecond := range []float64{500, 5000, 20_000} {
 		rate := shardq.Rate{PerSecond: perSecond}
 		for name, options := range map[string]shardq.Options[tenanted]{
-			"group": {Group: tenantOf, GroupRate: func(string) shardq.Rate { return rate }},
+			"group": {Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }},
 			"queue": {Rate: rate},
 		} {
 			b.Run(fmt.Sprintf("rate=%v/%s", perSecond, name), func(b *testing.B) {
 				q := shardq.MustNew(options)
 				defer q.ShutDown()
-				q.AddBatch(tenantedItems(b.N+1, 1))
+				q.AddBatch(tenantedItems(b.N+1, 1), shardq.AddOptions{})
 				q.Get() // the Burst
 				for b.ResetTimer(); q.Len() > 0; {
 					item, _ := q.Get()

@@ -132,7 +132,7 @@ func inspections(q *shardq.Queue[tenanted]) []inspection {
 	return []inspection{
 		{"none", func() { time.Sleep(time.Millisecond) }},
 		{"Len", func() { q.Len() }},
-		{"Configuration", func() { q.Configuration() }},
+		{"Configuration", func() { q.Inspect().Configuration() }},
 		{"Stats", func() { q.Stats() }},
 		{"Snapshot(2)", func() { q.Snapshot(2) }},
 		{"Snapshot(1000)", func() { q.Snapshot(1000) }},
@@ -143,8 +143,8 @@ func inspections(q *shardq.Queue[tenanted]) []inspection {
 			for range q.Groups() {
 			}
 		}},
-		{"TimeLeft", func() { q.TimeLeft() }},
-		{"MostRetried(1000)", func() { q.MostRetried(1000) }},
+		{"TimeLeft", func() { q.Inspect().TimeLeft() }},
+		{"MostRetried(1000)", func() { q.Inspect().MostRetried(1000) }},
 		{"page", func() {
 			request := httptest.NewRequest(http.MethodGet, "http://localhost/?format=json", nil)
 			request.RemoteAddr = "127.0.0.1:1"

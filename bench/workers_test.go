@@ -23,7 +23,7 @@ type traffic struct {
 func newTraffic(runs int, o shardq.Options[string]) *traffic {
 	t := &traffic{queue: shardq.MustNew(o)}
 	t.left.Store(int64(runs))
-	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
+	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)), shardq.AddOptions{})
 	return t
 }
 

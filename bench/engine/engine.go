@@ -11,12 +11,12 @@ import (
 
 // Shardq returns the engine of shardq's queues with a number of shards.
 func Shardq[T comparable](shards int) workload.Engine[T] {
-	return of("shardq", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return q })
+	return of("shardq", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return WithBatches[T]{q} })
 }
 
 // Claims returns the engine of shardq's queues whose consumers use claims.
 func Claims[T comparable](shards int) workload.Engine[T] {
-	return of("claims", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return WithClaims[T]{q} })
+	return of("claims", shards, func(q *shardq.Queue[T]) workload.Queue[T] { return WithClaims[T]{WithBatches[T]{q}} })
 }
 
 // of returns an engine that drives shardq's queues in some way.

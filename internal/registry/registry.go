@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // A Registry maps names to queues. It must not be copied. All methods are safe
@@ -32,7 +33,7 @@ type Row struct {
 	// Queue is the queue.
 	Queue shardq.Inspector
 	// Configuration is the configuration of the queue. Add sets it.
-	Configuration shardq.Configuration
+	Configuration stats.Configuration
 	// Since is when the queue began to count. That is when it was made, or when
 	// it was added if its configuration does not say. Add sets it.
 	Since time.Time
@@ -82,7 +83,7 @@ func (row *Row) complete() error {
 	case !utf8.ValidString(row.Name):
 		return fmt.Errorf("the name %q of a queue is not valid UTF-8", row.Name)
 	}
-	row.Configuration = row.Queue.Configuration()
+	row.Configuration = row.Queue.Inspect().Configuration()
 	if row.Since = row.Configuration.Created; row.Since.IsZero() {
 		row.Since = time.Now() // an Inspector that is not a queue
 	}
