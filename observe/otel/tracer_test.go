@@ -311,7 +311,7 @@ func TestLinksOfWhatDoesNotRun(t *testing.T) {
 	tracer, err := shardqotel.NewTracer(full, shardqotel.TracerOptions[string]{})
 	require.NoError(t, err)
 	full.Add("x")
-	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y"), shardq.ErrFull)
+	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y", shardq.AddOptions{}), shardq.ErrFull)
 	require.Zero(t, tracer.Len())
 	require.Panics(t, func() { _ = tracer.Link(s.request("panic"), "y", func() error { panic("oops") }) })
 	require.Zero(t, tracer.Len())
