@@ -45,25 +45,23 @@ const (
 )
 
 // A DelayedPolicy says what a [Queue.Drain] does with delayed items.
-type DelayedPolicy uint8
+type DelayedPolicy = shard.DelayedPolicy
 
+// The policies: [shard.DelayedPolicy] describes them.
 const (
-	// DropDelayed drops them. Drain returns them.
-	DropDelayed DelayedPolicy = iota
-	// RunDelayed makes them ready at once.
-	RunDelayed
-	// AwaitDelayed lets their delays run, and waits for them.
-	AwaitDelayed
+	DropDelayed  = shard.DropDelayed
+	RunDelayed   = shard.RunDelayed
+	AwaitDelayed = shard.AwaitDelayed
 )
 
 func (o DrainOptions) draining() shard.Draining {
-	return shard.Draining{Delayed: shard.DelayedPolicy(o.Delayed), Retries: o.Retries == AcceptRetries}
+	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == AcceptRetries}
 }
 
 // Validate returns an error that names every fault of the options, or nil.
 func (o DrainOptions) Validate() error {
 	var faults []string
-	if !shard.DelayedPolicy(o.Delayed).Valid() {
+	if !o.Delayed.Valid() {
 		faults = append(faults, fmt.Sprintf("DrainOptions.Delayed is %d: want DropDelayed, RunDelayed or AwaitDelayed", o.Delayed))
 	}
 	if o.Retries >= retryPolicies {
@@ -106,12 +104,13 @@ func (o DrainOptions) mustBeValid() {
 func (q *Queue[T]) Drain(ctx context.Context, options DrainOptions) (dropped []T, err error) {
 	options.mustBeValid()
 	_ = ctx.Done() // a nil context panics before anything is changed
-	return q.drainUntil(ctx, options, q.shards.Released(), q.drained)
+	return q.drainUntil(ctx, options.draining(), q.set().Released(), q.drained)
 }
 
 // DrainWith returns [Queue.Drain] with these options, for worker.Options.Drain.
 // There, Retries defaults to [AcceptRetries]. An unknown policy panics.
 func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (dropped []T, err error) {
+	q.mustBeMade()
 	options.mustBeValid()
 	if options.Retries == DefaultRetries {
 		options.Retries = AcceptRetries
@@ -121,7 +120,7 @@ func (q *Queue[T]) DrainWith(options DrainOptions) func(context.Context) (droppe
 
 // drainUntil is Drain, except that finish logs its end. If user code panics,
 // the next Drain returns what this one has dropped.
-func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, released <-chan struct{},
+func (q *Queue[T]) drainUntil(ctx context.Context, how shard.Draining, released <-chan struct{},
 	finish func(ctx context.Context, cause error) error) (dropped []T, err error) {
 	returned := false
 	defer func() {
@@ -129,7 +128,7 @@ func (q *Queue[T]) drainUntil(ctx context.Context, options DrainOptions, release
 			q.shards.ReturnLater(dropped)
 		}
 	}()
-	err = finish(ctx, q.shards.DrainUntil(ctx, options.draining(), released, &dropped))
+	err = finish(ctx, q.shards.DrainUntil(ctx, how, released, &dropped))
 	returned = true
 	return dropped, err
 }
@@ -144,8 +143,8 @@ func (q *Queue[T]) drained(ctx context.Context, cause error) error {
 }
 
 // drainEndedEarly lists what is left, and logs how much that is.
-func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) *DrainError[T] {
-	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.withAttempts(q.shards.Left()) })
+func (q *Queue[T]) drainEndedEarly(ctx context.Context, cause error) error {
+	e := newDrainError(q.name, cause, func() []stats.Item[T] { return q.countAttempts(q.shards.Left()) })
 	if q.log != nil {
 		q.log.drainEndedEarly(ctx, e.Processing, e.Ready, e.Delayed, cause)
 	}
@@ -234,7 +233,7 @@ func (e *DrainError[T]) Unwrap() error { return e.Cause }
 // perhaps before the first. Each ends the wait of every ShutDownWithDrain and
 // Drain.
 func (q *Queue[T]) ShutDown() {
-	q.shards.ShutDown()
+	q.set().ShutDown()
 	q.logShutDown()
 }
 
@@ -247,13 +246,13 @@ func (q *Queue[T]) ShutDown() {
 // wait. ShutDownWithDrain may be called again and concurrently. Each call
 // waits.
 func (q *Queue[T]) ShutDownWithDrain() {
-	q.shards.ShutDownWithDrain()
+	q.set().ShutDownWithDrain()
 	q.logShutDown()
 }
 
 // ShuttingDown reports whether a shutdown has begun. It never becomes false
 // again.
-func (q *Queue[T]) ShuttingDown() bool { return q.shards.ShuttingDown() }
+func (q *Queue[T]) ShuttingDown() bool { return q.set().ShuttingDown() }
 
 // logShutDown logs the first end of the queue.
 func (q *Queue[T]) logShutDown() {
@@ -270,4 +269,4 @@ func (q *Queue[T]) logShutDown() {
 //
 // It misses no item while that changes its state, and none that a handler adds
 // before the Done of another one.
-func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.shards.WaitIdle(ctx, nil) }
+func (q *Queue[T]) WaitIdle(ctx context.Context) error { return q.set().WaitIdle(ctx, nil) }

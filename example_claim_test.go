@@ -51,7 +51,7 @@ func ExampleQueue_Claim_retry() {
 // DoneClaims ends the claims of a batch together.
 func ExampleQueue_ClaimBatch() {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
-	q.AddBatch([]int{1, 2, 3})
+	q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
 	claims := make([]worker.Claim[int], 64)
 	n, _ := q.ClaimBatch(context.Background(), claims)
 	for _, claim := range claims[:n] {

@@ -16,7 +16,7 @@ func ExampleOptions_group() {
 			tenant, _, _ := strings.Cut(key, "/")
 			return tenant
 		},
-		GroupLimit: 2,
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} },
 	})
 	for i := range 1000 {
 		queue.Add(fmt.Sprintf("big/%d", i))

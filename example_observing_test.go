@@ -78,7 +78,7 @@ func ExampleQueue_Snapshot() {
 // is held.
 func ExampleQueue_All() {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	q.AddBatch([]string{"b", "a", "c"})
+	q.AddBatch([]string{"b", "a", "c"}, shardq.AddOptions{})
 	for i := range q.All(stats.Ready) {
 		fmt.Println(i.Item, i.State, "in shard", i.Shard)
 	}
@@ -109,7 +109,7 @@ func ExampleOptions_onStuck() {
 // all attempts by their results.
 func ExampleQueue_RecentFailures() {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Metrics: true})
-	q.AddBatch([]string{"invoice/17", "invoice/18"})
+	q.AddBatch([]string{"invoice/17", "invoice/18"}, shardq.AddOptions{})
 	q.ShutDown()
 	_ = q.Run(context.Background(), 1, func(_ context.Context, item string) error {
 		if item == "invoice/18" {

@@ -22,11 +22,11 @@ func ExampleQueue_RefreshGroup() {
 			tenant, _, _ := strings.Cut(key, "/")
 			return tenant
 		},
-		GroupRate: func(tenant string) shardq.Rate {
-			return shardq.Rate{PerSecond: float64(perMinute.Load()) / 60}
+		GroupPolicy: func(tenant string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: float64(perMinute.Load()) / 60}}
 		},
 	})
-	queue.AddBatch([]string{"acme/1", "acme/2", "acme/3"})
+	queue.AddBatch([]string{"acme/1", "acme/2", "acme/3"}, shardq.AddOptions{})
 	for second := range 40 {
 		if second == 30 { // half of the token for acme/2 is there
 			perMinute.Store(15)
@@ -53,7 +53,7 @@ func ExampleQueue_SetRate() {
 		Clock:  fake,
 		Rate:   shardq.Rate{PerSecond: 10},
 	})
-	mails.AddBatch([]int{1, 2, 3, 4, 5})
+	mails.AddBatch([]int{1, 2, 3, 4, 5}, shardq.AddOptions{})
 	for claim, ok := mails.TryClaim(); mails.Len() > 0 || ok; claim, ok = mails.TryClaim() {
 		if !ok {
 			fake.Step(100 * time.Millisecond)

@@ -30,7 +30,7 @@ func Example_waitIdle() {
 	workers, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- queue.Run(workers, 4, handle) }()
-	queue.AddBatch([]int{1, 2, 3, 2, 1})
+	queue.AddBatch([]int{1, 2, 3, 2, 1}, shardq.AddOptions{})
 	if err := queue.WaitIdle(context.Background()); err != nil {
 		log.Fatal(err)
 	}

@@ -34,10 +34,10 @@ func ExampleQueue_AddWith_notAgainWithin() {
 }
 
 // A nightly job adds its items at a low priority, spread behind what is urgent.
-func ExampleQueue_AddBatchWith() {
+func ExampleQueue_AddBatch_window() {
 	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	queue.AddBatchWith([]string{"report/1", "report/2"}, shardq.AddOptions{Priority: -1})
-	queue.AddBatch([]string{"order/7"})
+	queue.AddBatch([]string{"report/1", "report/2"}, shardq.AddOptions{Priority: -1})
+	queue.AddBatch([]string{"order/7"}, shardq.AddOptions{})
 	for queue.Len() > 0 {
 		item, _ := queue.Get()
 		fmt.Println(item)
@@ -50,10 +50,10 @@ func ExampleQueue_AddBatchWith() {
 }
 
 // A full queue refuses work. A delayed item takes room as well.
-func ExampleQueue_TryAddWith() {
+func ExampleQueue_TryAdd_window() {
 	queue := shardq.MustNew(shardq.Options[string]{Capacity: 1})
-	fmt.Println(queue.TryAddWith("tomorrow", shardq.AddOptions{After: 24 * time.Hour}))
-	err := queue.TryAddWith("urgent", shardq.AddOptions{Priority: 9})
+	fmt.Println(queue.TryAdd("tomorrow", shardq.AddOptions{After: 24 * time.Hour}))
+	err := queue.TryAdd("urgent", shardq.AddOptions{Priority: 9})
 	fmt.Println(errors.Is(err, shardq.ErrFull))
 	queue.ShutDown()
 	// Output:

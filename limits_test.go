@@ -13,6 +13,6 @@ import (
 // are those of the engine.
 func TestLimitsAreTheEngines(t *testing.T) {
 	require.Equal(t, shard.MaxShards, shardq.MaxShards)
-	require.Equal(t, shard.MaxGroupWeight, shardq.MaxGroupWeight)
+	require.Equal(t, 1_048_576, shard.MaxGroupWeight, "as GroupPolicy says")
 	require.Equal(t, 536_870_911, shard.MaxItems, "as Queue.Add and Coalescer.Put say")
 }

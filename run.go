@@ -36,26 +36,12 @@ import (
 // reports of failures, a limit of attempts, timeouts, batches and drains.
 // [worker.Pool.Run] says what happens if the queue's limiter or clock panics.
 func (q *Queue[T]) Run(ctx context.Context, workers int, handle worker.Handler[T], use ...worker.Middleware[T]) error {
+	q.mustBeMade()
 	pool, err := worker.New(q, worker.Options[T]{Workers: workers, Handle: handle, Use: use})
 	if err != nil {
 		return err
 	}
 	return pool.Run(ctx)
-}
-
-// OpenSlot registers a worker, so that Stats counts it and Snapshot shows which
-// worker has which item. A [worker.Pool] calls it.
-//
-// It returns the worker's number and two functions. The worker calls show with
-// the items that it is about to process, and with none when it has finished
-// them. Show is nil unless the queue keeps [Options].Metrics. The worker calls
-// closeSlot when it leaves.
-func (q *Queue[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {
-	s := q.slots.add()
-	if q.configuration.Metrics {
-		show = s.show
-	}
-	return s.number, show, s.close
 }
 
 // slots are the open slots of a queue.

@@ -51,7 +51,7 @@ func only(do func(q *queue, key string)) func(q *queue, keys []string) {
 func inBatches(with shardq.AddOptions) func(q *queue, keys []string) {
 	claims := make([]worker.Claim[string], 64)
 	return func(q *queue, keys []string) {
-		q.AddBatchWith(keys, with)
+		q.AddBatch(keys, with)
 		for left := len(keys); left > 0; {
 			n, _ := q.ClaimBatch(context.Background(), claims)
 			_ = q.DoneClaims(claims[:n])
@@ -68,7 +68,7 @@ func BenchmarkFeatures(b *testing.B) {
 	bounded := options{Capacity: 1 << 20}
 	window := func(length time.Duration) func(q *queue, keys []string) {
 		return each(func(q *queue, key string) error {
-			return q.TryAddWith(key, shardq.AddOptions{NotAgainWithin: length})
+			return q.TryAdd(key, shardq.AddOptions{NotAgainWithin: length})
 		})
 	}
 	for _, way := range []struct {
@@ -102,8 +102,8 @@ func BenchmarkFeatures(b *testing.B) {
 		})},
 		{"Cancel", options{}, only(func(q *queue, key string) { q.Add(key); q.Cancel(key) })},
 		{"Capacity", bounded, plain},
-		{"TryAdd", bounded, each(func(q *queue, key string) error { return q.TryAdd(key) })},
-		{"AddContext", bounded, each(func(q *queue, key string) error { return q.AddContext(ctx, key) })},
+		{"TryAdd", bounded, each(func(q *queue, key string) error { return q.TryAdd(key, shardq.AddOptions{}) })},
+		{"AddContext", bounded, each(func(q *queue, key string) error { return q.AddContext(ctx, key, shardq.AddOptions{}) })},
 		{"Ages", options{Ages: true}, plain},
 		{"Metrics", options{Metrics: true}, plain},
 		{"OnStuck", options{StuckAfter: time.Hour, OnStuck: func(stats.Item[string]) {}}, plain},

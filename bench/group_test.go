@@ -32,7 +32,7 @@ var plenty = shardq.Rate{PerSecond: 1e9, Burst: 1000}
 // BenchmarkGroups measures the cycle of an item by the number of groups, beside
 // a queue without groups, and with rates that are never reached.
 func BenchmarkGroups(b *testing.B) {
-	limit := options{Group: tenantOf, GroupLimit: 4}
+	limit := options{Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 4} }}
 	for _, way := range []struct {
 		name    string
 		groups  int
@@ -41,7 +41,7 @@ func BenchmarkGroups(b *testing.B) {
 		{"none", 1, options{}},
 		{"one", 1, limit},
 		{"1k", 1000, limit},
-		{"1k,rates", 1000, options{Group: tenantOf, GroupRate: func(string) shardq.Rate { return plenty }}},
+		{"1k,rates", 1000, options{Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: plenty} }}},
 		{"1k,queue's rate", 1000, options{Group: tenantOf, Rate: plenty}},
 	} {
 		b.Run("groups="+way.name, func(b *testing.B) {
@@ -60,13 +60,13 @@ func BenchmarkRateReached(b *testing.B) {
 	for _, perSecond := range []float64{500, 5000, 20_000} {
 		rate := shardq.Rate{PerSecond: perSecond}
 		for name, with := range map[string]options{
-			"group": {Group: tenantOf, GroupRate: func(string) shardq.Rate { return rate }},
+			"group": {Group: tenantOf, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }},
 			"queue": {Rate: rate},
 		} {
 			b.Run(fmt.Sprintf("rate=%v/of=%s", perSecond, name), func(b *testing.B) {
 				q := shardq.MustNew(with)
 				defer q.ShutDown()
-				q.AddBatch(tenanted(b.N+1, 1))
+				q.AddBatch(tenanted(b.N+1, 1), shardq.AddOptions{})
 				q.Get() // the Burst
 				for b.ResetTimer(); q.Len() > 0; {
 					key, _ := q.Get()
@@ -123,7 +123,7 @@ func BenchmarkOvertaking(b *testing.B) {
 // one, in increasing order.
 func overtaking(q *queue, with shardq.AddOptions, n int) (passed []int64) {
 	const rare = "rare:0"
-	q.AddBatch(tenanted(100_000, 1))
+	q.AddBatch(tenanted(100_000, 1), shardq.AddOptions{})
 	var handed, since atomic.Int64 // since is the value of handed at the add; 0: there is no rare item
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

@@ -97,7 +97,7 @@ func inspections(q *queue) []inspection {
 			for range q.Groups() {
 			}
 		}},
-		{"MostRetried(1000)", func() { q.MostRetried(1000) }},
+		{"MostRetried(1000)", func() { q.Inspect().MostRetried(1000) }},
 	}
 }
 

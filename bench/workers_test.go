@@ -25,7 +25,7 @@ type traffic struct {
 func newTraffic(b *testing.B, runs int, o options) *traffic {
 	t := &traffic{queue: shardq.MustNew(o)}
 	t.left.Store(int64(runs))
-	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)))
+	t.queue.AddBatch(workload.Shuffled(workload.Strings(1000)), shardq.AddOptions{})
 	b.ReportAllocs()
 	b.ResetTimer()
 	return t

@@ -3,6 +3,7 @@ package coalesce
 import (
 	"context"
 
+	"github.com/shardq/shardq/internal/foreach"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/worker"
 )
@@ -121,7 +122,7 @@ func (c *Coalescer[K, V]) endBatch(taken []Entry[K, V]) {
 		b.keys[i] = taken[i].Key
 		c.land(b.keys[i])
 	}
-	c.queue.DoneBatch(b.keys)
+	foreach.Do(len(b.keys), func(i int) { c.queue.Done(b.keys[i]) }) // all, also if the clock panics
 }
 
 // A keyBuffer has space for the keys of a batch, and for their handles and

@@ -57,12 +57,12 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	if b.claims == nil {
 		b.claims = make([]worker.Claim[K], cap(b.keys))
 	}
-	keys, keyOwner := b.claims[:len(claims)], c.engine.Owner()
+	keys, keyOwner := b.claims[:len(claims)], c.engine.Owner
 	defer clear(keys)
 	for i := range claims {
 		claim := &claims[i]
 		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner() {
-			c.landAt(claim.Item.Key, c.engine.Handle(claim.Token()))
+			c.landAt(claim.Item.Key, c.engine.Tokens.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
 	}
@@ -79,7 +79,7 @@ func (o *owner[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o
 
 // make makes a claim in place.
 func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V]) {
-	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner(), c.engine.Token(t.at))
+	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner(), c.engine.Tokens.Of(t.at))
 }
 
 // Name returns the name of the queue of keys.
@@ -87,13 +87,13 @@ func (o *owner[K, V]) Name() string { return o.queue.Name() }
 
 // DoneClaim implements [worker.Owner].
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
-	o.coalescer().landAt(taken.Key, o.engine.Handle(token))
-	return o.engine.Owner().DoneClaim(taken.Key, token)
+	o.coalescer().landAt(taken.Key, o.engine.Tokens.Handle(token))
+	return o.engine.Owner.DoneClaim(taken.Key, token)
 }
 
 // ClaimValid implements [worker.Owner].
 func (o *owner[K, V]) ClaimValid(token worker.Token) bool {
-	return o.engine.Owner().ClaimValid(token)
+	return o.engine.Owner.ClaimValid(token)
 }
 
 // ClaimFailures implements [worker.Owner].
@@ -101,22 +101,17 @@ func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.queue.NumR
 
 // ReportFailure implements [worker.Reporter]: it logs the failure of the key.
 func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportFailure(ctx, keyFailure(f), panicked)
+	o.engine.Owner.ReportFailure(ctx, keyFailure(f), panicked)
 }
 
 // ReportSuccess logs the end of an outage: see [worker.Reporter].
 func (o *owner[K, V]) ReportSuccess(ctx context.Context) {
-	o.engine.Owner().(interface{ ReportSuccess(context.Context) }).ReportSuccess(ctx)
+	o.engine.Owner.ReportSuccess(ctx)
 }
 
 // ReportDiscard implements [worker.Reporter]: it counts and logs the key.
 func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportDiscard(ctx, keyFailure(f), panicked)
-}
-
-// reporter returns the queue's reporter, which logs keys and no values.
-func (o *owner[K, V]) reporter() worker.Reporter[K] {
-	return o.engine.Owner().(worker.Reporter[K])
+	o.engine.Owner.ReportDiscard(ctx, keyFailure(f), panicked)
 }
 
 // keyFailure returns the failure without the value.
@@ -130,7 +125,7 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 // ReturnClaim implements [worker.Owner].
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
 	c := o.coalescer()
-	only, ok := c.shards.Seal(c.engine.Handle(token))
+	only, ok := c.shards.Seal(c.engine.Tokens.Handle(token))
 	if !ok {
 		return worker.ErrClaimEnded // so that no value is returned twice
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/internal/itemlimit"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
@@ -30,7 +31,7 @@ var _ = (*Coalescer[uint64, uint64])(nil)
 // All methods are safe for concurrent use.
 type Coalescer[K comparable, V any] struct {
 	queue  *shardq.Queue[K]
-	engine shardq.Engine[K]
+	engine engine.Engine[K]
 	shards *shard.Set[K] // of the queue
 	seed   maphash.Seed
 	merge  func(pending, next V) V
@@ -59,15 +60,15 @@ type Entry[K comparable, V any] struct {
 // New returns a coalescer, or an error that lists every fault of the options.
 // Like [shardq.New], it starts no goroutine and sets no timer.
 func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
-	options.Queue.CancelDelayOnAdd = options.PutEndsBackoff // Configuration shows it
 	queue, err := shardq.New(options.Queue)
 	if err := errors.Join(options.validate(), err); err != nil {
 		return nil, err
 	}
+	below := engine.Of(queue)
 	c := &Coalescer[K, V]{
 		queue:          queue,
-		engine:         queue.Engine(),
-		shards:         queue.Engine().Shards(),
+		engine:         below,
+		shards:         below.Shards,
 		capacity:       options.Capacity,
 		seed:           maphash.MakeSeed(),
 		merge:          options.Merge,
@@ -205,11 +206,6 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 	delay := c.engine.ReturnDelay(key, worker.Return{Reason: worker.ReturnRetry}) // may panic
 	return c.putBack(key, value, delay)
 }
-
-// Queue returns a view of the queue of keys, which is a [shardq.Inspector] for
-// pages and exporters. Its Len counts the keys that are ready. Its Stats are
-// those of the Coalescer. It only reads: see [Coalescer.Controls].
-func (c *Coalescer[K, V]) Queue() shardq.View[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value, including those in a
 // backoff and those in processing. The cost does not grow with the number of

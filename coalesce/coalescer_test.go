@@ -20,14 +20,12 @@ func sum(pending, next int) int { return pending + next }
 
 func TestNewListsEveryFault(t *testing.T) {
 	_, err := New(Options[string, int]{Capacity: -1, Queue: shardq.Options[string]{
-		Capacity: 1, Shards: -1, DiscardOnShutDown: true, DropDelayIfReady: true,
+		Capacity: 1, Shards: -1,
 	}})
 	require.EqualError(t, err, strings.Join([]string{
 		"coalesce: Options.Merge is nil: want a function",
 		"coalesce: Options.Capacity is -1: want 0 (no limit) or more",
 		"coalesce: Options.Queue.Capacity is 1: want 0, and Options.Capacity instead",
-		"coalesce: Options.Queue.DiscardOnShutDown is true: want false, because ShutDown hands out what is pending",
-		"coalesce: Options.Queue.DropDelayIfReady is true: want false, because a put ends a backoff only with PutEndsBackoff",
 		"shardq: Options.Shards is -1: want 0 (the default) to 4096",
 	}, "\n"))
 	require.PanicsWithValue(t, "coalesce: Options.Merge is nil: want a function", func() { MustNew(Options[string, int]{}) })

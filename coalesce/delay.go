@@ -45,7 +45,7 @@ type PutOptions struct {
 // A PutWith and a return of a value may run at the same time for one key. Then
 // the delay may count instead of the backoff.
 func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
-	if !shard.Policy(options.Policy).Valid() {
+	if !options.Policy.Valid() {
 		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))
 	}
 	if c.shards.Reject(key) {
@@ -68,7 +68,7 @@ type filing struct {
 func (p *putter[K, V]) filing(l *line[V]) (w filing) {
 	if p.with != nil {
 		w.Delay = shard.Delay{
-			Duration: max(p.with.Delay, 0), Policy: shard.Policy(p.with.Policy),
+			Duration: max(p.with.Delay, 0), Policy: p.with.Policy,
 			MaxWait: p.with.MaxWait, Priority: p.with.Priority, UnlessReady: true,
 		}
 	} else {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/shard"
 )
 
 // Drain shuts the coalescer down in good order. Later puts return
@@ -39,7 +40,7 @@ func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions
 		released = alreadyReleased
 	}
 	// Values stay in their lines until all user code has returned.
-	keys, err := c.engine.Drain(ctx, options, released, c.drained)
+	keys, err := c.engine.Drain(ctx, draining(options), released, c.drained)
 	return c.takeDropped(keys, err), err
 }
 
@@ -52,6 +53,10 @@ func (c *Coalescer[K, V]) DrainWith(options shardq.DrainOptions) func(context.Co
 		options.Retries = shardq.AcceptRetries
 	}
 	return func(ctx context.Context) ([]Entry[K, V], error) { return c.Drain(ctx, options) }
+}
+
+func draining(o shardq.DrainOptions) shard.Draining {
+	return shard.Draining{Delayed: o.Delayed, Retries: o.Retries == shardq.AcceptRetries}
 }
 
 func mustBeValid(options shardq.DrainOptions) {
@@ -71,7 +76,7 @@ func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 
 // endedEarly lists the keys that are left.
 func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
-	return &DrainError[K, V]{DrainError: c.engine.TimedOut(ctx, cause), coalescer: c}
+	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
 
 // takeDropped takes the values of the keys that a drain has dropped. After a

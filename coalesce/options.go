@@ -21,9 +21,7 @@ const MaxValueWeight = min(1<<40, math.MaxInt)
 // the struct, and does not modify it.
 type Options[K comparable, V any] struct {
 	// Queue configures the queue of keys. Its Capacity must be 0, because the
-	// coalescer has its own. Its CancelDelayOnAdd is ignored: see
-	// PutEndsBackoff. DiscardOnShutDown and DropDelayIfReady must be false:
-	// pending values are never discarded, and their delays count.
+	// coalescer has its own.
 	Queue shardq.Options[K]
 
 	// Merge returns one value for two: the pending one, and the one that was
@@ -116,12 +114,6 @@ func (o Options[K, V]) validate() error {
 	}
 	if o.Queue.Capacity != 0 {
 		fault("Queue.Capacity is %d: want 0, and Options.Capacity instead", o.Queue.Capacity)
-	}
-	if o.Queue.DiscardOnShutDown {
-		fault("Queue.DiscardOnShutDown is true: want false, because ShutDown hands out what is pending")
-	}
-	if o.Queue.DropDelayIfReady {
-		fault("Queue.DropDelayIfReady is true: want false, because a put ends a backoff only with PutEndsBackoff")
 	}
 	return errors.Join(faults...)
 }

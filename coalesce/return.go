@@ -109,7 +109,7 @@ func (r *valueReturn[K, V]) requeue() {
 }
 
 // policy chooses between the delay and that of newer values.
-func (r *valueReturn[K, V]) policy() shard.Policy {
+func (r *valueReturn[K, V]) policy() shard.DelayPolicy {
 	switch {
 	case r.c.putEndsBackoff:
 		return shard.KeepEarliest

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -138,7 +139,7 @@ func (c *Claims[T]) begin(ctx context.Context, item T) (with context.Context, en
 	if s == nil {
 		return ctx, func() {}
 	}
-	claim, ok := s.queue.ClaimOf(item)
+	claim, ok := engine.ClaimOf(s.queue, item)
 	if !ok {
 		return ctx, func() {}
 	}

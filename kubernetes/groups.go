@@ -40,7 +40,7 @@ func (c *groupCollector) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		known[name] = true
-		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Configuration()}}
+		reading := &registry.Reading{Row: &registry.Row{Name: name, Queue: q, Configuration: q.Inspect().Configuration()}}
 		for _, g := range series.Groups(reading, c.most) {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Items), name, name, g.Group, g.State)
 		}

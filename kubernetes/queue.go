@@ -16,7 +16,7 @@ import (
 // Options configure the queue of a controller.
 type Options[T comparable] struct {
 	// Queue has the options of the shardq queue. NewQueue sets Name,
-	// RateLimiter and the options of [queue.PriorityOptions]. If Shards is
+	// RateLimiter, and follows the rules of [queue.Options].Priority. If Shards is
 	// zero, the queue has one, so that the order is that of controller-runtime.
 	// More shards pay with hundreds of workers, or adds from many goroutines.
 	Queue shardq.Options[T]
@@ -84,7 +84,7 @@ const updatePeriod = 500 * time.Millisecond
 // New returns a queue, or an error that lists the faults of the options. Until
 // ShutDown is called, [Handler] shows the queue, and keeps it in memory.
 func New[T comparable](options Options[T]) (*Queue[T], error) {
-	all := queue.Options[T]{Queue: queue.PriorityOptions(options.Queue)}
+	all := queue.Options[T]{Queue: options.Queue, Priority: true}
 	if name := options.Queue.Name; name != "" {
 		provider := options.MetricsProvider
 		if provider == nil {
@@ -144,6 +144,6 @@ func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
 // ByNamespace is a function for Group in the options of a queue: all objects of
 // a namespace are a group. Groups take turns, so that a namespace with many
 // objects does not delay those of others. They do so within a priority: a
-// changed object goes before the initial list of all namespaces. GroupLimit
+// changed object goes before the initial list of all namespaces. GroupPolicy
 // limits how many objects of one namespace are reconciled at once.
 func ByNamespace(r reconcile.Request) string { return r.Namespace }

@@ -15,7 +15,7 @@ import (
 // AddBatchWith and one with as many AddWiths.
 func TestAddBatchWithIsAsManyAddWiths(t *testing.T) {
 	for name, config := range map[string]Config[float64]{
-		"plain": {}, "metrics": {Ages: true, Metrics: true}, "cancels": {CancelDelayOnAdd: true},
+		"plain": {}, "metrics": {Ages: true, Metrics: true}, "cancels": {Rules: Rules{CancelDelayOnAdd: true}},
 		"groups": {Group: func(item float64) string { return []string{"a", "b", "c"}[int(math.Abs(item))%3] }},
 	} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
@@ -44,7 +44,7 @@ func TestAddBatchWithIsAsManyAddWiths(t *testing.T) {
 					delay := time.Duration(rapid.IntRange(-1, 30).Draw(t, "ticks")) * time.Millisecond
 					d := Delay{
 						Duration: delay,
-						Policy:   Policy(rapid.IntRange(0, int(policies)-1).Draw(t, "policy")),
+						Policy:   DelayPolicy(rapid.IntRange(0, int(policies)-1).Draw(t, "policy")),
 						MaxWait:  time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "max wait")) * time.Millisecond,
 						Priority: rapid.SampledFrom([]int{0, 0, 1, -5}).Draw(t, "priority"),
 						Retry:    rapid.Bool().Draw(t, "retry"),

@@ -153,7 +153,7 @@ func TestDriverWakesOncePerDeadline(t *testing.T) {
 // TestCancelledTimerStops: when nothing is delayed any more, no timer is left
 // after the driver's next reading.
 func TestCancelledTimerStops(t *testing.T) {
-	c := newCheckedSet(t, Config[int]{CancelDelayOnAdd: true})
+	c := newCheckedSet(t, Config[int]{Rules: Rules{CancelDelayOnAdd: true}})
 	c.addAfter(1, time.Second)
 	c.add(1)
 	c.check()
@@ -561,7 +561,7 @@ func TestOvertakenAddAfter(t *testing.T) {
 	for _, cancel := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cancel=%v", cancel), func(t *testing.T) {
 			c := newMeddlingClock()
-			s := newTestSet(t, Config[int]{Clock: c, CancelDelayOnAdd: cancel})
+			s := newTestSet(t, Config[int]{Clock: c, Rules: Rules{CancelDelayOnAdd: cancel}})
 			s.AddAfter(1, time.Hour)
 			s.AddAfter(2, time.Minute)
 			c.at(afterNow, 1, func() { c.Step(2 * time.Minute) })

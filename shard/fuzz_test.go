@@ -71,11 +71,11 @@ func FuzzSet(f *testing.F) {
 		s := script(input)
 		flags := s.byte()
 		c := newCheckedSet(t, Config[int]{
-			Shards:           1 + int(flags&3),
-			CancelDelayOnAdd: flags&4 != 0,
-			Tick:             []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
-			Ages:             flags&32 != 0,
-			Metrics:          flags&32 != 0,
+			Shards:  1 + int(flags&3),
+			Rules:   Rules{CancelDelayOnAdd: flags&4 != 0},
+			Tick:    []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
+			Ages:    flags&32 != 0,
+			Metrics: flags&32 != 0,
 		})
 		for range mostOperations {
 			if len(s) == 0 {

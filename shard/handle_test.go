@@ -104,7 +104,7 @@ func attempt(do func()) {
 func TestEndedHandleNamesNothing(t *testing.T) {
 	for name, config := range map[string]Config[int]{
 		"plain": {Shards: 1}, "shards": {Shards: 8}, "ages": {Shards: 1, Ages: true}, "metrics": {Shards: 2, Ages: true, Metrics: true},
-		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupLimit: 1},
+		"groups": {Shards: 2, Group: func(int) string { return "g" }, GroupPolicy: limited(1)},
 	} {
 		for _, upper := range []uint64{0, 1<<31 - 2, 1 << 40} {
 			t.Run(fmt.Sprint(name, upper), func(t *testing.T) {

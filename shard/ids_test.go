@@ -49,8 +49,8 @@ func TestC40FullShard(t *testing.T) {
 			"AddAfter":   func(s *Set[int], item int) error { s.AddAfter(item, time.Second); return nil },
 			"priority":   func(s *Set[int], item int) error { s.AddWith(item, Delay{Priority: 5}); return nil },
 			"both":       func(s *Set[int], item int) error { s.AddWith(item, Delay{Duration: 1, Priority: 5}); return nil },
-			"TryAdd":     (*Set[int]).TryAdd,
-			"AddContext": func(s *Set[int], item int) error { return s.AddContext(context.Background(), item) },
+			"TryAdd":     func(s *Set[int], item int) error { return s.TryAdd(item, Delay{}) },
+			"AddContext": func(s *Set[int], item int) error { return s.AddContext(context.Background(), item, Delay{}) },
 		} {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				s := fullSet(t, config)
@@ -142,7 +142,7 @@ func TestC40FullShardGivesRoomBack(t *testing.T) {
 		s.Add(1)
 		s.Add(3)
 		refused := make(chan error, 1)
-		go func() { refused <- s.AddContext(context.Background(), even(fewIDs)) }()
+		go func() { refused <- s.AddContext(context.Background(), even(fewIDs), Delay{}) }()
 		synctest.Wait()
 		s.Add(even(fewIDs - 2)) // beyond the capacity: now the shard is full, too
 		s.Cancel(1)
@@ -150,10 +150,10 @@ func TestC40FullShardGivesRoomBack(t *testing.T) {
 		if err := <-refused; err == nil || err == ErrFull || !errors.Is(err, ErrFull) {
 			t.Errorf("refused with %v", err)
 		}
-		if err := s.TryAdd(1); err != nil {
+		if err := s.TryAdd(1, Delay{}); err != nil {
 			t.Errorf("with room for one: %v", err)
 		}
-		if err := s.TryAdd(3); err != ErrFull {
+		if err := s.TryAdd(3, Delay{}); err != ErrFull {
 			t.Errorf("with no room: %v", err)
 		}
 	})

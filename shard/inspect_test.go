@@ -95,7 +95,7 @@ func TestC43HoldsAreBounded(t *testing.T) {
 				} {
 					name := fmt.Sprintf("groups=%d/priorities=%d/ages=%v/%s", groups, priorities, ages, contents)
 					t.Run(name, func(t *testing.T) {
-						config := Config[int]{Ages: ages, GroupLimit: items}
+						config := Config[int]{Ages: ages, GroupPolicy: limited(items)}
 						if groups > 0 {
 							config.Group = func(item int) string { return fmt.Sprint(item % groups) }
 						}
@@ -117,7 +117,7 @@ func TestC43HoldsAreBounded(t *testing.T) {
 func TestC43StatsAskFewGroups(t *testing.T) {
 	fake := clock.NewFake(start)
 	config := Config[int]{
-		Clock: fake, Ages: true, GroupLimit: 1, Group: func(item int) string { return fmt.Sprint(item % 10_000) },
+		Clock: fake, Ages: true, GroupPolicy: limited(1), Group: func(item int) string { return fmt.Sprint(item % 10_000) },
 	}
 	s := newTestSet(t, config)
 	for item := range 5000 {
@@ -219,7 +219,7 @@ func TestC43ItemsInOrder(t *testing.T) {
 func TestC43ItemsInOrderOfPlaces(t *testing.T) {
 	for _, items := range []int{rowsPerHold / 2, 10 * rowsPerHold} {
 		t.Run(fmt.Sprint(items), func(t *testing.T) {
-			s := largeSet(t, Config[int]{Ages: true, KeepPlaces: true}, items, items, 0, 0)
+			s := largeSet(t, Config[int]{Ages: true, Rules: Rules{KeepPlaces: true}}, items, items, 0, 0)
 			held := make([]int, items/2)
 			for i := range held {
 				held[i], _ = s.Get()

@@ -25,7 +25,7 @@ func claimedWorlds(t failer, shards int, since func(w *claimed)) func(round int)
 	return func(round int) *claimed {
 		config := Config[int]{Shards: shards, Clock: clock.NewFake(start)}
 		if round%4 > 1 {
-			config.Group, config.GroupLimit = func(int) string { return "g" }, 2
+			config.Group, config.GroupPolicy = func(int) string { return "g" }, limited(2)
 		}
 		w := &claimed{Set: newTestSet(t, config)}
 		w.Add(1)

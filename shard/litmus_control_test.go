@@ -17,7 +17,7 @@ import (
 type desk struct {
 	*Set[int]
 	clock    *clock.Fake
-	was      Canceled
+	was      stats.Canceled
 	taken    bool
 	served   []int
 	dropped  []int

@@ -396,7 +396,7 @@ func TestLitmusSetBackUnderTheDriver(t *testing.T) {
 func TestLitmusCancelDelay(t *testing.T) {
 	litmus[*hourglass]{
 		rounds: 50_000,
-		world:  lastingHourglass(t, Config[int]{CancelDelayOnAdd: true}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
+		world:  lastingHourglass(t, Config[int]{Rules: Rules{CancelDelayOnAdd: true}}, false, func(h *hourglass) { h.AddAfter(1, time.Millisecond) }),
 		actors: []func(h *hourglass){
 			func(h *hourglass) { h.clock.Step(time.Millisecond) },
 			func(h *hourglass) { h.Add(1) },

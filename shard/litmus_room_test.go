@@ -41,7 +41,7 @@ func fullHouse(t failer) func(round int) *house {
 	return func(round int) *house { return newHouse(t, round, Config[int]{Capacity: 1}) }
 }
 
-func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item) }
+func (h *house) ask(ctx context.Context, item int) { h.errs[item] = h.AddContext(ctx, item, Delay{}) }
 
 // leave ends the waits.
 func (h *house) leave() {
@@ -123,8 +123,8 @@ func TestLitmusTryAdd(t *testing.T) {
 		world:  fullHouse(t),
 		actors: []func(h *house){
 			func(h *house) { h.Done(0) },
-			func(h *house) { h.errs[1] = h.TryAdd(1) },
-			func(h *house) { h.errs[2] = h.TryAdd(2) },
+			func(h *house) { h.errs[1] = h.TryAdd(1, Delay{}) },
+			func(h *house) { h.errs[2] = h.TryAdd(2, Delay{}) },
 		},
 		outcome: (*house).answers,
 		after:   (*house).leave,
@@ -145,7 +145,7 @@ func TestLitmusRoomOfTwo(t *testing.T) {
 	cycle := func(item int) func(s *Set[int]) {
 		return func(s *Set[int]) {
 			for range 5 * exchanges {
-				if s.TryAdd(item) != nil {
+				if s.TryAdd(item, Delay{}) != nil {
 					continue
 				}
 				if s.limit.Held() > 1 {
@@ -177,7 +177,7 @@ func TestLitmusTryAddAgainstTheLine(t *testing.T) {
 		},
 		actors: []func(h *house){
 			func(h *house) { h.Done(0) },
-			func(h *house) { h.errs[2] = h.TryAdd(2) },
+			func(h *house) { h.errs[2] = h.TryAdd(2, Delay{}) },
 		},
 		outcome: (*house).answers,
 		after:   (*house).leave,
@@ -274,7 +274,7 @@ func TestLitmusTryAddAgainstShutDown(t *testing.T) {
 			return h
 		},
 		actors: []func(h *slowHouse){
-			func(h *slowHouse) { h.err = h.TryAdd(h.item) },
+			func(h *slowHouse) { h.err = h.TryAdd(h.item, Delay{}) },
 			func(h *slowHouse) { runtime.KeepAlive(h.hash(h.item)); h.ShutDown() }, // at about the same time
 		},
 		outcome: func(h *slowHouse, _ int) string {

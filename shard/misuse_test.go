@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/shardq/shardq/stats"
 )
 
 type hookCall struct {
@@ -40,8 +42,8 @@ func TestItemNotEqualToItself(t *testing.T) {
 	s.AddAfter(nan, time.Hour)
 	s.AddAfter(nan, 0)
 	s.Done(nan)
-	rejected := hookCall{ItemNotEqualToItself, true}
-	if want := []hookCall{rejected, rejected, rejected, {DoneWithoutGet, true}}; !slices.Equal(all, want) {
+	rejected := hookCall{stats.ItemNotEqualToItself, true}
+	if want := []hookCall{rejected, rejected, rejected, {stats.DoneWithoutGet, true}}; !slices.Equal(all, want) {
 		t.Errorf("the hook was called with %v, not %v", all, want)
 	}
 	if st, want := s.Stats(), (Stats{Shards: 3, Rejected: 3, Misused: 1}); !reflect.DeepEqual(counts(st), want) {
@@ -80,7 +82,7 @@ func TestDoneWithoutGet(t *testing.T) {
 	item, _ := s.Get()
 	s.Done(item)
 	s.Done(item)
-	want := []hookCall{{DoneWithoutGet, "unknown"}, {DoneWithoutGet, "ready"}, {DoneWithoutGet, "delayed"}, {DoneWithoutGet, "ready"}}
+	want := []hookCall{{stats.DoneWithoutGet, "unknown"}, {stats.DoneWithoutGet, "ready"}, {stats.DoneWithoutGet, "delayed"}, {stats.DoneWithoutGet, "ready"}}
 	if !slices.Equal(*all, want) {
 		t.Errorf("the hook was called with %v, not %v", *all, want)
 	}
@@ -105,10 +107,10 @@ func TestMisuseHookPanics(t *testing.T) {
 // TestMisuseNames: the names are for logs.
 func TestMisuseNames(t *testing.T) {
 	for kind, want := range map[Misuse]string{
-		DoneWithoutGet:       "Done without Get",
-		ItemNotEqualToItself: "item not equal to itself",
-		0:                    "Misuse(0)",
-		200:                  "Misuse(200)",
+		stats.DoneWithoutGet:       "Done without Get",
+		stats.ItemNotEqualToItself: "item not equal to itself",
+		0:                          "Misuse(0)",
+		200:                        "Misuse(200)",
 	} {
 		if got := kind.String(); got != want {
 			t.Errorf("%d is %q, not %q", uint8(kind), got, want)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stats"
 )
 
 // A model is what the queue has to do, in the style of client-go: a set of
@@ -34,7 +35,7 @@ type model struct {
 
 func newModel(config Config[int], shardOf func(item int) int) *model {
 	return &model{
-		cancelDelayOnAdd: config.CancelDelayOnAdd,
+		cancelDelayOnAdd: config.Rules.CancelDelayOnAdd,
 		shardOf:          shardOf,
 		queues:           make([][]int, config.Shards),
 		dirty:            map[int]bool{},
@@ -76,7 +77,7 @@ func (m *model) endDelay(item int) {
 }
 
 // addWith takes the deadline and the limit in ticks. A deadline of now is none.
-func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64, priority int) {
+func (m *model) addWith(item int, policy DelayPolicy, now, deadline, limit uint64, priority int) {
 	filed, waits := m.waiting[item]
 	switch {
 	case m.closed:
@@ -99,7 +100,7 @@ func (m *model) addWith(item int, policy Policy, now, deadline, limit uint64, pr
 }
 
 // cancel returns what there was.
-func (m *model) cancel(item int) (was Canceled) {
+func (m *model) cancel(item int) (was stats.Canceled) {
 	queue := &m.queues[m.shardOf(item)]
 	if place := slices.Index(*queue, item); place >= 0 {
 		*queue = slices.Delete(*queue, place, place+1)
@@ -289,7 +290,7 @@ func newCheckedSet(t failer, config Config[int]) *checkedSet {
 	c := &checkedSet{failer: t, clock: clock.NewFake(start)}
 	config.Clock = c.clock
 	config.OnMisuse = func(kind Misuse, _ int) {
-		if kind != DoneWithoutGet {
+		if kind != stats.DoneWithoutGet {
 			c.Fatalf("unexpected misuse %v", kind)
 		}
 		c.misused++

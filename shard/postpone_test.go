@@ -16,7 +16,7 @@ func TestPostpone(t *testing.T) {
 		{}, {Ages: true, Metrics: true}, {Group: func(int) string { return "g" }, Ages: true},
 	} {
 		for _, dirty := range []bool{false, true} {
-			for _, policy := range []Policy{KeepLatest, KeepEarliest} {
+			for _, policy := range []DelayPolicy{KeepLatest, KeepEarliest} {
 				fake := clock.NewFake(start)
 				config.Clock, config.Shards = fake, 2
 				s := newTestSet(t, config)
@@ -55,7 +55,7 @@ func TestPostpone(t *testing.T) {
 // began during the processing.
 func TestPostponeOfADelayedItem(t *testing.T) {
 	for _, test := range []struct {
-		policy        Policy
+		policy        DelayPolicy
 		before, given int // seconds
 		want          int
 	}{
@@ -146,7 +146,7 @@ func addTo(s *Set[int], item int, keepDelay bool) {
 // TestPostponeKeepsPriorities: the next run has the highest priority of the
 // adds during the processing and of the deadline.
 func TestPostponeKeepsPriorities(t *testing.T) {
-	for _, policy := range []Policy{KeepLatest, KeepEarliest} {
+	for _, policy := range []DelayPolicy{KeepLatest, KeepEarliest} {
 		for _, closing := range []bool{false, true} {
 			for _, priorities := range [][2]int{{3, 7}, {7, 3}, {-2, 0}, {0, -2}} {
 				fake := clock.NewFake(start)

@@ -18,7 +18,7 @@ import (
 func TestSetAgainstModel(t *testing.T) {
 	for _, shards := range []int{1, 3, 130} {
 		for _, cancel := range []bool{false, true} {
-			config := Config[int]{Shards: shards, CancelDelayOnAdd: cancel, Ages: cancel, Metrics: cancel}
+			config := Config[int]{Shards: shards, Rules: Rules{CancelDelayOnAdd: cancel}, Ages: cancel, Metrics: cancel}
 			t.Run(fmt.Sprintf("shards=%d,cancel=%v", shards, cancel), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					config := config
@@ -43,7 +43,7 @@ func setActions(c *checkedSet) map[string]func(*rapid.T) {
 		"add":       func(t *rapid.T) { c.add(item(t)) },
 		"add after": func(t *rapid.T) { c.addAfter(item(t), delay(t)) },
 		"add with": func(t *rapid.T) {
-			policy := rapid.SampledFrom([]Policy{KeepEarliest, KeepLatest, KeepNew, KeepOld}).Draw(t, "policy")
+			policy := rapid.SampledFrom([]DelayPolicy{KeepEarliest, KeepLatest, KeepNew, KeepOld}).Draw(t, "policy")
 			c.addWith(item(t), Delay{Duration: delay(t), Policy: policy, MaxWait: maxWait(t), Priority: c.priority(t)})
 		},
 		"cancel":     func(t *rapid.T) { c.cancel(item(t)) },

@@ -37,7 +37,7 @@ func (s *Set[T]) ShutDown() {
 	s.closing.leaving.Store(true)
 	s.close(nil)
 	s.wake() // a consumer may wait for what is paused
-	if s.discardOnShutDown {
+	if s.rules.DiscardOnShutDown {
 		s.discardReady()
 	}
 }

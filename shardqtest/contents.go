@@ -21,7 +21,7 @@ const (
 // contents writes what a queue holds, for a message: the numbers of items, and
 // some of each state.
 func contents(queue shardq.Inspector) string {
-	found := queue.Inspect(longestList)
+	found := queue.Inspect().Snapshot(longestList)
 	name := "The queue"
 	if queue.Name() != "" {
 		name += fmt.Sprintf(" %q", queue.Name())

@@ -46,7 +46,7 @@ func TestOutcomes(t *testing.T) {
 		script.For("again").Return(worker.RequeueAfter(time.Minute)).Return(worker.RequeueAfter(0))
 		script.For("permanent").Return(worker.Permanent(errOnPurpose))
 		script.For("exhausted").Fail(3)
-		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted"})
+		q.AddBatch([]string{"fails", "panics", "again", "permanent", "exhausted"}, shardq.AddOptions{})
 		require.Equal(t, []string{
 			"fails: attempt 1: failed: scripted failure 1: again in 5ms",
 			"panics: attempt 1: failed: panic: oops: again in 5ms",
@@ -158,7 +158,7 @@ func TestBatches(t *testing.T) {
 			return errs
 		},
 	})
-	q.AddBatch([]int{0, 1, 2, 3, 4})
+	q.AddBatch([]int{0, 1, 2, 3, 4}, shardq.AddOptions{})
 	one, _ := driver.Step()
 	require.Equal(t, 0, one.Item)
 	require.Equal(t, []string{
@@ -200,9 +200,9 @@ func TestDriverOfACoalescer(t *testing.T) {
 func TestThrottledGroup(t *testing.T) {
 	fake := newFake()
 	q := shardq.MustNew(shardq.Options[string]{
-		Name: "tenants", Shards: 1, Clock: fake, GroupLimit: 1, Group: func(item string) string { return item[:1] },
+		Name: "tenants", Shards: 1, Clock: fake, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }, Group: func(item string) string { return item[:1] },
 	})
-	q.AddBatch([]string{"a1", "a2", "b1"})
+	q.AddBatch([]string{"a1", "a2", "b1"}, shardq.AddOptions{})
 	item, _ := q.Get()
 	require.Equal(t, "a1", item)
 	handle := func(context.Context, string) error { return nil }
@@ -402,14 +402,14 @@ func TestRatesAndPauses(t *testing.T) {
 	tenth := shardq.Rate{PerSecond: 10, Burst: 1}
 	for name, o := range map[string]shardq.Options[int]{
 		"queue": {Rate: tenth},
-		"group": {Group: func(int) string { return "a" }, GroupRate: func(string) shardq.Rate { return tenth }},
+		"group": {Group: func(int) string { return "a" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: tenth} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
 			o.Clock = fake
 			queue := shardq.MustNew(o)
 			d := shardqtest.Drive(t, queue, fake, worker.Options[int]{Handle: func(context.Context, int) error { return nil }})
-			queue.AddBatch([]int{1, 2, 3, 4, 5})
+			queue.AddBatch([]int{1, 2, 3, 4, 5}, shardq.AddOptions{})
 			require.Len(t, d.RunReady(), 1)
 			require.Len(t, d.RunFor(200*time.Millisecond), 2)
 			begin := fake.Now()
@@ -478,7 +478,7 @@ The queue holds 1 items.
 func TestMessageOfARate(t *testing.T) {
 	fake := newFake()
 	queue := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake, Rate: shardq.Rate{PerSecond: 1}})
-	queue.AddBatch([]string{"a", "b"})
+	queue.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }}).RunReady()
 	requireFailure(t, `shardqtest: the queue holds 1 items: want none
 The queue holds 1 items.
@@ -490,7 +490,7 @@ The queue holds 1 items.
 // A clock that a Driver set back would hide a mistake in the test.
 func TestDriverDoesNotGoBack(t *testing.T) {
 	forEachClock(t, func(t *testing.T, fake *clock.Fake, q *shardq.Queue[string]) {
-		begin := q.Inspect(0).Time
+		begin := q.Inspect().Snapshot(0).Time
 		drive := func(s stub) *shardqtest.Driver[string] {
 			return shardqtest.Drive(s, q, fake, worker.Options[string]{Handle: func(context.Context, string) error { return nil }})
 		}
@@ -498,7 +498,7 @@ func TestDriverDoesNotGoBack(t *testing.T) {
 			func(s stub) { drive(s).Advance(-time.Second) })
 		requireFailure(t, "shardqtest: Driver.RunFor was called with -1s: want 0 or more",
 			func(s stub) { drive(s).RunFor(-time.Second) })
-		require.Equal(t, begin, q.Inspect(0).Time)
+		require.Equal(t, begin, q.Inspect().Snapshot(0).Time)
 	})
 }
 

@@ -78,7 +78,7 @@ func ExampleScript() {
 	script.For("b").Return(worker.Permanent(errors.New("no such account")))
 
 	driver := shardqtest.Drive(t, queue, fake, worker.Options[string]{Handle: script.Handle})
-	queue.AddBatch([]string{"a", "b"})
+	queue.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	for _, attempt := range driver.RunUntilIdle() {
 		fmt.Println(attempt)
 	}

@@ -38,13 +38,13 @@ func RequirePriority[T comparable](t TB, queue Queue[T], item T, priority int) {
 // that is ready or in processing may be delayed as well.
 func RequireDelayed[T comparable](t TB, queue Queue[T], item T, remaining time.Duration) {
 	t.Helper()
-	now := queue.Inspect(0).Time
+	now := queue.Inspect().Snapshot(0).Time
 	found, held := queue.Lookup(item)
 	if !held || found.Deadline.IsZero() {
 		t.Fatalf("shardqtest: %s is %s: want it delayed\n%s", written(item), stateOf(found, held), contents(queue))
 	}
 	late := found.Deadline.Sub(now) - remaining
-	if late < 0 || late >= max(queue.Configuration().Tick, 1) {
+	if late < 0 || late >= max(queue.Inspect().Configuration().Tick, 1) {
 		t.Fatalf("shardqtest: the delay of %s expires in %v: want %v\n%s",
 			written(item), found.Deadline.Sub(now), remaining, contents(queue))
 	}

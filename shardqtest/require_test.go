@@ -49,7 +49,7 @@ func TestRequirementsThatHold(t *testing.T) {
 	shardqtest.RequireDepth(t, q, 2)
 	q.AddAfter("ready", time.Minute)
 	shardqtest.RequireDelayed(t, q, "ready", time.Minute) // beside the state
-	shardqtest.RequireQueued(t, q.View(), "ready")
+	shardqtest.RequireQueued(t, q, "ready")
 	shardqtest.RequireIdle(t, shardq.MustNew(shardq.Options[int]{}))
 }
 

@@ -15,7 +15,7 @@ import (
 func ExampleFailFrom() {
 	fake := clock.NewFake(time.Unix(0, 0)) // for this example: the backoff goes on
 	queue := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: fake})
-	queue.AddBatch([]string{"line/1", "line/2", "line/3", "line/4"})
+	queue.AddBatch([]string{"line/1", "line/2", "line/3", "line/4"}, shardq.AddOptions{})
 	ctx, stop := context.WithCancel(context.Background())
 	workers, err := worker.New(queue, worker.Options[string]{
 		Workers: 1, BatchSize: 100,
@@ -57,7 +57,7 @@ func ExampleFailSome() {
 		return refused, nil
 	}
 	queue := shardq.MustNew(shardq.Options[int]{Shards: 1})
-	queue.AddBatch([]int{7, -1, 8})
+	queue.AddBatch([]int{7, -1, 8}, shardq.AddOptions{})
 	queue.ShutDown() // for this example: ready items are still handed out
 	workers, err := worker.New(queue, worker.Options[int]{
 		Workers: 1, BatchSize: 100,

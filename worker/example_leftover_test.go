@@ -39,7 +39,7 @@ func ExampleOptions_onLeftover() {
 		return
 	}
 	queue.AddAfter("reminder", 24*time.Hour)
-	queue.AddBatch([]string{"nonsense", "welcome"})
+	queue.AddBatch([]string{"nonsense", "welcome"}, shardq.AddOptions{})
 	fmt.Println(workers.Run(ctx))
 	// Output:
 	// dead letter: nonsense: no such address (permanent)

@@ -38,7 +38,7 @@ func Example_middleware() {
 // LogItems writes them.
 func ExampleLog() {
 	queue := shardq.MustNew(shardq.Options[string]{Name: "jobs", Shards: 1})
-	queue.AddBatch([]string{"a", "b"})
+	queue.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	queue.ShutDown() // for this example: ready items are still handed out
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -67,7 +67,7 @@ func ExampleLog() {
 // and the shorter time counts.
 func ExampleTimeoutOf() {
 	queue := shardq.MustNew(shardq.Options[string]{Shards: 1})
-	queue.AddBatch([]string{"ping/a", "report/7"})
+	queue.AddBatch([]string{"ping/a", "report/7"}, shardq.AddOptions{})
 	queue.ShutDown() // for this example: ready items are still handed out
 	limit := worker.TimeoutOf(func(job string) time.Duration {
 		if strings.HasPrefix(job, "ping/") {

@@ -82,7 +82,7 @@ func Example_retries() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	queue.AddBatch([]string{"hook/old", "hook/new"})
+	queue.AddBatch([]string{"hook/old", "hook/new"}, shardq.AddOptions{})
 	if err := workers.Run(ctx); err != nil {
 		log.Fatal(err)
 	}

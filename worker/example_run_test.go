@@ -95,7 +95,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	q.AddBatch([]string{"mail", "poll", "nonsense", "last"})
+	q.AddBatch([]string{"mail", "poll", "nonsense", "last"}, shardq.AddOptions{})
 	fmt.Println(workers.Run(ctx))
 	// Output:
 	// done: mail
@@ -109,7 +109,7 @@ func ExampleNew() {
 // together. It returns an error for each.
 func ExampleNew_batches() {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
-	q.AddBatch([]int{1, 2, 3, 4, 5})
+	q.AddBatch([]int{1, 2, 3, 4, 5}, shardq.AddOptions{})
 	q.ShutDown() // for this example: ready items are still handed out
 	workers, _ := worker.New(q, worker.Options[int]{
 		Workers: 1, BatchSize: 4,
@@ -148,7 +148,7 @@ func ExamplePool_Resize() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- workers.Run(ctx) }()
-	q.AddBatch([]int{1, 2, 3})
+	q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
 	<-working // the only worker has an item
 	workers.Resize(3)
 	<-working

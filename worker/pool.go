@@ -72,8 +72,8 @@ func New[T any](source Source[T], options Options[T]) (*Pool[T], error) {
 		return nil, err
 	}
 	options.Handle = handle
-	if source, is := source.(waitSource); is && options.showsAttempts() {
-		source.KeepWaits()
+	if waits, is := part[waitSource](source); is && options.showsAttempts() {
+		waits.KeepWaits()
 	}
 	return &Pool[T]{
 		source: source, name: name, options: options,

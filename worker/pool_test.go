@@ -87,7 +87,7 @@ func (b bomb) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (int, 
 
 func TestRunOfASourceThatPanics(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{})
-	q.AddBatch([]string{"a", "b"})
+	q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	handled := 0
 	pool, err := worker.New(bomb{q}, options(func(string) error { handled++; return nil }))
 	require.NoError(t, err)

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"reflect"
+
+	"github.com/shardq/shardq/stats"
 )
 
 // A Source hands out claims to items. A queue and a coalescer are sources, and
@@ -30,6 +32,9 @@ import (
 //   - KeepWaits(), which New calls if handlers can ask how long their items
 //     waited: see [Attempt.Waited].
 //   - OpenSlot, which each worker calls: see [Slots].
+//
+// The last two may also be methods of what its Inspect returns, as with a
+// queue.
 type Source[T any] interface {
 	// ClaimBatch fills dst with claims to items that are ready, and returns how
 	// many there are. It blocks until there is one item, and then does not wait
@@ -89,12 +94,25 @@ type (
 	namedSource          interface{ Name() string }
 	endingSource         interface{ ShuttingDown() bool }
 	waitSource           interface{ KeepWaits() }
+	inspectedSource      interface{ Inspect() stats.Inspection }
 	batchSource[T any]   interface{ DoneClaims([]Claim[T]) error }
 	historySource[T any] interface {
 		NumRequeues(T) int
 		Forget(T)
 	}
 )
+
+// part returns what has the methods of P: the source itself, or what its Inspect
+// returns, as with a queue.
+func part[P, T any](source Source[T]) (p P, ok bool) {
+	if p, ok = source.(P); ok {
+		return p, true
+	}
+	if inspected, is := source.(inspectedSource); is {
+		p, ok = inspected.Inspect().(P)
+	}
+	return p, ok
+}
 
 // nameOf returns the name of a source or of an owner, or else otherwise.
 func nameOf(it any, otherwise string) string {

@@ -57,7 +57,7 @@ func (w *worker[T]) openSlot() {
 			w.labeled = pprof.WithLabels(w.context, pprof.Labels(workerLabelKey, strconv.Itoa(w.number)))
 		}
 	}()
-	if slots, is := w.source.(Slots[T]); is {
+	if slots, is := part[Slots[T]](w.source); is {
 		w.number, w.show, w.closeSlot = slots.OpenSlot()
 	}
 }

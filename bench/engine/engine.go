@@ -75,7 +75,7 @@ type inBatches struct {
 }
 
 // AddAll implements [workload.BatchAdder].
-func (q inBatches) AddAll(keys []string) { q.AddBatch(keys) }
+func (q inBatches) AddAll(keys []string) { q.AddBatch(keys, shardq.AddOptions{}) }
 
 // Taker implements [workload.Taker]. The returned function keeps its buffer.
 func (q inBatches) Taker() func(dst []string) int {

@@ -53,7 +53,8 @@ func (c *controller) queueOptions() shardq.Options[Key] {
 		// queue. It always finds some workers that are not busy with, or stuck
 		// in, the objects of another.
 		options.Group = func(key Key) string { return key.Tenant }
-		options.GroupLimit = c.config.tenantLimit()
+		limit := c.config.tenantLimit()
+		options.GroupPolicy = func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: limit} }
 	}
 	return options
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -95,6 +96,6 @@ func (c *controller) change(keys []Key, random *rand.Rand) error {
 	for _, key := range keys {
 		c.ledger.changed(key, since)
 	}
-	c.queue.AddBatch(keys)
+	c.queue.AddBatch(keys, shardq.AddOptions{})
 	return nil
 }

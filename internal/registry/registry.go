@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // A Registry maps names to queues. It must not be copied. All methods are safe
@@ -29,7 +30,7 @@ type Registry struct {
 type Row struct {
 	Name          string
 	Queue         shardq.Inspector
-	Configuration shardq.Configuration
+	Configuration stats.Configuration
 	// Since is when the queue began to count: when it was made, or added if its
 	// configuration does not say.
 	Since time.Time
@@ -79,7 +80,7 @@ func (row *Row) complete() error {
 	case !utf8.ValidString(row.Name):
 		return fmt.Errorf("the name %q of a queue is not valid UTF-8", row.Name)
 	}
-	row.Configuration = row.Queue.Configuration()
+	row.Configuration = row.Queue.Inspect().Configuration()
 	if row.Since = row.Configuration.Created; row.Since.IsZero() {
 		row.Since = time.Now() // an Inspector that is not a queue
 	}

@@ -41,7 +41,7 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 	g := &gauge{of: map[int]int{}}
 	nothing := ignored{}
 	q, err := queue.New(queue.Options[int]{
-		Queue: queue.PriorityOptions(shardq.Options[int]{}),
+		Priority: true,
 		Observer: queue.NewMeter[int](queue.Instruments{
 			DepthByPriority: g, Adds: nothing, Retries: nothing, Latency: nothing, WorkDuration: nothing,
 			Unfinished: nothing, LongestRunning: nothing,

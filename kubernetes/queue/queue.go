@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 )
@@ -14,6 +16,12 @@ type Options[T comparable] struct {
 	// Queue has the options of the shardq queue. New sets OnAdd, and calls the
 	// given one as well.
 	Queue shardq.Options[T]
+	// Priority makes the queue behave as controller-runtime's priority queue:
+	// an item has at most one run to come, whose place is that of the add that
+	// asked for it, and ShutDown discards what is ready. Groups, if there are
+	// any, take turns within a priority. Unless Queue.Shards says how many, the
+	// queue has one shard, so that the order is the same, too.
+	Priority bool
 	// Observer is called for what happens.
 	//
 	// If nil, nothing is.
@@ -64,9 +72,15 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	if q.observer != nil {
 		options.Queue.OnAdd = q.observing(options.Queue.OnAdd)
 	}
+	if options.Priority && options.Queue.Shards == 0 {
+		options.Queue.Shards = 1
+	}
 	var err error
 	if q.queue, err = shardq.New(options.Queue); err != nil {
 		return nil, err
+	}
+	if options.Priority {
+		engine.Follow(q.queue, engine.Controller)
 	}
 	if q.observer != nil && options.Ticker != nil {
 		q.running.Go(func() { q.update(options.Ticker) })
@@ -170,11 +184,11 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 
 // GetWithPriority is Get that also returns the item's priority.
 func (q *Queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	item, priority, shutdown = q.queue.GetWithPriority()
-	if q.observer != nil && !shutdown {
-		q.observer.Started(item, priority)
+	claim, err := q.queue.Claim(context.Background())
+	if q.observer != nil && err == nil {
+		q.observer.Started(claim.Item, claim.Priority)
 	}
-	return item, priority, shutdown
+	return claim.Item, claim.Priority, err != nil
 }
 
 // Done ends the processing of an item.

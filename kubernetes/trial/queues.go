@@ -37,7 +37,7 @@ func newQueueOf(name string, workers int, adds *timings) (func(string, limiter) 
 	case "shardq", "shardq-groups":
 		var options kubernetes.Options[request]
 		if name == "shardq-groups" {
-			options.Queue = shardq.Options[request]{Group: kubernetes.ByNamespace, GroupLimit: max(1, workers/2)}
+			options.Queue = shardq.Options[request]{Group: kubernetes.ByNamespace, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: max(1, workers/2)} }}
 		}
 		newQueue := kubernetes.NewQueue(options)
 		return func(name string, l limiter) anyQueue {

@@ -10,21 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/shardq/shardq"
-)
-
-// What a queue can do besides describing itself. The page offers only what the
-// queue has.
-type (
-	pauser interface {
-		Pause()
-		Resume()
-	}
-	groupPauser interface {
-		PauseGroup(group string, until time.Time)
-		ResumeGroup(group string)
-	}
-	operated interface{ Operator() shardq.Operator }
+	"github.com/shardq/shardq/stats"
 )
 
 const (
@@ -48,6 +34,9 @@ func refuse(status int, format string, arguments ...any) error {
 	return refusal{status, fmt.Sprintf(format, arguments...)}
 }
 
+// errReadOnly refuses an action on a queue that the page only reads.
+var errReadOnly = refuse(http.StatusBadRequest, "this queue cannot do that")
+
 // A target is what an action changes. It also collects what to log.
 type target struct {
 	reader
@@ -60,8 +49,8 @@ type target struct {
 var actions = map[string]func(*target) error{
 	"retry":        (*target).retry,
 	"cancel":       (*target).cancel,
-	"pause":        func(t *target) error { return t.pause(pauser.Pause) },
-	"resume":       func(t *target) error { return t.pause(pauser.Resume) },
+	"pause":        func(t *target) error { return t.pause(stats.Operator.Pause) },
+	"resume":       func(t *target) error { return t.pause(stats.Operator.Resume) },
 	"pause-group":  (*target).pauseGroup,
 	"resume-group": (*target).resumeGroup,
 	"resize":       (*target).resize,
@@ -150,7 +139,7 @@ func (t *target) back(rows int) string {
 }
 
 func (t *target) retry() error {
-	return t.onItem(func(operator shardq.Operator, item any) error {
+	return t.onItem(func(operator stats.Operator, item any) error {
 		if !operator.RetryNow(item) {
 			return refuse(http.StatusConflict, "no delay of the item is running")
 		}
@@ -159,7 +148,7 @@ func (t *target) retry() error {
 }
 
 func (t *target) cancel() error {
-	return t.onItem(func(operator shardq.Operator, item any) error {
+	return t.onItem(func(operator stats.Operator, item any) error {
 		if !operator.Cancel(item).Any() {
 			return refuse(http.StatusConflict, "there is nothing to cancel: the item is done, or in flight")
 		}
@@ -168,30 +157,30 @@ func (t *target) cancel() error {
 }
 
 // onItem finds the item of the form by its id, and does something with it.
-func (t *target) onItem(do func(shardq.Operator, any) error) error {
-	queue, ok := t.queue.queue.(operated)
-	list, listed := t.queue.queue.(lister)
-	if !ok || !listed {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
+func (t *target) onItem(do func(stats.Operator, any) error) error {
+	list := t.queue.queue.Inspect()
+	operator := list.Operator()
+	if operator == nil {
+		return errReadOnly
 	}
 	id := t.form.Get("item")
 	info, found, complete := byID(list, t.shown, id)
 	switch {
 	case found:
 		t.log("item", t.key(t.queue.name, info.Item).inWords())
-		return do(queue.Operator(), info.Item)
+		return do(operator, info.Item)
 	case !complete:
 		return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
 	}
 	return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
 }
 
-func (t *target) pause(do func(pauser)) error {
-	queue, ok := t.queue.queue.(pauser)
-	if !ok {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
+func (t *target) pause(do func(stats.Operator)) error {
+	operator := t.queue.queue.Inspect().Operator()
+	if operator == nil {
+		return errReadOnly
 	}
-	do(queue)
+	do(operator)
 	return nil
 }
 
@@ -200,37 +189,40 @@ func (t *target) pauseGroup() error {
 	if err != nil {
 		return err
 	}
-	return t.onGroup(func(queue groupPauser, group string) {
-		queue.PauseGroup(group, t.now(t.queue).Add(time.Duration(minutes)*time.Minute))
+	return t.onGroup(func(operator stats.Operator, group string) {
+		operator.PauseGroup(group, t.now(t.queue).Add(time.Duration(minutes)*time.Minute))
 	})
 }
 
 func (t *target) resumeGroup() error {
-	return t.onGroup(groupPauser.ResumeGroup)
+	return t.onGroup(stats.Operator.ResumeGroup)
 }
 
 // onGroup finds the group of the form by its id, and does something with it.
-func (t *target) onGroup(do func(groupPauser, string)) error {
-	queue, ok := canPauseGroups(t.queue)
-	if !ok {
-		return refuse(http.StatusBadRequest, "this queue cannot do that")
+func (t *target) onGroup(do func(stats.Operator, string)) error {
+	operator := groupOperator(t.queue)
+	if operator == nil {
+		return errReadOnly
 	}
 	id := t.form.Get("group")
 	for info := range t.queue.queue.Groups() {
 		if groupID(info.Group) == id {
 			t.log("group", t.group(t.queue.name, info.Group).inWords())
-			do(queue, info.Group)
+			do(operator, info.Group)
 			return nil
 		}
 	}
 	return refuse(http.StatusNotFound, "no group %s has items", showText(id).inWords())
 }
 
-// canPauseGroups returns the methods of a queue with groups. Those of a queue
-// without groups panic.
-func canPauseGroups(n named) (groupPauser, bool) {
-	queue, ok := n.queue.(groupPauser)
-	return queue, ok && n.queue.Configuration().Groups
+// groupOperator returns the operator of a queue with groups, or nil. The
+// methods for groups of another queue panic.
+func groupOperator(n named) stats.Operator {
+	inspection := n.queue.Inspect()
+	if !inspection.Configuration().Groups {
+		return nil
+	}
+	return inspection.Operator()
 }
 
 // number returns a number of the form.
@@ -261,7 +253,7 @@ type button struct {
 // queueButtons returns the buttons for a queue that is paused or not. The
 // script shows and hides them as that changes.
 func (h *handler) queueButtons(n named, paused bool) (all []button) {
-	if _, ok := n.queue.(pauser); ok {
+	if n.queue.Inspect().Operator() != nil {
 		all = append(all,
 			button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused},
 			button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
@@ -271,8 +263,7 @@ func (h *handler) queueButtons(n named, paused bool) (all []button) {
 
 // foundButtons returns the buttons for an item or a group.
 func (h *handler) foundButtons(n named, f *foundReport) (all []button) {
-	_, items := n.queue.(operated)
-	_, groups := canPauseGroups(n)
+	items, groups := n.queue.Inspect().Operator() != nil, groupOperator(n) != nil
 	switch c := f.choice; {
 	case items && f.isOne():
 		one := f.Items[0]

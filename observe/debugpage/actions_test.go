@@ -202,17 +202,6 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.Contains(t, w.Body.String(), "cannot do that")
 
-	view := must(t, Options{
-		Queues: []shardq.Inspector{eventful(t).View()}, AllowActions: Local, Logger: slog.New(slog.DiscardHandler),
-	})
-	require.Empty(t, buttons(t, view, ""))
-	require.Empty(t, buttons(t, view, "?item="+itemID("acme/1")))
-	d.h = view
-	for _, action := range []string{"pause", "resume", "resume-group", "retry", "cancel"} {
-		require.Equal(t, http.StatusBadRequest, d.press(action).Code, action)
-	}
-	require.Equal(t, http.StatusBadRequest, d.press("resize", "workers", "1").Code)
-
 	plain := Handler(eventful(t))
 	require.Empty(t, buttons(t, plain, "?item="+itemID("acme/1")))
 	require.Contains(t, get(t, plain, ""), "This page is read-only.")

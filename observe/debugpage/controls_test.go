@@ -36,9 +36,9 @@ func clicks(t *testing.T) *coalesce.Coalescer[string, int] {
 func newClicksDesk(t *testing.T) (*desk, *coalesce.Coalescer[string, int]) {
 	c := clicks(t)
 	d := &desk{t: t, crew: &crew{3}, log: &bytes.Buffer{}}
-	workers := map[shardq.Inspector]Resizer{c.Controls(): d.crew, clicks(t).Controls(): &crew{1}}
+	workers := map[shardq.Inspector]Resizer{c: d.crew, clicks(t): &crew{1}}
 	d.h = must(t, Options{
-		Queues:       []shardq.Inspector{c.Controls()},
+		Queues:       []shardq.Inspector{c},
 		AllowActions: Local,
 		Workers:      func(queue shardq.Inspector) Resizer { return workers[queue] },
 		Logger:       slog.New(slog.NewTextHandler(d.log, nil)),
@@ -102,16 +102,16 @@ func TestActionsOnACoalescer(t *testing.T) {
 func TestControlsAreShownAsTheView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where the time is fixed
 		c := counting(t)
-		h := reproducible(must(t, Options{Queues: []shardq.Inspector{c.Controls()}}))
+		h := reproducible(must(t, Options{Queues: []shardq.Inspector{c}}))
 		golden(t, "coalescer.json", indented(t, get(t, h, "?format=json")))
 		golden(t, "coalescer.txt", get(t, h, "?format=text"))
 	})
 	first, second := clicks(t), clicks(t)
-	list := []shardq.Inspector{first.Controls(), second.Controls()}
+	list := []shardq.Inspector{first, second}
 	h := must(t, Options{List: func() []shardq.Inspector { return list }})
 	before := getReport(t, h, "").Queues
 	require.Equal(t, "invoices", before[0].ID)
-	list = []shardq.Inspector{second.Controls()}
+	list = []shardq.Inspector{second}
 	after := getReport(t, h, "").Queues
 	require.Equal(t, before[1].ID, after[0].ID)
 	require.Equal(t, before[1].Instance, after[0].Instance)

@@ -13,20 +13,20 @@ import (
 // finds only strings and whole numbers, also of named types. If others is
 // false, the item comes alone, because no other is written so. The page may
 // still show others as the text: those that it cuts or quotes.
-func (rd itemReader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
+func (rd itemReader) direct(list stats.Inspection, text string) (info stats.Item[any], found, others bool) {
 	item, ok := parseItem(rd.kind(list), text)
 	if !ok || !rd.isShownAs(item, text) {
 		return info, false, true
 	}
-	info, found = list.InspectItem(item)
+	info, found = list.Lookup(item)
 	return info, found, !found || !rd.isPlain(item)
 }
 
 // kind returns the type of the first item that a queue lists, or nil if it
 // lists none.
-func (rd itemReader) kind(list lister) reflect.Type {
+func (rd itemReader) kind(list stats.Inspection) reflect.Type {
 	for _, state := range states {
-		for info := range list.InspectItems(state) {
+		for info := range list.All(state) {
 			return reflect.TypeOf(info.Item)
 		}
 	}

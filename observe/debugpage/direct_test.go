@@ -22,7 +22,7 @@ type visitedQueue[T comparable] struct {
 
 func (q visitedQueue[T]) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
 	return func(yield func(stats.Item[any]) bool) {
-		for info := range q.Queue.InspectItems(state) {
+		for info := range q.Queue.Inspect().All(state) {
 			if *q.visited++; !yield(info) {
 				return
 			}

@@ -39,9 +39,7 @@ func (rd reader) groupRow(n named, info stats.Group, ready int, now time.Time) g
 	if info.Rate.PerSecond > 0 {
 		row.RatePerSecond, row.Burst = &info.Rate.PerSecond, max(info.Rate.Burst, 1)
 	}
-	if rd.linked {
-		row.ID = groupID(info.Group)
-	}
+	row.ID = groupID(info.Group)
 	return row
 }
 

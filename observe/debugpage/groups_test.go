@@ -17,13 +17,14 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 	fake := newFake()
 	queue := shardq.MustNew(shardq.Options[string]{
 		Name: "mails", Shards: 1, Clock: fake, Ages: true,
-		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 1,
-		GroupRate: func(group string) shardq.Rate {
-			if group == "rated" {
-				return shardq.Rate{PerSecond: 0.5}
-			}
-			return shardq.Rate{}
+		Group: func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Limit: 1, Rate: func(group string) shardq.Rate {
+				if group == "rated" {
+					return shardq.Rate{PerSecond: 0.5}
+				}
+				return shardq.Rate{}
+			}(group)}
 		},
 	})
 	for _, item := range []string{"limited/1", "limited/2", "rated/1", "rated/2"} {

@@ -134,9 +134,11 @@ func (h *handler) read(q query) (report, error) {
 		if err != nil {
 			return r, err
 		}
-		return r, r.add(rd, selected, q)
+		r.add(rd, selected, q)
+		return r, nil
 	case len(queues.all) == 1:
-		return r, r.add(rd, queues.all[0], q)
+		r.add(rd, queues.all[0], q)
+		return r, nil
 	case q.choice.any():
 		return r, errors.New("there are several queues: want queue as well")
 	default:
@@ -163,17 +165,16 @@ func (h *handler) directory() directory {
 }
 
 // add reads one queue, or the items of it that the query selects.
-func (r *report) add(rd reader, n named, q query) (err error) {
+func (r *report) add(rd reader, n named, q query) {
 	r.whole, r.of = true, n
 	one := queueReport{}
 	if q.choice.any() {
-		one, err = rd.find(n, q.choice)
+		one = rd.find(n, q.choice)
 	} else {
 		one = rd.whole(n)
 	}
 	one.asked = q.asked
 	r.Queues, r.TookSeconds = append(r.Queues, one), inSeconds(time.Since(r.Time))
-	return err
 }
 
 // write writes a report in the requested format, all at once.

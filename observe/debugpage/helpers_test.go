@@ -73,6 +73,14 @@ type awkward struct{ n int }
 
 func (a awkward) String() string { panic(a.n) }
 
+// An altered queue has another Inspection.
+type altered struct {
+	shardq.Inspector
+	inspection stats.Inspection
+}
+
+func (a altered) Inspect() stats.Inspection { return a.inspection }
+
 // A groupsOnly queue has groups, and no other method.
 type groupsOnly struct {
 	shardq.Inspector

@@ -47,8 +47,6 @@ func TestNamesOfAllKinds(t *testing.T) {
 	odd := oddQueue{q, nil}
 	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, l.ids(odd, q, q, nil))
 	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, l.ids(q, odd, q, nil))
-	require.Equal(t, []string{"q #2", "q", "q #3"}, l.ids(q, q.View(), odd), "a view is another")
-	require.Equal(t, []string{"q #2", "q"}, l.ids(q, q.View()))
 }
 
 // An oddQueue is not comparable.

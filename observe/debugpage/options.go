@@ -29,9 +29,7 @@ const (
 // the goroutine of the request, with no lock held. They must be safe for
 // concurrent use. A slow function delays the answer.
 type Options struct {
-	// Queues are the queues to show, in this order. To show a
-	// [coalesce.Coalescer], list its Coalescer.Queue, or its Coalescer.Controls
-	// if AllowActions is set.
+	// Queues are the queues and coalescers to show, in this order.
 	Queues []shardq.Inspector
 
 	// List returns further queues to show, for a program that creates and
@@ -104,8 +102,7 @@ type Options struct {
 	// AllowActions reports whether a request may change a queue: retry or
 	// cancel an item, pause a queue or a group, and resize workers. The handler
 	// asks it after Allow, for each action, and for each page to know whether
-	// to show the buttons. It offers only what the queue can do: a
-	// [shardq.View] is read-only, and so is Coalescer.Queue. Every action is
+	// to show the buttons. Coalescer.Queue is read-only. Every action is
 	// logged.
 	//
 	// An action is a POST from a page of this handler, on the same origin. If
@@ -118,9 +115,9 @@ type Options struct {
 
 	// Workers returns the workers of a queue, for the action that resizes them,
 	// or nil if they cannot be resized. It gets the queue as Queues or List has
-	// it. Queues compare with ==, and so do the Controls of a coalescer:
+	// it. Queues compare with ==:
 	//
-	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks.Controls(): second}
+	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks: second}
 	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }
 	//
 	// A nil pointer counts as nil. If Workers panics, the page has no button to

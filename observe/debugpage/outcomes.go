@@ -70,7 +70,7 @@ type failedAttempt struct {
 
 // outcomes reads the outcomes of a queue at a time of its clock.
 func (rd reader) outcomes(n named, s shardq.Stats, now time.Time) outcomes {
-	failed, discarded := n.queue.InspectFailures(rd.rows)
+	failed, discarded := n.queue.Inspect().RecentFailures(rd.rows)
 	return outcomes{
 		newAttempts(s.Metrics), rd.attemptsByGroup(n),
 		rd.failedAttempts(n, failed, now), rd.failedAttempts(n, discarded, now),
@@ -99,7 +99,7 @@ func newAttempts(m *stats.Metrics) []attempts {
 }
 
 func (rd reader) attemptsByGroup(n named) []groupAttempts {
-	groups := n.queue.GroupAttempts(rd.rows)
+	groups := n.queue.Inspect().GroupAttempts(rd.rows)
 	rows := make([]groupAttempts, len(groups))
 	for i, g := range groups {
 		name := rd.group(n.name, g.Group)

@@ -11,24 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
 // reportOutcomes reports attempts to a queue as a worker does.
 func reportOutcomes(q *shardq.Queue[string]) {
-	owner := q.Engine().Owner()
-	attempts, failures := owner.(worker.AttemptReporter[string]), owner.(worker.Reporter[string])
+	owner := engine.Of(q).Owner
 	for result, n := range map[stats.Result]int{stats.Succeeded: 6, stats.Failed: 1, stats.Panicked: 1, stats.Discarded: 2} {
 		for range n {
-			attempts.ReportAttempt(worker.Report[string]{Item: "acme/1", Result: result, Duration: time.Duration(1+result) * time.Second, Worker: 1})
+			owner.ReportAttempt(worker.Report[string]{Item: "acme/1", Result: result, Duration: time.Duration(1+result) * time.Second, Worker: 1})
 		}
 	}
-	attempts.ReportAttempt(worker.Report[string]{Item: "globex/1", Result: stats.Succeeded, Duration: time.Second})
+	owner.ReportAttempt(worker.Report[string]{Item: "globex/1", Result: stats.Succeeded, Duration: time.Second})
 	ctx := context.Background()
-	failures.ReportFailure(ctx, worker.Failure[string]{Item: "acme/1", Err: errors.New("connection refused"), Attempt: 2}, nil)
-	failures.ReportFailure(ctx, worker.Failure[string]{Item: "globex/1", Err: errors.New("panic"), Attempt: 1}, &worker.PanicError{Value: "index out of range"})
-	failures.ReportDiscard(ctx, worker.Failure[string]{Item: "initech/\xff", Err: errors.New("first line\nsecond line"), Attempt: 5, Final: true, Reason: worker.ReasonExhausted}, nil)
+	owner.ReportFailure(ctx, worker.Failure[string]{Item: "acme/1", Err: errors.New("connection refused"), Attempt: 2}, nil)
+	owner.ReportFailure(ctx, worker.Failure[string]{Item: "globex/1", Err: errors.New("panic"), Attempt: 1}, &worker.PanicError{Value: "index out of range"})
+	owner.ReportDiscard(ctx, worker.Failure[string]{Item: "initech/\xff", Err: errors.New("first line\nsecond line"), Attempt: 5, Final: true, Reason: worker.ReasonExhausted}, nil)
 }
 
 // TestOutcomes checks the rows about the attempts of workers.
@@ -57,15 +57,15 @@ func TestOnlyDeadLetters(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Name: "mails"})
 	const folded, open = `aria-labelledby="detail.discards"><details>`, `aria-labelledby="detail.discards"><details open>`
 	require.Contains(t, get(t, Handler(q), ""), folded)
-	failures := q.Engine().Owner().(worker.Reporter[string])
+	owner := engine.Of(q).Owner
 	failure := worker.Failure[string]{Item: "acme/1", Err: errors.New("no such address"), Attempt: 1, Final: true, Reason: worker.ReasonExhausted}
-	failures.ReportDiscard(t.Context(), failure, nil)
+	owner.ReportDiscard(t.Context(), failure, nil)
 	page := get(t, Handler(q), "")
 	require.Contains(t, page, open)
 	require.NotContains(t, page, "No attempt has failed.")
 	require.Contains(t, page, "No attempt has failed whose item runs again.")
 	failure.Final = false
-	failures.ReportFailure(t.Context(), failure, nil)
+	owner.ReportFailure(t.Context(), failure, nil)
 	require.Contains(t, get(t, Handler(q), ""), folded)
 }
 

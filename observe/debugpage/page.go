@@ -82,10 +82,10 @@ type queueView struct {
 	// First, Beside and Folded are the tables: on the first screen, two beside
 	// each other, and those that open.
 	First, Beside, Folded []table
-	// Searchable reports whether there is a search for keys, Named whether it
-	// has to name the queue. Asked is the number of rows that it keeps, or 0.
-	Searchable, Named bool
-	Asked             int
+	// Named reports whether the search for keys has to name the queue. Asked is
+	// the number of rows that it keeps, or 0.
+	Named bool
+	Asked int
 	// Open and HeatOpen report whether the folded parts, and the map of shards,
 	// are open.
 	Open, HeatOpen bool
@@ -124,7 +124,6 @@ func (h *handler) addQueue(v *view, q query, r report) {
 		v.Found = h.foundView(q, one)
 	} else {
 		v.Queue = h.queueView(q, one)
-		v.Queue.Searchable = canList(r.of.queue)
 	}
 	switch {
 	case v.ReadOnly || one.Fault != "":

@@ -21,17 +21,12 @@ type reader struct {
 	rows int
 	// instance distinguishes a queue from all others.
 	instance func(named) string
-	// linked reports whether rows have ids.
-	linked bool
 	// shown remembers the items of these ids.
 	shown *shownItems
 }
 
 // idOf returns the id of the row of an item, and remembers the item.
 func (rd reader) idOf(item any) string {
-	if !rd.linked {
-		return ""
-	}
 	id := itemID(item)
 	rd.shown.add(id, item)
 	return id
@@ -41,7 +36,7 @@ func (rd reader) idOf(item any) string {
 func (rd reader) overview(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
-	configuration := n.queue.Configuration()
+	configuration := n.queue.Inspect().Configuration()
 	s := n.queue.Stats()
 	q.readStats(s, configuration.Ages, time.Time{})
 	if hasStuck(s.PerShard, configuration.StuckAfter) {
@@ -55,17 +50,16 @@ func (rd reader) overview(n named) (q queueReport) {
 func (rd reader) whole(n named) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
-	configuration := n.queue.Configuration()
-	snapshot := n.queue.Inspect(rd.rows)
+	configuration := n.queue.Inspect().Configuration()
+	snapshot := n.queue.Inspect().Snapshot(rd.rows)
 	q.readStats(snapshot.Stats, configuration.Ages, snapshot.Time)
-	rd.linked = canList(n.queue)
 	items := itemReader{rd, n.name, snapshot.Time, configuration}
 	q.Detail = &detailReport{
 		Durations:     newDurations(snapshot.Stats.Metrics),
 		Processing:    items.processing(n, snapshot.Processing),
 		Ready:         items.list(snapshot.Ready),
 		Delayed:       items.list(snapshot.Delayed),
-		TimeLeft:      newHistogram(n.queue.TimeLeft(), configuration.Tick),
+		TimeLeft:      newHistogram(n.queue.Inspect().TimeLeft(), configuration.Tick),
 		Retried:       rd.retried(n),
 		Groups:        rd.groups(n, snapshot.Stats.Ready, snapshot.Time, configuration.Groups),
 		Shards:        newShardsReport(snapshot.Stats.PerShard, configuration.Ages),
@@ -177,7 +171,7 @@ type itemReader struct {
 	reader
 	queue         string
 	now           time.Time
-	configuration shardq.Configuration
+	configuration stats.Configuration
 }
 
 func (rd itemReader) list(infos []stats.Item[any]) []item {
@@ -230,7 +224,7 @@ func (rd reader) group(queue, group string) shownKey {
 }
 
 func (rd reader) retried(n named) []failure {
-	rows := n.queue.InspectRetries(rd.rows)
+	rows := n.queue.Inspect().MostRetried(rd.rows)
 	failures := make([]failure, len(rows))
 	for i, row := range rows {
 		key := rd.key(n.name, row.Item)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // schemaVersion is the version of the JSON answers. A new field does not change
@@ -301,29 +301,21 @@ type configuration struct {
 	Capacity            int     `json:"capacity"`
 	TickSeconds         seconds `json:"tickSeconds"`
 	StuckSeconds        seconds `json:"stuckSeconds"`
-	GroupLimit          int     `json:"groupLimit"`
 	LowPriorityInterval int     `json:"lowPriorityInterval"`
 	Groups              bool    `json:"groups"`
 	Ages                bool    `json:"ages"`
 	Metrics             bool    `json:"metrics"`
-	CancelDelayOnAdd    bool    `json:"cancelDelayOnAdd"`
-	DropDelayIfReady    bool    `json:"dropDelayIfReady"`
-	KeepPlaces          bool    `json:"keepPlaces"`
-	DiscardOnShutDown   bool    `json:"discardOnShutDown"`
-
-	PrioritiesBeforeTurns bool   `json:"prioritiesBeforeTurns"`
-	Limiter               string `json:"limiter"`
-	Clock                 string `json:"clock"`
+	Controller          bool    `json:"controller"`
+	Limiter             string  `json:"limiter"`
+	Clock               string  `json:"clock"`
 }
 
-func newConfiguration(c shardq.Configuration) configuration {
+func newConfiguration(c stats.Configuration) configuration {
 	return configuration{
 		Item: c.Item, Shards: c.Shards, Routing: c.Routing, Capacity: c.Capacity,
 		TickSeconds: inSeconds(c.Tick), StuckSeconds: inSeconds(c.StuckAfter),
-		GroupLimit: c.GroupLimit, LowPriorityInterval: c.LowPriorityInterval,
-		Groups: c.Groups, Ages: c.Ages, Metrics: c.Metrics, CancelDelayOnAdd: c.CancelDelayOnAdd,
-		DropDelayIfReady: c.DropDelayIfReady, KeepPlaces: c.KeepPlaces, DiscardOnShutDown: c.DiscardOnShutDown,
-		PrioritiesBeforeTurns: c.PrioritiesBeforeTurns,
-		Limiter:               c.Limiter, Clock: c.Clock,
+		LowPriorityInterval: c.LowPriorityInterval,
+		Groups:              c.Groups, Ages: c.Ages, Metrics: c.Metrics, Controller: c.Controller,
+		Limiter: c.Limiter, Clock: c.Clock,
 	}
 }

@@ -1,21 +1,12 @@
 package debugpage
 
 import (
-	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 )
-
-// A lister can list all items of a queue, and look up one.
-type lister interface {
-	InspectItems(state stats.State) iter.Seq[stats.Item[any]]
-	InspectItem(item any) (stats.Item[any], bool)
-}
 
 // maxVisited limits the items that one request visits.
 const maxVisited = 200_000
@@ -64,17 +55,12 @@ type foundReport struct {
 }
 
 // find reads the items of a queue that a choice selects.
-func (rd reader) find(n named, c choice) (q queueReport, err error) {
-	list, ok := n.queue.(lister)
-	if !ok {
-		return q, fmt.Errorf("the items of this queue cannot be searched")
-	}
+func (rd reader) find(n named, c choice) (q queueReport) {
 	q = queueReport{ID: n.id, Name: n.shown, Instance: rd.instance(n)}
 	defer q.recoverFault()
-	rd.linked = true
 	q = rd.overview(n)
-	configuration := n.queue.Configuration()
-	items := itemReader{rd, n.name, rd.now(n), configuration}
+	list := n.queue.Inspect()
+	items := itemReader{rd, n.name, rd.now(n), list.Configuration()}
 	q.Found = items.search(list, c)
 	switch {
 	case c.group != "":
@@ -82,17 +68,17 @@ func (rd reader) find(n named, c choice) (q queueReport, err error) {
 	case c.item != "":
 		q.Found.Failure = rd.lastFailure(n, c.item, items.now)
 	}
-	return q, nil
+	return q
 }
 
 // now returns the time of the queue's clock.
-func (rd reader) now(n named) time.Time { return n.queue.Inspect(0).Time }
+func (rd reader) now(n named) time.Time { return n.queue.Inspect().Snapshot(0).Time }
 
 var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
 // search finds the items of a queue that a choice selects. It looks up one item
 // if it can, and visits the others until one request has visited enough.
-func (rd itemReader) search(list lister, c choice) *foundReport {
+func (rd itemReader) search(list stats.Inspection, c choice) *foundReport {
 	f := &foundReport{Title: c.title(), Complete: true, choice: c}
 	if c.item != "" {
 		var info stats.Item[any]
@@ -109,7 +95,7 @@ func (rd itemReader) search(list lister, c choice) *foundReport {
 
 // searchAll adds the items that the choice of a result selects, by their key,
 // group or worker.
-func (rd itemReader) searchAll(list lister, f *foundReport) {
+func (rd itemReader) searchAll(list stats.Inspection, f *foundReport) {
 	var first stats.Item[any]
 	found, others := false, true
 	if f.choice.key != "" {
@@ -131,10 +117,10 @@ func (rd itemReader) searchAll(list lister, f *foundReport) {
 
 // visit calls do with the items of a queue, until it returns false. It reports
 // whether there were no more items than one request visits.
-func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
+func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool) {
 	visited := 0
 	for _, state := range states {
-		for info := range list.InspectItems(state) {
+		for info := range list.All(state) {
 			if visited++; visited > maxVisited {
 				return false
 			}
@@ -149,9 +135,9 @@ func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
 // byID returns the item with an id. It looks up an item that a page has shown,
 // and searches for any other. If complete is false, the queue may hold an item
 // that was not found.
-func byID(list lister, shown *shownItems, id string) (info stats.Item[any], found, complete bool) {
+func byID(list stats.Inspection, shown *shownItems, id string) (info stats.Item[any], found, complete bool) {
 	if item, ok := shown.get(id); ok {
-		info, found = list.InspectItem(item)
+		info, found = list.Lookup(item)
 		return info, found, true
 	}
 	complete = visit(list, func(visited stats.Item[any]) bool {
@@ -228,7 +214,7 @@ func (rd reader) describeGroup(n named, f *foundReport, now time.Time) {
 // lastFailure returns the last failure of an item that the queue keeps. Of two
 // at the same time, the discard is the last.
 func (rd reader) lastFailure(n named, id string, now time.Time) *failedAttempt {
-	failed, discarded := n.queue.InspectFailures(maxMaxRows)
+	failed, discarded := n.queue.Inspect().RecentFailures(maxMaxRows)
 	var last []stats.Failure[any]
 	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
 		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
@@ -240,12 +226,6 @@ func (rd reader) lastFailure(n named, id string, now time.Time) *failedAttempt {
 		return nil
 	}
 	return &rd.failedAttempts(n, last, now)[0]
-}
-
-// canList reports whether the items of a queue can be searched.
-func canList(queue shardq.Inspector) bool {
-	_, ok := queue.(lister)
-	return ok
 }
 
 // byWorker returns a row for each worker: the first of its items, and how many
@@ -274,7 +254,7 @@ func inBatches(rows []stats.Item[any]) bool {
 // the first rows are those of batches, it asks for more of them.
 func (rd itemReader) processing(n named, rows []stats.Item[any]) []item {
 	if len(rows) >= rd.rows && inBatches(rows) {
-		rows = n.queue.Inspect(batchRows).Processing
+		rows = n.queue.Inspect().Snapshot(batchRows).Processing
 	}
 	first, sizes := byWorker(rows, rd.rows)
 	items := rd.list(first)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 func keysOf(items []item) (keys []string) {
@@ -74,21 +75,21 @@ func TestPagesOfItemsAndGroups(t *testing.T) {
 	require.Len(t, group.Items, d.Groups[0].Held)
 	require.Contains(t, get(t, h, "?group="+d.Groups[0].ID+"&format=text"), "Oldest ready")
 	require.Contains(t, get(t, h, ""), "group="+d.Groups[0].ID)
-	require.Equal(t, 400, ask(Handler(broken{}), request("GET", "?item=x")).Code, "such a queue cannot list its items")
 	require.Equal(t, 400, ask(Handler(eventful(t), eventful(t)), request("GET", "?item=x")).Code)
 }
 
 // An unlisted queue lists no item.
-type unlisted struct{ *shardq.Queue[string] }
+type unlisted struct{ stats.Inspection }
 
-func (unlisted) InspectItems(stats.State) iter.Seq[stats.Item[any]] {
+func (unlisted) All(stats.State) iter.Seq[stats.Item[any]] {
 	return func(func(stats.Item[any]) bool) {}
 }
 
 // TestAgeOfAGroup checks that the page of a group has the age that the page of
 // the queue has, also if the search does not reach an item of the group.
 func TestAgeOfAGroup(t *testing.T) {
-	h := Handler(unlisted{eventful(t)})
+	q := eventful(t)
+	h := Handler(altered{q, unlisted{q.Inspect()}})
 	age := getReport(t, h, "").Queues[0].Detail.Groups[0].OldestReadySeconds
 	require.NotNil(t, age)
 	require.Equal(t, age, getReport(t, h, "&group="+groupID("globex")).Queues[0].Found.OldestReadySeconds)
@@ -118,11 +119,11 @@ func TestLinksKeepTheRows(t *testing.T) {
 
 // A failing queue has these failures.
 type failing struct {
-	*shardq.Queue[string]
+	stats.Inspection
 	failed, discarded []stats.Failure[any]
 }
 
-func (f failing) InspectFailures(int) (failed, discarded []stats.Failure[any]) {
+func (f failing) RecentFailures(int) (failed, discarded []stats.Failure[any]) {
 	return f.failed, f.discarded
 }
 
@@ -134,12 +135,12 @@ func TestLastErrorOfAnItem(t *testing.T) {
 	}
 	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
 	for want, f := range map[string]failing{
-		"newer failure": {q, []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
-		"newer discard": {q, []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
-		"discard":       {q, []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
-		"only failure":  {q, []stats.Failure[any]{at(3, "only failure")}, nil},
+		"newer failure": {q.Inspect(), []stats.Failure[any]{at(3, "newer failure"), at(1, "old")}, []stats.Failure[any]{at(2, "older discard")}},
+		"newer discard": {q.Inspect(), []stats.Failure[any]{at(3, "older failure")}, []stats.Failure[any]{at(4, "newer discard"), at(2, "old")}},
+		"discard":       {q.Inspect(), []stats.Failure[any]{at(3, "failure")}, []stats.Failure[any]{at(3, "discard")}},
+		"only failure":  {q.Inspect(), []stats.Failure[any]{at(3, "only failure")}, nil},
 	} {
-		found := getReport(t, Handler(f), "&item="+itemID("acme/1")).Queues[0].Found
+		found := getReport(t, Handler(altered{q, f}), "&item="+itemID("acme/1")).Queues[0].Found
 		require.Equal(t, want, found.Failure.Error)
 	}
 }
@@ -161,12 +162,16 @@ func TestOneRowForEachWorker(t *testing.T) {
 	for n := range 60 {
 		q.Add(n)
 	}
-	_, show, closeSlot := q.OpenSlot()
+	_, show, closeSlot := q.Inspect().(worker.Slots[int]).OpenSlot()
 	defer closeSlot()
-	batch := make([]int, 50)
-	n, err := q.GetBatch(t.Context(), batch)
+	claims := make([]worker.Claim[int], 50)
+	_, err := q.ClaimBatch(t.Context(), claims)
 	require.NoError(t, err)
-	show(batch[:n])
+	var batch []int
+	for _, claim := range claims {
+		batch = append(batch, claim.Item)
+	}
+	show(batch)
 	single, _ := q.Get()
 	h := Handler(q)
 	d := getReport(t, h, "&rows=5").Queues[0].Detail

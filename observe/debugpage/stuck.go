@@ -1,7 +1,6 @@
 package debugpage
 
 import (
-	"iter"
 	"slices"
 	"time"
 
@@ -27,7 +26,7 @@ func hasStuck(shards []stats.Shard, after time.Duration) bool {
 // stuck.
 func countStuck(n named, after time.Duration, now time.Time) (count int, atLeast bool) {
 	visited := 0
-	for info := range inFlight(n) {
+	for info := range n.queue.Inspect().All(stats.Processing) {
 		if visited++; visited > maxVisited {
 			return count, true
 		}
@@ -39,13 +38,4 @@ func countStuck(n named, after time.Duration, now time.Time) (count int, atLeast
 		}
 	}
 	return count, false
-}
-
-// inFlight returns an iterator over the items in flight. Of a queue that cannot
-// list its items, it yields as many as are counted.
-func inFlight(n named) iter.Seq[stats.Item[any]] {
-	if list, ok := n.queue.(lister); ok {
-		return list.InspectItems(stats.Processing)
-	}
-	return slices.Values(n.queue.Inspect(maxStuck).Processing)
 }

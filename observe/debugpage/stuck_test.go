@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
 
 // TestStuckItemsAreCounted checks that the overview and the page of a queue
@@ -19,21 +20,23 @@ func TestStuckItemsAreCounted(t *testing.T) {
 		for n := range size {
 			q.Add(q.Stats().Held*10_000 + n)
 		}
-		_, show, closeSlot := q.OpenSlot()
+		_, show, closeSlot := q.Inspect().(worker.Slots[int]).OpenSlot()
 		t.Cleanup(closeSlot)
-		batch := make([]int, size)
-		n, err := q.GetBatch(t.Context(), batch)
+		batch, claims := make([]int, size), make([]worker.Claim[int], size)
+		n, err := q.ClaimBatch(t.Context(), claims)
 		require.NoError(t, err)
 		require.Equal(t, size, n)
+		for i := range claims {
+			batch[i] = claims[i].Item
+		}
 		show(batch)
 	}
 	requireStuck := func(want int, atLeast bool, text string) {
 		t.Helper()
-		whole, seen := Handler(q), Handler(q.View(), shardq.MustNew(shardq.Options[int]{Name: "other"}))
-		unlisted := Handler(struct{ shardq.Inspector }{q})
+		whole, seen := Handler(q), Handler(q, shardq.MustNew(shardq.Options[int]{Name: "other"}))
 		for name, r := range map[string]report{
 			"overview": getReport(t, seen, ""), "queue": getReport(t, whole, ""), "one row": getReport(t, whole, "&rows=1"),
-			"found": getReport(t, whole, "&key=1"), "not listed": getReport(t, unlisted, ""),
+			"found": getReport(t, whole, "&key=1"),
 		} {
 			g := r.Queues[0].Gauges
 			require.Equal(t, fmt.Sprint(want, atLeast), fmt.Sprint(g.Stuck, g.StuckAtLeast), name)

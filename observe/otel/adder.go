@@ -56,20 +56,13 @@ type Adder[T comparable] struct {
 // Adder returns an Adder of the Tracer's queue.
 //
 // Adder panics if queue is nil, or is not the queue that the Tracer was made
-// for. If that was neither a [shardq.Queue] nor a [shardq.View], Adder cannot
-// compare the two: links for another queue would stay until they are swept.
+// for. If that was no [shardq.Queue], Adder cannot compare the two: links for
+// another queue would stay until they are swept.
 func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
 	if queue == nil {
 		panic("shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer")
 	}
-	other := false
-	switch own := t.queue.(type) {
-	case *shardq.Queue[T]:
-		other = own != queue
-	case shardq.View[T]:
-		other = own != queue.View()
-	}
-	if other {
+	if own, is := t.queue.(*shardq.Queue[T]); is && own != queue {
 		panic(fmt.Sprintf("shardqotel: Tracer.Adder was called with another queue, %q: want that of the Tracer, %q",
 			queue.Name(), t.queue.Name()))
 	}
@@ -96,17 +89,10 @@ func (a Adder[T]) AddAfter(ctx context.Context, item T, delay time.Duration) {
 // AddWith is [shardq.Queue.AddWith]. An add that its window refuses gets no
 // link.
 func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
-	_ = a.tracer.Link(ctx, item, func() error { return a.queue.Engine().AddWith(item, options) })
-}
-
-// TryAddWith is [shardq.Queue.TryAddWith].
-func (a Adder[T]) TryAddWith(ctx context.Context, item T, options shardq.AddOptions) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAddWith(item, options) })
-}
-
-// AddContextWith is [shardq.Queue.AddContextWith].
-func (a Adder[T]) AddContextWith(ctx context.Context, item T, options shardq.AddOptions) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContextWith(ctx, item, options) })
+	adder := a.queue.Inspect().(interface {
+		AddWith(item T, options shardq.AddOptions) error
+	})
+	_ = a.tracer.Link(ctx, item, func() error { return adder.AddWith(item, options) })
 }
 
 // AddRateLimited is [shardq.Queue.AddRateLimited].
@@ -115,13 +101,13 @@ func (a Adder[T]) AddRateLimited(ctx context.Context, item T) {
 }
 
 // TryAdd is [shardq.Queue.TryAdd].
-func (a Adder[T]) TryAdd(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item) })
+func (a Adder[T]) TryAdd(ctx context.Context, item T, options shardq.AddOptions) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item, options) })
 }
 
 // AddContext is [shardq.Queue.AddContext].
-func (a Adder[T]) AddContext(ctx context.Context, item T) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item) })
+func (a Adder[T]) AddContext(ctx context.Context, item T, options shardq.AddOptions) error {
+	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item, options) })
 }
 
 // Cancel is [shardq.Queue.Cancel]. Adds that have returned before get no link.
@@ -134,21 +120,11 @@ func (a Adder[T]) Cancel(item T) shardq.Canceled {
 	return canceled
 }
 
-// AddBatch is [shardq.Queue.AddBatch].
-func (a Adder[T]) AddBatch(ctx context.Context, items []T) {
-	a.linkBatch(ctx, items, func() { a.queue.AddBatch(items) })
-}
-
-// AddBatchAfter is [shardq.Queue.AddBatchAfter].
-func (a Adder[T]) AddBatchAfter(ctx context.Context, items []T, delay time.Duration) {
-	a.linkBatch(ctx, items, func() { a.queue.AddBatchAfter(items, delay) })
-}
-
-// AddBatchWith is [shardq.Queue.AddBatchWith]. The items that their windows
-// refuse get no link.
-func (a Adder[T]) AddBatchWith(ctx context.Context, items []T, options shardq.AddOptions) {
+// AddBatch is [shardq.Queue.AddBatch]. The items that their windows refuse get
+// no link.
+func (a Adder[T]) AddBatch(ctx context.Context, items []T, options shardq.AddOptions) {
 	if options.NotAgainWithin <= 0 {
-		a.linkBatch(ctx, items, func() { a.queue.AddBatchWith(items, options) })
+		a.linkBatch(ctx, items, func() { a.queue.AddBatch(items, options) })
 		return
 	}
 	for _, item := range items { // as the queue does

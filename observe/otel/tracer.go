@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -98,11 +97,11 @@ func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T
 	}, nil
 }
 
-// isNil reports whether there is no queue: a nil interface, a nil pointer in
-// one, or the zero View.
+// isNil reports whether there is no queue: a nil interface, or a nil pointer in
+// one.
 func isNil[T comparable](queue Keys[T]) bool {
 	v := reflect.ValueOf(queue)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{})
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Forget drops the links of an item. Call it after a Cancel that is not

@@ -144,10 +144,10 @@ func TestRefusedAddsHaveNoLinks(t *testing.T) {
 	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
 	s.adder.AddWith(s.request("first"), "a", once)
 	s.adder.AddWith(s.request("refused"), "a", once)
-	s.adder.AddBatchWith(s.request("batch"), []string{"a", "b"}, once)
-	require.ErrorIs(t, s.adder.TryAddWith(s.request("tried"), "a", once), shardq.ErrNotAgain)
+	s.adder.AddBatch(s.request("batch"), []string{"a", "b"}, once)
+	require.ErrorIs(t, s.adder.TryAdd(s.request("tried"), "a", once), shardq.ErrNotAgain)
 	ctx := s.request("waited")
-	require.ErrorIs(t, s.adder.AddContextWith(ctx, "a", once), shardq.ErrNotAgain)
+	require.ErrorIs(t, s.adder.AddContext(ctx, "a", once), shardq.ErrNotAgain)
 	s.adder.AddWith(s.request("no window"), "a", shardq.AddOptions{})
 	require.Equal(t, []string{"first", "no window"}, s.linked(s.step()))
 	require.Equal(t, []string{"batch"}, s.linked(s.step()))
@@ -159,11 +159,10 @@ func TestRefusedAddsHaveNoLinks(t *testing.T) {
 func TestAddsWithOptionsHaveLinks(t *testing.T) {
 	later := shardq.AddOptions{After: time.Hour}
 	for name, add := range map[string]func(*traced, context.Context){
-		"AddWith":        func(s *traced, ctx context.Context) { s.adder.AddWith(ctx, "a", later) },
-		"TryAddWith":     func(s *traced, ctx context.Context) { require.NoError(s, s.adder.TryAddWith(ctx, "a", later)) },
-		"AddContextWith": func(s *traced, ctx context.Context) { require.NoError(s, s.adder.AddContextWith(ctx, "a", later)) },
-		"AddBatchAfter":  func(s *traced, ctx context.Context) { s.adder.AddBatchAfter(ctx, []string{"a"}, time.Hour) },
-		"AddBatchWith":   func(s *traced, ctx context.Context) { s.adder.AddBatchWith(ctx, []string{"a"}, later) },
+		"AddWith":    func(s *traced, ctx context.Context) { s.adder.AddWith(ctx, "a", later) },
+		"TryAdd":     func(s *traced, ctx context.Context) { require.NoError(s, s.adder.TryAdd(ctx, "a", later)) },
+		"AddContext": func(s *traced, ctx context.Context) { require.NoError(s, s.adder.AddContext(ctx, "a", later)) },
+		"AddBatch":   func(s *traced, ctx context.Context) { s.adder.AddBatch(ctx, []string{"a"}, later) },
 	} {
 		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
 		add(s, s.request(name))
@@ -312,12 +311,12 @@ func TestLinksOfWhatDoesNotRun(t *testing.T) {
 	tracer, err := shardqotel.NewTracer(full, shardqotel.TracerOptions[string]{})
 	require.NoError(t, err)
 	full.Add("x")
-	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y"), shardq.ErrFull)
+	require.ErrorIs(t, tracer.Adder(full).TryAdd(s.request("full"), "y", shardq.AddOptions{}), shardq.ErrFull)
 	require.Zero(t, tracer.Len())
 	require.Panics(t, func() { _ = tracer.Link(s.request("panic"), "y", func() error { panic("oops") }) })
 	require.Zero(t, tracer.Len())
 	full.ShutDown()
-	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z"), shardq.ErrShutDown)
+	require.ErrorIs(t, tracer.Adder(full).AddContext(s.request("late"), "z", shardq.AddOptions{}), shardq.ErrShutDown)
 	require.Zero(t, tracer.Len())
 }
 
@@ -583,13 +582,13 @@ shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
 // to the same one.
 func TestQueueOfATracer(t *testing.T) {
 	options := shardqotel.TracerOptions[string]{}
-	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil), shardq.View[string]{}} {
+	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil)} {
 		_, err := shardqotel.NewTracer(missing, options)
 		require.EqualError(t, err, "shardqotel: NewTracer was called without a queue")
 	}
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices"})
 	other := shardq.MustNew(shardq.Options[string]{Name: "mail"})
-	for _, keys := range []shardqotel.Keys[string]{queue, queue.View(), struct{ *shardq.Queue[string] }{queue}} {
+	for _, keys := range []shardqotel.Keys[string]{queue, queue, struct{ *shardq.Queue[string] }{queue}} {
 		tracer, err := shardqotel.NewTracer(keys, options)
 		require.NoError(t, err)
 		tracer.Adder(queue).Add(t.Context(), "a")
@@ -689,7 +688,7 @@ func TestSpanOfABatch(t *testing.T) {
 		}()
 		return s.attempts()[0]
 	}
-	s.adder.AddBatch(s.request("both"), []string{"a", "b"})
+	s.adder.AddBatch(s.request("both"), []string{"a", "b"}, shardq.AddOptions{})
 	s.adder.Add(s.request("c"), "c")
 	claims := make([]worker.Claim[string], 3)
 	n, err := s.queue.ClaimBatch(t.Context(), claims)
@@ -719,7 +718,7 @@ func TestLinksOfABatchAreBounded(t *testing.T) {
 		MaxLinks: 3, Parent: true, Baggage: true, Group: true, Item: func(item string) string { return item },
 	}, nil)
 	for i := range 200 {
-		s.adder.AddBatch(s.request(fmt.Sprint(i)), []string{"a", "b"})
+		s.adder.AddBatch(s.request(fmt.Sprint(i)), []string{"a", "b"}, shardq.AddOptions{})
 	}
 	s.adder.Add(s.request("c"), "c")
 	claims := make([]worker.Claim[string], 3)

@@ -18,7 +18,7 @@ import (
 // none, so these workers leave because their context ends.
 func ExampleNewCollector_attempts() {
 	queue := shardq.MustNew(shardq.Options[string]{Name: "invoices", Metrics: true, Shards: 1})
-	queue.AddBatch([]string{"invoice/17", "invoice/18", "invoice/19"})
+	queue.AddBatch([]string{"invoice/17", "invoice/18", "invoice/19"}, shardq.AddOptions{})
 	ctx, stop := context.WithCancel(context.Background())
 	_ = queue.Run(ctx, 1, func(_ context.Context, invoice string) error {
 		switch invoice {

@@ -293,7 +293,7 @@ func (a adapted[T]) newPool(o worker.Options[int], claimed func(key int, called 
 	if maker, is := a.Typed.(poolMaker[T]); is {
 		return maker.NewPool(translated, claimedItem)
 	}
-	q := a.Typed.(*shardq.Queue[T])
+	q := a.Typed.(controlled[T]).Queue
 	return worker.New(&stampedSource[T]{q, q.ClaimBatch, claimedItem}, translated)
 }
 

@@ -70,14 +70,14 @@ func (q *sabotaged) AddBatch(items []int) {
 	if q.fault == batchLosesOne && q.every(20) {
 		items = items[1:]
 	}
-	q.Queue.AddBatch(items)
+	controlled[int]{q.Queue}.AddBatch(items)
 }
 
 func (q *sabotaged) GetBatch(ctx context.Context, dst []int) (int, error) {
 	if q.fault == batchOfNone && q.every(20) {
 		return 0, nil
 	}
-	n, err := q.Queue.GetBatch(ctx, dst)
+	n, err := controlled[int]{q.Queue}.GetBatch(ctx, dst)
 	if q.fault == batchIsReversed || q.fault == batchIsReversedAtTimes && q.every(20) {
 		slices.Reverse(dst[:n])
 	}
@@ -85,7 +85,7 @@ func (q *sabotaged) GetBatch(ctx context.Context, dst []int) (int, error) {
 }
 
 func (q *sabotaged) GetWithPriority() (int, int, bool) {
-	item, priority, shutdown := q.Queue.GetWithPriority()
+	item, priority, shutdown := controlled[int]{q.Queue}.GetWithPriority()
 	if q.fault == forgetsPriorities {
 		priority = 0
 	}
@@ -96,7 +96,7 @@ func (q *sabotaged) DoneBatch(items []int) {
 	if q.fault == batchIsNotAllDone {
 		items = items[1:]
 	}
-	q.Queue.DoneBatch(items)
+	controlled[int]{q.Queue}.DoneBatch(items)
 }
 
 func (q *sabotaged) Items(ctx context.Context) iter.Seq[int] {
@@ -175,7 +175,7 @@ func (q *sabotaged) TryAdd(item int) error {
 	case q.fault == acceptsAndLoses && q.every(100):
 		return nil
 	}
-	err := q.Queue.TryAdd(item)
+	err := controlled[int]{q.Queue}.TryAdd(item)
 	if q.fault == exceedsCapacity && err == shardq.ErrFull && q.every(20) {
 		q.Queue.Add(item)
 		return nil
@@ -187,7 +187,7 @@ func (q *sabotaged) AddContext(ctx context.Context, item int) error {
 	if q.fault == failsForNoReason && q.every(20) {
 		return context.Canceled
 	}
-	return q.Queue.AddContext(ctx, item)
+	return controlled[int]{q.Queue}.AddContext(ctx, item)
 }
 
 func (q *sabotaged) Drain(ctx context.Context, o shardq.DrainOptions) ([]int, error) {

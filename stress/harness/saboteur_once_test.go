@@ -48,7 +48,7 @@ func (q *sabotaged) AddContextWith(
 	case q.fault == refusesContexts && q.every(50):
 		return shardq.ErrNotAgain
 	}
-	return q.Queue.AddContextWith(ctx, item, o)
+	return controlled[int]{q.Queue}.AddContextWith(ctx, item, o)
 }
 
 func (q *sabotaged) AddBatchWith(items []int, o shardq.AddOptions) {
@@ -65,7 +65,7 @@ func (q *sabotaged) AddBatchWith(items []int, o shardq.AddOptions) {
 	case q.fault == endsWindowsOfBatchesLate:
 		o.NotAgainWithin *= 2
 	}
-	q.Queue.AddBatchWith(items, o)
+	controlled[int]{q.Queue}.AddBatchWith(items, o)
 }
 
 // TestEveryFaultOfOtherWindowsIsFound checks that the right check finds each

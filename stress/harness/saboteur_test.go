@@ -279,7 +279,7 @@ func saboteur(f fault) Target {
 		}
 		f.sabotage(&s)
 		f.sabotageGroups(&s)
-		return &sabotaged{Queue: openShardq(s).(*shardq.Queue[int]), fault: f, limiter: s.Limiter}
+		return &sabotaged{Queue: openShardq(s).(controlled[int]).Queue, fault: f, limiter: s.Limiter}
 	}
 	return t
 }

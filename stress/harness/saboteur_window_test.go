@@ -32,7 +32,7 @@ func (q *sabotaged) TryAddWith(item int, o shardq.AddOptions) error {
 	case q.fault == refusesWithoutAWindow && q.every(50):
 		return shardq.ErrNotAgain
 	}
-	return q.Queue.TryAddWith(item, o)
+	return controlled[int]{q.Queue}.TryAddWith(item, o)
 }
 
 // TestEveryFaultOfWindowsIsFound checks that the right check finds each fault.

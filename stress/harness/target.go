@@ -6,8 +6,11 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
 // A Typed queue has the method set of client-go's rate limiting work queue.
@@ -109,19 +112,59 @@ func Shardq() Target {
 func openShardq[T comparable](s Settings[T]) Typed[T] {
 	options := shardq.Options[T]{
 		Shards: s.Shards, RateLimiter: s.Limiter, Clock: s.Clock, Hash: s.Hash,
-		CancelDelayOnAdd: s.CancelDelayOnAdd,
-		KeepPlaces:       s.KeepPlaces,
-		Capacity:         s.Capacity, HighWatermark: s.HighWatermark, LowWatermark: s.LowWatermark,
+		Capacity: s.Capacity, Watermarks: shardq.Watermarks{High: s.HighWatermark, Low: s.LowWatermark},
 		Ages: s.Ages, OnStuck: s.OnStuck, StuckAfter: s.StuckAfter, LowPriorityInterval: s.LowPriorityInterval,
-		Group: s.Group, GroupLimit: s.GroupLimit, GroupWeight: s.GroupWeight,
-		PrioritiesBeforeTurns: s.PrioritiesBeforeTurns, GroupRate: s.GroupRate,
-		Metrics: s.Metrics,
+		Group: s.Group, Metrics: s.Metrics,
+	}
+	if s.Group != nil {
+		options.GroupPolicy = func(group string) (p shardq.GroupPolicy) {
+			p.Limit = s.GroupLimit
+			if s.GroupWeight != nil {
+				p.Weight = s.GroupWeight(group)
+			}
+			if s.GroupRate != nil {
+				p.Rate = s.GroupRate(group)
+			}
+			return p
+		}
 	}
 	if s.OnWatermark != nil {
-		options.OnWatermark = func(w shardq.Watermark) { s.OnWatermark(w.High) }
+		options.Watermarks.On = func(w shardq.Watermark) { s.OnWatermark(w.High) }
 	}
 	if s.OnMisuse != nil {
 		options.OnMisuse = func(shardq.Misuse[T]) { s.OnMisuse() }
 	}
-	return shardq.MustNew(options)
+	rules := shard.Rules{CancelDelayOnAdd: s.CancelDelayOnAdd, KeepPlaces: s.KeepPlaces, PrioritiesBeforeTurns: s.PrioritiesBeforeTurns}
+	return controlled[T]{engine.Follow(shardq.MustNew(options), rules)}
+}
+
+// A controlled queue has the methods of a [Controlled] queue.
+type controlled[T comparable] struct{ *shardq.Queue[T] }
+
+func (q controlled[T]) AddBatch(items []T)  { q.Queue.AddBatch(items, shardq.AddOptions{}) }
+func (q controlled[T]) TryAdd(item T) error { return q.Queue.TryAdd(item, shardq.AddOptions{}) }
+func (q controlled[T]) AddContext(ctx context.Context, item T) error {
+	return q.Queue.AddContext(ctx, item, shardq.AddOptions{})
+}
+func (q controlled[T]) TryAddWith(item T, o shardq.AddOptions) error { return q.Queue.TryAdd(item, o) }
+func (q controlled[T]) AddBatchWith(items []T, o shardq.AddOptions)  { q.Queue.AddBatch(items, o) }
+func (q controlled[T]) AddContextWith(ctx context.Context, item T, o shardq.AddOptions) error {
+	return q.Queue.AddContext(ctx, item, o)
+}
+func (q controlled[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	claim, err := q.Claim(context.Background())
+	return claim.Item, claim.Priority, err != nil
+}
+func (q controlled[T]) GetBatch(ctx context.Context, dst []T) (n int, err error) {
+	claims := make([]worker.Claim[T], len(dst))
+	n, err = q.ClaimBatch(ctx, claims)
+	for i := range n {
+		dst[i] = claims[i].Item
+	}
+	return n, err
+}
+func (q controlled[T]) DoneBatch(items []T) {
+	for _, item := range items {
+		q.Done(item)
+	}
 }

@@ -20,29 +20,29 @@ import (
 func TestC79BatchWithOptions(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := newQueueOn[int](shards, line)
-		q.AddBatchWith([]int{1, 2}, shardq.AddOptions{})
+		q.AddBatch([]int{1, 2}, shardq.AddOptions{})
 		requireCounts(t, q, 2, 0, 0)
-		q.AddBatchWith([]int{3, 4}, shardq.AddOptions{Priority: 7})
+		q.AddBatch([]int{3, 4}, shardq.AddOptions{Priority: 7})
 		for range 2 {
-			item, priority, _ := q.GetWithPriority()
+			item, priority, _ := getWithPriority(q)
 			require.Contains(t, []int{3, 4}, item)
 			require.Equal(t, 7, priority)
 			q.Done(item)
 		}
 
-		q.AddBatchWith(numbers(100)[50:], shardq.AddOptions{After: time.Hour, Policy: shardq.KeepLatest, MaxWait: 90 * time.Minute})
+		q.AddBatch(numbers(100)[50:], shardq.AddOptions{After: time.Hour, Policy: shardq.KeepLatest, MaxWait: 90 * time.Minute})
 		requireCounts(t, q, 2, 50, 0)
 		line.pass(59 * time.Minute)
-		q.AddBatchWith(numbers(100)[50:], shardq.AddOptions{After: time.Hour, Policy: shardq.KeepLatest})
+		q.AddBatch(numbers(100)[50:], shardq.AddOptions{After: time.Hour, Policy: shardq.KeepLatest})
 		line.pass(30 * time.Minute)
 		requireCounts(t, q, 2, 50, 0)
 		line.pass(time.Minute)
 		requireCounts(t, q, 52, 0, 0)
 
-		q.AddBatchWith([]int{200, 201}, shardq.AddOptions{RateLimited: true})
+		q.AddBatch([]int{200, 201}, shardq.AddOptions{RateLimited: true})
 		require.Equal(t, 1, q.NumRequeues(200))
 		require.Equal(t, 1, q.NumRequeues(201))
-		require.Panics(t, func() { q.AddBatchWith([]int{300}, shardq.AddOptions{Policy: 99}) })
+		require.Panics(t, func() { q.AddBatch([]int{300}, shardq.AddOptions{Policy: 99}) })
 		requireCounts(t, q, 52, 2, 0)
 		q.ShutDown()
 	})
@@ -52,17 +52,17 @@ func TestC79TryAddWithinTheCapacity(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
 		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, Clock: fake})
-		require.NoError(t, q.TryAddWith(1, shardq.AddOptions{Priority: -1}))
-		require.NoError(t, q.TryAddWith(2, shardq.AddOptions{After: time.Minute, Priority: 5}))
-		require.Equal(t, shardq.ErrFull, q.TryAddWith(3, shardq.AddOptions{Priority: 9}))
-		require.Equal(t, shardq.ErrFull, q.TryAddWith(3, shardq.AddOptions{After: time.Minute}))
-		require.Equal(t, shardq.ErrFull, q.TryAddWith(3, shardq.AddOptions{Policy: shardq.KeepOld}))
+		require.NoError(t, q.TryAdd(1, shardq.AddOptions{Priority: -1}))
+		require.NoError(t, q.TryAdd(2, shardq.AddOptions{After: time.Minute, Priority: 5}))
+		require.Equal(t, shardq.ErrFull, q.TryAdd(3, shardq.AddOptions{Priority: 9}))
+		require.Equal(t, shardq.ErrFull, q.TryAdd(3, shardq.AddOptions{After: time.Minute}))
+		require.Equal(t, shardq.ErrFull, q.TryAdd(3, shardq.AddOptions{Policy: shardq.KeepOld}))
 		requireCounts(t, q, 1, 1, 0)
 
-		require.NoError(t, q.TryAddWith(2, shardq.AddOptions{After: time.Hour, Policy: shardq.KeepNew}), "it is held")
+		require.NoError(t, q.TryAdd(2, shardq.AddOptions{After: time.Hour, Policy: shardq.KeepNew}), "it is held")
 		fake.Step(time.Minute)
 		requireCounts(t, q, 1, 1, 0)
-		require.NoError(t, q.TryAddWith(1, shardq.AddOptions{After: time.Second}), "it is held")
+		require.NoError(t, q.TryAdd(1, shardq.AddOptions{After: time.Second}), "it is held")
 		fake.Step(time.Hour)
 		requireCounts(t, q, 2, 0, 0)
 		for _, want := range []int{2, 1} {
@@ -73,17 +73,17 @@ func TestC79TryAddWithinTheCapacity(t *testing.T) {
 		require.Zero(t, q.Stats().OverCapacity)
 		require.Zero(t, q.Stats().Held)
 
-		require.NoError(t, q.TryAddWith(3, shardq.AddOptions{After: time.Hour, RateLimited: true, ShorterDelay: true}))
+		require.NoError(t, q.TryAdd(3, shardq.AddOptions{RateLimited: true}))
 		fake.Step(5 * time.Millisecond)
 		requireCounts(t, q, 1, 0, 0)
 		q.ShutDown()
-		require.Equal(t, shardq.ErrShutDown, q.TryAddWith(4, shardq.AddOptions{Priority: 1}))
-		require.Equal(t, shardq.ErrShutDown, q.TryAddWith(4, shardq.AddOptions{After: 1}))
-		require.Equal(t, shardq.ErrShutDown, q.TryAddWith(4, shardq.AddOptions{Policy: shardq.KeepNew}))
+		require.Equal(t, shardq.ErrShutDown, q.TryAdd(4, shardq.AddOptions{Priority: 1}))
+		require.Equal(t, shardq.ErrShutDown, q.TryAdd(4, shardq.AddOptions{After: 1}))
+		require.Equal(t, shardq.ErrShutDown, q.TryAdd(4, shardq.AddOptions{Policy: shardq.KeepNew}))
 		require.EqualValues(t, 3, q.Stats().Dropped)
 
 		nan := shardq.MustNew(shardq.Options[float64]{})
-		require.Equal(t, shardq.ErrRejected, nan.TryAddWith(math.NaN(), shardq.AddOptions{RateLimited: true}))
+		require.Equal(t, shardq.ErrRejected, nan.TryAdd(math.NaN(), shardq.AddOptions{RateLimited: true}))
 		require.Zero(t, nan.NumRequeues(math.NaN()))
 	})
 }
@@ -93,11 +93,11 @@ func TestC79TryAddWithinTheCapacity(t *testing.T) {
 func TestC79AddContextWithWaitsForRoom(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 1)
-		require.NoError(t, q.TryAdd(1))
+		require.NoError(t, q.TryAdd(1, shardq.AddOptions{}))
 		errs := make(chan error)
 		for item, o := range []shardq.AddOptions{2: {After: time.Hour, Priority: 3}, 3: {Priority: 4}} {
 			if item >= 2 {
-				go func() { errs <- q.AddContextWith(t.Context(), item, o) }()
+				go func() { errs <- q.AddContext(t.Context(), item, o) }()
 				synctest.Wait()
 			}
 		}
@@ -110,12 +110,12 @@ func TestC79AddContextWithWaitsForRoom(t *testing.T) {
 		requireCounts(t, q, 0, 1, 0)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		item, priority, _ := q.GetWithPriority()
+		item, priority, _ := getWithPriority(q)
 		require.Equal(t, []int{2, 3}, []int{item, priority})
 		require.Empty(t, errs, "the other waits for room")
 		q.Done(item)
 		require.NoError(t, <-errs)
-		item, priority, _ = q.GetWithPriority()
+		item, priority, _ = getWithPriority(q)
 		require.Equal(t, []int{3, 4}, []int{item, priority})
 		q.Done(item)
 		require.Zero(t, q.Stats().Held)
@@ -123,7 +123,7 @@ func TestC79AddContextWithWaitsForRoom(t *testing.T) {
 
 		ended, end := context.WithCancel(t.Context())
 		end()
-		require.Equal(t, context.Canceled, q.AddContextWith(ended, 9, shardq.AddOptions{RateLimited: true}))
+		require.Equal(t, context.Canceled, q.AddContext(ended, 9, shardq.AddOptions{RateLimited: true}))
 		require.Zero(t, q.NumRequeues(9))
 	})
 }
@@ -142,7 +142,7 @@ func TestC79BoundHoldsUnderLoad(t *testing.T) {
 		for n, o := range options {
 			group.Go(func() {
 				for i := range 200 {
-					_ = q.TryAddWith((n+i)%7, o)
+					_ = q.TryAdd((n+i)%7, o)
 				}
 			})
 			group.Go(func() {
@@ -151,7 +151,7 @@ func TestC79BoundHoldsUnderLoad(t *testing.T) {
 					if i%3 == 0 {
 						go cancel()
 					}
-					_ = q.AddContextWith(ctx, i%11, o)
+					_ = q.AddContext(ctx, i%11, o)
 					cancel()
 				}
 			})
@@ -192,7 +192,7 @@ func TestC79BoundHoldsUnderLoad(t *testing.T) {
 		require.Zero(t, q.Stats().OverCapacity)
 		require.False(t, over.Load())
 		for item := range capacity {
-			require.NoError(t, q.TryAdd(100+item))
+			require.NoError(t, q.TryAdd(100+item, shardq.AddOptions{}))
 		}
 		q.ShutDown()
 	})
@@ -206,9 +206,9 @@ func TestC80Window(t *testing.T) {
 		require.Equal(t, "mail", take(t, q))
 		q.Done("mail")
 		q.AddWith("mail", once)
-		require.Equal(t, shardq.ErrNotAgain, q.TryAddWith("mail", once))
-		require.Equal(t, shardq.ErrNotAgain, q.AddContextWith(t.Context(), "mail", once))
-		q.AddBatchWith([]string{"mail", "other"}, once)
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd("mail", once))
+		require.Equal(t, shardq.ErrNotAgain, q.AddContext(t.Context(), "mail", once))
+		q.AddBatch([]string{"mail", "other"}, once)
 		require.EqualValues(t, 4, q.Stats().Deduplicated)
 		require.Equal(t, "other", take(t, q), "another item has another window")
 		q.Done("other")
@@ -219,12 +219,12 @@ func TestC80Window(t *testing.T) {
 		require.Equal(t, "mail", take(t, q))
 		q.Done("mail")
 		line.pass(time.Hour - time.Millisecond)
-		require.Equal(t, shardq.ErrNotAgain, q.TryAddWith("mail", once), "a refused add opens no window")
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd("mail", once), "a refused add opens no window")
 		line.pass(time.Millisecond)
-		require.NoError(t, q.TryAddWith("mail", once))
-		require.Equal(t, shardq.ErrNotAgain, q.TryAddWith("mail", once))
+		require.NoError(t, q.TryAdd("mail", once))
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd("mail", once))
 		q.ShutDown()
-		require.Equal(t, shardq.ErrShutDown, q.TryAddWith("mail", once), "a shutdown comes first")
+		require.Equal(t, shardq.ErrShutDown, q.TryAdd("mail", once), "a shutdown comes first")
 	})
 }
 
@@ -240,7 +240,7 @@ func TestC80WindowOfADelayedItem(t *testing.T) {
 		q.AddWith(1, shardq.AddOptions{Policy: shardq.KeepOld, NotAgainWithin: 2 * time.Minute})
 		requireCounts(t, q, 0, 1, 0)
 		line.pass(59 * time.Minute)
-		item, priority, _ := q.GetWithPriority()
+		item, priority, _ := getWithPriority(q)
 		require.Equal(t, []int{1, 0}, []int{item, priority})
 		q.Done(1)
 		q.ShutDown()
@@ -252,15 +252,15 @@ func TestC80CancelClosesTheWindow(t *testing.T) {
 		q := newQueue[int](shards)
 		once := shardq.AddOptions{NotAgainWithin: time.Hour}
 		for range 3 {
-			require.NoError(t, q.TryAddWith(1, once))
-			require.Equal(t, shardq.ErrNotAgain, q.TryAddWith(1, once))
+			require.NoError(t, q.TryAdd(1, once))
+			require.Equal(t, shardq.ErrNotAgain, q.TryAdd(1, once))
 			require.True(t, q.Cancel(1).Any())
 		}
-		require.NoError(t, q.TryAddWith(1, once))
+		require.NoError(t, q.TryAdd(1, once))
 		take(t, q)
 		q.Done(1)
 		require.False(t, q.Cancel(1).Any(), "nothing was left to cancel")
-		require.NoError(t, q.TryAddWith(1, once))
+		require.NoError(t, q.TryAdd(1, once))
 		q.ShutDown()
 	})
 }
@@ -271,23 +271,23 @@ func TestC80NoWindowWithoutAnAdd(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 1)
 		once := shardq.AddOptions{NotAgainWithin: time.Hour}
-		require.NoError(t, q.TryAdd(1))
-		require.Equal(t, shardq.ErrFull, q.TryAddWith(2, once))
+		require.NoError(t, q.TryAdd(1, shardq.AddOptions{}))
+		require.Equal(t, shardq.ErrFull, q.TryAdd(2, once))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- q.AddContextWith(ctx, 2, once) }()
+		go func() { ended <- q.AddContext(ctx, 2, once) }()
 		synctest.Wait()
 		cancel()
 		require.Equal(t, context.Canceled, <-ended)
 
-		go func() { ended <- q.AddContextWith(t.Context(), 2, once) }()
+		go func() { ended <- q.AddContext(t.Context(), 2, once) }()
 		synctest.Wait()
 		q.AddWith(2, once) // beyond the capacity, during the wait
 		q.Done(take(t, q))
 		q.Done(take(t, q))
 		require.Equal(t, shardq.ErrNotAgain, <-ended, "another add has opened the window")
 		require.Zero(t, q.Stats().Held)
-		require.NoError(t, q.TryAdd(3), "its room came back")
+		require.NoError(t, q.TryAdd(3, shardq.AddOptions{}), "its room came back")
 		q.ShutDown()
 	})
 }
@@ -304,7 +304,7 @@ func TestC80OneOfConcurrentAdds(t *testing.T) {
 				group.Go(func() {
 					o := shardq.AddOptions{NotAgainWithin: time.Second, After: time.Duration(n%2) * time.Millisecond}
 					for item := range accepted {
-						if q.TryAddWith(item, o) == nil {
+						if q.TryAdd(item, o) == nil {
 							accepted[item].Add(1)
 						}
 					}
@@ -355,16 +355,16 @@ func TestC80ClockIsSetBackAndForward(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
 		once := shardq.AddOptions{NotAgainWithin: time.Minute}
 		fake.Step(time.Hour)
-		require.NoError(t, q.TryAddWith(1, once))
+		require.NoError(t, q.TryAdd(1, once))
 		fake.Step(-30 * time.Minute)
-		require.Equal(t, shardq.ErrNotAgain, q.TryAddWith(1, once))
-		require.NoError(t, q.TryAddWith(2, once))
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd(1, once))
+		require.NoError(t, q.TryAdd(2, once))
 		fake.Step(time.Minute)
-		require.Equal(t, shardq.ErrNotAgain, q.TryAddWith(1, once))
-		require.NoError(t, q.TryAddWith(2, once))
+		require.Equal(t, shardq.ErrNotAgain, q.TryAdd(1, once))
+		require.NoError(t, q.TryAdd(2, once))
 		fake.Step(30 * time.Minute)
-		require.NoError(t, q.TryAddWith(1, once))
-		require.NoError(t, q.TryAddWith(2, once))
+		require.NoError(t, q.TryAdd(1, once))
+		require.NoError(t, q.TryAdd(2, once))
 		fake.Step(1000 * time.Hour)
 		require.Zero(t, fake.Timers())
 		q.ShutDown()
@@ -378,8 +378,8 @@ func TestC80AllocatesNothing(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1, Clock: fake, Capacity: 100})
 	cycle := func(o shardq.AddOptions) func() {
 		return func() {
-			_ = q.TryAddWith(1, o)
-			_ = q.TryAddWith(1, o)
+			_ = q.TryAdd(1, o)
+			_ = q.TryAdd(1, o)
 			item, _ := q.Get()
 			q.Done(item)
 		}

@@ -131,7 +131,7 @@ func TestC71TimeoutOfAnItem(t *testing.T) {
 				return nil
 			},
 		})
-		q.AddBatch([]string{"short", "long", "none"})
+		q.AddBatch([]string{"short", "long", "none"}, shardq.AddOptions{})
 		time.Sleep(time.Hour)
 		s.stopPool(t)
 		require.Equal(t, map[string]time.Duration{"short": time.Second, "long": time.Minute, "none": 0}, took)
@@ -233,7 +233,7 @@ func TestC71AllocationsOfAnAttempt(t *testing.T) {
 		items := numbers(1000)
 		got := testing.AllocsPerRun(10, func() {
 			processed.Add(len(items))
-			q.AddBatch(items)
+			q.AddBatch(items, shardq.AddOptions{})
 			processed.Wait()
 		}) / float64(len(items))
 		require.Less(t, got, test.most)

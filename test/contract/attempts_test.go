@@ -15,6 +15,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -197,7 +198,7 @@ func TestC74RefusedByAShutdown(t *testing.T) {
 			}
 			return worker.RequeueAfter(time.Second)
 		}})
-		q.AddBatch([]string{"fails", "asks again"})
+		q.AddBatch([]string{"fails", "asks again"}, shardq.AddOptions{})
 		synctest.Wait()
 		s.requireEnds(t)
 		counts, _ := attemptsOf(t, q)
@@ -228,7 +229,7 @@ func TestC74Groups(t *testing.T) {
 	group := func(item string) string { return item[:1] }
 	q := run(shardq.Options[string]{Metrics: true, Group: group})
 	counts, _ := attemptsOf(t, q)
-	all := q.GroupAttempts(10)
+	all := q.Inspect().GroupAttempts(10)
 	require.Len(t, all, 3)
 	require.Equal(t, "a", all[0].Group)
 	require.EqualValues(t, 10, all[0].Counts[stats.Discarded])
@@ -240,11 +241,11 @@ func TestC74Groups(t *testing.T) {
 		}
 	}
 	require.Equal(t, counts, sum)
-	require.Equal(t, all[:1], q.View().GroupAttempts(1))
-	require.Empty(t, q.GroupAttempts(0))
-	require.Empty(t, q.GroupAttempts(-1))
-	require.Empty(t, run(shardq.Options[string]{Metrics: true}).GroupAttempts(10))
-	require.Empty(t, run(shardq.Options[string]{Group: group}).GroupAttempts(10))
+	require.Equal(t, all[:1], q.Inspect().GroupAttempts(1))
+	require.Empty(t, q.Inspect().GroupAttempts(0))
+	require.Empty(t, q.Inspect().GroupAttempts(-1))
+	require.Empty(t, run(shardq.Options[string]{Metrics: true}).Inspect().GroupAttempts(10))
+	require.Empty(t, run(shardq.Options[string]{Group: group}).Inspect().GroupAttempts(10))
 }
 
 // A coalescer counts the attempts at its keys.
@@ -264,7 +265,7 @@ func TestC74Coalescer(t *testing.T) {
 	}))
 	counts, _ := attemptsOf(t, c)
 	require.Equal(t, [stats.Results]uint64{stats.Succeeded: 1, stats.Discarded: 1}, counts)
-	require.Len(t, c.Queue().GroupAttempts(10), 2)
+	require.Len(t, c.Queue().Inspect().GroupAttempts(10), 2)
 	_, discarded := c.Queue().RecentFailures(10)
 	require.Len(t, discarded, 1)
 	require.Equal(t, "a1", discarded[0].Item, "the key, without its value")
@@ -294,7 +295,7 @@ func TestC74UserCodePanics(t *testing.T) {
 	}))
 	counts, _ := attemptsOf(t, q)
 	require.Equal(t, [stats.Results]uint64{stats.Discarded: 1}, counts)
-	require.Equal(t, []stats.GroupAttempts{{Counts: counts}}, q.GroupAttempts(10), "without a name")
+	require.Equal(t, []stats.GroupAttempts{{Counts: counts}}, q.Inspect().GroupAttempts(10), "without a name")
 	_, discarded := q.RecentFailures(10)
 	require.Len(t, discarded, 1)
 	require.Empty(t, discarded[0].Group)
@@ -347,7 +348,7 @@ func TestC74SteadyStateAllocatesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := shardq.MustNew(o)
-			owner := q.Engine().Owner().(worker.AttemptReporter[int])
+			owner := engine.Of(q).Owner
 			require.Equal(t, o.Metrics, owner.CountsAttempts())
 			done := make(chan struct{})
 			ended := make(chan error)
@@ -410,7 +411,7 @@ func TestC75RecentFailures(t *testing.T) {
 			require.True(t, discarded[i].Discarded)
 			require.Equal(t, "exhausted", discarded[i].Reason)
 		}
-		some, none := q.View().InspectFailures(1)
+		some, none := q.Inspect().RecentFailures(1)
 		require.Equal(t, failed[0].Any(), some[0])
 		require.Len(t, some, 1)
 		require.Equal(t, discarded[0].Any(), none[0])

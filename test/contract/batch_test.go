@@ -23,22 +23,22 @@ func TestC37BatchesAreAsManyCalls(t *testing.T) {
 		for _, n := range batchSizes {
 			q := newQueue[int](shards)
 			items := numbers(n)
-			q.AddBatch(items)
-			q.AddBatch(items) // deduplicated
+			q.AddBatch(items, shardq.AddOptions{})
+			q.AddBatch(items, shardq.AddOptions{}) // deduplicated
 			requireCounts(t, q, n, 0, 0)
 			require.EqualValues(t, n, q.Stats().Deduplicated)
 			dst := make([]int, n+1)
 			for got := 0; got < n; {
-				more, err := q.GetBatch(t.Context(), dst[got:])
+				more, err := getBatch(q, t.Context(), dst[got:])
 				require.NoError(t, err)
 				require.Positive(t, more)
 				got += more
 			}
 			require.ElementsMatch(t, items, dst[:n])
-			q.AddBatch(items[:n/2])
-			q.DoneBatch(items)
+			q.AddBatch(items[:n/2], shardq.AddOptions{})
+			doneBatch(q, items)
 			requireCounts(t, q, n/2, 0, 0)
-			q.DoneBatch(items)
+			doneBatch(q, items)
 			require.EqualValues(t, n, q.Stats().Misused)
 		}
 	}
@@ -47,11 +47,11 @@ func TestC37BatchesAreAsManyCalls(t *testing.T) {
 // With one shard the order is exact, whatever the batches.
 func TestC37OrderOfBatches(t *testing.T) {
 	q := newQueue[int](1)
-	q.AddBatch([]int{5, 3, 5, 9})
+	q.AddBatch([]int{5, 3, 5, 9}, shardq.AddOptions{})
 	q.Add(1)
-	q.AddBatch(numbers(200))
+	q.AddBatch(numbers(200), shardq.AddOptions{})
 	dst := make([]int, 300)
-	n, err := q.GetBatch(t.Context(), dst)
+	n, err := getBatch(q, t.Context(), dst)
 	require.NoError(t, err)
 	want := []int{5, 3, 9, 1}
 	for i := range 200 {
@@ -67,15 +67,15 @@ func TestC37GetBatchTakesWhatIsThere(t *testing.T) {
 		q := newQueue[int](shards)
 		dst := make([]int, 10)
 		n, err := 0, error(nil)
-		got := returned(func() { n, err = q.GetBatch(t.Context(), dst) })
+		got := returned(func() { n, err = getBatch(q, t.Context(), dst) })
 		requireStillFalse(t, got, "nothing is ready")
 		q.Add(7)
 		requireBecomesTrue(t, got)
 		require.NoError(t, err)
 		require.Equal(t, []int{7}, dst[:n])
 
-		q.AddBatch(numbers(5))
-		n, err = q.GetBatch(t.Context(), dst)
+		q.AddBatch(numbers(5), shardq.AddOptions{})
+		n, err = getBatch(q, t.Context(), dst)
 		require.NoError(t, err)
 		require.ElementsMatch(t, numbers(5), dst[:n])
 	})
@@ -87,18 +87,18 @@ func TestC37GetBatchEnds(t *testing.T) {
 		dst := make([]int, 10)
 		ctx, cancel := context.WithCancel(t.Context())
 		errs := make(chan error, 2)
-		go func() { _, err := q.GetBatch(ctx, dst[:5]); errs <- err }()
+		go func() { _, err := getBatch(q, ctx, dst[:5]); errs <- err }()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-errs, context.Canceled)
-		go func() { _, err := q.GetBatch(t.Context(), dst[5:]); errs <- err }()
+		go func() { _, err := getBatch(q, t.Context(), dst[5:]); errs <- err }()
 		synctest.Wait()
 		q.ShutDown()
 		require.ErrorIs(t, <-errs, shardq.ErrShutDown)
-		n, err := q.GetBatch(t.Context(), nil)
+		n, err := getBatch(q, t.Context(), nil)
 		require.NoError(t, err, "no item fits")
 		require.Zero(t, n)
-		_, err = q.GetBatch(ctx, nil)
+		_, err = getBatch(q, ctx, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Zero(t, slices.Max(dst))
 	})
@@ -109,10 +109,10 @@ func TestC37GetBatchEnds(t *testing.T) {
 func TestC37EndedContextTakesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(5))
+		q.AddBatch(numbers(5), shardq.AddOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		n, err := q.GetBatch(ctx, make([]int, 10))
+		n, err := getBatch(q, ctx, make([]int, 10))
 		require.ErrorIs(t, err, context.Canceled)
 		require.Zero(t, n)
 		requireCounts(t, q, 5, 0, 0)
@@ -124,14 +124,14 @@ func TestC37EndedContextTakesNothing(t *testing.T) {
 func TestC37BatchKeepsTheTurnsOfShards(t *testing.T) {
 	const quantum = 8
 	q := newQueue[int](2)
-	q.AddBatch(numbers(200))
+	q.AddBatch(numbers(200), shardq.AddOptions{})
 	shardOf, left := map[int]int{}, [2]int{}
 	for row := range q.All(stats.Ready) {
 		shardOf[row.Item] = row.Shard
 		left[row.Shard]++
 	}
 	dst := make([]int, 200)
-	n, err := q.GetBatch(t.Context(), dst)
+	n, err := getBatch(q, t.Context(), dst)
 	require.NoError(t, err)
 	require.Equal(t, 200, n)
 	for i, turn := 0, 0; min(left[0], left[1]) > 0; i++ {
@@ -170,7 +170,7 @@ func TestC37BatchWakesAll(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		got := parkConsumers(q, 20)
-		q.AddBatch(numbers(20))
+		q.AddBatch(numbers(20), shardq.AddOptions{})
 		require.ElementsMatch(t, numbers(20), got())
 	})
 }
@@ -181,7 +181,7 @@ func TestC37BatchWakesForAny(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		got := parkConsumers(q, 1)
-		q.AddBatch([]int{1, 1})
+		q.AddBatch([]int{1, 1}, shardq.AddOptions{})
 		require.Equal(t, []int{1}, got())
 	})
 }
@@ -190,11 +190,11 @@ func TestC37BatchWakesForAny(t *testing.T) {
 func TestC37DoneBatchWakesAll(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(20))
+		q.AddBatch(numbers(20), shardq.AddOptions{})
 		items := takeAll(t, q)
-		q.AddBatch(items)
+		q.AddBatch(items, shardq.AddOptions{})
 		got := parkConsumers(q, 20)
-		q.DoneBatch(items)
+		doneBatch(q, items)
 		require.ElementsMatch(t, numbers(20), got())
 	})
 }
@@ -202,12 +202,12 @@ func TestC37DoneBatchWakesAll(t *testing.T) {
 func TestC37DoneBatchEndsADrain(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		items := takeAll(t, q)
 		drained := returned(q.ShutDownWithDrain)
-		q.DoneBatch(items[:9])
+		doneBatch(q, items[:9])
 		requireStillFalse(t, drained, "one is in processing")
-		q.DoneBatch(items[9:])
+		doneBatch(q, items[9:])
 		requireBecomesTrue(t, drained)
 	})
 }
@@ -217,11 +217,11 @@ func TestC37MisuseInBatches(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[float64]{
 		Shards: 2, OnMisuse: func(m shardq.Misuse[float64]) { reported = append(reported, m) },
 	})
-	q.AddBatch([]float64{1, math.NaN(), 2})
+	q.AddBatch([]float64{1, math.NaN(), 2}, shardq.AddOptions{})
 	requireCounts(t, q, 2, 0, 0)
 	require.Len(t, reported, 1)
 	require.Equal(t, shardq.ItemNotEqualToItself, reported[0].Kind)
-	q.DoneBatch([]float64{1, 7})
+	doneBatch(q, []float64{1, 7})
 	require.Equal(t, []shardq.Misuse[float64]{
 		{Kind: shardq.DoneWithoutGet, Item: 1}, {Kind: shardq.DoneWithoutGet, Item: 7},
 	}, reported[1:])
@@ -229,8 +229,8 @@ func TestC37MisuseInBatches(t *testing.T) {
 
 func TestC37BatchOfIncomparableItems(t *testing.T) {
 	q := newQueue[any](2)
-	require.Panics(t, func() { q.AddBatch([]any{1, []int{}}) })
-	require.Panics(t, func() { q.DoneBatch([]any{[]int{}}) })
+	require.Panics(t, func() { q.AddBatch([]any{1, []int{}}, shardq.AddOptions{}) })
+	require.Panics(t, func() { doneBatch(q, []any{[]int{}}) })
 	requireCounts(t, q, 0, 0, 0)
 	q.Add(1)
 	require.Equal(t, 1, take(t, q), "nothing is left locked")
@@ -240,10 +240,10 @@ func TestC37BatchesAllocateNothing(t *testing.T) {
 	q := newQueue[int](32)
 	items, dst := numbers(64), make([]int, 64)
 	cycle := func() {
-		q.AddBatch(items)
+		q.AddBatch(items, shardq.AddOptions{})
 		for got := 0; got < len(items); {
-			n, _ := q.GetBatch(context.Background(), dst)
-			q.DoneBatch(dst[:n])
+			n, _ := getBatch(q, context.Background(), dst)
+			doneBatch(q, dst[:n])
 			got += n
 		}
 	}
@@ -257,9 +257,9 @@ func TestC37BatchesAllocateNothing(t *testing.T) {
 func TestC37AddBatchAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[int]{Shards: 1})
-		q.AddBatchAfter(numbers(200), time.Second)
-		q.AddBatchAfter([]int{1000, 1001}, 0)
-		q.AddBatchAfter(nil, time.Second)
+		q.AddBatch(numbers(200), shardq.AddOptions{After: time.Second})
+		q.AddBatch([]int{1000, 1001}, shardq.AddOptions{After: 0})
+		q.AddBatch(nil, shardq.AddOptions{After: time.Second})
 		require.Equal(t, 2, q.Len())
 		require.EqualValues(t, 200, q.Stats().Delayed)
 		time.Sleep(time.Second - 1)
@@ -269,12 +269,12 @@ func TestC37AddBatchAfter(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 202, q.Len())
 		items := make([]int, 300)
-		n, err := q.GetBatch(t.Context(), items)
+		n, err := getBatch(q, t.Context(), items)
 		require.NoError(t, err)
 		require.Equal(t, append([]int{1000, 1001}, numbers(200)...), items[:n])
-		q.DoneBatch(items[:n])
+		doneBatch(q, items[:n])
 		q.ShutDown()
-		q.AddBatchAfter(numbers(10), time.Second)
+		q.AddBatch(numbers(10), shardq.AddOptions{After: time.Second})
 		require.EqualValues(t, 10, q.Stats().Dropped)
 	})
 }

@@ -61,7 +61,7 @@ func TestC39CancelKeepsTheOrderOfTheOthers(t *testing.T) {
 	for pair := range 25 { // including two neighbors, and one item twice
 		first, second := pair/5, pair%5
 		q := newQueue[int](1)
-		q.AddBatch([]int{0, 1, 2, 3, 4})
+		q.AddBatch([]int{0, 1, 2, 3, 4}, shardq.AddOptions{})
 		q.Cancel(first)
 		q.Cancel(second)
 		q.Add(5)

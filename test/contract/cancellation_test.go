@@ -65,9 +65,9 @@ func TestC37CancellationLosesNoItem(t *testing.T) {
 		for round := range races() {
 			n := 0
 			err := raceWithCancel(t, func(ctx context.Context) (err error) {
-				n, err = q.GetBatch(ctx, got)
+				n, err = getBatch(q, ctx, got)
 				return err
-			}, func() { q.AddBatch([]int{2 * round, 2*round + 1}) })
+			}, func() { q.AddBatch([]int{2 * round, 2*round + 1}, shardq.AddOptions{}) })
 			if (err == nil) != (n > 0) || n+q.Len() != 2 {
 				t.Fatalf("round %d: got %d, %v, and %d items are ready", round, n, err, q.Len())
 			}
@@ -77,7 +77,7 @@ func TestC37CancellationLosesNoItem(t *testing.T) {
 			if min(got[0], got[1]) != 2*round || max(got[0], got[1]) != 2*round+1 {
 				t.Fatalf("round %d: got %v", round, got)
 			}
-			q.DoneBatch(got)
+			doneBatch(q, got)
 		}
 		requireCounts(t, q, 0, 0, 0)
 	})
@@ -95,15 +95,15 @@ func TestC40CancellationLosesNoCapacity(t *testing.T) {
 				t.Fatalf("round %d: got %d, not %d", round, item, inside)
 			}
 			err := raceWithCancel(t,
-				func(ctx context.Context) error { return q.AddContext(ctx, round) },
+				func(ctx context.Context) error { return q.AddContext(ctx, round, shardq.AddOptions{}) },
 				func() { q.Done(item) })
 			if err != nil {
-				if err := q.TryAdd(round); err != nil {
+				if err := q.TryAdd(round, shardq.AddOptions{}); err != nil {
 					t.Fatalf("round %d: canceled, and then: %v", round, err)
 				}
 			}
 			inside = round
-			if err := q.TryAdd(-2); !errors.Is(err, shardq.ErrFull) {
+			if err := q.TryAdd(-2, shardq.AddOptions{}); !errors.Is(err, shardq.ErrFull) {
 				t.Fatalf("round %d: another one fits: %v", round, err)
 			}
 		}

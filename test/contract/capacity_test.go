@@ -23,16 +23,16 @@ func TestC40TryAddWithinTheCapacity(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 3)
 		for item := range 3 {
-			require.NoError(t, q.TryAdd(item))
+			require.NoError(t, q.TryAdd(item, shardq.AddOptions{}))
 		}
-		require.ErrorIs(t, q.TryAdd(3), shardq.ErrFull)
+		require.ErrorIs(t, q.TryAdd(3, shardq.AddOptions{}), shardq.ErrFull)
 		requireCounts(t, q, 3, 0, 0)
 
 		first := take(t, q)
-		require.ErrorIs(t, q.TryAdd(3), shardq.ErrFull, "an item in processing is held, too")
+		require.ErrorIs(t, q.TryAdd(3, shardq.AddOptions{}), shardq.ErrFull, "an item in processing is held, too")
 		q.Done(first)
-		require.NoError(t, q.TryAdd(3))
-		require.ErrorIs(t, q.TryAdd(4), shardq.ErrFull)
+		require.NoError(t, q.TryAdd(3, shardq.AddOptions{}))
+		require.ErrorIs(t, q.TryAdd(4, shardq.AddOptions{}), shardq.ErrFull)
 	})
 }
 
@@ -40,15 +40,15 @@ func TestC40TryAddWithinTheCapacity(t *testing.T) {
 func TestC40DuplicatesAndRequeuesNeedNoCapacity(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Capacity: 2, Clock: newFake()})
-		require.NoError(t, q.TryAdd("held"))
+		require.NoError(t, q.TryAdd("held", shardq.AddOptions{}))
 		take(t, q)
 		q.AddAfter("delayed", time.Hour)
 		for range 2 {
-			require.NoError(t, q.TryAdd("held"))
-			require.NoError(t, q.TryAdd("delayed"))
-			require.NoError(t, q.AddContext(t.Context(), "held"))
+			require.NoError(t, q.TryAdd("held", shardq.AddOptions{}))
+			require.NoError(t, q.TryAdd("delayed", shardq.AddOptions{}))
+			require.NoError(t, q.AddContext(t.Context(), "held", shardq.AddOptions{}))
 		}
-		require.ErrorIs(t, q.TryAdd("other"), shardq.ErrFull)
+		require.ErrorIs(t, q.TryAdd("other", shardq.AddOptions{}), shardq.ErrFull)
 		require.Zero(t, q.Stats().OverCapacity)
 		q.Done("held")
 		requireCounts(t, q, 2, 1, 0)
@@ -62,18 +62,18 @@ func TestC40OtherAddsMayExceed(t *testing.T) {
 		q.Add(2)
 		q.AddAfter(3, time.Hour)
 		q.AddRateLimited(4)
-		q.AddBatch([]int{5, 6})
+		q.AddBatch([]int{5, 6}, shardq.AddOptions{})
 		q.AddWith(7, shardq.AddOptions{After: time.Minute})
 		require.EqualValues(t, 6, q.Stats().OverCapacity)
-		require.ErrorIs(t, q.TryAdd(8), shardq.ErrFull)
+		require.ErrorIs(t, q.TryAdd(8, shardq.AddOptions{}), shardq.ErrFull)
 	})
 }
 
 func TestC40NoCapacityIsNoBound(t *testing.T) {
 	q := newQueue[int](2)
 	for item := range 1000 {
-		require.NoError(t, q.TryAdd(item))
-		require.NoError(t, q.AddContext(t.Context(), item+1000))
+		require.NoError(t, q.TryAdd(item, shardq.AddOptions{}))
+		require.NoError(t, q.AddContext(t.Context(), item+1000, shardq.AddOptions{}))
 	}
 	require.Zero(t, q.Stats().OverCapacity)
 }
@@ -83,7 +83,7 @@ func TestC40NoCapacityIsNoBound(t *testing.T) {
 func TestC40WaitersAreAdmittedInOrder(t *testing.T) {
 	leave := map[string]func(q *shardq.Queue[int], item int){
 		"Done":      func(q *shardq.Queue[int], item int) { q.Done(item) },
-		"DoneBatch": func(q *shardq.Queue[int], item int) { q.DoneBatch([]int{item}) },
+		"DoneBatch": func(q *shardq.Queue[int], item int) { doneBatch(q, []int{item}) },
 		"Cancel":    func(q *shardq.Queue[int], item int) { q.Add(item); q.Done(item); q.Cancel(item) },
 	}
 	for name, leave := range leave {
@@ -94,16 +94,16 @@ func TestC40WaitersAreAdmittedInOrder(t *testing.T) {
 				var order []int
 				for item := range 5 {
 					go func() {
-						require.NoError(t, q.AddContext(t.Context(), item+1))
+						require.NoError(t, q.AddContext(t.Context(), item+1, shardq.AddOptions{}))
 						order = append(order, item+1)
 					}()
 					synctest.Wait()
 				}
-				require.ErrorIs(t, q.TryAdd(9), shardq.ErrFull)
+				require.ErrorIs(t, q.TryAdd(9, shardq.AddOptions{}), shardq.ErrFull)
 				for n := range 5 {
 					require.Len(t, order, n)
 					item := take(t, q)
-					require.ErrorIs(t, q.TryAdd(9), shardq.ErrFull)
+					require.ErrorIs(t, q.TryAdd(9, shardq.AddOptions{}), shardq.ErrFull)
 					leave(q, item)
 					synctest.Wait()
 				}
@@ -119,9 +119,9 @@ func TestC40WaitEndsWithTheContext(t *testing.T) {
 		q.Add(0)
 		ctx, cancel := context.WithCancel(t.Context())
 		var first, second error
-		go func() { first = q.AddContext(ctx, 1) }()
+		go func() { first = q.AddContext(ctx, 1, shardq.AddOptions{}) }()
 		synctest.Wait()
-		waits := returned(func() { second = q.AddContext(t.Context(), 2) })
+		waits := returned(func() { second = q.AddContext(t.Context(), 2, shardq.AddOptions{}) })
 		cancel()
 		requireStillFalse(t, waits, "the queue is full")
 		require.ErrorIs(t, first, context.Canceled)
@@ -129,7 +129,7 @@ func TestC40WaitEndsWithTheContext(t *testing.T) {
 		requireBecomesTrue(t, waits)
 		require.NoError(t, second)
 		require.Equal(t, 2, take(t, q))
-		require.ErrorIs(t, q.AddContext(ctx, 0), context.Canceled, "the context is looked at first")
+		require.ErrorIs(t, q.AddContext(ctx, 0, shardq.AddOptions{}), context.Canceled, "the context is looked at first")
 		requireCounts(t, q, 0, 0, 1)
 	})
 }
@@ -141,7 +141,7 @@ func TestC40ShutDownEndsTheWait(t *testing.T) {
 		errs := make([]error, 10)
 		var waiting sync.WaitGroup
 		for i := range errs {
-			waiting.Go(func() { errs[i] = q.AddContext(t.Context(), i+1) })
+			waiting.Go(func() { errs[i] = q.AddContext(t.Context(), i+1, shardq.AddOptions{}) })
 		}
 		synctest.Wait()
 		q.ShutDown()
@@ -149,8 +149,8 @@ func TestC40ShutDownEndsTheWait(t *testing.T) {
 		for _, err := range errs {
 			require.ErrorIs(t, err, shardq.ErrShutDown)
 		}
-		require.ErrorIs(t, q.TryAdd(0), shardq.ErrShutDown)
-		require.ErrorIs(t, q.AddContext(t.Context(), 0), shardq.ErrShutDown)
+		require.ErrorIs(t, q.TryAdd(0, shardq.AddOptions{}), shardq.ErrShutDown)
+		require.ErrorIs(t, q.AddContext(t.Context(), 0, shardq.AddOptions{}), shardq.ErrShutDown)
 		requireCounts(t, q, 1, 0, 0)
 	})
 }
@@ -161,7 +161,7 @@ func TestC40ItemIsAddedDuringTheWait(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 1)
 		q.Add(0)
-		waits := returned(func() { require.NoError(t, q.AddContext(t.Context(), 1)) })
+		waits := returned(func() { require.NoError(t, q.AddContext(t.Context(), 1, shardq.AddOptions{})) })
 		requireStillFalse(t, waits, "the queue is full")
 		q.Add(1) // beyond the capacity
 		requireStillFalse(t, waits, "the queue is full")
@@ -171,7 +171,7 @@ func TestC40ItemIsAddedDuringTheWait(t *testing.T) {
 		requireBecomesTrue(t, waits)
 		requireCounts(t, q, 1, 0, 0)
 		q.Cancel(1)
-		require.NoError(t, q.TryAdd(2), "all the capacity is free again")
+		require.NoError(t, q.TryAdd(2, shardq.AddOptions{}), "all the capacity is free again")
 	})
 }
 
@@ -179,8 +179,8 @@ func TestC40ItemIsAddedDuringTheWait(t *testing.T) {
 func TestC40ItemIsHeldWhenItIsAdmitted(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newBounded[int](shards, 2)
-		q.AddBatch([]int{8, 9})
-		waits := returned(func() { require.NoError(t, q.AddContext(t.Context(), 1)) })
+		q.AddBatch([]int{8, 9}, shardq.AddOptions{})
+		waits := returned(func() { require.NoError(t, q.AddContext(t.Context(), 1, shardq.AddOptions{})) })
 		requireStillFalse(t, waits, "the queue is full")
 		q.Add(1) // beyond the capacity
 		q.Cancel(8)
@@ -188,17 +188,17 @@ func TestC40ItemIsHeldWhenItIsAdmitted(t *testing.T) {
 		q.Cancel(9)
 		requireBecomesTrue(t, waits)
 		requireCounts(t, q, 1, 0, 0)
-		require.NoError(t, q.TryAdd(2), "1 counts once")
-		require.ErrorIs(t, q.TryAdd(3), shardq.ErrFull)
+		require.NoError(t, q.TryAdd(2, shardq.AddOptions{}), "1 counts once")
+		require.ErrorIs(t, q.TryAdd(3, shardq.AddOptions{}), shardq.ErrFull)
 	})
 }
 
 func TestC40ImpossibleItemIsRejected(t *testing.T) {
 	q := newBounded[float64](2, 1)
-	require.ErrorIs(t, q.TryAdd(math.NaN()), shardq.ErrRejected)
-	require.ErrorIs(t, q.AddContext(t.Context(), math.NaN()), shardq.ErrRejected)
+	require.ErrorIs(t, q.TryAdd(math.NaN(), shardq.AddOptions{}), shardq.ErrRejected)
+	require.ErrorIs(t, q.AddContext(t.Context(), math.NaN(), shardq.AddOptions{}), shardq.ErrRejected)
 	require.EqualValues(t, 2, q.Stats().Rejected)
-	require.NoError(t, q.TryAdd(1))
+	require.NoError(t, q.TryAdd(1, shardq.AddOptions{}))
 }
 
 // Many producers share a small capacity: all are admitted, and the limit always
@@ -212,7 +212,7 @@ func checkBoundUnderLoad(t *testing.T, shards int) {
 	for p := range producers {
 		producing.Go(func() {
 			for i := range each {
-				require.NoError(t, q.AddContext(context.Background(), p*each+i))
+				require.NoError(t, q.AddContext(context.Background(), p*each+i, shardq.AddOptions{}))
 			}
 		})
 	}
@@ -243,11 +243,10 @@ func TestC41WatermarksInTurn(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		var reported []bool
 		q := shardq.MustNew(shardq.Options[int]{
-			Name: "q", Shards: shards, HighWatermark: 4, LowWatermark: 1,
-			OnWatermark: func(w shardq.Watermark) {
+			Name: "q", Shards: shards, Watermarks: shardq.Watermarks{High: 4, Low: 1, On: func(w shardq.Watermark) {
 				require.Equal(t, "q", w.Queue)
 				reported = append(reported, w.High)
-			},
+			}},
 		})
 		for round := range 3 {
 			for item := range 8 {
@@ -274,8 +273,7 @@ func TestC41OneCallAtATime(t *testing.T) {
 		var reported []bool
 		inCall := false
 		q = shardq.MustNew(shardq.Options[int]{
-			Shards: shards, HighWatermark: 2, LowWatermark: 0,
-			OnWatermark: func(w shardq.Watermark) {
+			Shards: shards, Watermarks: shardq.Watermarks{High: 2, Low: 0, On: func(w shardq.Watermark) {
 				require.False(t, inCall, "a call within a call")
 				inCall = true
 				if reported = append(reported, w.High); w.High {
@@ -283,7 +281,7 @@ func TestC41OneCallAtATime(t *testing.T) {
 					q.Cancel(2)
 				}
 				inCall = false
-			},
+			}},
 		})
 		q.Add(1)
 		q.Add(2)
@@ -296,14 +294,13 @@ func TestC41WatermarkHookMayDoAnything(t *testing.T) {
 	var q *shardq.Queue[int]
 	calls := 0
 	q = shardq.MustNew(shardq.Options[int]{
-		Shards: 2, HighWatermark: 2, LowWatermark: 0,
-		OnWatermark: func(w shardq.Watermark) {
+		Shards: 2, Watermarks: shardq.Watermarks{High: 2, Low: 0, On: func(w shardq.Watermark) {
 			calls++
 			if w.High {
 				q.Add(100)
 				panic("on purpose")
 			}
-		},
+		}},
 	})
 	q.Add(1)
 	require.PanicsWithValue(t, "on purpose", func() { q.Add(2) })
@@ -318,15 +315,15 @@ func TestC41WatermarkHookMayDoAnything(t *testing.T) {
 func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		panics := true
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, HighWatermark: 1, OnWatermark: func(shardq.Watermark) {
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, Watermarks: shardq.Watermarks{High: 1, On: func(shardq.Watermark) {
 			if panics {
 				panic("hook")
 			}
-		}})
+		}}})
 		for name, add := range map[string]func(item int){
 			"Add":      q.Add,
-			"AddBatch": func(item int) { q.AddBatch([]int{item}) },
-			"TryAdd":   func(item int) { _ = q.TryAdd(item) },
+			"AddBatch": func(item int) { q.AddBatch([]int{item}, shardq.AddOptions{}) },
+			"TryAdd":   func(item int) { _ = q.TryAdd(item, shardq.AddOptions{}) },
 			"AddWith":  func(item int) { q.AddWith(item, shardq.AddOptions{Policy: shardq.KeepNew}) },
 		} {
 			sleeper := returned(func() { item, _ := q.Get(); require.Equal(t, 1, item) })
@@ -340,7 +337,7 @@ func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 		q.Add(1)
 		takeItem(t, q, 1)
 		q.Add(2)
-		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3)) })
+		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3, shardq.AddOptions{})) })
 		requireStillFalse(t, guest, "there is no capacity")
 		q.Cancel(2)
 		requireBecomesTrue(t, guest)
@@ -360,12 +357,14 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 		gate := make(chan struct{})
 		slow := false
 		var q *shardq.Queue[string]
-		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
-			if slow && group == "slow" {
-				require.NoError(t, q.AddContext(t.Context(), "c/within"))
-				<-gate
-			}
-			return 1
+		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Weight: func(group string) int {
+				if slow && group == "slow" {
+					require.NoError(t, q.AddContext(t.Context(), "c/within", shardq.AddOptions{}))
+					<-gate
+				}
+				return 1
+			}(group)}
 		}})
 		for _, item := range []string{"a/1", "a/2", "a/3"} {
 			q.Add(item)
@@ -373,19 +372,19 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 		entered := make([]bool, 2)
 		for i, item := range []string{"slow/1", "b/1"} {
 			go func() {
-				require.NoError(t, q.AddContext(t.Context(), item))
+				require.NoError(t, q.AddContext(t.Context(), item, shardq.AddOptions{}))
 				entered[i] = true
 			}()
 			synctest.Wait()
 		}
 		slow = true
-		q.DoneBatch(takeAll(t, q))
+		doneBatch(q, takeAll(t, q))
 		synctest.Wait()
 		require.Equal(t, []bool{false, true}, entered)
 		require.Equal(t, 3, q.Len(), "slow/1 is in, too, and so is c/within")
 		takeItem(t, q, "slow/1")
 		q.Done("slow/1")
-		require.NoError(t, q.TryAdd("b/2"))
+		require.NoError(t, q.TryAdd("b/2", shardq.AddOptions{}))
 		close(gate)
 		synctest.Wait()
 		require.True(t, entered[0])

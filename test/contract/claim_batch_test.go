@@ -43,12 +43,12 @@ func TestC60LongBatchEndsBesidePanics(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		t.Run("OnWatermark", func(t *testing.T) {
 			armed := false
-			q := shardq.MustNew(shardq.Options[int]{Shards: shards, HighWatermark: 180, LowWatermark: 150, OnWatermark: func(shardq.Watermark) {
+			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Watermarks: shardq.Watermarks{High: 180, Low: 150, On: func(shardq.Watermark) {
 				if armed {
 					panic(fault)
 				}
-			}})
-			q.AddBatch(manyItems())
+			}}})
+			q.AddBatch(manyItems(), shardq.AddOptions{})
 			claims := make([]worker.Claim[int], manyClaims)
 			n, err := q.ClaimBatch(t.Context(), claims)
 			require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestC60LongBatchEndsBesidePanics(t *testing.T) {
 			for at := 1; at <= 4; at++ {
 				c := &faultyClock{Clock: newFake()}
 				q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
-				q.AddBatch(manyItems())
+				q.AddBatch(manyItems(), shardq.AddOptions{})
 				claims := make([]worker.Claim[int], manyClaims)
 				n, err := q.ClaimBatch(t.Context(), claims)
 				require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestC60LongBatchIsClaimedOrReady(t *testing.T) {
 		for at := 1; at <= 6; at++ {
 			c := &faultyClock{Clock: newFake()}
 			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: c, Metrics: true, Tick: time.Microsecond})
-			q.AddBatch(manyItems())
+			q.AddBatch(manyItems(), shardq.AddOptions{})
 			c.panicAt = c.readings + at
 			claims, n := make([]worker.Claim[int], manyClaims), 0
 			func() {
@@ -110,7 +110,7 @@ func TestC60LargeItems(t *testing.T) {
 	}
 	claims := make([]worker.Claim[large], 2)
 	cycle := func() {
-		q.AddBatch(items[:])
+		q.AddBatch(items[:], shardq.AddOptions{})
 		for left := 3; left > 0; {
 			n, err := q.ClaimBatch(t.Context(), claims)
 			if err != nil || n != min(2, left) || claims[0].Item[0] != byte(3-left) || !claims[n-1].Valid() {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
@@ -94,14 +95,14 @@ func TestC60ClaimOfAGet(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 2})
 	requireNone := func() {
 		t.Helper()
-		_, ok := q.ClaimOf(1)
+		_, ok := engine.ClaimOf(q, 1)
 		require.False(t, ok)
 	}
 	requireNone()
 	q.Add(1)
 	requireNone()
 	_, _ = q.Get()
-	claim, ok := q.ClaimOf(1)
+	claim, ok := engine.ClaimOf(q, 1)
 	require.True(t, ok)
 	require.True(t, claim.Valid())
 	q.Add(1)
@@ -110,7 +111,7 @@ func TestC60ClaimOfAGet(t *testing.T) {
 	requireNone()
 	requireEnded(t, q, claim)
 	later := claimOne(t, q)
-	found, ok := q.ClaimOf(1)
+	found, ok := engine.ClaimOf(q, 1)
 	require.True(t, ok)
 	require.Equal(t, later, found)
 	require.Greater(t, found.Fence(), claim.Fence())
@@ -127,7 +128,7 @@ func TestC60ClaimOfASealedClaim(t *testing.T) {
 	claim := claimOne(t, q)
 	q.ShutDown()
 	refused := func() {
-		if late, ok := q.ClaimOf(1); ok {
+		if late, ok := engine.ClaimOf(q, 1); ok {
 			require.ErrorIs(t, late.Done(), worker.ErrClaimEnded)
 		}
 		require.EqualValues(t, 1, q.Stats().Held)
@@ -194,7 +195,7 @@ func TestC60DirtyItemRunsAgain(t *testing.T) {
 // before.
 func TestC60AfterShutDown(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1})
-	q.AddBatch([]int{0, 1, 2, 3})
+	q.AddBatch([]int{0, 1, 2, 3}, shardq.AddOptions{})
 	claims := make([]worker.Claim[int], 4)
 	n, err := q.ClaimBatch(t.Context(), claims)
 	require.NoError(t, err)
@@ -268,7 +269,7 @@ func TestC60Blocks(t *testing.T) {
 func TestC60Batches(t *testing.T) {
 	for _, items := range []int{1, 63, 64, 65, 200} {
 		q := shardq.MustNew(shardq.Options[int]{Shards: 1, RateLimiter: limiter.NewExponential[int](time.Second, time.Minute)})
-		q.AddBatch(numbers(items))
+		q.AddBatch(numbers(items), shardq.AddOptions{})
 		claims := make([]worker.Claim[int], 201)
 		n, err := q.ClaimBatch(t.Context(), claims)
 		require.NoError(t, err)
@@ -358,7 +359,7 @@ func TestC60LimiterPanics(t *testing.T) {
 	}
 	b := &workerFault{function: "Forget", call: 2}
 	q := shardq.MustNew(shardq.Options[int]{RateLimiter: faultLimiter[int]{limiter.NewExponential[int](0, 0), b}})
-	q.AddBatch(numbers(100))
+	q.AddBatch(numbers(100), shardq.AddOptions{})
 	claims := make([]worker.Claim[int], 100)
 	_, err := q.ClaimBatch(t.Context(), claims)
 	require.NoError(t, err)
@@ -390,7 +391,7 @@ func TestC60AllocatesNothing(t *testing.T) {
 		_ = claim.RequeueAfter(0)
 		claim, _ = q.Claim(context.Background())
 		_ = claim.Done()
-		q.AddBatch(keys)
+		q.AddBatch(keys, shardq.AddOptions{})
 		n, _ := q.ClaimBatch(context.Background(), claims)
 		_ = q.DoneClaims(claims[:n])
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 )
 
 // A countingClock counts the calls of a queue.
@@ -125,7 +127,7 @@ func TestC25IdleMeansIdle(t *testing.T) {
 func TestC25CancelledDelaysAreNoReasonToWake(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		count := &countingClock{Clock: newFake()}
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: count, CancelDelayOnAdd: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: count}), shard.Rules{CancelDelayOnAdd: true})
 		for item := range 100 {
 			q.AddAfter(item, time.Duration(1+item)*time.Second)
 			q.Add(item)

@@ -51,7 +51,7 @@ func forEachDelay(t *testing.T, test func(t *testing.T, c delayedJoiner)) {
 // left of the delay.
 func TestC82ControlsOfACoalescerRetryNow(t *testing.T) {
 	forEachDelay(t, func(t *testing.T, c delayedJoiner) {
-		operator := c.Controls().Operator()
+		operator := c.Inspect().Operator()
 		require.False(t, operator.RetryNow("unknown"))
 		require.False(t, operator.RetryNow(7), "another type")
 		require.True(t, operator.RetryNow("a"))
@@ -84,7 +84,7 @@ func TestC82ControlsOfACoalescerRetryWhileAWorkerHasTheKey(t *testing.T) {
 		require.NoError(t, c.Put("a", "1"))
 		c.takes(t, "a", "1")
 		require.NoError(t, c.PutWith("a", "2", coalesce.PutOptions{Delay: time.Hour}))
-		require.True(t, c.Controls().Operator().RetryNow("a"))
+		require.True(t, c.Inspect().Operator().RetryNow("a"))
 		require.Zero(t, c.Queue().Len(), "a worker has it")
 		require.NoError(t, end(c))
 		c.takes(t, "a", name)
@@ -97,7 +97,7 @@ func TestC82ControlsOfACoalescerRetryWhileAWorkerHasTheKey(t *testing.T) {
 func TestC82ControlsOfACoalescerRetryInADrain(t *testing.T) {
 	forEachDelay(t, func(t *testing.T, c delayedJoiner) {
 		c.ShutDown()
-		require.False(t, c.Controls().Operator().RetryNow("a"))
+		require.False(t, c.Inspect().Operator().RetryNow("a"))
 		c.takes(t, "a", "1")
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestC82ControlsOfACoalescerRetryInADrain(t *testing.T) {
 			drained <- err
 		}()
 		synctest.Wait()
-		require.True(t, c.Controls().Operator().RetryNow("a"))
+		require.True(t, c.Inspect().Operator().RetryNow("a"))
 		c.takes(t, "a", "1")
 		c.Done("a")
 		require.NoError(t, <-drained)
@@ -121,7 +121,7 @@ func TestC82ControlsOfACoalescerRetryInADrain(t *testing.T) {
 // value and its weight, and reports how the queue had the key.
 func TestC82ControlsOfACoalescerCancel(t *testing.T) {
 	c := newDelayed(weighed)
-	operator := c.Controls().Operator()
+	operator := c.Inspect().Operator()
 	require.Equal(t, shardq.Canceled{}, operator.Cancel("a"), "there is no value")
 	require.NoError(t, c.Put("a", "1"))
 	require.Equal(t, shardq.Canceled{}, operator.Cancel(7), "another type")
@@ -159,7 +159,7 @@ func TestC82ControlsOfACoalescerCancel(t *testing.T) {
 func TestC82ControlsOfACoalescerLoseNothing(t *testing.T) {
 	n := scaled(20_000, 2_000)
 	c := newJoiner(2, lingering(time.Hour, 0))
-	operator := c.Controls().Operator()
+	operator := c.Inspect().Operator()
 	var taken, dropped atomic.Int64
 	var takers sync.WaitGroup
 	for range 2 {
@@ -216,11 +216,11 @@ func TestC82ControlsOfACoalescerLeaveAWorkerAlone(t *testing.T) {
 		require.NoError(t, c.Put("a", "1"))
 		synctest.Wait()
 
-		controls := c.Controls()
+		controls := c
 		require.NoError(t, c.Put("a", "2"))
-		require.Equal(t, shardq.Canceled{Dirty: true}, controls.Operator().Cancel("a"))
+		require.Equal(t, shardq.Canceled{Dirty: true}, controls.Inspect().Operator().Cancel("a"))
 		require.NoError(t, c.PutWith("a", "3", coalesce.PutOptions{Delay: time.Hour}))
-		require.True(t, controls.Operator().RetryNow("a"))
+		require.True(t, controls.Inspect().Operator().RetryNow("a"))
 		close(end)
 		synctest.Wait()
 		require.Equal(t, []string{"1", "3"}, got)
@@ -234,7 +234,7 @@ func TestC82ControlsOfACoalescerLeaveAWorkerAlone(t *testing.T) {
 // group.
 func TestC82ControlsOfACoalescerPause(t *testing.T) {
 	c := newDelayed(func(o *coalesce.Options[string, string]) { o.Queue.Group = tenant })
-	controls := c.Controls()
+	controls := c
 	require.NoError(t, c.Put("a/1", "1"))
 	controls.Pause()
 	require.True(t, controls.Stats().Paused)
@@ -251,17 +251,16 @@ func TestC82ControlsOfACoalescerPause(t *testing.T) {
 // Controls of a coalescer, and that they show what its view does.
 func TestC82ControlsOfACoalescerAreEqual(t *testing.T) {
 	c, other := newJoiner(1), newJoiner(1)
-	var controls shardq.Inspector = c.Controls()
-	require.True(t, controls == c.Controls())
-	require.False(t, controls == other.Controls())
-	require.True(t, c.Controls().View == c.Queue())
-	pools := map[shardq.Inspector]string{c.Controls(): "first", other.Controls(): "second"}
+	var controls shardq.Inspector = c
+	require.True(t, controls == c)
+	require.False(t, controls == other)
+	pools := map[shardq.Inspector]string{c: "first", other: "second"}
 	require.Equal(t, "first", pools[controls])
 
 	require.NoError(t, c.Put("a", "1"))
 	require.Equal(t, c.Queue().Stats().Values, controls.Stats().Values)
-	require.Equal(t, c.Queue().Configuration(), controls.Configuration())
-	info, ok := c.Controls().InspectItem("a")
+	require.Equal(t, c.Queue().Inspect().Configuration(), controls.Inspect().Configuration())
+	info, ok := c.Inspect().Lookup("a")
 	require.True(t, ok)
 	require.Equal(t, any("a"), info.Item)
 }
@@ -281,7 +280,7 @@ func TestC82ControlsOfACoalescerUserCodePanics(t *testing.T) {
 	})
 	require.NoError(t, c.Put("a", "1"))
 	panics = true
-	require.PanicsWithError(t, "on purpose", func() { c.Controls().Operator().Cancel("a") })
+	require.PanicsWithError(t, "on purpose", func() { c.Inspect().Operator().Cancel("a") })
 	panics = false
 	c.takes(t, "a", "1")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -32,7 +33,7 @@ func TestCoalescerBehavesAsItsModel(t *testing.T) {
 // A coalescerPlayer plays calls to a coalescer and to its model.
 type coalescerPlayer struct {
 	*coalesce.Coalescer[string, string]
-	operator shardq.Operator
+	operator stats.Operator
 	model    *coalescerModel
 	clock    *clock.Fake
 	// claims has the claims to keys in processing. A key that a Take returned
@@ -84,7 +85,7 @@ func newCoalescerPlayer(rt *rapid.T) *coalescerPlayer {
 				weighed(o)
 			}
 		})
-	p.operator = p.Controls().Operator()
+	p.operator = p.Inspect().Operator()
 	return p
 }
 

@@ -454,7 +454,6 @@ func TestC8C54HugeBatchIsNotKept(t *testing.T) {
 func TestC55PutEndsBackoff(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		c := newJoiner(shards, putEndsBackoff, func(o *coalesce.Options[string, string]) { o.Queue.Clock = line.clock })
-		require.True(t, c.Queue().Configuration().CancelDelayOnAdd)
 		require.NoError(t, c.Put("a", "1"))
 		takeValue(t, c, "a", "1")
 		require.NoError(t, c.Retry("a", "1"))
@@ -985,15 +984,15 @@ func TestC17C54PanickingHashAndLimiter(t *testing.T) {
 	assert.Zero(t, c.Stats().Processing)
 }
 
-// A Group or GroupWeight that panics does so before the value is accepted.
+// A Group or GroupPolicy that panics does so before the value is accepted.
 func TestC17C54PanickingGroup(t *testing.T) {
 	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
 		o.Queue.Group = func(key string) string { return key[:1] }
-		o.Queue.GroupWeight = func(group string) int {
+		o.Queue.GroupPolicy = func(group string) (p shardq.GroupPolicy) {
 			if group == "b" {
 				panic("on purpose")
 			}
-			return 1
+			return p
 		}
 	})
 	for _, key := range []string{"", "b"} {

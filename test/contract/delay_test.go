@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 )
 
 const tick = shardq.DefaultTick
@@ -285,7 +287,7 @@ func TestC23DoneOfDelayedItem(t *testing.T) {
 
 func TestC23H13AddOfDelayedItemCancelsItsDelay(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, CancelDelayOnAdd: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock}), shard.Rules{CancelDelayOnAdd: true})
 		q.AddAfter("a", time.Second)
 		q.AddAfter("b", time.Second)
 		q.Add("a")
@@ -312,7 +314,7 @@ func TestC23H13AddOfDelayedItemCancelsItsDelay(t *testing.T) {
 func TestC23CancelledTimersAreForgotten(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake}), shard.Rules{CancelDelayOnAdd: true})
 		for item := range 1000 {
 			q.AddAfter(item, time.Second)
 			q.Add(item)

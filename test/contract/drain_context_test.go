@@ -242,13 +242,13 @@ func TestC42EndedContextReportsWhatIsLeft(t *testing.T) {
 func TestC42LeftHasEachItemOnce(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(3000))
+		q.AddBatch(numbers(3000), shardq.AddOptions{})
 		for item := range 1000 {
 			q.AddAfter(item, time.Hour)
 			q.AddAfter(3000+item, time.Hour)
 		}
 		held := make([]int, 100)
-		_, err := q.GetBatch(t.Context(), held)
+		_, err := getBatch(q, t.Context(), held)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -337,7 +337,7 @@ func TestC42EndingEarlyLosesNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(300, 30) {
 			q := newQueue[int](shards)
-			q.AddBatch(numbers(20))
+			q.AddBatch(numbers(20), shardq.AddOptions{})
 			ctx, cancel := context.WithCancel(t.Context())
 			var served []int
 			together(3, func(i int) {
@@ -385,7 +385,7 @@ func TestC42DrainEndsTheWaitForCapacity(t *testing.T) {
 		q := newBounded[string](shards, 1)
 		q.AddAfter("delayed", time.Hour)
 		var err error
-		guest := returned(func() { err = q.AddContext(t.Context(), "guest") })
+		guest := returned(func() { err = q.AddContext(t.Context(), "guest", shardq.AddOptions{}) })
 		requireStillFalse(t, guest, "there is no capacity")
 		d := drain(t.Context(), q, shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
 		requireBecomesTrue(t, guest)

@@ -16,7 +16,7 @@ import (
 func faultyOptions(shards int, injector *faultInjector) shardq.Options[string] {
 	return shardq.Options[string]{
 		Shards: shards, Clock: injectedClock{newFake(), injector},
-		HighWatermark: 2, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { injector.step("OnWatermark") },
+		Watermarks: shardq.Watermarks{High: 2, Low: 1, On: func(shardq.Watermark) { injector.step("OnWatermark") }},
 	}
 }
 

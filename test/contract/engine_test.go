@@ -10,12 +10,14 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// The AddWith of an Engine is that of the queue, and says why an add was
+// The AddWith of what Inspect returns is that of the queue, and says why an add was
 // refused.
 func TestC80EngineSaysThatAWindowRefuses(t *testing.T) {
 	once := shardq.AddOptions{NotAgainWithin: time.Hour}
 	q := shardq.MustNew(shardq.Options[float64]{Capacity: 1, Clock: newFake()})
-	e := q.Engine()
+	e := q.Inspect().(interface {
+		AddWith(item float64, options shardq.AddOptions) error
+	})
 	require.NoError(t, e.AddWith(1, once))
 	require.ErrorIs(t, e.AddWith(1, once), shardq.ErrNotAgain)
 	require.NoError(t, e.AddWith(2, once), "beyond the capacity")

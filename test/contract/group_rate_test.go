@@ -17,6 +17,8 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -57,7 +59,7 @@ func (h *handOuts) requireRate(t *testing.T, name string, r shardq.Rate) {
 func takers(q *shardq.Queue[string]) []func(ctx context.Context) (items []string, err error) {
 	batch := func(ctx context.Context) ([]string, error) {
 		items := make([]string, 3)
-		n, err := q.GetBatch(ctx, items)
+		n, err := getBatch(q, ctx, items)
 		return items[:n], err
 	}
 	return []func(ctx context.Context) ([]string, error){
@@ -73,7 +75,7 @@ func takers(q *shardq.Queue[string]) []func(ctx context.Context) (items []string
 			return []string{item}, err
 		},
 		func(context.Context) ([]string, error) {
-			item, _, shutdown := q.GetWithPriority()
+			item, _, shutdown := getWithPriority(q)
 			if shutdown {
 				return nil, shardq.ErrShutDown
 			}
@@ -124,12 +126,12 @@ func TestC67RateHolds(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		start := time.Now()
 		q := shardq.MustNew(shardq.Options[string]{
-			Shards: shards, Group: tenant, GroupRate: func(group string) shardq.Rate { return rates[group] },
+			Shards: shards, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rates[group]} },
 		})
 		var h handOuts
 		all := consumeAll(q, func(item string) { h.note(tenant(item)) })
 		for _, name := range []string{"a", "b", "c", "d", "free"} {
-			q.AddBatch(ofTenant(name, 50))
+			q.AddBatch(ofTenant(name, 50), shardq.AddOptions{})
 		}
 		q.ShutDownWithDrain() // which waits for throttled groups
 		all.Wait()
@@ -151,7 +153,7 @@ func TestC67RateIsReached(t *testing.T) {
 	for _, perSecond := range []float64{60, 400, 500, 999, 1000, 3000, 5000, 20_000} {
 		r := shardq.Rate{PerSecond: perSecond}
 		for name, options := range map[string]shardq.Options[string]{
-			"a group":   {Group: tenant, GroupRate: func(string) shardq.Rate { return r }},
+			"a group":   {Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: r} }},
 			"the queue": {Rate: r},
 		} {
 			t.Run(fmt.Sprintf("%s, %v a second", name, perSecond), func(t *testing.T) {
@@ -160,7 +162,7 @@ func TestC67RateIsReached(t *testing.T) {
 					q := shardq.MustNew(options)
 					var h handOuts
 					all := consumeAll(q, func(string) { h.note("all") })
-					q.AddBatch(ofTenant("a", items))
+					q.AddBatch(ofTenant("a", items), shardq.AddOptions{})
 					q.ShutDownWithDrain()
 					all.Wait()
 					require.Len(t, h.at["all"], items)
@@ -180,7 +182,7 @@ func TestC67RateIsReachedByALateConsumer(t *testing.T) {
 	const perSecond = 1000
 	r := shardq.Rate{PerSecond: perSecond}
 	for name, options := range map[string]shardq.Options[string]{
-		"a group":   {Group: tenant, GroupRate: func(string) shardq.Rate { return r }},
+		"a group":   {Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: r} }},
 		"the queue": {Rate: r},
 	} {
 		for late, lost := range map[time.Duration]time.Duration{
@@ -190,7 +192,7 @@ func TestC67RateIsReachedByALateConsumer(t *testing.T) {
 				fake := newFake()
 				options.Clock, options.Shards = fake, 1
 				q := shardq.MustNew(options)
-				q.AddBatch(ofTenant("a", 2*perSecond))
+				q.AddBatch(ofTenant("a", 2*perSecond), shardq.AddOptions{})
 				taken, rounds := 0, 0
 				for passed := time.Duration(0); passed < time.Second; passed += time.Millisecond + late {
 					for _, ok := q.TryClaim(); ok; _, ok = q.TryClaim() {
@@ -240,7 +242,7 @@ func TestC67NothingPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &countedClock{Fake: newFake()}
 		q := shardq.MustNew(shardq.Options[string]{
-			Clock: c, Group: tenant, GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 10} },
+			Clock: c, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 10}} },
 		})
 		handled := 0
 		var worker sync.WaitGroup
@@ -250,7 +252,7 @@ func TestC67NothingPolls(t *testing.T) {
 				handled++
 			}
 		})
-		q.AddBatch(ofTenant("a", 50))
+		q.AddBatch(ofTenant("a", 50), shardq.AddOptions{})
 		synctest.Wait()
 		require.Equal(t, 1, handled)
 		for range 49 {
@@ -278,9 +280,9 @@ func TestC67ThrottledByRate(t *testing.T) {
 	line := fakeTimeline()
 	q := shardq.MustNew(shardq.Options[string]{
 		Shards: 1, Clock: line.clock, Group: tenant,
-		GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 2, Burst: 2} },
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 2, Burst: 2}} },
 	})
-	q.AddBatch(ofTenant("a", 3))
+	q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
 	takeItem(t, q, "a/0")
 	takeItem(t, q, "a/1")
 	require.Equal(t, 1, q.Len())
@@ -313,7 +315,7 @@ func TestC68WeightOfAGroupWithoutItems(t *testing.T) {
 	for weight, choose := range map[int]func(string) int{
 		1: nil, 5: func(string) int { return 5 },
 	} {
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupWeight: choose})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: choose(group)} }})
 		q.PauseGroup("a", time.Time{})
 		require.Equal(t, stats.Group{Group: "a", Paused: true, Shard: onlyGroup(t, q).Shard},
 			onlyGroup(t, q))
@@ -330,7 +332,7 @@ func TestC67EmptiedGroupKeepsItsBucket(t *testing.T) {
 	fake := newFake()
 	q := shardq.MustNew(shardq.Options[string]{
 		Shards: 1, Clock: fake, Group: tenant,
-		GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 1, Burst: 3} },
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1, Burst: 3}} },
 	})
 	handedOut := func() (n int) {
 		for {
@@ -361,7 +363,7 @@ func TestC67RateChanges(t *testing.T) {
 	fake := newFake()
 	rate := shardq.Rate{PerSecond: 1, Burst: 4}
 	q := shardq.MustNew(shardq.Options[string]{
-		Shards: 1, Clock: fake, Group: tenant, GroupRate: func(string) shardq.Rate { return rate },
+		Shards: 1, Clock: fake, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} },
 	})
 	count := func() (n int) {
 		for {
@@ -371,7 +373,7 @@ func TestC67RateChanges(t *testing.T) {
 			n++
 		}
 	}
-	q.AddBatch(ofTenant("a", 100))
+	q.AddBatch(ofTenant("a", 100), shardq.AddOptions{})
 	require.Equal(t, 4, count())
 	rate = shardq.Rate{PerSecond: 10, Burst: 2}
 	q.Add("a/99") // deduplicated, and calls GroupRate
@@ -408,11 +410,13 @@ func TestC67Faults(t *testing.T) {
 		_, err := shardq.New(shardq.Options[string]{Rate: r})
 		require.ErrorContains(t, err, "Options.Rate: ")
 		faulty := true
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupRate: func(string) shardq.Rate {
-			if faulty {
-				return r
-			}
-			return shardq.Rate{}
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Rate: func(string) shardq.Rate {
+				if faulty {
+					return r
+				}
+				return shardq.Rate{}
+			}(group)}
 		}})
 		require.Panics(t, func() { q.Add("a/1") })
 		require.Panics(t, func() { q.RefreshGroup("a") })
@@ -424,12 +428,12 @@ func TestC67Faults(t *testing.T) {
 	}
 	for _, r := range []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: math.MaxFloat64, Burst: math.MaxInt}, {PerSecond: 5e-324}} {
 		require.NoError(t, r.Validate())
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Rate: r, GroupRate: func(string) shardq.Rate { return r }})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Rate: r, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: r} }})
 		q.Add("a/1")
 		takeItem(t, q, "a/1")
 	}
 	none := func(string) shardq.Rate { return shardq.Rate{} }
-	_, err := shardq.New(shardq.Options[string]{GroupRate: none, GroupLimitOf: func(string) int { return 1 }})
+	_, err := shardq.New(shardq.Options[string]{GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1, Rate: none(group)} }})
 	require.ErrorContains(t, err, "GroupRate")
 	require.ErrorContains(t, err, "GroupLimitOf")
 	q := shardq.MustNew(shardq.Options[string]{})
@@ -444,9 +448,9 @@ func TestC67ClockPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &moodyClock{Clock: clock.Real()}
 		q := shardq.MustNew(shardq.Options[string]{
-			Clock: c, Group: tenant, GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 10} },
+			Clock: c, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 10}} },
 		})
-		q.AddBatch(ofTenant("a", 3))
+		q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
 		c.panics.Store(true)
 		require.Panics(t, func() { q.Get() })
 		require.Panics(t, func() { q.PauseGroup("a", time.Time{}) })
@@ -478,8 +482,8 @@ func TestC68PauseOfAGroup(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: line.clock, Group: tenant})
 		q.PauseGroup("a", line.now().Add(10*time.Second)) // without items
-		q.AddBatch(ofTenant("a", 2))
-		q.AddBatch(ofTenant("b", 2))
+		q.AddBatch(ofTenant("a", 2), shardq.AddOptions{})
+		q.AddBatch(ofTenant("b", 2), shardq.AddOptions{})
 		for range 2 {
 			c, ok := q.TryClaim()
 			require.True(t, ok)
@@ -534,8 +538,8 @@ func TestC68ParkedConsumers(t *testing.T) {
 		for round := range int32(20) {
 			q.PauseGroup("a", time.Now().Add(time.Minute))
 			q.PauseGroup("b", time.Time{})
-			q.AddBatch(ofTenant("a", 5))
-			q.AddBatch(ofTenant("b", 5))
+			q.AddBatch(ofTenant("a", 5), shardq.AddOptions{})
+			q.AddBatch(ofTenant("b", 5), shardq.AddOptions{})
 			synctest.Wait()
 			require.Equal(t, 10*round, taken.Load())
 			q.ResumeGroup("b")
@@ -564,7 +568,7 @@ func TestC68Shutdown(t *testing.T) {
 			forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 				q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant})
 				pause(q)
-				q.AddBatch(ofTenant("a", 3))
+				q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
 				all := consumeAll(q, func(string) {})
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
@@ -593,8 +597,8 @@ func TestC68ResumeDuringADrain(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant})
 		q.Pause()
 		q.PauseGroup("a", time.Now().Add(time.Minute))
-		q.AddBatch(ofTenant("a", 3))
-		q.AddBatch(ofTenant("b", 3))
+		q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
+		q.AddBatch(ofTenant("b", 3), shardq.AddOptions{})
 		all := consumeAll(q, func(string) {})
 		began := time.Now()
 		time.AfterFunc(time.Second, q.Resume)
@@ -607,9 +611,9 @@ func TestC68ResumeDuringADrain(t *testing.T) {
 // TestC68DiscardOnShutDown: items of a paused group are dropped like others.
 func TestC68DiscardOnShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, DiscardOnShutDown: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{Group: tenant}), shard.Rules{DiscardOnShutDown: true})
 		q.PauseGroup("a", time.Time{})
-		q.AddBatch(ofTenant("a", 3))
+		q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
 		all := consumeAll(q, func(string) {})
 		q.ShutDown()
 		all.Wait()
@@ -629,7 +633,7 @@ func TestC69RateOfTheQueue(t *testing.T) {
 				all := consumeAll(q, func(string) { h.note("all") })
 				start := time.Now()
 				for _, name := range []string{"a", "b", "c"} {
-					q.AddBatch(ofTenant(name, 19))
+					q.AddBatch(ofTenant(name, 19), shardq.AddOptions{})
 				}
 				q.ShutDownWithDrain()
 				all.Wait()
@@ -649,7 +653,7 @@ func TestC69NothingPolls(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[string]{Clock: c, Rate: shardq.Rate{PerSecond: 10}})
 		var handled atomic.Int32
 		all := consumeAll(q, func(string) { handled.Add(1) })
-		q.AddBatch(ofTenant("a", 50))
+		q.AddBatch(ofTenant("a", 50), shardq.AddOptions{})
 		synctest.Wait()
 		before := c.timers.Load()
 		for range 49 {
@@ -676,7 +680,7 @@ func TestC69SetRate(t *testing.T) {
 		var taken atomic.Int32
 		all := consumeAll(q, func(string) { taken.Add(1) })
 		q.SetRate(shardq.Rate{PerSecond: 1.0 / 3600, Burst: 2})
-		q.AddBatch(ofTenant("a", 30))
+		q.AddBatch(ofTenant("a", 30), shardq.AddOptions{})
 		synctest.Wait()
 		require.EqualValues(t, 2, taken.Load())
 		q.SetRate(shardq.Rate{PerSecond: 1, Burst: 5})
@@ -713,8 +717,7 @@ func TestC69SetRateInAHook(t *testing.T) {
 					var q *shardq.Queue[string]
 					calls := 0
 					q = shardq.MustNew(shardq.Options[string]{
-						HighWatermark: 100, LowWatermark: 10,
-						OnWatermark: func(shardq.Watermark) { calls++; q.SetRate(rate) },
+						Watermarks: shardq.Watermarks{High: 100, Low: 10, On: func(shardq.Watermark) { calls++; q.SetRate(rate) }},
 					})
 					for _, item := range ofTenant("a", 200) {
 						q.AddAfter(item, time.Hour)
@@ -737,12 +740,12 @@ func TestC67C69ChangesMakeNoTokens(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, low), func(t *testing.T) {
 				rate, options := high, shardq.Options[string]{Shards: 1, Clock: newFake(), Group: tenant}
 				if group {
-					options.GroupRate = func(string) shardq.Rate { return rate }
+					options.GroupPolicy = func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }
 				} else {
 					options.Rate = rate
 				}
 				q := shardq.MustNew(options)
-				q.AddBatch(ofTenant("a", 1000))
+				q.AddBatch(ofTenant("a", 1000), shardq.AddOptions{})
 				change := func(to shardq.Rate) {
 					if rate = to; group {
 						q.RefreshGroup("a")
@@ -769,7 +772,7 @@ func TestC67C69ChangesMakeNoTokens(t *testing.T) {
 func TestC67C69NoMoreAfterARest(t *testing.T) {
 	rate := shardq.Rate{PerSecond: 20_000, Burst: 3}
 	for name, options := range map[string]shardq.Options[string]{
-		"queue": {Rate: rate}, "group": {GroupRate: func(string) shardq.Rate { return rate }},
+		"queue": {Rate: rate}, "group": {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
@@ -781,7 +784,7 @@ func TestC67C69NoMoreAfterARest(t *testing.T) {
 				}
 				return n
 			}
-			q.AddBatch(ofTenant("a", 1000))
+			q.AddBatch(ofTenant("a", 1000), shardq.AddOptions{})
 			require.Equal(t, 3, count())
 			fake.Step(time.Millisecond)
 			require.Equal(t, 20, count(), "what it waited for the tick is made up for")
@@ -806,7 +809,7 @@ func TestC69Pause(t *testing.T) {
 				for round := range int32(20) {
 					q.Pause()
 					q.Pause()
-					q.AddBatch(ofTenant("a", 5))
+					q.AddBatch(ofTenant("a", 5), shardq.AddOptions{})
 					q.AddAfter("b/1", time.Second)
 					time.Sleep(time.Minute)
 					synctest.Wait()
@@ -847,7 +850,7 @@ func TestC69Coalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rate := shardq.Rate{PerSecond: 1}
 		c, err := coalesce.New(coalesce.Options[string, int]{
-			Queue: shardq.Options[string]{Group: tenant, GroupRate: func(string) shardq.Rate { return rate }},
+			Queue: shardq.Options[string]{Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: rate} }},
 			Merge: func(a, b int) int { return a + b },
 		})
 		require.NoError(t, err)
@@ -871,11 +874,11 @@ func TestC69Coalescer(t *testing.T) {
 	})
 }
 
-// TestC70LimitByGroup: GroupLimitOf replaces GroupLimit where it is positive.
+// TestC70LimitByGroup: a limit counts if it is positive.
 func TestC70LimitByGroup(t *testing.T) {
 	limits := map[string]int{"a": 1, "b": 3, "none": 0, "negative": -1}
 	q := shardq.MustNew(shardq.Options[string]{
-		Shards: 1, Group: tenant, GroupLimit: 2, GroupLimitOf: func(group string) int { return limits[group] },
+		Shards: 1, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: limits[group]} },
 	})
 	inProcessing := func() map[string]int {
 		for {
@@ -886,18 +889,20 @@ func TestC70LimitByGroup(t *testing.T) {
 		n := map[string]int{}
 		for row := range q.Groups() {
 			n[row.Group] = row.Processing
-			require.Equal(t, row.Limit, row.Processing)
-			require.Equal(t, stats.ThrottledByLimit, row.Reason)
+			if row.Limit > 0 {
+				require.Equal(t, row.Limit, row.Processing)
+				require.Equal(t, stats.ThrottledByLimit, row.Reason)
+			}
 		}
 		return n
 	}
 	for name := range limits {
-		q.AddBatch(ofTenant(name, 10))
+		q.AddBatch(ofTenant(name, 10), shardq.AddOptions{})
 	}
-	require.Equal(t, map[string]int{"a": 1, "b": 3, "none": 2, "negative": 2}, inProcessing())
+	require.Equal(t, map[string]int{"a": 1, "b": 3, "none": 10, "negative": 10}, inProcessing())
 	limits["a"], limits["b"] = 4, 1
 	q.Add("a/9") // deduplicated
-	require.Equal(t, 4, q.Stats().Throttled)
+	require.Equal(t, 2, q.Stats().Throttled)
 	q.RefreshGroup("a")
 	for {
 		if _, ok := q.TryClaim(); !ok {

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -35,14 +37,14 @@ func ofTenant(name string, n int) (items []string) {
 
 func TestC47GroupsTakeTurns(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Group: tenant})
-	q.AddBatch(ofTenant("a", 4))
-	q.AddBatch(ofTenant("b", 2))
-	q.AddBatch(ofTenant("c", 1))
+	q.AddBatch(ofTenant("a", 4), shardq.AddOptions{})
+	q.AddBatch(ofTenant("b", 2), shardq.AddOptions{})
+	q.AddBatch(ofTenant("c", 1), shardq.AddOptions{})
 	require.Equal(t, 7, q.Len())
 	takeItem(t, q, "a/0")
 	q.Add("d/0")
 	batch := make([]string, 3)
-	n, err := q.GetBatch(context.Background(), batch)
+	n, err := getBatch(q, context.Background(), batch)
 	require.NoError(t, err)
 	require.Equal(t, []string{"b/0", "c/0", "a/1"}, batch[:n], "a's second turn was due before d was added")
 	require.Equal(t, []string{"d/0", "b/1", "a/2", "a/3"}, handedOut(q))
@@ -51,27 +53,27 @@ func TestC47GroupsTakeTurns(t *testing.T) {
 func TestC47Weights(t *testing.T) {
 	weights := map[string]int{"a": 3, "c": 0, "d": -5}
 	q := shardq.MustNew(shardq.Options[string]{
-		Shards: 1, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
+		Shards: 1, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: weights[group]} },
 	})
 	for _, name := range []string{"a", "b", "c", "d"} {
-		q.AddBatch(ofTenant(name, 4))
+		q.AddBatch(ofTenant(name, 4), shardq.AddOptions{})
 	}
 	require.Equal(t, []string{
 		"a/0", "a/1", "a/2", "b/0", "c/0", "d/0",
 		"a/3", "b/1", "c/1", "d/1", "b/2", "c/2", "d/2", "b/3", "c/3", "d/3",
 	}, handedOut(q))
 
-	q.AddBatch(ofTenant("a", 4))
-	q.AddBatch(ofTenant("b", 4))
+	q.AddBatch(ofTenant("a", 4), shardq.AddOptions{})
+	q.AddBatch(ofTenant("b", 4), shardq.AddOptions{})
 	weights["a"], weights["b"] = 1, 2
-	q.Add("a/0") // deduplicated, and calls GroupWeight
+	q.Add("a/0") // deduplicated, and calls GroupPolicy
 	q.Add("b/0")
 	require.Equal(t, []string{"a/0", "b/0", "b/1", "a/1", "b/2", "b/3", "a/2", "a/3"}, handedOut(q))
 
 	weights["a"] = math.MaxInt
 	q.Add("a/0")
 	for info := range q.Groups() {
-		require.Equal(t, shardq.MaxGroupWeight, info.Weight)
+		require.Equal(t, shard.MaxGroupWeight, info.Weight)
 	}
 }
 
@@ -122,7 +124,7 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 	weights := map[string]int{}
 	q := shardq.MustNew(shardq.Options[string]{
-		Shards: 2, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
+		Shards: 2, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: weights[group]} },
 	})
 	in := map[int][]string{}
 	for i := range 30 {
@@ -135,9 +137,9 @@ func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 	for home := range 2 {
 		heavy, flood, other := in[home][0], in[home][1], in[1-home][0]
 		weights[heavy] = 5000
-		q.AddBatch(ofTenant(heavy, 50)) // at least one round, so that the next one counts them
+		q.AddBatch(ofTenant(heavy, 50), shardq.AddOptions{}) // at least one round, so that the next one counts them
 		handedOut(q)
-		q.AddBatch(ofTenant(flood, 100))
+		q.AddBatch(ofTenant(flood, 100), shardq.AddOptions{})
 		for range 3 { // because the first may find the consumer in its shard
 			q.Add(other + "/0")
 			for gets := 1; ; gets++ {
@@ -158,7 +160,7 @@ func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 func TestC47GreatWeights(t *testing.T) {
 	const groups = 3000
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1, Group: func(item int) string { return fmt.Sprint(item % groups) },
-		GroupWeight: func(string) int { return shardq.MaxGroupWeight }})
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: shard.MaxGroupWeight} }})
 	for item := range 2 * groups {
 		q.Add(item)
 	}
@@ -222,14 +224,14 @@ func TestC47PrioritiesWithinAGroup(t *testing.T) {
 func TestC66PrioritiesBeforeTurns(t *testing.T) {
 	const groups = 1000
 	for _, interval := range []int{0, 4} {
-		q := shardq.MustNew(shardq.Options[string]{
-			Shards: 1, Group: tenant, PrioritiesBeforeTurns: true, LowPriorityInterval: interval,
-		})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{
+			Shards: 1, Group: tenant, LowPriorityInterval: interval,
+		}), shard.Rules{PrioritiesBeforeTurns: true})
 		for i := range 3 * groups {
 			q.AddWith(fmt.Sprintf("%d/%d", i%groups, i/groups), withPriority(-100))
 		}
 		q.Add("7/urgent")
-		item, priority, _ := q.GetWithPriority()
+		item, priority, _ := getWithPriority(q)
 		require.Equal(t, "7/urgent", item)
 		require.Zero(t, priority)
 		came := map[string]int{}
@@ -237,7 +239,7 @@ func TestC66PrioritiesBeforeTurns(t *testing.T) {
 			if interval > 0 { // as many urgent items as are handed out
 				q.Add(fmt.Sprint("7/urgent", get))
 			}
-			item, priority, _ := q.GetWithPriority()
+			item, priority, _ := getWithPriority(q)
 			if priority < 0 {
 				came[tenant(item)]++
 			}
@@ -264,7 +266,7 @@ func TestC47LowerLevelsWithinAGroup(t *testing.T) {
 			require.Less(t, gets, 100)
 			q.Add(fmt.Sprint("a/", gets))
 			q.Add(fmt.Sprint("b/", gets))
-			item, priority, _ := q.GetWithPriority()
+			item, priority, _ := getWithPriority(q)
 			if priority < 0 {
 				came[item] = gets
 			}
@@ -288,8 +290,8 @@ func TestC47NewItemsOfAForgottenGroup(t *testing.T) {
 }
 
 func TestC47GroupOfARow(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupLimit: 1, Ages: true})
-	q.AddBatch([]string{"a/0", "a/1", "b/0"})
+	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }, Ages: true})
+	q.AddBatch([]string{"a/0", "a/1", "b/0"}, shardq.AddOptions{})
 	q.AddAfter("c/0", time.Hour)
 	got := map[string]string{}
 	for _, state := range []stats.State{stats.Ready, stats.Processing, stats.Delayed} {
@@ -320,7 +322,7 @@ func TestC47GroupOfARow(t *testing.T) {
 // TestC47IdleGroupsCostNothing adds and removes very many groups.
 func TestC47IdleGroupsCostNothing(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, GroupLimit: 2, Group: func(item int) string { return fmt.Sprint(item / 2) }})
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} }, Group: func(item int) string { return fmt.Sprint(item / 2) }})
 		q.Add(-2) // one that stays
 		cycle := func(n int) {
 			for i := range 2 * n {
@@ -356,7 +358,7 @@ func TestC47IdleGroupsCostNothing(t *testing.T) {
 func TestC48LimitHolds(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		const limit, groups, items, workers = 2, 5, 200, 8
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: limit})
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: limit} }})
 		var present [groups]atomic.Int32
 		var most [groups]atomic.Int32
 		var done atomic.Int32
@@ -398,8 +400,8 @@ func TestC48LimitHolds(t *testing.T) {
 
 func TestC48ThrottledIsReady(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
-		q.AddBatch(ofTenant("a", 3))
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }})
+		q.AddBatch(ofTenant("a", 3), shardq.AddOptions{})
 		takeItem(t, q, "a/0")
 		requireCounts(t, q, 2, 0, 1)
 		got := make(chan string)
@@ -438,8 +440,8 @@ func TestC48GetWaitsForThrottledItems(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
 			forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-				q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 1})
-				q.AddBatch(ofTenant("a", 2))
+				q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }})
+				q.AddBatch(ofTenant("a", 2), shardq.AddOptions{})
 				takeItem(t, q, "a/0")
 				q.ShutDown()
 				var reported, items atomic.Int32
@@ -472,8 +474,8 @@ func TestC48GetWaitsForThrottledItems(t *testing.T) {
 func TestC48NobodyLeavesEarly(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		for range scaled(20_000, 2_000) {
-			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Group: func(int) string { return "" }, GroupLimit: 1})
-			q.AddBatch(numbers(6))
+			q := shardq.MustNew(shardq.Options[int]{Shards: shards, Group: func(int) string { return "" }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }})
+			q.AddBatch(numbers(6), shardq.AddOptions{})
 			q.ShutDown()
 			var early atomic.Int32
 			together(4, func(int) {
@@ -491,9 +493,9 @@ func TestC48NobodyLeavesEarly(t *testing.T) {
 // them. Its Get must not return shutdown while items are throttled.
 func TestC48DrainWithOneConsumer(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupLimit: 3})
-		q.AddBatch(ofTenant("a", 100))
-		q.AddBatch(ofTenant("b", 100))
+		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 3} }})
+		q.AddBatch(ofTenant("a", 100), shardq.AddOptions{})
+		q.AddBatch(ofTenant("b", 100), shardq.AddOptions{})
 		items := make(chan string)
 		var pool sync.WaitGroup
 		for range 8 {
@@ -521,17 +523,19 @@ func TestC47GroupsThatPanic(t *testing.T) {
 	bad := false
 	q := shardq.MustNew(shardq.Options[string]{
 		Group: func(item string) string { return item[:1] },
-		GroupWeight: func(string) int {
-			if bad {
-				panic("on purpose")
-			}
-			return 1
+		GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Weight: func(string) int {
+				if bad {
+					panic("on purpose")
+				}
+				return 1
+			}(group)}
 		},
 	})
 	q.Add("a")
 	for _, call := range []func(){
 		func() { q.Add("") }, func() { q.Done("") }, func() { q.AddAfter("", time.Hour) },
-		func() { q.AddBatch([]string{"b", ""}) }, func() { q.Cancel("") }, func() { _ = q.TryAdd("") },
+		func() { q.AddBatch([]string{"b", ""}, shardq.AddOptions{}) }, func() { q.Cancel("") }, func() { _ = q.TryAdd("", shardq.AddOptions{}) },
 		func() { bad = true; q.Add("b") },
 	} {
 		require.Panics(t, call)
@@ -547,9 +551,9 @@ func TestC47GroupsThatPanic(t *testing.T) {
 func TestC48WeightAfterAWaitForCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		weight := 1
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Capacity: 1, GroupWeight: func(string) int { return weight }})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Capacity: 1, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: weight} }})
 		q.Add("a/0")
-		go func() { _ = q.AddContext(t.Context(), "a/1") }()
+		go func() { _ = q.AddContext(t.Context(), "a/1", shardq.AddOptions{}) }()
 		synctest.Wait()
 		weight = 7
 		q.Add("a/0")
@@ -570,9 +574,9 @@ func TestC47GroupOptions(t *testing.T) {
 	hash := func(string) uint64 { return 0 }
 	for want, options := range map[string]shardq.Options[string]{
 		"Hash and Options.Group":                 {Hash: hash, Group: tenant},
-		"GroupLimit is -1":                       {Group: tenant, GroupLimit: -1},
-		"GroupLimit is 3: want 0 without":        {GroupLimit: 3},
-		"GroupWeight is set: want it with Group": {GroupWeight: func(string) int { return 1 }},
+		"GroupLimit is -1":                       {Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: -1} }},
+		"GroupLimit is 3: want 0 without":        {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 3} }},
+		"GroupWeight is set: want it with Group": {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: 1} }},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, want)
@@ -596,7 +600,7 @@ func TestC47GroupsAllocateNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
 	}
-	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupLimit: 2})
+	q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} }})
 	items := slices.Concat(ofTenant("a", 3), ofTenant("b", 3), ofTenant("c", 1))
 	cycle := func() {
 		for _, item := range items {

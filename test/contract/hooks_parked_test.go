@@ -25,7 +25,7 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 			Shards: shards, StuckAfter: time.Second,
 			OnStuck: func(stats.Item[int]) { <-release },
 		})
-		q.AddBatch(numbers(8))
+		q.AddBatch(numbers(8), shardq.AddOptions{})
 		stuck := takeAll(t, q)
 		served := 0
 		workers := returned(func() {
@@ -40,7 +40,7 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 			require.Equal(t, round+1, served)
 		}
 		close(release)
-		q.DoneBatch(stuck)
+		doneBatch(q, stuck)
 		q.ShutDown()
 		requireBecomesTrue(t, workers)
 	})
@@ -101,11 +101,11 @@ func TestC37C40PanicInABatchFreesCapacity(t *testing.T) {
 			batch[i] = i
 		}
 		batch[64] = []int{1}
-		require.Panics(t, func() { q.AddBatch(batch) })
+		require.Panics(t, func() { q.AddBatch(batch, shardq.AddOptions{}) })
 		require.Len(t, takeAll(t, q), 64)
-		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), "guest")) })
+		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), "guest", shardq.AddOptions{})) })
 		requireStillFalse(t, guest, "there is no capacity")
-		require.Panics(t, func() { q.DoneBatch(batch) })
+		require.Panics(t, func() { doneBatch(q, batch) })
 		requireBecomesTrue(t, guest)
 		require.Equal(t, 1, q.Stats().Held)
 	})
@@ -118,15 +118,15 @@ func TestC40C17ClockPanicsInAnAdmittedWaiter(t *testing.T) {
 		c := &brokenClock{Fake: newFake(), call: "AddContext"}
 		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: c, Capacity: 1, Ages: true})
 		q.AddAfter(0, time.Hour)
-		guest := caught(func() { _ = q.AddContext(t.Context(), 1) })
+		guest := caught(func() { _ = q.AddContext(t.Context(), 1, shardq.AddOptions{}) })
 		synctest.Wait()
 		c.Step(time.Second) // the coarse clock is idle
 		c.broken.Store(true)
 		q.Cancel(0)
 		synctest.Wait()
 		require.True(t, guest.Load())
-		require.NoError(t, q.TryAdd(2))
-		require.ErrorIs(t, q.TryAdd(3), shardq.ErrFull)
+		require.NoError(t, q.TryAdd(2, shardq.AddOptions{}))
+		require.ErrorIs(t, q.TryAdd(3, shardq.AddOptions{}), shardq.ErrFull)
 	})
 }
 
@@ -135,13 +135,13 @@ func TestC40C17ClockPanicsInAnAdmittedWaiter(t *testing.T) {
 func TestC40WaitersAddInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newBounded[int](1, 10)
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		held := takeAll(t, q)
 		for item := range 10 {
-			go func() { _ = q.AddContext(t.Context(), 100+item) }()
+			go func() { _ = q.AddContext(t.Context(), 100+item, shardq.AddOptions{}) }()
 			synctest.Wait()
 		}
-		q.DoneBatch(held)
+		doneBatch(q, held)
 		synctest.Wait()
 		got := finishAll(t, q)
 		for i := range got {

@@ -218,7 +218,7 @@ func TestC43SinceIsOfThePresentState(t *testing.T) {
 func TestC43TheLoopMayUseTheQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newAged[int](shards, bubbleTimeline())
-		q.AddBatch(numbers(100))
+		q.AddBatch(numbers(100), shardq.AddOptions{})
 		seen := 0
 		for row := range q.All(stats.Ready) {
 			q.Cancel(row.Item)
@@ -236,9 +236,9 @@ func TestC43InspectionsBesideWorkers(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Ages: true})
 		const held, items = 16, 64
-		q.AddBatch(numbers(held))
+		q.AddBatch(numbers(held), shardq.AddOptions{})
 		takeAll(t, q)
-		q.AddBatch(numbers(items)[held:])
+		q.AddBatch(numbers(items)[held:], shardq.AddOptions{})
 		workers := returned(func() {
 			together(4, func(int) {
 				for item := range q.Items(t.Context()) {
@@ -261,7 +261,7 @@ func TestC43InspectionsBesideWorkers(t *testing.T) {
 			require.Equal(t, held, len(slices.DeleteFunc(itemsOf(q.Snapshot(items).Processing), func(i int) bool { return i >= held })))
 			runtime.Gosched()
 		}
-		q.DoneBatch(numbers(held))
+		doneBatch(q, numbers(held))
 		q.ShutDown()
 		for !workers() {
 			runtime.Gosched()
@@ -368,7 +368,7 @@ func TestC44ManyAtOnce(t *testing.T) {
 		items := takeAll(t, q)
 		line.pass(time.Minute)
 		require.ElementsMatch(t, want, reported())
-		q.DoneBatch(items)
+		doneBatch(q, items)
 	})
 }
 
@@ -377,7 +377,7 @@ func TestC44BatchesOfParkedGetsAreWatched(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		line := bubbleTimeline()
 		q, reported := stuckQueue(shards, line, time.Second)
-		go func() { _, _ = q.GetBatch(t.Context(), make([]string, 3)) }()
+		go func() { _, _ = getBatch(q, t.Context(), make([]string, 3)) }()
 		go func() { _, _ = q.Get() }()
 		synctest.Wait()
 		q.Add("a")
@@ -393,8 +393,8 @@ func TestC44BatchesOfParkedGetsAreWatched(t *testing.T) {
 func TestC44ReadyBatchIsWatched(t *testing.T) {
 	forEachClock(t, func(t *testing.T, shards int, line timeline) {
 		q, reported := stuckQueue(shards, line, time.Second)
-		q.AddBatch([]string{"a", "b"})
-		n, err := q.GetBatch(t.Context(), make([]string, 3))
+		q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
+		n, err := getBatch(q, t.Context(), make([]string, 3))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 		line.pass(2 * time.Second)
@@ -485,7 +485,7 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 			Shards: shards, StuckAfter: time.Second,
 			OnStuck: func(stats.Item[int]) { calls++; <-release },
 		})
-		q.AddBatch(numbers(200))
+		q.AddBatch(numbers(200), shardq.AddOptions{})
 		items := takeAll(t, q)
 		bubbleTimeline().pass(2 * time.Second)
 		require.Equal(t, 1, calls)
@@ -494,7 +494,7 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, calls)
-		q.DoneBatch(items)
+		doneBatch(q, items)
 		requireCounts(t, q, 0, 0, 0)
 	})
 }

@@ -14,7 +14,7 @@ import (
 func TestC36ItemsAreDoneAfterTheirTurn(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch([]int{1, 2, 3})
+		q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		seen := 0

@@ -140,19 +140,19 @@ func TestLoggerGetsStuckItems(t *testing.T) {
 	line := q.lines()[0]
 	require.Contains(t, line, "level=WARN")
 	require.Contains(t, line, "processing=2m0s")
-	require.True(t, q.Configuration().Ages)
+	require.True(t, q.Inspect().Configuration().Ages)
 }
 
 func TestLoggerGetsWatermarks(t *testing.T) {
-	q := newLogged(shardq.Options[string]{HighWatermark: 2, LowWatermark: 0})
-	q.AddBatch([]string{"a", "b"})
+	q := newLogged(shardq.Options[string]{Watermarks: shardq.Watermarks{High: 2, Low: 0}})
+	q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 	q.Cancel("a")
 	q.Cancel("b")
 	lines := q.lines()
 	require.Len(t, lines, 2)
 	require.Contains(t, lines[0], "has reached its high watermark")
 	require.Contains(t, lines[1], "is down to its low watermark")
-	_, err := shardq.New(shardq.Options[string]{Logger: slog.Default(), HighWatermark: 1, LowWatermark: 1})
+	_, err := shardq.New(shardq.Options[string]{Logger: slog.Default(), Watermarks: shardq.Watermarks{High: 1, Low: 1}})
 	require.ErrorContains(t, err, "LowWatermark")
 }
 
@@ -174,7 +174,7 @@ func TestLoggerGetsTheEndOnce(t *testing.T) {
 
 func TestLoggerGetsFailures(t *testing.T) {
 	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1})
-	q.AddBatch([]string{"fails", "panics", "is discarded"})
+	q.AddBatch([]string{"fails", "panics", "is discarded"}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
 	w, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
@@ -239,10 +239,10 @@ func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	}}
 	fake := newFake()
 	q = shardq.MustNew(shardq.Options[string]{
-		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, HighWatermark: 3, LowWatermark: 1,
+		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, Watermarks: shardq.Watermarks{High: 3, Low: 1},
 	})
 	q.Done("a")
-	q.AddBatch([]string{"a", "b", "c"})
+	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 	_, _ = q.Get()
 	fake.Step(time.Minute)
 	q.ShutDown()

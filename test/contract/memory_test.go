@@ -12,6 +12,8 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -168,7 +170,7 @@ func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 					OnStuck: func(stats.Item[pointer]) { reported++; hook(q.ShutDown) },
 				})
 				requireCollected(t, 50, func(items []pointer) {
-					q.AddBatch(items)
+					q.AddBatch(items, shardq.AddOptions{})
 					items = takeAll(t, q)
 					func() {
 						defer func() { _ = recover() }()
@@ -176,7 +178,7 @@ func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
 					}()
 					require.Equal(t, 1, reported)
 					q.ShutDown()
-					q.DoneBatch(items)
+					doneBatch(q, items)
 					requireCounts(t, q, 0, 0, 0)
 				})
 				runtime.KeepAlive(q)
@@ -207,7 +209,7 @@ func TestC7NothingRefersToReportedStuckItems(t *testing.T) {
 			},
 		})
 		left = makeAndUse(5, func(items []pointer) {
-			q.AddBatch(items)
+			q.AddBatch(items, shardq.AddOptions{})
 			takeAll(t, q)
 		})
 		fake.Step(time.Minute)
@@ -220,7 +222,7 @@ func TestC7NothingRefersToReportedStuckItems(t *testing.T) {
 func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		fake := newFake()
-		q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake}), shard.Rules{CancelDelayOnAdd: true})
 		requireCollected(t, 50, func(items []pointer) {
 			for _, item := range items {
 				q.AddAfter(item, time.Hour)
@@ -527,7 +529,7 @@ func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
 		},
 		"a rate, after a shutdown": func(q *queue, _ *clock.Fake, item *string) {
 			q.SetRate(shardq.Rate{PerSecond: 1.0 / 3600})
-			q.AddBatch([]*string{new(string), new(string), item})
+			q.AddBatch([]*string{new(string), new(string), item}, shardq.AddOptions{})
 			q.Get()
 			q.TryClaim() // which finds no token
 			q.ShutDown()

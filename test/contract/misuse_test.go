@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 func TestC15H2DoneWithoutGet(t *testing.T) {
@@ -142,5 +143,5 @@ func TestC15MisuseIsCountedOnce(t *testing.T) {
 func TestMisuseKindString(t *testing.T) {
 	require.Equal(t, "Done without Get", shardq.DoneWithoutGet.String())
 	require.Equal(t, "item not equal to itself", shardq.ItemNotEqualToItself.String())
-	require.Equal(t, "Misuse(77)", shardq.MisuseKind(77).String())
+	require.Equal(t, "Misuse(77)", stats.MisuseKind(77).String())
 }

@@ -65,7 +65,7 @@ func (p *playing[T]) park(s *parkedGet, get func() ([]T, error)) {
 func (p *playing[T]) getBatch(size int) {
 	p.seek(size, func(ctx context.Context) ([]T, error) {
 		dst := make([]T, size)
-		n, err := p.queue.GetBatch(ctx, dst)
+		n, err := getBatch(p.queue, ctx, dst)
 		return dst[:n], err
 	})
 }

@@ -19,7 +19,7 @@ const maxPending = 5
 // which adds it.
 func (p *playing[T]) addContext(item T) {
 	if unhashable(item) {
-		p.unlessUnhashable(item, func() { _ = p.queue.AddContext(context.Background(), item) }, nil)
+		p.unlessUnhashable(item, func() { _ = p.queue.AddContext(context.Background(), item, shardq.AddOptions{}) }, nil)
 		return
 	}
 	line := p.model.bounds.waiters
@@ -28,7 +28,7 @@ func (p *playing[T]) addContext(item T) {
 		return
 	}
 	w := &pending[T]{item: item}
-	p.begin(w, func(ctx context.Context) { w.err = p.queue.AddContext(ctx, item) })
+	p.begin(w, func(ctx context.Context) { w.err = p.queue.AddContext(ctx, item, shardq.AddOptions{}) })
 	p.model.addContext(w)
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -89,13 +91,12 @@ func (u *universe[T]) start(t failer, s setup) player {
 	p.reported, p.shardOf = map[T]bool{}, map[int]int{}
 	p.claims = claims[T]{returned: map[T]worker.Claim[T]{}, fences: map[T]uint64{}}
 	options := shardq.Options[T]{
-		Name:             modelName,
-		Shards:           s.shards,
-		Tick:             s.tick,
-		CancelDelayOnAdd: s.cancelDelayOnAdd,
-		Clock:            p.clock,
-		StableRouting:    s.routing == "stable",
-		OnMisuse:         func(m shardq.Misuse[T]) { p.reports = append(p.reports, m) },
+		Name:          modelName,
+		Shards:        s.shards,
+		Tick:          s.tick,
+		Clock:         p.clock,
+		StableRouting: s.routing == "stable",
+		OnMisuse:      func(m shardq.Misuse[T]) { p.reports = append(p.reports, m) },
 	}
 	p.control(&options)
 	if s.routing == "hash" {
@@ -110,7 +111,7 @@ func (u *universe[T]) start(t failer, s setup) player {
 	p.model.realTime = s.clock != "fake"
 	p.model.bounds.capacity, p.model.bounds.marks = s.capacity, s.marks
 	p.model.age.fine = s.ages.metrics
-	p.queue = shardq.MustNew(options)
+	p.queue = engine.Follow(shardq.MustNew(options), shard.Rules{CancelDelayOnAdd: s.cancelDelayOnAdd})
 	return p
 }
 
@@ -119,8 +120,8 @@ func (p *playing[T]) control(options *shardq.Options[T]) {
 	s := p.setup
 	options.Capacity, options.Ages, options.Metrics = s.capacity, s.ages.kept, s.ages.metrics
 	if s.marks.high > 0 {
-		options.LowWatermark, options.HighWatermark = s.marks.low, s.marks.high
-		options.OnWatermark = func(mark shardq.Watermark) {
+		options.Watermarks.Low, options.Watermarks.High = s.marks.low, s.marks.high
+		options.Watermarks.On = func(mark shardq.Watermark) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.marks = append(p.marks, mark.High)
@@ -257,13 +258,13 @@ func (p *playing[T]) doBatch(c call) {
 	switch c.kind {
 	case callAddBatch:
 		items := p.batch(c)
-		p.queue.AddBatch(items)
+		p.queue.AddBatch(items, shardq.AddOptions{})
 		for _, item := range items {
 			p.model.add(item)
 		}
 	case callAddBatchWith:
 		items, o := p.batch(c), p.addOptions(c)
-		p.queue.AddBatchWith(items, o)
+		p.queue.AddBatch(items, o)
 		for _, item := range items {
 			p.addWith(item, o)
 		}
@@ -295,7 +296,7 @@ func (p *playing[T]) batch(c call) (items []T) {
 }
 
 func (p *playing[T]) doneBatch(items []T) {
-	p.queue.DoneBatch(items)
+	doneBatch(p.queue, items)
 	for _, item := range items {
 		p.done(item)
 	}
@@ -325,11 +326,11 @@ func (p *playing[T]) doWith(item T, c call) {
 		p.unlessUnhashable(item, func() { was = q.Cancel(item) }, func() { p.checkCanceled(was, m.cancel(item)) })
 	case callTryAdd:
 		var err error
-		p.unlessUnhashable(item, func() { err = q.TryAdd(item) }, func() { p.checkTried(err, m.tryAdd(item)) })
+		p.unlessUnhashable(item, func() { err = q.TryAdd(item, shardq.AddOptions{}) }, func() { p.checkTried(err, m.tryAdd(item)) })
 	case callTryAddWith:
 		var err error
 		o := p.addOptions(c)
-		p.unlessUnhashable(item, func() { err = q.TryAddWith(item, o) },
+		p.unlessUnhashable(item, func() { err = q.TryAdd(item, o) },
 			func() { p.checkTried(err, p.tryAddWith(item, o)) })
 	case callAddContext:
 		p.addContext(item)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // A modelQueue does what docs/reference/semantics.md says, with slices and
@@ -247,7 +248,7 @@ func (m *modelQueue[T]) done(item T) {
 	}
 }
 
-func (m *modelQueue[T]) report(kind shardq.MisuseKind, item T) {
+func (m *modelQueue[T]) report(kind stats.MisuseKind, item T) {
 	m.reports = append(m.reports, shardq.Misuse[T]{Queue: modelName, Kind: kind, Item: item})
 }
 

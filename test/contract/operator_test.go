@@ -19,7 +19,7 @@ import (
 // the priority of its item, and that nothing runs that was not added.
 func TestC82OperatorRetriesNow(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: clock.NewFake(time.Unix(0, 0))})
-	operator := q.Operator()
+	operator := q.Inspect().Operator()
 	require.False(t, operator.RetryNow("unknown"))
 	require.False(t, operator.RetryNow(7), "another type")
 	q.Add("ready")
@@ -53,11 +53,11 @@ func TestC82RetryDisturbsNothing(t *testing.T) {
 			time.Sleep(time.Second)
 			return ctx.Err()
 		}})
-		require.NoError(t, q.TryAddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour}))
+		require.NoError(t, q.TryAdd("a", shardq.AddOptions{NotAgainWithin: time.Hour}))
 		synctest.Wait()
 		q.AddAfter("a", time.Hour)
-		require.True(t, q.Operator().RetryNow("a"))
-		require.ErrorIs(t, q.TryAddWith("a", shardq.AddOptions{NotAgainWithin: time.Hour}), shardq.ErrNotAgain)
+		require.True(t, q.Inspect().Operator().RetryNow("a"))
+		require.ErrorIs(t, q.TryAdd("a", shardq.AddOptions{NotAgainWithin: time.Hour}), shardq.ErrNotAgain)
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 2, runs.Load(), "none was interrupted")
 
@@ -68,7 +68,7 @@ func TestC82RetryDisturbsNothing(t *testing.T) {
 			drained <- err
 		}()
 		synctest.Wait()
-		require.True(t, q.Operator().RetryNow("b"))
+		require.True(t, q.Inspect().Operator().RetryNow("b"))
 		require.NoError(t, <-drained)
 		require.EqualValues(t, 3, runs.Load())
 		require.Zero(t, q.Stats().Dropped)
@@ -80,9 +80,9 @@ func TestC82RetryDisturbsNothing(t *testing.T) {
 func TestC82OperatorCancels(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Shards: 1, Clock: clock.NewFake(time.Unix(0, 0))})
 	q.AddAfter("delayed", time.Hour)
-	require.Equal(t, shardq.Canceled{}, q.Operator().Cancel(7))
-	require.Equal(t, shardq.Canceled{Delayed: true}, q.Operator().Cancel("delayed"))
-	require.Equal(t, shardq.Canceled{}, q.Operator().Cancel("delayed"))
+	require.Equal(t, shardq.Canceled{}, q.Inspect().Operator().Cancel(7))
+	require.Equal(t, shardq.Canceled{Delayed: true}, q.Inspect().Operator().Cancel("delayed"))
+	require.Equal(t, shardq.Canceled{}, q.Inspect().Operator().Cancel("delayed"))
 }
 
 // TestC82ItemsOfAnyType checks that a page sees the items of the queue.
@@ -91,18 +91,18 @@ func TestC82ItemsOfAnyType(t *testing.T) {
 	q.Add("taken")
 	takeItem(t, q, "taken")
 	q.Add("ready")
-	number, show, closeSlot := q.OpenSlot()
+	number, show, closeSlot := q.Inspect().(worker.Slots[string]).OpenSlot()
 	defer closeSlot()
 	show([]string{"taken"})
 	for state, want := range map[stats.State]string{stats.Processing: "taken", stats.Ready: "ready"} {
-		for info := range q.View().InspectItems(state) {
+		for info := range q.Inspect().All(state) {
 			require.Equal(t, any(want), info.Item)
 			require.Equal(t, map[string]int{"taken": number}[want], info.Worker)
 		}
 	}
-	info, ok := q.View().InspectItem("ready")
+	info, ok := q.Inspect().Lookup("ready")
 	require.True(t, ok)
 	require.Equal(t, any("ready"), info.Item)
-	_, ok = q.InspectItem(7)
+	_, ok = q.Inspect().Lookup(7)
 	require.False(t, ok)
 }

@@ -62,17 +62,17 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		"Options.Tick is -1ns":                                {Tick: -1},
 		"Options.Hash and Options.StableRouting are both set": {Hash: hash, StableRouting: true},
 		"Options.Capacity is -1":                              {Capacity: -1},
-		"Options.LowWatermark is 3 and HighWatermark 3":       {HighWatermark: 3, LowWatermark: 3, OnWatermark: onWatermark},
-		"Options.LowWatermark is -1 and HighWatermark 3":      {HighWatermark: 3, LowWatermark: -1, OnWatermark: onWatermark},
-		"Options.LowWatermark is 0 and HighWatermark 0":       {OnWatermark: onWatermark},
+		"Options.LowWatermark is 3 and HighWatermark 3":       {Watermarks: shardq.Watermarks{High: 3, Low: 3, On: onWatermark}},
+		"Options.LowWatermark is -1 and HighWatermark 3":      {Watermarks: shardq.Watermarks{High: 3, Low: -1, On: onWatermark}},
+		"Options.LowWatermark is 0 and HighWatermark 0":       {Watermarks: shardq.Watermarks{On: onWatermark}},
 		"Options.StuckAfter is 0s":                            {OnStuck: onStuck},
 		"Options.StuckAfter is -1s":                           {OnStuck: onStuck, StuckAfter: -time.Second},
-		"Options.LowWatermark is 3 and HighWatermark 2":       {HighWatermark: 2, LowWatermark: 3},
-		"Options.LowWatermark is 0 and HighWatermark -1":      {HighWatermark: -1, Logger: slog.Default()},
-		"Options.LowWatermark is 7 and HighWatermark 0":       {LowWatermark: 7, Logger: slog.Default()},
+		"Options.LowWatermark is 3 and HighWatermark 2":       {Watermarks: shardq.Watermarks{High: 2, Low: 3}},
+		"Options.LowWatermark is 0 and HighWatermark -1":      {Watermarks: shardq.Watermarks{High: -1}, Logger: slog.Default()},
+		"Options.LowWatermark is 7 and HighWatermark 0":       {Watermarks: shardq.Watermarks{Low: 7}, Logger: slog.Default()},
 		"Options.StuckAfter is -2s: want 0 (never) or more":   {StuckAfter: -2 * time.Second},
 		"Options.StuckAfter is -3s: want 0 (never) or more":   {StuckAfter: -3 * time.Second, Logger: slog.Default()},
-		"Options.GroupLimit is -1":                            {GroupLimit: -1},
+		"Options.GroupLimit is -1":                            {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: -1} }},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, fault)
@@ -82,9 +82,9 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 
 // The options of a hook are valid without the hook, and have no effect.
 func TestOptionsOfHooksThatAreNotSet(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{HighWatermark: 7, LowWatermark: 1, StuckAfter: time.Second})
+	q := shardq.MustNew(shardq.Options[string]{Watermarks: shardq.Watermarks{High: 7, Low: 1}, StuckAfter: time.Second})
 	requireCycle(t, q, "a")
-	require.False(t, q.Configuration().Ages)
+	require.False(t, q.Inspect().Configuration().Ages)
 }
 
 func TestStableRoutingNamesTheTypesItCannotRoute(t *testing.T) {

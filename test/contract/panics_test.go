@@ -135,7 +135,7 @@ func (h injectedHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // functionsOfAQueue are the user's functions in a queue's options.
 var functionsOfAQueue = []string{
-	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
+	"Hash", "Group", "GroupPolicy", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
 	"Logger", "OnWatermark", "OnMisuse",
 }
 
@@ -144,15 +144,17 @@ var functionsOfAQueue = []string{
 func injectedOptions[T comparable](w *faultInjector, groups bool, fake *clock.Fake) shardq.Options[T] {
 	o := shardq.Options[T]{
 		Shards: 4, Clock: injectedClock{fake, w}, Metrics: true, LowPriorityInterval: 3,
-		RateLimiter:   injectedLimiter[T]{limiter.NewExponential[T](10*time.Millisecond, 20*time.Millisecond), w},
-		HighWatermark: 3, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { w.step("OnWatermark") },
-		OnMisuse: func(shardq.Misuse[T]) { w.step("OnMisuse") },
-		Logger:   slog.New(injectedHandler{slog.NewTextHandler(io.Discard, nil), w}),
+		RateLimiter: injectedLimiter[T]{limiter.NewExponential[T](10*time.Millisecond, 20*time.Millisecond), w},
+		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { w.step("OnWatermark") }},
+		OnMisuse:    func(shardq.Misuse[T]) { w.step("OnMisuse") },
+		Logger:      slog.New(injectedHandler{slog.NewTextHandler(io.Discard, nil), w}),
 	}
 	if groups {
 		o.Group = func(item T) string { w.step("Group"); return fmt.Sprint(item)[:1] }
-		o.GroupWeight = func(string) int { w.step("GroupWeight"); return 2 }
-		o.GroupLimit = 100
+		o.GroupPolicy = func(string) shardq.GroupPolicy {
+			w.step("GroupPolicy")
+			return shardq.GroupPolicy{Weight: 2, Limit: 100}
+		}
 	} else {
 		o.Hash = func(item T) uint64 { w.step("Hash"); return uint64(fmt.Sprint(item)[0]) }
 	}
@@ -286,15 +288,15 @@ func playQueue(t *testing.T, w *faultInjector, groups bool) {
 	p.add(1, q.Add)
 	p.add(2, q.Add)
 	p.add(10, func(item float64) { q.AddWith(item, shardq.AddOptions{Priority: 3}) })
-	p.add(11, func(item float64) { require.NoError(t, q.TryAdd(item)) })
-	p.add(20, func(item float64) { require.NoError(t, q.AddContext(ctx, item)) })
+	p.add(11, func(item float64) { require.NoError(t, q.TryAdd(item, shardq.AddOptions{})) })
+	p.add(20, func(item float64) { require.NoError(t, q.AddContext(ctx, item, shardq.AddOptions{})) })
 	p.add(21, func(item float64) { q.AddAfter(item, 5*time.Millisecond) })
 	p.add(30, q.AddRateLimited)
 	p.add(31, func(item float64) { q.AddWith(item, shardq.AddOptions{RateLimited: true, After: time.Millisecond}) })
 	p.panics(func() { q.Add(math.NaN()) })
 	p.take(get)
 	p.take(func() []float64 { item, err := q.GetContext(ctx); require.NoError(t, err); return []float64{item} })
-	p.take(func() []float64 { item, _, _ := q.GetWithPriority(); return []float64{item} })
+	p.take(func() []float64 { item, _, _ := getWithPriority(q); return []float64{item} })
 	p.add(p.held[0], q.Add)            // dirty
 	p.add(p.held[1], q.AddRateLimited) // after its Done
 	p.done(p.held[:1], func(items []float64) {
@@ -303,21 +305,21 @@ func playQueue(t *testing.T, w *faultInjector, groups bool) {
 		}
 	})
 	p.panics(func() { q.Done(99) })
-	p.done(p.held, q.DoneBatch)
+	p.done(p.held, func(items []float64) { doneBatch(q, items) })
 	p.pass(30 * time.Millisecond)
-	p.retry(func() { q.AddBatch([]float64{40, 41, 50, 51}) })
+	p.retry(func() { q.AddBatch([]float64{40, 41, 50, 51}, shardq.AddOptions{}) })
 	for _, item := range []float64{40, 41, 50, 51} {
 		p.asked[item]++
 		p.owed[item] = true
 	}
 	dst := make([]float64, 5)
-	batch := func() []float64 { n, err := q.GetBatch(ctx, dst); require.NoError(t, err); return dst[:n:n] }
+	batch := func() []float64 { n, err := getBatch(q, ctx, dst); require.NoError(t, err); return dst[:n:n] }
 	p.take(batch)
 	p.retry(func() { q.Forget(1) })
 	p.retry(func() { q.NumRequeues(1) })
 	p.retry(func() { q.Stats() })
 	p.retry(func() { q.Snapshot(10) })
-	p.done(p.held, q.DoneBatch)
+	p.done(p.held, func(items []float64) { doneBatch(q, items) })
 	p.add(60, q.Add)
 	p.retry(func() { q.Cancel(60) })
 	delete(p.owed, 60)
@@ -325,7 +327,7 @@ func playQueue(t *testing.T, w *faultInjector, groups bool) {
 	p.fill()
 	for p.ready() > 0 {
 		p.take(batch)
-		p.done(p.held, q.DoneBatch)
+		p.done(p.held, func(items []float64) { doneBatch(q, items) })
 	}
 	p.add(61, func(item float64) { q.AddAfter(item, time.Millisecond) })
 	p.end(batch)
@@ -353,7 +355,7 @@ func (p *queuePlay) loopOnce() {
 func (p *queuePlay) fill() {
 	for item := 70.0; ; item++ {
 		var full bool
-		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item), shardq.ErrFull) })
+		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item, shardq.AddOptions{}), shardq.ErrFull) })
 		if full {
 			break
 		}
@@ -364,13 +366,13 @@ func (p *queuePlay) fill() {
 		p.retry(func() {
 			p.asked[80]++
 			p.owed[80] = true
-			require.NoError(p.t, p.queue.AddContext(p.t.Context(), 80))
+			require.NoError(p.t, p.queue.AddContext(p.t.Context(), 80, shardq.AddOptions{}))
 		})
 	})
 	synctest.Wait()
 	for !over() && p.ready() > 0 {
 		p.take(func() []float64 { item, _ := p.queue.Get(); return []float64{item} })
-		p.done(p.held, p.queue.DoneBatch)
+		p.done(p.held, func(items []float64) { doneBatch(p.queue, items) })
 		synctest.Wait()
 	}
 	require.True(p.t, over(), "there is capacity, and no waiter is admitted")
@@ -385,7 +387,7 @@ func (p *queuePlay) end(batch func() []float64) {
 	}
 	for p.ready() > 0 {
 		p.take(batch)
-		p.done(p.held, p.queue.DoneBatch)
+		p.done(p.held, func(items []float64) { doneBatch(p.queue, items) })
 	}
 	p.retry(func() {
 		_, err := p.queue.Drain(p.t.Context(), shardq.DrainOptions{})
@@ -735,7 +737,7 @@ func (w *faultInjector) work(fake *clock.Fake, run func() error, feed func(i int
 }
 
 var functionsBesideWorkers = []string{
-	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger",
+	"Hash", "Group", "GroupPolicy", "Now", "AfterFunc", "Reset", "When", "Forget", "NumRequeues", "Logger",
 	"OnWatermark", "OnError", "OnDiscard",
 }
 

@@ -14,7 +14,8 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -120,7 +121,7 @@ func (p *linePlayer) get(*rapid.T) {
 	if len(next) == 0 {
 		p.Skip("nothing is ready")
 	}
-	item, priority, shutdown := p.queue.GetWithPriority()
+	item, priority, shutdown := getWithPriority(p.queue)
 	require.False(p, shutdown)
 	require.Equal(p, next[0], item)
 	require.Equal(p, p.line.runs[item].priority, priority)
@@ -186,12 +187,12 @@ func TestC61PlacesAgainstModel(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := &linePlayer{T: t, fake: clock.NewFake(time.Unix(1, 0)), line: newLine(), pending: map[int]int{}}
 				options := shardq.Options[int]{
-					Shards: 1, Clock: p.fake, CancelDelayOnAdd: true, DropDelayIfReady: true, KeepPlaces: true, OnAdd: p.onAdd,
+					Shards: 1, Clock: p.fake, OnAdd: p.onAdd,
 				}
 				if grouped {
 					options.Group = func(int) string { return "all" }
 				}
-				p.queue = shardq.MustNew(options)
+				p.queue = engine.Follow(shardq.MustNew(options), shard.Rules{CancelDelayOnAdd: true, DropDelayIfReady: true, KeepPlaces: true})
 				defer p.queue.ShutDown()
 				t.Repeat(map[string]func(*rapid.T){
 					"add": p.add, "get": p.get, "done": p.done, "cancel": p.cancel, "step": p.step, "": p.check,
@@ -204,7 +205,7 @@ func TestC61PlacesAgainstModel(t *testing.T) {
 // TestC61DelayOfAReadyItem: the run to come serves the call, at its priority.
 func TestC61DelayOfAReadyItem(t *testing.T) {
 	for _, policy := range []shardq.DelayPolicy{shardq.KeepEarliest, shardq.KeepLatest, shardq.KeepNew, shardq.KeepOld} {
-		q := shardq.MustNew(shardq.Options[string]{Shards: 1, DropDelayIfReady: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: 1}), shard.Rules{DropDelayIfReady: true})
 		hour := func(priority int) shardq.AddOptions {
 			return shardq.AddOptions{After: time.Hour, Priority: priority, Policy: policy}
 		}
@@ -212,7 +213,7 @@ func TestC61DelayOfAReadyItem(t *testing.T) {
 		q.Add("other")
 		q.AddWith("ready", hour(1))
 		require.Zero(t, q.Stats().Delayed)
-		item, priority, _ := q.GetWithPriority()
+		item, priority, _ := getWithPriority(q)
 		require.Equal(t, "ready", item)
 		require.Equal(t, 1, priority)
 		q.AddWith("ready", hour(0)) // in processing, and not dirty: it is delayed
@@ -222,7 +223,7 @@ func TestC61DelayOfAReadyItem(t *testing.T) {
 		q.AddWith("ready", hour(2)) // dirty
 		require.Zero(t, q.Stats().Delayed)
 		q.Done("ready")
-		item, priority, _ = q.GetWithPriority()
+		item, priority, _ = getWithPriority(q)
 		require.Equal(t, "ready", item)
 		require.Equal(t, 2, priority)
 		require.EqualValues(t, 2, q.Stats().Deduplicated)
@@ -234,7 +235,7 @@ func TestC61DelayOfAReadyItem(t *testing.T) {
 // in the order of their places, also after some were canceled or raised.
 func TestC62LateItems(t *testing.T) {
 	const items = 500
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, KeepPlaces: true, CancelDelayOnAdd: true})
+	q := engine.Follow(shardq.MustNew(shardq.Options[int]{Shards: 1}), shard.Rules{CancelDelayOnAdd: true, KeepPlaces: true})
 	defer q.ShutDown()
 	for item := range items {
 		if item%3 == 0 {
@@ -263,7 +264,7 @@ func TestC62LateItems(t *testing.T) {
 // TestC62RaisedItem: an item whose priority is raised has the last place, ready
 // or dirty.
 func TestC62RaisedItem(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1, KeepPlaces: true})
+	q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: 1}), shard.Rules{KeepPlaces: true})
 	defer q.ShutDown()
 	q.Add("processing")
 	processing, _ := q.Get()
@@ -282,7 +283,7 @@ func TestC62NothingIsAllocated(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
 	}
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, KeepPlaces: true})
+	q := engine.Follow(shardq.MustNew(shardq.Options[int]{Shards: 1}), shard.Rules{KeepPlaces: true})
 	defer q.ShutDown()
 	cycle := func() {
 		for item := range 8 {
@@ -308,14 +309,13 @@ func TestC62NothingIsAllocated(t *testing.T) {
 }
 
 func TestC63ReadyItemsAreDiscarded(t *testing.T) {
-	for _, options := range []shardq.Options[int]{
+	for i, options := range []shardq.Options[int]{
 		{Shards: 1},
 		{Shards: 8},
-		{Shards: 8, Group: func(item int) string { return fmt.Sprint(item % 5) }, GroupLimit: 1},
-		{Shards: 1, KeepPlaces: true},
+		{Shards: 8, Group: func(item int) string { return fmt.Sprint(item % 5) }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1} }},
+		{Shards: 1},
 	} {
-		options.DiscardOnShutDown = true
-		q := shardq.MustNew(options)
+		q := engine.Follow(shardq.MustNew(options), shard.Rules{DiscardOnShutDown: true, KeepPlaces: i == 3})
 		for item := range 1000 {
 			q.AddWith(item, withPriority(item%2))
 		}
@@ -333,7 +333,7 @@ func TestC63ReadyItemsAreDiscarded(t *testing.T) {
 }
 
 func TestC63DirtyItemsAreDiscarded(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Shards: 1, DiscardOnShutDown: true})
+	q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: 1}), shard.Rules{DiscardOnShutDown: true})
 	q.Add("a")
 	claim, ok := q.TryClaim()
 	require.True(t, ok)
@@ -348,7 +348,7 @@ func TestC63DirtyItemsAreDiscarded(t *testing.T) {
 
 func TestC63DrainIsNoShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: 1, DiscardOnShutDown: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: 1}), shard.Rules{DiscardOnShutDown: true})
 		q.Add("a")
 		q.Add("b")
 		drained := make(chan struct{})
@@ -384,7 +384,7 @@ func TestC64EachAddIsReported(t *testing.T) {
 	expect()
 	q.AddWith("a", withPriority(3))
 	expect(stats.Add[string]{Item: "a", Priority: 3, Raised: true})
-	q.AddBatch([]string{"b", "a", "c"})
+	q.AddBatch([]string{"b", "a", "c"}, shardq.AddOptions{})
 	expect(stats.Add[string]{Item: "b"}, stats.Add[string]{Item: "c"})
 	q.AddWith("d", shardq.AddOptions{After: time.Second, Priority: 1})
 	expect()
@@ -398,7 +398,7 @@ func TestC64EachAddIsReported(t *testing.T) {
 	expect(stats.Add[string]{Item: "a", Priority: 2, Raised: true})
 	q.Done("a")
 	expect()
-	require.NoError(t, q.TryAdd("e"))
+	require.NoError(t, q.TryAdd("e", shardq.AddOptions{}))
 	expect(stats.Add[string]{Item: "e"})
 	claim, _ := q.TryClaim()
 	require.NoError(t, claim.Release())
@@ -423,11 +423,11 @@ func TestC64EachAddIsReported(t *testing.T) {
 // line, ready or dirty.
 func TestC64DiscardsAreReported(t *testing.T) {
 	inLine := map[int]bool{}
-	q := shardq.MustNew(shardq.Options[int]{Shards: 1, DiscardOnShutDown: true, OnAdd: func(a stats.Add[int]) {
+	q := engine.Follow(shardq.MustNew(shardq.Options[int]{Shards: 1, OnAdd: func(a stats.Add[int]) {
 		if inLine[a.Item] == a.Canceled {
 			inLine[a.Item] = !a.Canceled
 		}
-	}})
+	}}), shard.Rules{DiscardOnShutDown: true})
 	for item := range 1000 {
 		q.Add(item)
 	}
@@ -470,25 +470,4 @@ func TestC65Lookup(t *testing.T) {
 	require.True(t, held)
 	require.Equal(t, stats.Delayed, row.State)
 	require.Equal(t, 1, row.Attempts)
-}
-
-func TestC38ShorterDelay(t *testing.T) {
-	for after, want := range map[time.Duration]time.Duration{
-		0: time.Second, time.Hour: time.Second, time.Millisecond: time.Millisecond, -1: 0,
-	} {
-		fake := clock.NewFake(time.Unix(1, 0))
-		q := shardq.MustNew(shardq.Options[string]{
-			Clock: fake, RateLimiter: limiter.NewExponential[string](time.Second, time.Hour),
-		})
-		q.AddWith("a", shardq.AddOptions{After: after, RateLimited: true, ShorterDelay: true})
-		require.Equal(t, 1, q.NumRequeues("a"))
-		row, held := q.Lookup("a")
-		require.True(t, held)
-		if want == 0 {
-			require.Equal(t, stats.Ready, row.State)
-		} else {
-			require.Equal(t, want, row.Deadline.Sub(fake.Now()), "after %v", after)
-		}
-		q.ShutDown()
-	}
 }

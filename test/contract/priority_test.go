@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -56,7 +58,7 @@ func TestC45HighestPriorityCounts(t *testing.T) {
 			q.AddWith("a", withPriority(7))
 			q.AddWith("a", withPriority(5))
 			q.Add("a")
-			item, priority, shutdown := q.GetWithPriority()
+			item, priority, shutdown := getWithPriority(q)
 			require.Equal(t, "a", item)
 			require.Equal(t, 7, priority)
 			require.False(t, shutdown)
@@ -90,7 +92,7 @@ func TestC45DirtyItem(t *testing.T) {
 	q.Add("a")
 	q.AddWith("b", withPriority(3))
 	q.Done("a")
-	item, priority, _ := q.GetWithPriority()
+	item, priority, _ := getWithPriority(q)
 	require.Equal(t, "a", item)
 	require.Equal(t, 4, priority)
 }
@@ -100,11 +102,11 @@ func TestC45EachRunHasItsOwnPriority(t *testing.T) {
 	q.AddWith("a", withPriority(9))
 	handedOut(q)
 	q.AddWith("a", withPriority(-1))
-	_, priority, _ := q.GetWithPriority()
+	_, priority, _ := getWithPriority(q)
 	require.Equal(t, -1, priority)
 	q.AddWith("a", withPriority(-2))
 	q.Done("a")
-	_, priority, _ = q.GetWithPriority()
+	_, priority, _ = getWithPriority(q)
 	require.Equal(t, -2, priority)
 }
 
@@ -117,13 +119,13 @@ func TestC45DelayedItem(t *testing.T) {
 		q.AddWith("a", late)
 		q.AddWith("a", shardq.AddOptions{After: 1e9}) // lower
 		q.Add("a")                                    // a run of its own
-		item, priority, _ := q.GetWithPriority()
+		item, priority, _ := getWithPriority(q)
 		require.Equal(t, "a", item)
 		require.Zero(t, priority)
 		q.AddWith("a", withPriority(-4)) // one more run; then the delay expires
 		line.pass(1e9)
 		q.Done("a")
-		_, priority, _ = q.GetWithPriority()
+		_, priority, _ = getWithPriority(q)
 		require.Equal(t, 6, priority)
 		q.Done("a")
 		requireCounts(t, q, 0, 0, 0)
@@ -149,7 +151,7 @@ func TestC45AcrossShards(t *testing.T) {
 		}
 		last := math.MaxInt
 		for range 3000 {
-			item, priority, _ := q.GetWithPriority()
+			item, priority, _ := getWithPriority(q)
 			require.LessOrEqual(t, priority, last)
 			require.Equal(t, item%31-15, priority)
 			last = priority
@@ -164,7 +166,7 @@ func TestC45ParkedGetReturnsThePriority(t *testing.T) {
 		reported := make(chan int)
 		go func() {
 			for {
-				item, priority, shutdown := q.GetWithPriority()
+				item, priority, shutdown := getWithPriority(q)
 				if reported <- priority; shutdown {
 					return
 				}
@@ -211,7 +213,7 @@ func TestC45StatsCountByPriority(t *testing.T) {
 				t.Helper()
 				require.Equal(t, want, q.Stats().Priorities)
 			}
-			q.AddBatch([]int{0, 1, 2, 3, 4})
+			q.AddBatch([]int{0, 1, 2, 3, 4}, shardq.AddOptions{})
 			expect() // all have the priority 0
 			for item := range 20 {
 				q.AddWith(item, withPriority(item%4-1))
@@ -254,10 +256,10 @@ func TestC46LowerPrioritiesMakeProgress(t *testing.T) {
 // counts.
 func TestC45AddThatCancelsADelay(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: newFake(), CancelDelayOnAdd: true})
+		q := engine.Follow(shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: newFake()}), shard.Rules{CancelDelayOnAdd: true})
 		q.AddWith("a", shardq.AddOptions{After: time.Hour, Priority: 5})
 		q.AddWith("a", shardq.AddOptions{Priority: 1})
-		_, priority, _ := q.GetWithPriority()
+		_, priority, _ := getWithPriority(q)
 		require.Equal(t, 5, priority)
 	})
 }

@@ -51,7 +51,7 @@ func (h *history) options(script *shardqtest.Script[string]) worker.Options[stri
 }
 
 func addScripted(q *shardq.Queue[string]) {
-	q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted", "slow"})
+	q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted", "slow"}, shardq.AddOptions{})
 	q.AddAfter("later", time.Hour)
 }
 
@@ -92,7 +92,7 @@ func TestC83DriverRepeats(t *testing.T) {
 		o.Timeout = 0
 		script.For("slow").Do(func(context.Context) error { return nil })
 		driver := shardqtest.Drive(t, q, fake, o)
-		q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted"})
+		q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted"}, shardq.AddOptions{})
 		for {
 			before := q.Stats()
 			require.Zero(t, before.Processing)

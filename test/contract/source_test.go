@@ -393,8 +393,8 @@ func TestC49SourceOfTwoQueues(t *testing.T) {
 		log := &bytes.Buffer{}
 		one := shardq.MustNew(shardq.Options[string]{Name: "one", Logger: slog.New(slog.NewTextHandler(log, nil)), RateLimiter: limiter.NewExponential[string](time.Second, time.Hour)})
 		two := shardq.MustNew(shardq.Options[string]{Name: "two"})
-		one.AddBatch([]string{"bad", "good"})
-		two.AddBatch([]string{"good", "better"})
+		one.AddBatch([]string{"bad", "good"}, shardq.AddOptions{})
+		two.AddBatch([]string{"good", "better"}, shardq.AddOptions{})
 		one.AddAfter("late", time.Hour)
 		two.AddAfter("late", time.Hour)
 		o.MaxAttempts, o.Drain = 2, mergedQueues{one, two}.drain
@@ -434,7 +434,7 @@ func TestC49QueueIsASource(t *testing.T) {
 				return nil
 			},
 		})
-		q.AddBatch([]string{"a", "b", "slow"})
+		q.AddBatch([]string{"a", "b", "slow"}, shardq.AddOptions{})
 		q.AddAfter("late", time.Hour)
 		synctest.Wait()
 		s.stop()

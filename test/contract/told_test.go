@@ -53,7 +53,7 @@ func TestC72ContextEnds(t *testing.T) {
 		runs          int
 	}{
 		{true, true, func(q *shardq.Queue[string]) { q.Add("a") }, worker.ErrAddedAgain, 2},
-		{true, true, func(q *shardq.Queue[string]) { q.AddBatch([]string{"b", "a"}) }, worker.ErrAddedAgain, 2},
+		{true, true, func(q *shardq.Queue[string]) { q.AddBatch([]string{"b", "a"}, shardq.AddOptions{}) }, worker.ErrAddedAgain, 2},
 		{true, true, func(q *shardq.Queue[string]) { q.AddAfter("a", time.Second) }, worker.ErrAddedAgain, 2},
 		{true, true, func(q *shardq.Queue[string]) { q.Cancel("a") }, worker.ErrItemCanceled, 1},
 		{true, false, func(q *shardq.Queue[string]) { q.Cancel("a"); q.Add("a") }, worker.ErrAddedAgain, 2},

@@ -135,14 +135,13 @@ func (l faultLog) WithGroup(string) slog.Handler             { return l }
 func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 	o := shardq.Options[int]{
 		Shards: 3, Clock: faultClock{b}, Ages: true, Logger: slog.New(faultLog{b}),
-		RateLimiter:   faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
-		HighWatermark: 4, LowWatermark: 1,
-		OnWatermark: func(shardq.Watermark) { b.tick("OnWatermark") },
+		RateLimiter: faultLimiter[int]{limiter.NewExponential[int](time.Second, time.Minute), b},
+		Watermarks:  shardq.Watermarks{High: 4, Low: 1, On: func(shardq.Watermark) { b.tick("OnWatermark") }},
 		OnMisuse:    func(shardq.Misuse[int]) { b.tick("OnMisuse") },
 	}
 	if grouped {
 		o.Group = func(item int) string { b.tick("Group"); return strconv.Itoa(item % 2) }
-		o.GroupWeight = func(string) int { b.tick("GroupWeight"); return 2 }
+		o.GroupPolicy = func(string) shardq.GroupPolicy { b.tick("GroupPolicy"); return shardq.GroupPolicy{Weight: 2} }
 	} else {
 		o.Hash = func(item int) uint64 { b.tick("Hash"); return uint64(item) }
 	}
@@ -151,7 +150,7 @@ func faultOptions(b *workerFault, grouped bool) shardq.Options[int] {
 
 var bombs = []string{
 	"Handle", "As", "OnError", "OnDiscard", "When", "Forget", "NumRequeues", "Now", "AfterFunc", "Reset",
-	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupWeight", "Merge", "Weight",
+	"Enabled", "Log", "OnWatermark", "OnMisuse", "Hash", "Group", "GroupPolicy", "Merge", "Weight",
 }
 
 // forEachFault runs a test with a fault at each call of each function, until
@@ -256,7 +255,7 @@ func TestC51NoPanicLosesAnItem(t *testing.T) {
 				return errs
 			}
 		}
-		q.AddBatch(numbers(11))
+		q.AddBatch(numbers(11), shardq.AddOptions{})
 		runWithFault(t, b, func() (*worker.Pool[int], error) { return worker.New(q, o) })
 		ends.once(t, 11)
 		require.Zero(t, q.Stats().Held)

@@ -77,7 +77,7 @@ func TestC51HookThatPanics(t *testing.T) {
 					o.OnDiscard = lose
 				}
 				q := newQueue[string](1)
-				q.AddBatch([]string{"p", "q", "r"})
+				q.AddBatch([]string{"p", "q", "r"}, shardq.AddOptions{})
 				fault := runToPanic(t, q, o)
 				require.Equal(t, "hook", fault.Value)
 				require.Contains(t, string(fault.Stack), "TestC51HookThatPanics")
@@ -98,7 +98,7 @@ func TestC51HookThatEndsItsGoroutine(t *testing.T) {
 		o.OnError = func(context.Context, worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
 		o.OnDiscard = func(context.Context, worker.Failure[string]) { reported.Add(1); runtime.Goexit() }
 		q := newQueue[string](1)
-		q.AddBatch([]string{"a", "b", "c"})
+		q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 		s := startPool(t, q, o)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestC51LimiterThatPanics(t *testing.T) {
 func TestC51HookThatPanicsDuringADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		q.AddBatch(numbers(3))
+		q.AddBatch(numbers(3), shardq.AddOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := worker.New(q, worker.Options[int]{
 			Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{Retries: shardq.RefuseRetries}),
@@ -272,7 +272,7 @@ func TestC50AnswerOfTheWrongLength(t *testing.T) {
 				return answer
 			},
 		})
-		q.AddBatch([]string{"a", "b"})
+		q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []int{2, 2}, sizes)
@@ -280,7 +280,7 @@ func TestC50AnswerOfTheWrongLength(t *testing.T) {
 		requireFailures(t, s.failed[:2], "a 1: "+text, "b 1: "+text)
 		require.Len(t, s.discarded, 2)
 		answers = append(answers, nil)
-		q.AddBatch([]string{"a", "b", "c"})
+		q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 		synctest.Wait()
 		require.Equal(t, []int{2, 2, 2, 1}, sizes)
 		require.Len(t, s.failed, 4)

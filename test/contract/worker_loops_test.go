@@ -52,7 +52,7 @@ func TestC51HookThatPanicsForEachDroppedItem(t *testing.T) {
 func TestC51HookThatPanicsForEachItemOfABatch(t *testing.T) {
 	n, reported := scaled(worker.MaxBatchSize, 100_000), 0
 	q := newQueue[int](2)
-	q.AddBatch(numbers(n))
+	q.AddBatch(numbers(n), shardq.AddOptions{})
 	w, err := worker.New(q, worker.Options[int]{
 		Workers: 1, BatchSize: worker.MaxBatchSize, MaxAttempts: 1,
 		HandleBatch: func(context.Context, []int) []error { panic("handler") },
@@ -72,7 +72,7 @@ func TestC50ErrorOfAnotherQueuesShutdown(t *testing.T) {
 	sink := newQueue[string](1)
 	sink.ShutDown()
 	handle := func(_ context.Context, item string) error {
-		return fmt.Errorf("forward: %w", sink.TryAdd(item))
+		return fmt.Errorf("forward: %w", sink.TryAdd(item, shardq.AddOptions{}))
 	}
 	forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
 		var log strings.Builder

@@ -90,7 +90,7 @@ func TestC73LeftoversOfAShutdown(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 			ended := returned(func() { require.NoError(t, pool.Run(ctx)) })
-			q.AddBatch([]string{"permanent", "failed"})
+			q.AddBatch([]string{"permanent", "failed"}, shardq.AddOptions{})
 			q.AddAfter("delayed", time.Hour)
 			synctest.Wait()
 			cancel()

@@ -23,12 +23,12 @@ func TestC52ResizeWhileWorkersAreParked(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, n, s.Len())
 		}
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		synctest.Wait()
 		requireCounts(t, q, 0, 0, 0)
 		s.Resize(0)
 		synctest.Wait()
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		requireStillFalse(t, s.ended, "it goes on without workers")
 		requireCounts(t, q, 10, 0, 0)
 		s.stopPool(t)
@@ -49,7 +49,7 @@ func TestC52ResizeWhileWorkersWork(t *testing.T) {
 			}
 			return nil
 		}})
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		synctest.Wait()
 		s.Resize(1)
 		synctest.Wait()
@@ -118,10 +118,10 @@ func TestC52LastWorkerStaysForItsItem(t *testing.T) {
 				runs.Add(1)
 				return nil
 			}})
-			q.AddBatch(numbers(2))
+			q.AddBatch(numbers(2), shardq.AddOptions{})
 			synctest.Wait()
 			s.Resize(1)
-			q.AddBatch(numbers(2))
+			q.AddBatch(numbers(2), shardq.AddOptions{})
 			drained := returned(q.ShutDownWithDrain)
 			requireStillFalse(t, drained, "two items are in processing")
 			close(gates[first])
@@ -144,7 +144,7 @@ func TestC52ResizeOfReplacedWorkers(t *testing.T) {
 			runtime.Goexit()
 			return nil
 		}})
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		synctest.Wait()
 		require.Equal(t, 3, s.Len())
 		s.Resize(1)

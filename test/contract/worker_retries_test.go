@@ -127,7 +127,7 @@ func TestC49DrainOutlastsASinkThatIsAway(t *testing.T) {
 func TestC42RetriesAreAccepted(t *testing.T) {
 	for name, retry := range map[string]func(q *shardq.Queue[string], item string){
 		"Add":            func(q *shardq.Queue[string], item string) { q.Add(item) },
-		"AddBatch":       func(q *shardq.Queue[string], item string) { q.AddBatch([]string{item}) },
+		"AddBatch":       func(q *shardq.Queue[string], item string) { q.AddBatch([]string{item}, shardq.AddOptions{}) },
 		"AddAfter":       func(q *shardq.Queue[string], item string) { q.AddAfter(item, time.Second) },
 		"AddRateLimited": (*shardq.Queue[string]).AddRateLimited,
 		"AddWith": func(q *shardq.Queue[string], item string) {
@@ -223,7 +223,7 @@ func TestC42LastEventOfADrainWithRetries(t *testing.T) {
 func TestC42OtherEndsBesideRetries(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[string](shards)
-		q.AddBatch([]string{"a", "b"})
+		q.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
 		takeAll(t, q)
 		d := drain(t.Context(), q, shardq.DrainOptions{Retries: shardq.AcceptRetries})
 		synctest.Wait()

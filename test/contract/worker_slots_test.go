@@ -47,7 +47,7 @@ func TestC43WorkerOfAnItem(t *testing.T) {
 				<-finish
 				return nil
 			}})
-			q.AddBatch([]string{"a", "b", "c"})
+			q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 			synctest.Wait()
 			require.Equal(t, 3, q.Stats().Workers)
 			workers := workersOf(q)
@@ -79,7 +79,7 @@ func TestC43WorkerOfAnItem(t *testing.T) {
 func TestC43WorkerOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shardq.MustNew(shardq.Options[string]{Metrics: true, Shards: 1})
-		q.AddBatch([]string{"a", "b", "c"})
+		q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 		finish := make(chan struct{})
 		startPool(t, q, worker.Options[string]{BatchSize: 2, HandleBatch: func(_ context.Context, items []string) []error {
 			<-finish
@@ -165,19 +165,19 @@ func TestInspectors(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Name: "numbers", Shards: 2, Capacity: 9, Metrics: true, Clock: newFake(),
 		Group: func(item int) string { return fmt.Sprint(item % 2) }})
 	c := newTexts()
-	q.AddBatch([]int{1, 2, 3})
+	q.AddBatch([]int{1, 2, 3}, shardq.AddOptions{})
 	_ = take(t, q)
 	q.AddRateLimited(4)
 	q.AddRateLimited(4)
 	require.NoError(t, c.Put("key", "value"))
-	for _, o := range []shardq.Inspector{q, q.View()} {
+	for _, o := range []shardq.Inspector{q, q} {
 		assert.Equal(t, "numbers", o.Name())
 		assert.Equal(t, q.Stats(), o.Stats())
-		assert.Equal(t, q.Configuration(), o.Configuration())
-		assert.Equal(t, []limiter.Failed[any]{{Item: 4, Failures: 2}}, o.InspectRetries(5))
-		assert.Empty(t, o.InspectRetries(0))
-		assert.Empty(t, o.InspectRetries(-1))
-		inspected, exact := o.Inspect(10), q.Snapshot(10)
+		assert.Equal(t, q.Inspect().Configuration(), o.Inspect().Configuration())
+		assert.Equal(t, []limiter.Failed[any]{{Item: 4, Failures: 2}}, o.Inspect().MostRetried(5))
+		assert.Empty(t, o.Inspect().MostRetried(0))
+		assert.Empty(t, o.Inspect().MostRetried(-1))
+		inspected, exact := o.Inspect().Snapshot(10), q.Snapshot(10)
 		assert.Equal(t, exact.Time, inspected.Time)
 		assert.Equal(t, exact.Stats, inspected.Stats)
 		for i, pair := range [][2]int{{len(exact.Processing), len(inspected.Processing)}, {len(exact.Ready), len(inspected.Ready)}, {len(exact.Delayed), len(inspected.Delayed)}} {
@@ -195,33 +195,32 @@ func TestInspectors(t *testing.T) {
 		assert.Equal(t, 2, inspected.Delayed[0].Attempts)
 		groups := slices.Collect(o.Groups())
 		assert.Len(t, groups, 2)
-		assert.EqualValues(t, 1, o.TimeLeft().Count)
+		assert.EqualValues(t, 1, o.Inspect().TimeLeft().Count)
 		assert.Nil(t, o.Stats().Values)
 	}
 	var keys shardq.Inspector = c.Queue()
 	assert.Equal(t, "texts", keys.Name())
-	assert.Equal(t, any("key"), keys.Inspect(1).Ready[0].Item)
+	assert.Equal(t, any("key"), keys.Inspect().Snapshot(1).Ready[0].Item)
 	assert.Nil(t, keys.Stats().Metrics)
 	assert.Equal(t, stats.Values{Keys: 1, Weight: 1, Put: 1}, *keys.Stats().Values)
-	assert.Equal(t, keys.Stats().Values, keys.Inspect(1).Stats.Values)
+	assert.Equal(t, keys.Stats().Values, keys.Inspect().Snapshot(1).Stats.Values)
 }
 
 // TestConfiguration checks that a queue returns its options, with the defaults.
 func TestConfiguration(t *testing.T) {
-	all := shardq.MustNew(shardq.Options[int]{Name: "n", Shards: 3, Capacity: 4, LowPriorityInterval: 5, GroupLimit: 6, Tick: 7,
-		StuckAfter: 8, OnStuck: func(stats.Item[int]) {}, Group: func(int) string { return "" },
-		CancelDelayOnAdd: true, Clock: newFake()}).Configuration()
-	assert.Equal(t, shardq.Configuration{Name: "n", Item: "int", Shards: 3, Capacity: 4, GroupLimit: 6, LowPriorityInterval: 5, Tick: 7,
-		StuckAfter: 8, Routing: "group", Groups: true, Ages: true, CancelDelayOnAdd: true, Limiter: all.Limiter, Clock: "*clock.Fake", Created: all.Created}, all)
-	zero := shardq.MustNew(shardq.Options[string]{}).Configuration()
+	all := shardq.MustNew(shardq.Options[int]{Name: "n", Shards: 3, Capacity: 4, LowPriorityInterval: 5, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 6} }, Tick: 7,
+		StuckAfter: 8, OnStuck: func(stats.Item[int]) {}, Group: func(int) string { return "" }, Clock: newFake()}).Inspect().Configuration()
+	assert.Equal(t, stats.Configuration{Name: "n", Item: "int", Shards: 3, Capacity: 4, LowPriorityInterval: 5, Tick: 7,
+		StuckAfter: 8, Routing: "group", Groups: true, Ages: true, Limiter: all.Limiter, Clock: "*clock.Fake", Created: all.Created}, all)
+	zero := shardq.MustNew(shardq.Options[string]{}).Inspect().Configuration()
 	assert.Positive(t, zero.Shards)
-	assert.Equal(t, shardq.Configuration{Item: "string", Shards: zero.Shards, Tick: shardq.DefaultTick, Routing: "seeded hash", Limiter: zero.Limiter, Clock: "real", Created: zero.Created}, zero)
+	assert.Equal(t, stats.Configuration{Item: "string", Shards: zero.Shards, Tick: shardq.DefaultTick, Routing: "seeded hash", Limiter: zero.Limiter, Clock: "real", Created: zero.Created}, zero)
 	assert.WithinRange(t, zero.Created, all.Created, time.Now())
 	assert.True(t, strings.HasPrefix(zero.Limiter, "*limiter."), zero.Limiter)
-	assert.Equal(t, "stable hash", shardq.MustNew(shardq.Options[string]{StableRouting: true}).Configuration().Routing)
-	assert.Equal(t, "hash function", shardq.MustNew(shardq.Options[string]{Hash: func(string) uint64 { return 0 }}).Configuration().Routing)
-	assert.Equal(t, "interface {}", shardq.MustNew(shardq.Options[any]{}).Configuration().Item)
-	metrics := shardq.MustNew(shardq.Options[string]{Metrics: true}).Configuration()
+	assert.Equal(t, "stable hash", shardq.MustNew(shardq.Options[string]{StableRouting: true}).Inspect().Configuration().Routing)
+	assert.Equal(t, "hash function", shardq.MustNew(shardq.Options[string]{Hash: func(string) uint64 { return 0 }}).Inspect().Configuration().Routing)
+	assert.Equal(t, "interface {}", shardq.MustNew(shardq.Options[any]{}).Inspect().Configuration().Item)
+	metrics := shardq.MustNew(shardq.Options[string]{Metrics: true}).Inspect().Configuration()
 	assert.True(t, metrics.Ages && metrics.Metrics)
 }
 
@@ -313,7 +312,7 @@ func TestC33WorkersCountRetries(t *testing.T) {
 // pprof.Do has the worker's label, too, and so have later items.
 func TestLabelsOutliveThoseOfAHandler(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Shards: 1, Name: "q"})
-	q.AddBatch([]int{1, 2})
+	q.AddBatch([]int{1, 2}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := worker.New(q, worker.Options[int]{Workers: 1, Labels: true, Handle: func(ctx context.Context, item int) error {
 		profile := goroutinesWithLabels(t)

@@ -195,8 +195,8 @@ func (b borrower) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) (n
 func TestC49ClaimsThatDoneClaimsLeavesOpen(t *testing.T) {
 	forEachForm(t, succeed[string], func(t *testing.T, o worker.Options[string]) {
 		one, two := newQueue[string](1), newQueue[string](1)
-		one.AddBatch([]string{"a", "b"})
-		two.AddBatch([]string{"c", "d"})
+		one.AddBatch([]string{"a", "b"}, shardq.AddOptions{})
+		two.AddBatch([]string{"c", "d"}, shardq.AddOptions{})
 		panicked, err := runSource(t, borrower{one, two}, o)
 		require.NoError(t, err)
 		require.Nil(t, panicked)

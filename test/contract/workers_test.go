@@ -103,7 +103,7 @@ func TestC49EveryItemIsProcessed(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
 		q.AddRateLimited(7) // has a history
-		q.AddBatch(numbers(100))
+		q.AddBatch(numbers(100), shardq.AddOptions{})
 		var mu sync.Mutex
 		var seen []int
 		s := startPool(t, q, worker.Options[int]{Workers: 4, Handle: func(ctx context.Context, item int) error {
@@ -129,7 +129,7 @@ func TestC49EveryItemIsProcessed(t *testing.T) {
 func TestC49RunOfAQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		total := 0
 		ended := returned(func() {
@@ -152,7 +152,7 @@ func TestC49RunOfAQueue(t *testing.T) {
 func TestC49EndOfTheContext(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		finish := make(chan struct{})
 		var ends []error
 		s := startPool(t, q, worker.Options[int]{Workers: 1, Handle: func(ctx context.Context, _ int) error {
@@ -191,7 +191,7 @@ func TestC49ShutDownOfTheQueue(t *testing.T) {
 				processed++
 				return nil
 			}})
-			q.AddBatch(numbers(10))
+			q.AddBatch(numbers(10), shardq.AddOptions{})
 			synctest.Wait()
 			q.ShutDown()
 			requireStillFalse(t, s.ended, "items are ready")
@@ -279,7 +279,7 @@ func TestC49DrainAtTheEnd(t *testing.T) {
 			seen = append(seen, item)
 			return ctx.Err()
 		}})
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		q.AddAfter(100, time.Hour)
 		synctest.Wait()
 		s.stop()
@@ -306,7 +306,7 @@ func TestC49NothingIsTakenAfterTheEndOfTheContext(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		const workers = 2000
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(2 * workers))
+		q.AddBatch(numbers(2*workers), shardq.AddOptions{})
 		var handled atomic.Int64
 		s := startPool(t, q, worker.Options[int]{Workers: workers, Handle: func(ctx context.Context, _ int) error {
 			handled.Add(1)
@@ -337,7 +337,7 @@ func testDrainTimeout(t *testing.T, retries shardq.RetryPolicy) {
 				return ctx.Err()
 			},
 		})
-		q.AddBatch(numbers(3))
+		q.AddBatch(numbers(3), shardq.AddOptions{})
 		synctest.Wait()
 		begin := time.Now()
 		s.stop()
@@ -392,7 +392,7 @@ func TestC49DrainAwaits(t *testing.T) {
 func TestC49DrainAfterAnEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue[int](2)
-		q.AddBatch(numbers(10))
+		q.AddBatch(numbers(10), shardq.AddOptions{})
 		w, err := worker.New(q, worker.Options[int]{Workers: 2, Handle: succeed[int], Drain: q.DrainWith(shardq.DrainOptions{})})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -411,7 +411,7 @@ func TestC49DrainAfterAnEndedContext(t *testing.T) {
 func TestC49NothingIsLeftRunning(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	q := newQueue[int](16)
-	q.AddBatch(numbers(100))
+	q.AddBatch(numbers(100), shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w, err := worker.New(q, worker.Options[int]{
@@ -452,7 +452,7 @@ func TestC49NoAllocationPerItem(t *testing.T) {
 	}()
 	batch := numbers(items)
 	allocations := testing.AllocsPerRun(20, func() {
-		q.AddBatch(batch)
+		q.AddBatch(batch, shardq.AddOptions{})
 		<-done
 	})
 	cancel()

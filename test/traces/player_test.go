@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing/synctest"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -88,7 +87,7 @@ func (p *player) route(name string) uint64 {
 }
 
 // misused is the misuse hook.
-func (p *player) misused(queue string, kind shardq.MisuseKind, name string) {
+func (p *player) misused(queue string, kind stats.MisuseKind, name string) {
 	p.userCode.called("hook")
 	p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(queue), kind, name))
 }

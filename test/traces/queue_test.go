@@ -8,7 +8,9 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -66,7 +68,7 @@ type machinery struct {
 	shards   int
 	clock    clock.Clock
 	route    func(name string) uint64 // nil for the queue's own
-	misused  func(queue string, kind shardq.MisuseKind, name string)
+	misused  func(queue string, kind stats.MisuseKind, name string)
 	marked   func(shardq.Watermark)
 	stuck    func(stats.Item[string])
 	userCode *userCode
@@ -82,11 +84,11 @@ type typed[T comparable] struct {
 func (q typed[T]) add(name string)                       { q.queue.Add(q.kind.must(name)) }
 func (q typed[T]) addAfter(name string, d time.Duration) { q.queue.AddAfter(q.kind.must(name), d) }
 func (q typed[T]) addRateLimited(name string)            { q.queue.AddRateLimited(q.kind.must(name)) }
-func (q typed[T]) addBatch(names []string)               { q.queue.AddBatch(q.listed(names)) }
+func (q typed[T]) addBatch(names []string)               { q.queue.AddBatch(q.listed(names), shardq.AddOptions{}) }
 func (q typed[T]) addBatchAfter(names []string, d time.Duration) {
-	q.queue.AddBatchAfter(q.listed(names), d)
+	q.queue.AddBatch(q.listed(names), shardq.AddOptions{After: d})
 }
-func (q typed[T]) doneBatch(names []string)           { q.queue.DoneBatch(q.listed(names)) }
+func (q typed[T]) doneBatch(names []string)           { doneBatch(q.queue, q.listed(names)) }
 func (q typed[T]) cancel(name string) shardq.Canceled { return q.queue.Cancel(q.kind.must(name)) }
 func (q typed[T]) done(name string)                   { q.queue.Done(q.kind.must(name)) }
 func (q typed[T]) forget(name string)                 { q.queue.Forget(q.kind.must(name)) }
@@ -169,10 +171,12 @@ func (q typed[T]) namesOf(items []T) []string {
 	return names
 }
 
-func (q typed[T]) tryAdd(name string) string { return admission(q.queue.TryAdd(q.kind.must(name))) }
+func (q typed[T]) tryAdd(name string) string {
+	return admission(q.queue.TryAdd(q.kind.must(name), shardq.AddOptions{}))
+}
 
 func (q typed[T]) addContext(ctx context.Context, name string) string {
-	return admission(q.queue.AddContext(ctx, q.kind.must(name)))
+	return admission(q.queue.AddContext(ctx, q.kind.must(name), shardq.AddOptions{}))
 }
 
 // admission describes the result of an add that honors the capacity.
@@ -191,7 +195,7 @@ func admission(err error) string {
 
 func (q typed[T]) getBatch(ctx context.Context, n int) (names []string, reason string) {
 	dst := make([]T, n)
-	got, err := q.queue.GetBatch(ctx, dst)
+	got, err := getBatch(q.queue, ctx, dst)
 	if err != nil {
 		_, reason = q.reasonOf(*new(T), err)
 	}
@@ -239,17 +243,10 @@ func (q typed[T]) all(state stats.State) iter.Seq[stats.Item[string]] {
 // open returns a queue with the settings of a scenario.
 func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 	options := shardq.Options[T]{
-		Name:              s.name,
-		Shards:            m.shards,
-		Clock:             m.clock,
-		Tick:              s.tick,
-		CancelDelayOnAdd:  s.cancelDelayOnAdd,
-		DropDelayIfReady:  s.dropDelayIfReady,
-		KeepPlaces:        s.keepPlaces,
-		DiscardOnShutDown: s.discards,
-
-		PrioritiesBeforeTurns: s.prioritiesFirst,
-
+		Name:                s.name,
+		Shards:              m.shards,
+		Clock:               m.clock,
+		Tick:                s.tick,
 		Capacity:            s.capacity,
 		LowPriorityInterval: s.lowPriority,
 		Ages:                s.ages,
@@ -258,17 +255,16 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		OnMisuse:            func(misuse shardq.Misuse[T]) { m.misused(misuse.Queue, misuse.Kind, k.name(misuse.Item)) },
 	}
 	if s.hasWatermarks {
-		options.LowWatermark, options.HighWatermark, options.OnWatermark = s.low, s.high, m.marked
+		options.Watermarks = shardq.Watermarks{Low: s.low, High: s.high, On: m.marked}
 	}
 	if s.stuckAfter > 0 {
 		options.OnStuck = func(row stats.Item[T]) { m.stuck(rename(k, row)) }
 	}
 	if s.groups {
 		options.Group = func(item T) string { return groupOf(k.name(item)) }
-		options.GroupLimit = s.groupLimit
-	}
-	if s.groupWeights != nil {
-		options.GroupWeight = func(group string) int { return s.groupWeights[group] }
+		options.GroupPolicy = func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Weight: s.groupWeights[group], Limit: s.groupLimit}
+		}
 	}
 	if m.route != nil {
 		options.Hash = func(item T) uint64 { return m.route(k.name(item)) }
@@ -281,5 +277,14 @@ func (k kind[T]) open(s *settings, m *machinery) (namedQueue, error) {
 		options.RateLimiter = userLimiter[T]{asked, m.userCode}
 	}
 	queue, err := shardq.New(options)
+	if err == nil {
+		engine.Follow(queue, shard.Rules{
+			CancelDelayOnAdd:      s.cancelDelayOnAdd,
+			DropDelayIfReady:      s.dropDelayIfReady,
+			KeepPlaces:            s.keepPlaces,
+			DiscardOnShutDown:     s.discards,
+			PrioritiesBeforeTurns: s.prioritiesFirst,
+		})
+	}
 	return typed[T]{k, queue, asked}, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/observe/debugpage"
+	"github.com/shardq/shardq/stats"
 )
 
 // A moody queue panics while its test wants that.
@@ -22,11 +23,11 @@ type moody struct {
 	panics *atomic.Bool
 }
 
-func (m moody) Inspect(rows int) shardq.Snapshot[any] {
+func (m moody) Inspect() stats.Inspection {
 	if m.panics.Load() {
 		panic("moody")
 	}
-	return m.Inspector.Inspect(rows)
+	return m.Inspector.Inspect()
 }
 
 // TestQueueThatComesAndGoes checks that the page stays with its queue, says

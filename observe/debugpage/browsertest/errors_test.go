@@ -16,7 +16,7 @@ import (
 // the end of its text. It runs until the test ends.
 func unreachable(t *testing.T) *shardq.Queue[invoice] {
 	q := shardq.MustNew(shardq.Options[invoice]{
-		Name: "invoices", Shards: 32, Metrics: true, Group: func(i invoice) string { return i.tenant }, GroupLimit: 6,
+		Name: "invoices", Shards: 32, Metrics: true, Group: func(i invoice) string { return i.tenant }, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 6} },
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended, failed := make(chan struct{}), make(chan struct{}, 100)

@@ -69,9 +69,9 @@ func invoices(t *testing.T) *shardq.Queue[invoice] {
 	shifted := &shiftedClock{Clock: clock.Real()}
 	queue := shardq.MustNew(shardq.Options[invoice]{
 		Name: "invoices", Shards: 32, Clock: shifted, Metrics: true, Capacity: 50_000,
-		Group:      func(i invoice) string { return i.tenant },
-		GroupLimit: 6, GroupWeight: func(group string) int { return 1 + len(group)%2 },
-		StuckAfter: 30 * time.Second,
+		Group:       func(i invoice) string { return i.tenant },
+		GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: 1 + len(group)%2, Limit: 6} },
+		StuckAfter:  30 * time.Second,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var everybody sync.WaitGroup

@@ -71,7 +71,7 @@ func (q *priorityqueue[T]) queue() *queue.Queue[T] {
 	q.once.Do(func() {
 		c := ticking{q.now, q.tick}
 		options := queue.Options[T]{
-			Queue: queue.PriorityOptions(shardq.Options[T]{Name: q.name, Clock: c, RateLimiter: q.rateLimiter}),
+			Queue: shardq.Options[T]{Name: q.name, Clock: c, RateLimiter: q.rateLimiter}, Priority: true,
 		}
 		if q.name != "" {
 			options.Observer = q.meter(c)
