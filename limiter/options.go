@@ -24,8 +24,8 @@ type Options struct {
 	// processed.
 	//
 	// Once per period, a call of When or Forget for any item visits all
-	// histories to free those that have expired: about 100 ns for each. If zero
-	// or negative, a history is kept until Forget.
+	// histories and frees the expired ones: up to a second for a million. If
+	// zero or negative, a history is kept until Forget.
 	ForgetAfter time.Duration
 }
 

@@ -2,6 +2,7 @@ package timerwheel
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -20,8 +21,17 @@ const (
 // TestWheelAgainstModel runs random operations on the wheel and the model.
 func TestWheelAgainstModel(t *testing.T) { rapid.Check(t, againstModel) }
 
-// FuzzWheel is the same with inputs of the fuzzer.
-func FuzzWheel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(againstModel)) }
+// FuzzWheel is the same with inputs of the fuzzer, which begins with programs
+// of some length.
+func FuzzWheel(f *testing.F) {
+	random := rand.NewChaCha8([32]byte{})
+	for range 8 {
+		seed := make([]byte, 8192)
+		_, _ = random.Read(seed)
+		f.Add(seed)
+	}
+	f.Fuzz(rapid.MakeFuzz(againstModel))
+}
 
 func againstModel(t *rapid.T) {
 	c := newChecked(t, tick(0).Draw(t, "start"))
