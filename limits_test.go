@@ -2,6 +2,7 @@ package shardq_test
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -44,18 +45,18 @@ func TestZeroQueue(t *testing.T) {
 
 // TestStatsInALine: items done, released and canceled are counted right.
 func TestStatsInALine(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Shards: 3})
+	q := shardq.MustNew(shardq.Options[string]{Shards: 3})
 	require.Equal(t, "0 ready, 0 in flight, 0 delayed, 0 done", q.Stats().String())
 	for item := range 1100 {
-		q.Add(item)
+		q.Add(fmt.Sprint(item))
 		claim, _ := q.TryClaim()
 		require.NoError(t, claim.Done())
 	}
-	q.AddBatch([]int{1, 2, 3, 4, 5, 6}, shardq.AddOptions{})
+	q.AddBatch([]string{"a", "b", "c", "d", "e", "f"}, shardq.AddOptions{})
 	for range 3 {
 		_, _ = q.Get()
 	}
-	q.AddAfter(7, time.Hour)
+	q.AddAfter("g", time.Hour)
 	require.Equal(t, "3 ready, 3 in flight, 1 delayed, 1,100 done", q.Stats().String())
 	require.EqualValues(t, 1100, q.Stats().Done)
 }
