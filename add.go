@@ -102,9 +102,8 @@ func (q *Queue[T]) AddWith(item T, options AddOptions) {
 // room. TryAdd does not block.
 //
 // It returns [ErrNotAgain] for an item that was added within its window,
-// [ErrRejected] for one that is not equal to itself, an error that wraps
-// ErrFull where Add would panic, and [ErrShutDown] after a shutdown has begun.
-// With RateLimited, the limiter also counts a requeue of a refused item.
+// [ErrRejected] for one that is not equal to itself, and [ErrShutDown] after a
+// shutdown has begun. The limiter counts a requeue also of a refused item.
 func (q *Queue[T]) TryAdd(item T, options AddOptions) error {
 	delay, ok := q.delayOf(item, options)
 	if !ok {
@@ -132,10 +131,8 @@ func (q *Queue[T]) AddContext(ctx context.Context, item T, options AddOptions) e
 }
 
 // AddBatch is [Queue.AddWith] of each of the items. Those that share a shard
-// become ready in their order. It costs less than as many calls: it reads the
-// clock and takes the lock of a shard once for up to 64 items. With RateLimited
-// or NotAgainWithin, each item has a delay or a window of its own, and the cost
-// of a single call.
+// become ready in their order. It reads the clock and takes the lock of a shard
+// once for up to 64 items, unless RateLimited or NotAgainWithin is set.
 //
 // AddBatch does not keep the slice. If an item's dynamic value cannot be
 // compared, it panics. Some of the items before it may have been added.
@@ -178,10 +175,9 @@ func (o AddOptions) delay() shard.Delay {
 	}
 }
 
-// AddRateLimited adds item after the limiter's delay: it is AddAfter(item,
-// limiter.When(item)), and counts as a requeue of the item. It is for work that
-// failed. Done is still owed, before or after. Call Forget once the work has
-// succeeded or is discarded.
+// AddRateLimited adds item after the limiter's delay, and counts as a requeue of
+// the item. It is for work that failed. Done is still owed, before or after.
+// Call Forget once the work has succeeded or is discarded.
 func (q *Queue[T]) AddRateLimited(item T) {
 	if q.set().Reject(item) {
 		return // before the limiter keeps a history of it
@@ -200,8 +196,7 @@ func (q *Queue[T]) backoff(item T) time.Duration {
 }
 
 // Forget makes the limiter forget the item's failures, so that the next one
-// counts as the first. It changes nothing else: a delayed item stays delayed,
-// and an item in processing still needs its Done.
+// counts as the first. It changes nothing else.
 func (q *Queue[T]) Forget(item T) {
 	q.mustBeMade()
 	q.limiter.Forget(item)

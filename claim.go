@@ -87,11 +87,7 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first b
 	var items [claimsAtOnce]T
 	var priorities [claimsAtOnce]int
 	var handles [claimsAtOnce]shard.Handle
-	if first {
-		n, err = q.shards.TakeBatch(ctx, items[:len(dst)], priorities[:], handles[:])
-	} else {
-		n = q.shards.TakeMore(items[:len(dst)], priorities[:], handles[:])
-	}
+	n, err = q.takeSome(ctx, items[:len(dst)], priorities[:], handles[:], first)
 	for i := range n {
 		q.make(&dst[i], items[i], priorities[i], handles[i])
 	}
@@ -103,20 +99,21 @@ func (q *Queue[T]) claimSome(ctx context.Context, dst []worker.Claim[T], first b
 func (q *Queue[T]) claimLarge(ctx context.Context, dst *worker.Claim[T], first bool) (n int, err error) {
 	var priority [1]int
 	var handle [1]shard.Handle
-	item := unsafe.Slice(&dst.Item, 1)
-	if first {
-		n, err = q.shards.TakeBatch(ctx, item, priority[:], handle[:])
-	} else {
-		n = q.shards.TakeMore(item, priority[:], handle[:])
-	}
-	if n > 0 {
+	if n, err = q.takeSome(ctx, unsafe.Slice(&dst.Item, 1), priority[:], handle[:], first); n > 0 {
 		q.make(dst, dst.Item, priority[0], handle[0])
 	}
 	return n, err
 }
 
-// DoneClaims is Done of each of the claims, at a lower cost. They need not have
-// come from one ClaimBatch. It returns [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
+func (q *Queue[T]) takeSome(ctx context.Context, items []T, priorities []int, handles []shard.Handle, first bool) (int, error) {
+	if first {
+		return q.shards.TakeBatch(ctx, items, priorities, handles)
+	}
+	return q.shards.TakeMore(items, priorities, handles), nil
+}
+
+// DoneClaims is Done of each of the claims, at a lower cost. It returns
+// [worker.ErrClaimEnded] if some of them had ended or are of another queue. The
 // others end, also if the limiter, the clock or a hook panics.
 func (q *Queue[T]) DoneClaims(claims []worker.Claim[T]) error {
 	q.mustBeMade()

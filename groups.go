@@ -22,17 +22,12 @@ type Rate = stats.Rate
 //
 //	queue.PauseGroup(tenant, time.Now().Add(retryAfter))
 //
-// The items stay ready, and the group goes on taking in others. It need not
-// have items yet. Items in processing stay there. A later PauseGroup of the
-// group replaces the pause, and a moment that has passed ends it. The pause
-// ends at the first tick at or after the moment.
+// The items stay ready, and the group goes on taking in others. A later
+// PauseGroup of the group replaces the pause, and a moment that has passed ends
+// it. After a shutdown, the pause of a group is as that of the queue: see
+// [Queue.Pause]. PauseGroup panics without [Options].Group.
 //
-// After a shutdown has begun, a drain goes on waiting for the items of paused
-// groups, and so do Gets. Once [Queue.ShutDown] was called, Gets report the
-// shutdown, and the items stay ready.
-//
-// If until is zero, the pause lasts until [Queue.ResumeGroup]. PauseGroup
-// panics without [Options].Group.
+// If until is zero, the pause lasts until [Queue.ResumeGroup].
 func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().PauseGroup(group, until) }
 
 // ResumeGroup ends the pause of a group, and wakes a parked consumer. It panics

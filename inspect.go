@@ -145,7 +145,7 @@ func (i inspection[T]) AddWith(item T, options AddOptions) error {
 	return nil
 }
 
-// KeepWaits and OpenSlot are for workers: see [worker.Source].
+// KeepWaits and OpenSlot are for workers.
 func (i inspection[T]) KeepWaits() { i.queue.shards.KeepWaits() }
 
 func (i inspection[T]) OpenSlot() (number int, show func(items []T), closeSlot func()) {

@@ -95,8 +95,8 @@ type Options[T comparable] struct {
 	// the group's name chooses, so that Hash must be nil. A group costs memory
 	// while it has items, and nothing afterwards.
 	//
-	// Equal items must have equal groups at all times. If the group of an item
-	// changes, it may be handed out twice, and a drain may wait forever.
+	// Equal items must have equal groups at all times, or one may be handed out
+	// twice, and a drain may wait forever.
 	Group func(item T) string
 
 	// GroupPolicy returns the weight, the limit and the rate of a group. Each
@@ -128,12 +128,10 @@ type Options[T comparable] struct {
 
 	// # Hooks
 
-	// The queue calls OnAdd for each call, and each delay that expires, that
-	// puts an item in line for a run, or raises its priority there, or takes it
-	// out of the line without a Get: see [stats.Add]. It does not for adds that
-	// a run to come serves anyway. OnAdd runs in the goroutine of the call, of
-	// another call at the same time, or of the clock's timer, where a panic
-	// ends the program. By then a consumer may have the item.
+	// The queue calls OnAdd when an item is in line for a run, has its priority
+	// raised there, or leaves the line without a Get: see [stats.Add]. OnAdd
+	// runs in the goroutine of the call, of another call at the same time, or of
+	// the clock's timer, where a panic ends the program.
 	OnAdd func(stats.Add[T])
 
 	// The queue calls OnMisuse for each call that breaks the rules and was
@@ -152,16 +150,12 @@ type Options[T comparable] struct {
 	OnStuck    func(stats.Item[T])
 	StuckAfter time.Duration
 
-	// Logger gets the events that an operator may want to look into. Errors are
-	// items that workers discard, and handlers that panic. Warnings are misuse,
-	// stuck items, failed attempts, and drains that ended early. Infos are
-	// watermarks and the end of the queue. Five failed attempts without a
-	// success between them are an outage, which has a few lines in place of one
-	// for each failure. At most ten lines of each kind are written at once, and
-	// then one a second.
-	//
-	// A line names no item unless LogItems is set. Errors of handlers are
-	// written as they are.
+	// Logger gets the events that an operator may want to look into: discards
+	// and panics as errors; misuse, stuck items, failed attempts and drains that
+	// ended early as warnings; watermarks and the end of the queue as infos. An
+	// outage has a few lines in place of one for each failure. At most ten lines
+	// of each kind are written at once, and then one a second. A line names no
+	// item unless LogItems is set. Errors of handlers are written as they are.
 	//
 	// If nil, nothing is logged.
 	Logger   *slog.Logger
@@ -177,10 +171,8 @@ type Options[T comparable] struct {
 
 	// Metrics makes the queue count retries and the attempts of workers, and
 	// measure how long items wait and how long they are in processing: see
-	// [stats.Metrics]. It includes Ages, and costs 8 bytes more for each dirty
-	// item, and up to nine KiB for each shard. With Group, the queue calls
-	// Group once more for each attempt. docs/guide/observing.md says how exact
-	// durations are.
+	// [stats.Metrics]. It includes Ages, and costs up to nine KiB for each
+	// shard. docs/guide/observing.md says how exact durations are.
 	Metrics bool
 }
 

@@ -113,12 +113,9 @@ func messageOf(err error) (text string) {
 
 // RecentFailures returns the last failures of workers, at most limit of each
 // kind, the newest first. Failed are attempts after which the item runs again.
-// Discarded are the dead letters: attempts after which the worker discarded the
-// item. What a shutdown keeps from running again is not among these.
-//
-// The queue keeps 64 of each kind, with their items. It keeps them whatever the
-// options are. It knows only of the attempts of a [worker.Pool], not of those
-// of consumers that call Get or Claim themselves.
+// Discarded are the dead letters. The queue keeps 64 of each kind, with their
+// items. It knows only of the attempts of a [worker.Pool], and not of what a
+// shutdown keeps from running again.
 //
 // The texts of errors are those of the handlers, and may have secrets.
 func (q *Queue[T]) RecentFailures(limit int) (failed, discarded []stats.Failure[T]) {

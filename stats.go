@@ -18,10 +18,9 @@ type Snapshot[T comparable] = stats.Snapshot[T]
 // sees it. [Queue] and coalesce.Coalescer are Inspectors.
 type Inspector = stats.Inspector
 
-// Stats returns a reading of the queue's state and counters. It locks one shard
-// after the other, each briefly. Every shard's part is consistent in itself,
-// the sum only if the queue is at rest. The cost grows with the number of
-// shards, not with that of items, groups or priorities.
+// Stats returns a reading of the queue's state and counters. Every shard's part
+// is consistent in itself, the sum only if the queue is at rest. The cost grows
+// with the number of shards, not with that of items, groups or priorities.
 func (q *Queue[T]) Stats() Stats { return q.complete(q.set().Stats()) }
 
 // complete adds to a reading of the shards what they do not know.
@@ -42,14 +41,10 @@ func (q *Queue[T]) complete(st Stats) Stats {
 }
 
 // Snapshot returns a description of the queue with at most limit items of each
-// state. Without [Options].Ages, the choice of ready items and of items in
-// processing is random, except that without groups the next of each shard's
-// ready items are among them.
-//
-// It goes from shard to shard. A shard with at most 256 items of each state is
-// shown as it is at one moment. A larger one is read in several steps, which
-// miss no item that stays in its state, and return none twice.
-// docs/reference/benchmarks.md has the cost.
+// state. Without [Options].Ages, the choice among many is random. It goes from
+// shard to shard. A shard with at most 256 items of each state is shown as it
+// is at one moment. A larger one is read in several steps, which miss no item
+// that stays in its state, and return none twice.
 func (q *Queue[T]) Snapshot(limit int) Snapshot[T] {
 	q.mustBeMade()
 	now := q.clock.Now()

@@ -79,7 +79,7 @@ func TestDepthIsNeverBelowZero(t *testing.T) {
 func TestDepthAfterCancelsAndTheEnd(t *testing.T) {
 	depth := &gauge{of: map[int]int{}}
 	q, err := queue.New(queue.Options[int]{
-		Queue:    queue.PriorityOptions(shardq.Options[int]{}),
+		Priority: true,
 		Observer: queue.NewMeter[int](queue.Instruments{DepthByPriority: depth, Adds: ignored{}, Retries: ignored{}, Latency: ignored{}, WorkDuration: ignored{}}, nil),
 	})
 	require.NoError(t, err)

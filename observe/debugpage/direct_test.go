@@ -20,10 +20,19 @@ type visitedQueue[T comparable] struct {
 	visited *int
 }
 
-func (q visitedQueue[T]) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
+func (q visitedQueue[T]) Inspect() stats.Inspection {
+	return visitedInspection{q.Queue.Inspect(), q.visited}
+}
+
+type visitedInspection struct {
+	stats.Inspection
+	visited *int
+}
+
+func (i visitedInspection) All(state stats.State) iter.Seq[stats.Item[any]] {
 	return func(yield func(stats.Item[any]) bool) {
-		for info := range q.Queue.Inspect().All(state) {
-			if *q.visited++; !yield(info) {
+		for info := range i.Inspection.All(state) {
+			if *i.visited++; !yield(info) {
 				return
 			}
 		}

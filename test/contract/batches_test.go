@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/internal/foreach"
 	"github.com/shardq/shardq/worker"
 )
 
@@ -21,7 +20,10 @@ func getBatch[T comparable](q *shardq.Queue[T], ctx context.Context, dst []T) (n
 
 // doneBatch is Done of each of the items, all of them, even if some panic.
 func doneBatch[T comparable](q *shardq.Queue[T], items []T) {
-	foreach.Do(len(items), func(i int) { q.Done(items[i]) })
+	if len(items) > 0 {
+		defer doneBatch(q, items[1:])
+		q.Done(items[0])
+	}
 }
 
 // getWithPriority is Get that also returns the item's priority.

@@ -312,10 +312,10 @@ func onlyGroup(t *testing.T, q *shardq.Queue[string]) stats.Group {
 // TestC68WeightOfAGroupWithoutItems: a group that was paused before its first
 // item has no weight until then, whether the user chooses weights or not.
 func TestC68WeightOfAGroupWithoutItems(t *testing.T) {
-	for weight, choose := range map[int]func(string) int{
-		1: nil, 5: func(string) int { return 5 },
+	for weight, policy := range map[int]func(string) shardq.GroupPolicy{
+		1: nil, 5: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: 5} },
 	} {
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: choose(group)} }})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: policy})
 		q.PauseGroup("a", time.Time{})
 		require.Equal(t, stats.Group{Group: "a", Paused: true, Shard: onlyGroup(t, q).Shard},
 			onlyGroup(t, q))
@@ -432,10 +432,8 @@ func TestC67Faults(t *testing.T) {
 		q.Add("a/1")
 		takeItem(t, q, "a/1")
 	}
-	none := func(string) shardq.Rate { return shardq.Rate{} }
-	_, err := shardq.New(shardq.Options[string]{GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 1, Rate: none(group)} }})
-	require.ErrorContains(t, err, "GroupRate")
-	require.ErrorContains(t, err, "GroupLimitOf")
+	_, err := shardq.New(shardq.Options[string]{GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{} }})
+	require.ErrorContains(t, err, "GroupPolicy")
 	q := shardq.MustNew(shardq.Options[string]{})
 	require.Panics(t, func() { q.PauseGroup("a", time.Time{}) })
 	require.Panics(t, func() { q.ResumeGroup("a") })

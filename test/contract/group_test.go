@@ -574,9 +574,7 @@ func TestC47GroupOptions(t *testing.T) {
 	hash := func(string) uint64 { return 0 }
 	for want, options := range map[string]shardq.Options[string]{
 		"Hash and Options.Group":                 {Hash: hash, Group: tenant},
-		"GroupLimit is -1":                       {Group: tenant, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: -1} }},
-		"GroupLimit is 3: want 0 without":        {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 3} }},
-		"GroupWeight is set: want it with Group": {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: 1} }},
+		"GroupPolicy is set: want it with Group": {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: 1} }},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, want)

@@ -153,7 +153,7 @@ func TestLoggerGetsWatermarks(t *testing.T) {
 	require.Contains(t, lines[0], "has reached its high watermark")
 	require.Contains(t, lines[1], "is down to its low watermark")
 	_, err := shardq.New(shardq.Options[string]{Logger: slog.Default(), Watermarks: shardq.Watermarks{High: 1, Low: 1}})
-	require.ErrorContains(t, err, "LowWatermark")
+	require.ErrorContains(t, err, "Low 1")
 }
 
 func TestLoggerGetsTheEndOnce(t *testing.T) {

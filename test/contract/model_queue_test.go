@@ -234,10 +234,12 @@ func (m *modelQueue[T]) take(item T) bool {
 func (m *modelQueue[T]) done(item T) {
 	switch m.phase[item] {
 	case "processing":
+		m.stats.Done++
 		delete(m.phase, item)
 		m.measureEnd(item)
 		m.stamp(item, m.now) // if it is delayed
 	case "dirty":
+		m.stats.Done++
 		m.phase[item] = "ready"
 		m.measureEnd(item)
 		m.queue(tie[T]{item})

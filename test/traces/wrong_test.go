@@ -103,7 +103,7 @@ func TestImpossibleScenariosAreRefused(t *testing.T) {
 		{"--- C1: x\ncancel worker 1", "some.txt:2: worker 1 does not wait in a call with a context"},
 		{"--- C1: x\nadd a b\nget batch 1", "some.txt:3: which item Get returns is open"},
 		{"--- C1: x\nworker 1: next", "some.txt:2: worker 1 is at no item of a loop"},
-		{"--- C1: x\nwith watermarks 2 1\nadd a", "some.txt:1: shardq: Options.LowWatermark is 2 and HighWatermark 1"},
+		{"--- C1: x\nwith watermarks 2 1\nadd a", "some.txt:1: shardq: Options.Watermarks has Low 2 and High 1"},
 	} {
 		s := parse(t, test.text).scenarios[0]
 		_, err := s.replay(t, s.layouts()[0])
