@@ -1,8 +1,6 @@
 package contract
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +12,63 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/worker"
 )
+
+// TestC60LargeItems checks that a batch of large items is claimed without a
+// buffer for them.
+func TestC60LargeItems(t *testing.T) {
+	type large [4096]byte
+	q := shardq.MustNew(shardq.Options[large]{Shards: 1})
+	var items [3]large
+	for i := range items {
+		items[i][0] = byte(i)
+	}
+	claims := make([]worker.Claim[large], 2)
+	cycle := func() {
+		q.AddBatch(items[:])
+		for left := 3; left > 0; {
+			n, err := q.ClaimBatch(t.Context(), claims)
+			if err != nil || n != min(2, left) || claims[0].Item[0] != byte(3-left) || !claims[n-1].Valid() {
+				t.Fatalf("%d claims, %v, with %d left", n, err, left)
+			}
+			if err := q.DoneClaims(claims[:n]); err != nil {
+				t.Fatal(err)
+			}
+			left -= n
+		}
+	}
+	cycle()
+	if allocations := testing.AllocsPerRun(50, cycle); allocations > 0 && !raceDetector {
+		t.Errorf("%v allocations", allocations)
+	}
+}
+
+// TestC60ForgedTokens checks that a token that the queue has not made names
+// nothing.
+func TestC60ForgedTokens(t *testing.T) {
+	q := shardq.MustNew(shardq.Options[int]{Shards: 2})
+	q.Add(1)
+	claim := claimOne(t, q)
+	token := claim.Token()
+	for _, id := range []uint64{40<<32 | 1, 1<<48 | token.ID, 1<<63 | token.ID, token.ID ^ 1} {
+		forged := worker.NewClaim(1, 0, claim.Owner(), worker.Token{ID: id, Fence: token.Fence})
+		require.ErrorIs(t, forged.Done(), worker.ErrClaimEnded, "%x", id)
+		require.False(t, forged.Valid())
+	}
+	require.PanicsWithValue(t, "worker: Return.Reason is 77: want ReturnRetry, ReturnRequeue or ReturnRelease",
+		func() { _ = claim.Return(worker.Return{Reason: 77}) })
+	require.True(t, claim.Valid())
+	require.NoError(t, claim.Done())
+}
+
+func claimOne(t *testing.T, q *shardq.Queue[int]) worker.Claim[int] {
+	t.Helper()
+	claim, ok := q.TryClaim()
+	require.True(t, ok)
+	require.True(t, claim.Valid())
+	return claim
+}
 
 func TestH8MegabyteKeys(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
@@ -35,38 +89,6 @@ func TestH8MegabyteKeys(t *testing.T) {
 			requireExactly(t, items, finishAll(t, q))
 		})
 	})
-}
-
-// Two of the constants of xxHash64. They are variables because their sum
-// overflows.
-var (
-	prime1 uint64 = 11400714785074694791
-	prime2 uint64 = 14029467366897019727
-)
-
-// collidingKey returns the n-th of many strings that all have one xxhash. Of
-// each stripe of 32 bytes the hash takes the first 8 into a lane by
-//
-//	lane = rotate(lane + word*prime2, 31) * prime1
-//
-// which can be solved for word: whatever the first stripe did to the lane, the
-// word in the second stripe brings it back to a fixed value.
-func collidingKey(n uint64) string {
-	var key [64]byte
-	binary.LittleEndian.PutUint64(key[:], n)
-	lane := bits.RotateLeft64(prime1+prime2+n*prime2, 31) * prime1
-	word := (0 - lane) * inverse(prime2) // makes lane + word*prime2 zero
-	binary.LittleEndian.PutUint64(key[32:], word)
-	return string(key[:])
-}
-
-// inverse returns the x for which odd*x is 1, by Newton's method.
-func inverse(odd uint64) uint64 {
-	x := odd
-	for range 6 {
-		x *= 2 - odd*x
-	}
-	return x
 }
 
 func collidingKeys(t *testing.T, n int) []string {
@@ -155,14 +177,6 @@ func TestC18HashIsCalledOnce(t *testing.T) {
 	})
 }
 
-// The queue's own hash spreads sequential keys evenly.
-func TestC18SequentialKeysSpread(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		keys := numbers(burstSize(shards))
-		requireSpread(t, shards, keys, cycleAll(t, newQueue[int](shards), keys))
-	})
-}
-
 // requireSpread concludes from the order of the Gets that the keys were spread
 // over the shards. If the spread is even, the n-th key is at about place
 // n/shards of its shard. By the bound of C5, about the n-th Get hands it out.
@@ -234,26 +248,5 @@ func TestH10AllTrafficOnOneKey(t *testing.T) {
 		require.EqualValues(t, others+1, served.Load())
 		q.ShutDown()
 		workers.Wait()
-	})
-}
-
-// A key that is added again as soon as it is taken does not block others.
-func TestH10HotKeyStarvesNobody(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		const hot, others = -1, 100
-		q := newQueue[int](shards)
-		q.Add(hot)
-		addAll(q, numbers(others))
-		seen := 0
-		for gets := 1; seen < others; gets++ {
-			require.LessOrEqual(t, gets, (others+1)*shards)
-			item := take(t, q)
-			if item == hot {
-				q.Add(hot)
-			} else {
-				seen++
-			}
-			q.Done(item)
-		}
 	})
 }

@@ -15,17 +15,32 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// payload is what an item points to. A weak pointer shows whether the collector
-// freed it.
-type payload struct {
-	number int
-	_      [64]byte // so that it shares no memory with other small objects
-}
+// Windows are forgotten when they end, without another call, and leave no
+// timer. They keep neither a drain nor WaitIdle from ending.
+func TestC80WindowsAreForgotten(t *testing.T) {
+	forEachShardCount(t, func(t *testing.T, shards int) {
+		fake := newFake()
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: fake})
+		const items = 1000
+		for item := range items {
+			q.AddWith(item, shardq.AddOptions{NotAgainWithin: time.Duration(1+item%10) * time.Second})
+		}
+		for range items {
+			q.Done(take(t, q))
+		}
+		require.NoError(t, q.WaitIdle(t.Context()))
+		require.Equal(t, 1, fake.Timers())
+		require.Zero(t, q.Stats().Delayed)
+		require.Zero(t, q.Stats().NextDue)
+		fake.Step(10 * time.Second)
+		require.Zero(t, fake.Timers(), "the last window has ended")
 
-// pointer is an item that is not equal to itself when value is NaN.
-type pointer struct {
-	to    *payload
-	value float64
+		q.AddWith(1, shardq.AddOptions{NotAgainWithin: time.Hour})
+		q.Done(take(t, q))
+		_, err := q.Drain(t.Context(), shardq.DrainOptions{Delayed: shardq.AwaitDelayed})
+		require.NoError(t, err, "it does not wait for windows")
+		require.Zero(t, fake.Timers())
+	})
 }
 
 // forEachWayOfAnItem runs a test for each way of an item through a queue, up to
@@ -93,23 +108,6 @@ func forEachWayOfAnItem(t *testing.T, test func(t *testing.T, way func(*testing.
 	}
 }
 
-func TestC7NothingRefersToAnItemAfterDone(t *testing.T) {
-	forEachWayOfAnItem(t, func(t *testing.T, way func(*testing.T, *shardq.Queue[pointer], pointer, func(time.Duration))) {
-		forEachShardCount(t, func(t *testing.T, shards int) {
-			fake := newFake()
-			q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake})
-			for n := range 3 { // each in the storage cell of the one before
-				requireCollected(t, n, func(items []pointer) {
-					for _, item := range items {
-						way(t, q, item, fake.Step)
-					}
-				})
-			}
-			runtime.KeepAlive(q)
-		})
-	})
-}
-
 // The same holds while the queue has other items, added before and after, so
 // that its storage stays in use.
 func TestC7NothingRefersToAnItemAmongOthers(t *testing.T) {
@@ -153,39 +151,6 @@ func TestC7NothingRefersToItemsDroppedAtShutdown(t *testing.T) {
 	})
 }
 
-// Here the watchdog has found items in flight, and has not reported them.
-func TestC7NothingRefersToStuckItemsAfterShutdown(t *testing.T) {
-	for name, hook := range map[string]func(shutDown func()){
-		"a hook that shuts down": func(shutDown func()) { shutDown() },
-		"a hook that panics":     func(func()) { panic("hook") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			forEachShardCount(t, func(t *testing.T, shards int) {
-				var q *shardq.Queue[pointer]
-				fake, reported := newFake(), 0
-				q = shardq.MustNew(shardq.Options[pointer]{
-					Shards: shards, Clock: fake, StuckAfter: time.Second,
-					OnStuck: func(stats.Item[pointer]) { reported++; hook(q.ShutDown) },
-				})
-				requireCollected(t, 50, func(items []pointer) {
-					q.AddBatch(items)
-					items = takeAll(t, q)
-					func() {
-						defer func() { _ = recover() }()
-						fake.Step(time.Minute)
-					}()
-					require.Equal(t, 1, reported)
-					q.ShutDown()
-					q.DoneBatch(items)
-					requireCounts(t, q, 0, 0, 0)
-				})
-				runtime.KeepAlive(q)
-				runtime.KeepAlive(fake)
-			})
-		})
-	}
-}
-
 // The queue does not refer to reported items while others are still to be
 // reported.
 func TestC7NothingRefersToReportedStuckItems(t *testing.T) {
@@ -214,35 +179,6 @@ func TestC7NothingRefersToReportedStuckItems(t *testing.T) {
 		require.Len(t, reported, len(left))
 		require.Zero(t, held)
 		runtime.KeepAlive(fake)
-	})
-}
-
-func TestC7NothingRefersToItemsAfterCancelledDelays(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[pointer]{Shards: shards, Clock: fake, CancelDelayOnAdd: true})
-		requireCollected(t, 50, func(items []pointer) {
-			for _, item := range items {
-				q.AddAfter(item, time.Hour)
-				q.Add(item)
-			}
-			finishAll(t, q)
-			requireCounts(t, q, 0, 0, 0)
-		})
-		runtime.KeepAlive(q)
-		runtime.KeepAlive(fake)
-	})
-}
-
-// Many items at once use storage that grows and is returned.
-func TestC7NothingRefersToManyItems(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		q := newQueue[pointer](shards)
-		requireCollected(t, 5000, func(items []pointer) {
-			addAll(q, items)
-			finishAll(t, q)
-		})
-		runtime.KeepAlive(q)
 	})
 }
 
@@ -277,33 +213,6 @@ func makeAndUse(n int, use func([]pointer)) []weak.Pointer[payload] {
 	return left
 }
 
-// constantOfC8 is the constant in "at most twice what a fresh queue uses plus a
-// small constant".
-const constantOfC8 = 32 << 10
-
-// heap returns the bytes of live objects.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // the second one empties the pools
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
-
-// requireMemoryReturns makes a queue, uses it, and compares its memory when
-// idle with its memory when new.
-func requireMemoryReturns[T comparable](t *testing.T, options shardq.Options[T], use func(*shardq.Queue[T])) {
-	t.Helper()
-	before := heap()
-	q := shardq.MustNew(options)
-	fresh := heap() - before
-	use(q)
-	requireCounts(t, q, 0, 0, 0)
-	idle := heap() - before
-	runtime.KeepAlive(q)
-	require.LessOrEqual(t, idle, 2*fresh+constantOfC8, "fresh: %d bytes", fresh)
-}
-
 func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		requireMemoryReturns(t, shardq.Options[string]{Shards: shards}, func(q *shardq.Queue[string]) {
@@ -313,16 +222,6 @@ func TestC8MemoryReturnsAfterABurst(t *testing.T) {
 			}
 			require.Greater(t, heap(), int64(n*40), "the burst was none")
 			finishOneByOne(t, q, n)
-		})
-	})
-}
-
-// All at once in processing, and then Done.
-func TestC8MemoryReturnsAfterABurstInProcessing(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		requireMemoryReturns(t, shardq.Options[int]{Shards: shards}, func(q *shardq.Queue[int]) {
-			addAll(q, numbers(burstSize(shards)))
-			finishAll(t, q)
 		})
 	})
 }
@@ -357,71 +256,6 @@ func TestC8MemoryReturnsAfterPausesOfManyGroups(t *testing.T) {
 			fake.Step(time.Minute)
 		})
 		runtime.KeepAlive(fake)
-	})
-}
-
-func TestC8MemoryReturnsAtShutdown(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
-			for item := range scaled(300_000, 50_000) {
-				q.AddAfter(item, time.Hour)
-			}
-			q.ShutDown()
-		})
-		runtime.KeepAlive(fake)
-	})
-}
-
-// The memory of a burst that is small for each shard returns, too, within a
-// bounded number of operations: here, 3,000 cycles for each shard.
-func TestC8MemoryReturnsAfterAModerateBurst(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
-			n := 400 * shards
-			for item := range n {
-				q.AddAfter(item, time.Second)
-			}
-			fake.Step(time.Minute)
-			finishAll(t, q)
-			for item := range 300 * shards {
-				q.Add(item)
-				finishOneByOne(t, q, 1)
-			}
-		})
-		runtime.KeepAlive(fake)
-	})
-}
-
-func TestC8BurstsDoNotAddUp(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		requireMemoryReturns(t, shardq.Options[int]{Shards: shards, Clock: fake}, func(q *shardq.Queue[int]) {
-			const size = 10_000
-			for burst := range 10 {
-				for item := range size {
-					q.Add(burst*size + item)
-					q.AddAfter(burst*size+item, time.Second)
-				}
-				finishAll(t, q)
-				fake.Step(time.Minute)
-				finishAll(t, q)
-			}
-		})
-		runtime.KeepAlive(fake)
-	})
-}
-
-// H23: ten million items, most of which are done before the last is added.
-func TestC8H23TenMillionThenIdle(t *testing.T) {
-	n := scaled(10_000_000, 300_000)
-	requireMemoryReturns(t, shardq.Options[int]{}, func(q *shardq.Queue[int]) {
-		for item := range n {
-			q.Add(item)
-		}
-		require.Equal(t, n, q.Len())
-		finishOneByOne(t, q, n)
 	})
 }
 
@@ -467,18 +301,6 @@ func TestC8MemoryReturnsBesideLargeItems(t *testing.T) {
 		require.Less(t, heap()-before, int64((left+2*shards)*chunk+constantOfC8))
 		runtime.KeepAlive(q)
 	})
-}
-
-// finishOneByOne takes and ends n items, one after the other.
-func finishOneByOne[T comparable](t *testing.T, q *shardq.Queue[T], n int) {
-	t.Helper()
-	for range n {
-		item, shutdown := q.Get()
-		if shutdown {
-			t.Fatal("shutdown")
-		}
-		q.Done(item)
-	}
 }
 
 // H24: processes have that many queues.
@@ -554,36 +376,4 @@ func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
 			})
 		})
 	}
-}
-
-// In steady state an operation allocates nothing.
-func TestC8NoAllocationInSteadyState(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector allocates")
-	}
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[request]{Shards: shards, Clock: fake})
-		item, other := request{"namespace", "name"}, request{"namespace", "other"}
-		for _, warm := range []request{item, other} {
-			requireCycle(t, q, warm)
-		}
-		q.Add(other)
-		takeItem(t, q, other)
-		q.AddAfter(other, 1e6*time.Hour)
-		allocations := testing.AllocsPerRun(5000, func() {
-			q.Add(item)
-			q.Add(item)
-			q.AddAfter(item, time.Second)
-			q.Get()
-			q.Add(item)
-			q.Done(item)
-			q.Get()
-			q.Done(item)
-			fake.Step(2 * time.Second)
-			q.Get()
-			q.Done(item)
-		})
-		require.Zero(t, allocations)
-	})
 }

@@ -47,10 +47,10 @@ func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error {
 func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error {
 	e := m.entry(item)
 	switch {
-	case m.ends.phase != open && (limited || !m.takesBack(e)):
+	case m.ends.phase != isOpen && (limited || !m.takesBack(e)):
 		m.counts.Dropped++
 		return shardq.ErrShutDown
-	case m.ends.phase == open && o.NotAgainWithin > 0 && m.inWindow(item):
+	case m.ends.phase == isOpen && o.NotAgainWithin > 0 && m.inWindow(item):
 		m.counts.Deduplicated++
 		return shardq.ErrNotAgain
 	case limited && !e.held() && !m.hasRoom():
@@ -70,10 +70,10 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	if capacity := m.counts.Capacity; capacity > 0 && !e.held() && m.held() >= capacity && !limited {
 		m.counts.OverCapacity++
 	}
-	if o.NotAgainWithin > 0 && m.ends.phase == open {
+	if o.NotAgainWithin > 0 && m.ends.phase == isOpen {
 		m.windows[item] = m.tickAt(plus(m.now, o.NotAgainWithin))
 	}
-	if (o.RateLimited || o.After != 0) && m.ends.phase == open {
+	if (o.RateLimited || o.After != 0) && m.ends.phase == isOpen {
 		m.measured.retries++
 	}
 	stays := e.delayed && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)
@@ -140,21 +140,21 @@ func (m *model) stopDelay(e *entry) {
 
 // backoff asks the limiter of [newQueue], which doubles the delay.
 func (m *model) backoff(item string) time.Duration {
-	if m.ends.phase == open {
+	if m.ends.phase == isOpen {
 		m.measured.backoffs++
 	}
 	m.limiter[item]++
-	return min(firstBackoff<<min(m.limiter[item]-1, 30), longestBackoff)
+	return min(leastBackoff<<min(m.limiter[item]-1, 30), mostBackoff)
 }
 
-const firstBackoff, longestBackoff = 3 * time.Millisecond, 100 * time.Millisecond
+const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
 
 // pass lets time pass, backward if to is before now. What is due by then
 // happens: waits of groups end, and then delays, in the order of their ticks.
 func (m *model) pass(to time.Duration) {
 	m.now = to
 	m.endReviews()
-	if m.ends.phase != closed {
+	if m.ends.phase != isClosed {
 		m.expire(func(e *entry) bool { return e.deadline <= m.now })
 	}
 	for item, ends := range m.windows {

@@ -13,8 +13,63 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/stats"
 )
+
+func TestC42UnknownPolicyPanics(t *testing.T) {
+	q := newQueue[int](2)
+	for fault, options := range map[string]shardq.DrainOptions{
+		"shardq: DrainOptions.Delayed is 9: want DropDelayed, RunDelayed or AwaitDelayed":        {Delayed: 9},
+		"shardq: DrainOptions.Retries is 9: want DefaultRetries, RefuseRetries or AcceptRetries": {Retries: 9},
+	} {
+		require.PanicsWithValue(t, fault, func() { _, _ = q.Drain(t.Context(), options) })
+		require.False(t, q.ShuttingDown())
+		requireCycle(t, q, 1)
+		c := coalesce.MustNew(coalesce.Options[int, int]{Merge: func(a, b int) int { return a + b }})
+		require.PanicsWithValue(t, fault, func() { _, _ = c.Drain(t.Context(), options) })
+		require.NoError(t, c.Put(1, 1))
+	}
+}
+
+func TestC67Faults(t *testing.T) {
+	for _, r := range []shardq.Rate{
+		{PerSecond: math.NaN()}, {PerSecond: -1}, {PerSecond: math.Inf(1)}, {PerSecond: math.Inf(-1)},
+		{PerSecond: 1, Burst: -1}, {Burst: 1},
+	} {
+		require.Error(t, r.Validate(), "%v", r)
+		_, err := shardq.New(shardq.Options[string]{Rate: r})
+		require.ErrorContains(t, err, "Options.Rate: ")
+		faulty := true
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupRate: func(string) shardq.Rate {
+			if faulty {
+				return r
+			}
+			return shardq.Rate{}
+		}})
+		require.Panics(t, func() { q.Add("a/1") })
+		require.Panics(t, func() { q.RefreshGroup("a") })
+		require.Panics(t, func() { q.SetRate(r) })
+		require.Zero(t, q.Stats().Held)
+		faulty = false
+		q.Add("a/1")
+		takeItem(t, q, "a/1")
+	}
+	for _, r := range []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: math.MaxFloat64, Burst: math.MaxInt}, {PerSecond: 5e-324}} {
+		require.NoError(t, r.Validate())
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Rate: r, GroupRate: func(string) shardq.Rate { return r }})
+		q.Add("a/1")
+		takeItem(t, q, "a/1")
+	}
+	none := func(string) shardq.Rate { return shardq.Rate{} }
+	_, err := shardq.New(shardq.Options[string]{GroupRate: none, GroupLimitOf: func(string) int { return 1 }})
+	require.ErrorContains(t, err, "GroupRate")
+	require.ErrorContains(t, err, "GroupLimitOf")
+	q := shardq.MustNew(shardq.Options[string]{})
+	require.Panics(t, func() { q.PauseGroup("a", time.Time{}) })
+	require.Panics(t, func() { q.ResumeGroup("a") })
+	require.Panics(t, func() { q.RefreshGroup("a") })
+}
 
 func TestZeroOptionsAreACompleteQueue(t *testing.T) {
 	q, err := shardq.New(shardq.Options[string]{})
@@ -80,58 +135,10 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 	}
 }
 
-// The options of a hook are valid without the hook, and have no effect.
-func TestOptionsOfHooksThatAreNotSet(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{HighWatermark: 7, LowWatermark: 1, StuckAfter: time.Second})
-	requireCycle(t, q, "a")
-	require.False(t, q.Configuration().Ages)
-}
-
 func TestStableRoutingNamesTheTypesItCannotRoute(t *testing.T) {
 	_, err := shardq.New(shardq.Options[notEqualToItself]{StableRouting: true})
 	require.ErrorContains(t, err, ".value is of type float64")
 	require.NotContains(t, err.Error(), ".name")
-}
-
-func TestMustNewPanicsWithTheFaults(t *testing.T) {
-	require.PanicsWithValue(t, "shardq: Options.Shards is -5: want 0 (the default) to 4096", func() {
-		shardq.MustNew(shardq.Options[string]{Shards: -5})
-	})
-	require.NotPanics(t, func() { shardq.MustNew(shardq.Options[string]{}) })
-}
-
-func TestOptionsShards(t *testing.T) {
-	for _, shards := range []int{1, 2, 3, 7, 16, 64, 65, 100, shardq.MaxShards} {
-		q := newQueue[int](shards)
-		require.Equal(t, shards, q.Stats().Shards)
-		addAll(q, numbers(1000))
-		require.Equal(t, 1000, q.Len())
-		requireExactly(t, numbers(1000), finishAll(t, q))
-		requireShutsDown(t, q)
-	}
-}
-
-func TestOptionsName(t *testing.T) {
-	require.Equal(t, "orders", shardq.MustNew(shardq.Options[int]{Name: "orders"}).Name())
-	a := shardq.MustNew(shardq.Options[int]{Name: "orders"}) // need not be unique
-	requireCycle(t, a, 1)
-}
-
-// Delays expire on ticks, counted from when the queue was made. A deadline
-// between two ticks waits for the second.
-func TestOptionsTick(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		fake := newFake()
-		q := shardq.MustNew(shardq.Options[string]{Shards: shards, Clock: fake, Tick: time.Second})
-		q.AddAfter("a", time.Millisecond)
-		q.AddAfter("b", 999*time.Millisecond)
-		wait, ok := fake.Next()
-		require.True(t, ok)
-		require.Greater(t, wait, 999*time.Millisecond-1)
-		require.LessOrEqual(t, wait, time.Second)
-		fake.Step(wait)
-		requireCounts(t, q, 2, 0, 0)
-	})
 }
 
 // The options are read once, and not modified: one value serves many queues.
@@ -154,13 +161,6 @@ func TestOptionsHashRoutes(t *testing.T) {
 		addAll(q, numbers(200))
 		require.Equal(t, numbers(200), takeAll(t, q))
 	}
-}
-
-// A Hash of small numbers in a row uses many shards.
-func TestOptionsHashIsSpread(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[int]{Shards: 16, Hash: func(item int) uint64 { return uint64(item) }})
-	addAll(q, numbers(16_000))
-	requireSpread(t, 16, numbers(16_000), takeAll(t, q))
 }
 
 // neighbours returns which of a hundred keys share a shard, of 16, with
@@ -189,12 +189,6 @@ func neighbours(t *testing.T) string {
 	return fmt.Sprint(last)
 }
 
-func TestStableRoutingIsTheSameInTwoQueues(t *testing.T) {
-	first := neighbours(t)
-	require.Equal(t, first, neighbours(t))
-	require.NotEqual(t, "[]", first, "no key shares a shard with another")
-}
-
 const printNeighbours = "SHARDQ_TEST_PRINT_NEIGHBOURS"
 
 // The test runs its own binary once more, as another process.
@@ -209,4 +203,12 @@ func TestStableRoutingIsTheSameInTwoProcesses(t *testing.T) {
 	output, err := other.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), ours)
+}
+
+func TestC38UnknownPolicyPanics(t *testing.T) {
+	q := newQueue[string](2)
+	require.PanicsWithValue(t,
+		"shardq: AddOptions.Policy is 4: want KeepEarliest, KeepLatest, KeepNew or KeepOld",
+		func() { q.AddWith("a", shardq.AddOptions{Policy: 4}) })
+	requireCounts(t, q, 0, 0, 0)
 }

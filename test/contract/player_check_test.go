@@ -56,7 +56,7 @@ func counted(s shardq.Stats) shardq.Stats {
 		Shards: s.Shards, Ready: s.Ready, Delayed: s.Delayed, Processing: s.Processing, Held: s.Held,
 		Groups: s.Groups, Throttled: s.Throttled, ThrottledByRate: s.ThrottledByRate, ThrottledByPause: s.ThrottledByPause,
 		Paused: s.Paused,
-		Added: s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped, Canceled: s.Canceled,
+		Added:  s.Added, Deduplicated: s.Deduplicated, Expired: s.Expired, Dropped: s.Dropped, Canceled: s.Canceled,
 		OverCapacity: s.OverCapacity, Rejected: s.Rejected, Misused: s.Misused, Discarded: s.Discarded,
 		Capacity: s.Capacity, ShuttingDown: s.ShuttingDown,
 	}
@@ -166,7 +166,7 @@ func (p *player) checkStuck(reports []stuckReport) {
 		p.stuck[e.item] = true
 	}
 	for item, e := range m.items {
-		if e.inFlight() && m.ends.phase != closed && !p.stuck[item] && m.now > due(e) {
+		if e.inFlight() && m.ends.phase != isClosed && !p.stuck[item] && m.now > due(e) {
 			p.fatalf("OnStuck was not called for %s, in processing since %v, and now is %v", item, e.since, m.now)
 		}
 	}
@@ -339,7 +339,7 @@ func (p *player) checkHistogram(name string, h stats.Histogram, want []time.Dura
 // later than the first deadline, and none without a reason.
 func (p *player) checkTimer(fake *clock.Fake) {
 	m, timers := p.model, fake.Timers()
-	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == closed && timers > 0 && !lingers {
+	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == isClosed && timers > 0 && !lingers {
 		p.fatalf("%d timers are set", timers)
 	}
 	next, set := fake.Next()

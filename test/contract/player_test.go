@@ -143,7 +143,7 @@ func (p *player) options() shardq.Options[string] {
 	s := p.setup
 	o := shardq.Options[string]{
 		Name: queueName, Shards: s.number("shards"), Tick: p.tick, Clock: p.clock,
-		RateLimiter:         limiter.NewExponential[string](firstBackoff, longestBackoff),
+		RateLimiter:         limiter.NewExponential[string](leastBackoff, mostBackoff),
 		Rate:                rates[s.number("rate")],
 		LowPriorityInterval: s.number("low priority interval"),
 		Capacity:            s.number("capacity"),
@@ -396,7 +396,7 @@ func (p *player) doAdd(c call) {
 		_ = m.addWith(item, shardq.AddOptions{}, false)
 	case 'W':
 		q.AddAfter(item, o.After)
-		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == open {
+		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == isOpen {
 			m.measured.retries++ // each AddAfter counts, also this one
 		}
 	case 'R':
