@@ -1,14 +1,12 @@
 package contract
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,57 +15,6 @@ import (
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
 )
-
-// A countingClock counts the calls of a queue.
-type countingClock struct {
-	clock.Clock
-	reads, sets, wakes, stops atomic.Int32
-}
-
-func (c *countingClock) Now() time.Time {
-	c.reads.Add(1)
-	return c.Clock.Now()
-}
-
-func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.sets.Add(1)
-	return countingTimer{c, c.Clock.AfterFunc(d, func() {
-		c.wakes.Add(1)
-		f()
-	})}
-}
-
-type countingTimer struct {
-	count *countingClock
-	clock.Timer
-}
-
-func (t countingTimer) Reset(d time.Duration) bool {
-	t.count.sets.Add(1)
-	return t.Timer.Reset(d)
-}
-
-func (t countingTimer) Stop() bool {
-	t.count.stops.Add(1)
-	return t.Timer.Stop()
-}
-
-func TestC25OneWakeUpPerDeadline(t *testing.T) {
-	forEachClock(t, func(t *testing.T, shards int, line timeline) {
-		count := &countingClock{Clock: line.clock}
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Clock: count})
-		const deadlines = 20
-		for seconds := range deadlines {
-			q.AddAfter(seconds, time.Duration(seconds+1)*time.Second)
-			q.AddAfter(100+seconds, time.Duration(seconds+1)*time.Second)
-		}
-		for range 10 * (deadlines + 1) {
-			line.pass(time.Second / 10)
-		}
-		requireCounts(t, q, 2*deadlines, 0, 0)
-		require.EqualValues(t, deadlines, count.wakes.Load())
-	})
-}
 
 func TestC25IdleMeansIdle(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
@@ -121,7 +68,7 @@ func cyclesDuringCatchUp(t *testing.T, shards, timers int) (cycles int) {
 		}
 		runtime.Gosched()
 	}
-	finishOneByOne(t, q, q.Len())
+	finishAll(t, q)
 	requireCounts(t, q, 0, 0, 0)
 	require.EqualValues(t, timers, q.Stats().Expired)
 	return cycles
@@ -189,79 +136,6 @@ func TestC19H14ClockSetBackUnderItsTimers(t *testing.T) {
 		requireCounts(t, q, 0, 1, 0)
 		line.pass(3 * tick)
 		requireCounts(t, q, 1, 0, 0)
-	})
-}
-
-// consumeAll consumes with all takers side by side, until the shutdown.
-func consumeAll(q *shardq.Queue[string], took func(item string)) *sync.WaitGroup {
-	var all sync.WaitGroup
-	for _, take := range takers(q) {
-		all.Go(func() {
-			for {
-				items, err := take(context.Background())
-				if err != nil {
-					return
-				}
-				for _, item := range items {
-					took(item)
-					q.Done(item)
-				}
-			}
-		})
-	}
-	return &all
-}
-
-// A countedClock counts how often the queue uses it.
-type countedClock struct {
-	*clock.Fake
-	timers, readings atomic.Int32
-}
-
-func (c *countedClock) Now() time.Time {
-	c.readings.Add(1)
-	return c.Fake.Now()
-}
-
-func (c *countedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.timers.Add(1)
-	return countedTimer{c.Fake.AfterFunc(d, f), c}
-}
-
-type countedTimer struct {
-	clock.Timer
-	of *countedClock
-}
-
-func (t countedTimer) Reset(d time.Duration) bool {
-	t.of.timers.Add(1)
-	return t.Timer.Reset(d)
-}
-
-// TestC69NothingPolls is TestC67NothingPolls for the rate of the queue.
-func TestC69NothingPolls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &countedClock{Fake: newFake()}
-		q := shardq.MustNew(shardq.Options[string]{Clock: c, Rate: shardq.Rate{PerSecond: 10}})
-		var handled atomic.Int32
-		all := consumeAll(q, func(string) { handled.Add(1) })
-		q.AddBatch(ofTenant("a", 50))
-		synctest.Wait()
-		before := c.timers.Load()
-		for range 49 {
-			timers, read := c.timers.Load(), c.readings.Load()
-			c.Step(99 * time.Millisecond)
-			synctest.Wait()
-			require.Equal(t, timers, c.timers.Load())
-			require.Equal(t, read, c.readings.Load())
-			n := handled.Load()
-			c.Step(time.Millisecond)
-			synctest.Wait()
-			require.Equal(t, n+1, handled.Load())
-		}
-		require.LessOrEqual(t, c.timers.Load()-before, int32(2*49))
-		q.ShutDown()
-		all.Wait()
 	})
 }
 

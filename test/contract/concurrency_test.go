@@ -47,9 +47,130 @@ func TestC80OneOfConcurrentAdds(t *testing.T) {
 	})
 }
 
-// newBounded returns a queue with a capacity.
-func newBounded[T comparable](shards, capacity int) *shardq.Queue[T] {
-	return shardq.MustNew(shardq.Options[T]{Shards: shards, Capacity: capacity})
+// owners has a word for each key, which a worker sets while it processes the
+// key. If the word is set already, exclusion is broken.
+type owners struct {
+	words   []atomic.Bool
+	clashes atomic.Int64
+}
+
+func (o *owners) enter(key int) { o.count(o.words[key].CompareAndSwap(false, true)) }
+
+func (o *owners) leave(key int) { o.count(o.words[key].CompareAndSwap(true, false)) }
+
+func (o *owners) count(ok bool) {
+	if !ok {
+		o.clashes.Add(1)
+	}
+}
+
+// A load adds and processes a few keys of one queue in many goroutines.
+type load struct {
+	q      *shardq.Queue[int]
+	keys   int
+	owners *owners
+	served atomic.Int64
+}
+
+// produce adds keys in all ways. In between it misuses the queue, by Dones of
+// keys that are delayed for an hour or were never added. It stops some time
+// after a shutdown began.
+func (h *load) produce(seed, adds int) {
+	random := rand.New(rand.NewPCG(uint64(seed), 1))
+	for late := 0; adds > 0 && late < 50; adds-- {
+		if h.q.ShuttingDown() {
+			late++
+		}
+		key := random.IntN(h.keys)
+		switch random.IntN(8) {
+		case 0:
+			h.q.AddAfter(key, time.Duration(random.IntN(2000))*time.Microsecond)
+		case 1:
+			h.q.AddRateLimited(key)
+			h.q.Forget(key)
+		case 2:
+			h.q.AddAfter(h.keys+key, time.Hour)
+			h.q.Done(h.keys + key)
+		case 3:
+			h.q.Done(-key - 1)
+			runtime.Gosched()
+		default:
+			h.q.Add(key)
+		}
+	}
+}
+
+// serve processes one item, or reports that the queue is shut down. However
+// mind ends, the item is Done.
+func (h *load) serve(mind func()) (shutdown bool) {
+	key, shutdown := h.q.Get()
+	if shutdown {
+		return true
+	}
+	defer h.q.Done(key)
+	h.owners.enter(key)
+	defer h.owners.leave(key)
+	h.served.Add(1)
+	mind()
+	return false
+}
+
+func (h *load) consume() {
+	for !h.serve(runtime.Gosched) {
+	}
+}
+
+// consumeMortally is consume by one goroutine after the other. Each ends by a
+// panic or Goexit after some items.
+func (h *load) consumeMortally() {
+	shutdown := false
+	for life := 0; !shutdown; life++ {
+		died := make(chan struct{})
+		go func() {
+			defer close(died)
+			defer func() { _ = recover() }()
+			shutdown = h.consumeUntilDeath(life)
+		}()
+		<-died
+	}
+}
+
+func (h *load) consumeUntilDeath(life int) (shutdown bool) {
+	for age := 0; !shutdown; age++ {
+		shutdown = h.serve(func() {
+			switch {
+			case age < 3:
+			case life%2 == 0:
+				panic("a worker's own fault")
+			default:
+				runtime.Goexit()
+			}
+		})
+	}
+	return shutdown
+}
+
+// run starts producers and consumers, calls stop in the middle, and waits until
+// all have returned.
+func (h *load) run(adds int, consume, stop func()) {
+	var consumers, producers sync.WaitGroup
+	for range 6 {
+		consumers.Go(consume)
+	}
+	for seed := range 4 {
+		producers.Go(func() { h.produce(seed, adds) })
+	}
+	stop()
+	producers.Wait()
+	h.q.ShutDown()
+	consumers.Wait()
+}
+
+func (h *load) requireSound(t *testing.T) {
+	t.Helper()
+	require.Zero(t, h.owners.clashes.Load(), "two workers at one key")
+	require.NotZero(t, h.served.Load())
+	requireCounts(t, h.q, 0, 0, 0)
 }
 
 // Many producers share a small capacity: all are admitted, and the limit always
@@ -58,7 +179,7 @@ func TestC40BoundHoldsUnderLoad(t *testing.T) { forEachShardCount(t, checkBoundU
 
 func checkBoundUnderLoad(t *testing.T, shards int) {
 	const capacity, producers, each = 4, 8, 500
-	q := newBounded[int](shards, capacity)
+	q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: capacity})
 	var producing, consuming sync.WaitGroup
 	for p := range producers {
 		producing.Go(func() {
@@ -130,56 +251,6 @@ func TestH22AddRacingTheDriver(t *testing.T) {
 		synctest.Wait()
 		requireCounts(t, q, 0, 0, 0)
 	})
-}
-
-// Workers are busy when the drain begins. When it returns, every item that was
-// added has been processed.
-func TestC12DrainUnderLoad(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		for range scaled(300, 60) {
-			testDrainUnderLoad(t, shards)
-		}
-	})
-}
-
-func testDrainUnderLoad(t *testing.T, shards int) {
-	q := newQueue[int](shards)
-	var group sync.WaitGroup
-	for range 3 {
-		group.Go(func() {
-			for {
-				item, shutdown := q.Get()
-				if shutdown {
-					return
-				}
-				if item%3 == 0 && !q.ShuttingDown() {
-					q.Add(item + 1)
-				}
-				q.Done(item)
-			}
-		})
-	}
-	group.Go(func() {
-		for item := range 200 {
-			q.Add(item)
-		}
-	})
-	for q.Stats().Added < 20 {
-		runtime.Gosched()
-	}
-	together(3, func(int) {
-		q.ShutDownWithDrain()
-		requireDrained(t, q)
-	})
-	group.Wait()
-	requireDrained(t, q)
-}
-
-func requireDrained(t *testing.T, q *shardq.Queue[int]) {
-	stats := q.Stats()
-	if stats.Ready != 0 || stats.Processing != 0 || stats.Delayed != 0 {
-		t.Errorf("drained, and yet: %+v", stats)
-	}
 }
 
 func newOwners(keys int) *owners { return &owners{words: make([]atomic.Bool, keys)} }
@@ -290,63 +361,15 @@ func TestC43InspectionsBesideWorkers(t *testing.T) {
 			for item := range held {
 				require.True(t, seen[item], "it is in processing, and not shown")
 			}
-			require.Equal(t, held, len(slices.DeleteFunc(itemsOf(q.Snapshot(items).Processing), func(i int) bool { return i >= held })))
 			runtime.Gosched()
 		}
-		q.DoneBatch(numbers(held))
+		for item := range held {
+			q.Done(item)
+		}
 		q.ShutDown()
 		for !workers() {
 			runtime.Gosched()
 		}
-	})
-}
-
-// With several consumers, each producer adds its key again only after the key
-// was handed out, while a few hot keys never leave the queue.
-func TestC5NobodyStarvesBesideManyConsumers(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		const rare, hot, rounds = 8, 40, 50
-		q := newQueue[int](shards)
-		var rest atomic.Int64
-		rest.Store(rare * rounds)
-		var workers sync.WaitGroup
-		for range 4 {
-			workers.Go(func() {
-				for rest.Load() > 0 {
-					item, _ := q.Get()
-					if item >= rare || rest.Add(-1) >= rare {
-						q.Add(item)
-					}
-					q.Done(item)
-				}
-			})
-		}
-		addAll(q, numbers(rare+hot))
-		workers.Wait() // blocks forever if a rare key is never handed out
-	})
-}
-
-// manyParked returns the number of parked consumers of H25. The race detector
-// supports at most about 8,000 goroutines.
-func manyParked() int { return scaled(100_000, 4_000) }
-
-func TestH25ManyParkedGetsReleasedByShutDown(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newQueue[int](shards)
-		var reported atomic.Int32
-		var group sync.WaitGroup
-		for range manyParked() {
-			group.Go(func() {
-				if item, shutdown := q.Get(); shutdown && item == 0 {
-					reported.Add(1)
-				}
-			})
-		}
-		synctest.Wait()
-		require.Zero(t, reported.Load())
-		q.ShutDown()
-		group.Wait()
-		require.EqualValues(t, manyParked(), reported.Load())
 	})
 }
 

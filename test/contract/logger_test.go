@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +15,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/coalesce"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/worker"
 )
@@ -91,28 +88,6 @@ func TestLoggerGetsSomeOfMany(t *testing.T) {
 		q.ShutDown()
 		require.Contains(t, q.lines()[0], "level=INFO", "one kind does not push another out")
 	})
-}
-
-// TestLoggerOmitsWhatTheEndLeaves checks that items that a drain drops are no
-// failures.
-func TestLoggerOmitsWhatTheEndLeaves(t *testing.T) {
-	q := newLogged(shardq.Options[string]{})
-	q.Add("later")
-	ctx, cancel := context.WithCancel(context.Background())
-	reported := 0
-	w, err := worker.New(q.Queue, worker.Options[string]{
-		Workers: 1, Drain: q.DrainWith(shardq.DrainOptions{}), OnDiscard: func(context.Context, worker.Failure[string]) { reported++ },
-		Handle: func(context.Context, string) error {
-			q.AddAfter("resync", time.Hour)
-			cancel()
-			return nil
-		},
-	})
-	require.NoError(t, err)
-	require.NoError(t, w.Run(ctx))
-	require.Equal(t, 1, reported)
-	require.Zero(t, q.Stats().Discarded)
-	require.Equal(t, []string{`level=INFO msg="shardq: the queue is shut down" ready=0 processing=0 dropped=1 queue=invoices`}, q.lines())
 }
 
 func TestLoggerGetsTheEndOnce(t *testing.T) {
@@ -219,40 +194,6 @@ func TestLoggerGetsAnOutageOnce(t *testing.T) {
 	require.Equal(t, `level=INFO msg="shardq: an outage is over: an attempt has succeeded" failures=12687 for=2m6.86s queue=invoices`, lines[7])
 }
 
-// TestOutagesAreCounted checks that a queue counts outages without a logger,
-// and the failures of the one that lasts.
-func TestOutagesAreCounted(t *testing.T) {
-	c := coalesce.MustNew(coalesce.Options[string, string]{
-		Merge: joined, Queue: shardq.Options[string]{RateLimiter: limiter.NewExponential[string](0, 0)},
-	})
-	type reading struct {
-		outages  uint64
-		failures int
-	}
-	read := func() reading {
-		stats := c.Stats()
-		return reading{stats.Outages, stats.OutageFailures}
-	}
-	require.NoError(t, c.Put("a", "1"))
-	var readings []reading // before each attempt
-	require.NoError(t, c.Run(t.Context(), 1, func(context.Context, string, string) error {
-		readings = append(readings, read())
-		switch len(readings) {
-		case 5:
-			return c.Put("a", "2")
-		case 13:
-			c.ShutDown()
-			return nil
-		default:
-			return errors.New("down")
-		}
-	}))
-	require.Len(t, readings, 13)
-	require.Equal(t, make([]reading, 10), readings[:10])
-	require.Equal(t, []reading{{1, 5}, {1, 6}, {1, 7}}, readings[10:])
-	require.Equal(t, reading{1, 0}, read())
-}
-
 // TestOutagesAreOfFailures checks that an attempt that asks for another one
 // ends a run of failures, and that Permanent errors are no part of it.
 func TestOutagesAreOfFailures(t *testing.T) {
@@ -281,41 +222,3 @@ func TestOutagesAreOfFailures(t *testing.T) {
 }
 
 var errDown = errors.New("down")
-
-// A quitter is a handler of logs that ends the goroutine at a text.
-type quitter struct {
-	slog.Handler
-	at string
-}
-
-func (q quitter) Handle(ctx context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, q.at) {
-		runtime.Goexit()
-	}
-	return nil
-}
-
-// TestLoggerThatQuitsLosesNoRequeue checks that an item runs again that a
-// handler asks for, although the logger ends the goroutine when the outage is
-// over.
-func TestLoggerThatQuitsLosesNoRequeue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := shardq.MustNew(shardq.Options[string]{
-			RateLimiter: limiter.NewExponential[string](0, 0),
-			Logger:      slog.New(quitter{slog.NewTextHandler(io.Discard, nil), "an outage is over"}),
-		})
-		q.Add("a")
-		attempts := 0
-		require.NoError(t, q.Run(t.Context(), 1, func(context.Context, string) error {
-			switch attempts++; {
-			case attempts <= 5:
-				return errDown
-			case attempts == 6:
-				return worker.RequeueAfter(time.Second)
-			}
-			q.ShutDown()
-			return nil
-		}))
-		require.Equal(t, 7, attempts)
-	})
-}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"maps"
-	"math"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,74 +14,85 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/worker"
 )
 
-type injectedLimiter[T comparable] struct {
-	limiter.Limiter[T]
-	injector *faultInjector
+// Each function of the user panics at each of its calls, one after the other. A
+// program is played once to count the calls of a function, and then once for
+// each of them. The caller recovers the panic, goes on, and counts at the end:
+// nothing is lost, doubled, or left in processing, and no lock is held.
+
+// A faultInjector panics at one call of one function.
+type faultInjector struct {
+	mu       sync.Mutex
+	function string
+	at       int // 0 is never
+	calls    int
+	off      bool
 }
 
-func (l injectedLimiter[T]) When(item T) time.Duration {
-	l.injector.step("When")
-	return l.Limiter.When(item)
-}
+var errInjected = errors.New("injected")
 
-func (l injectedLimiter[T]) Forget(item T) { l.injector.step("Forget"); l.Limiter.Forget(item) }
-
-func (l injectedLimiter[T]) NumRequeues(item T) int {
-	l.injector.step("NumRequeues")
-	return l.Limiter.NumRequeues(item)
-}
-
-type injectedHandler struct {
-	slog.Handler
-	injector *faultInjector
-}
-
-func (h injectedHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.injector.step("Logger")
-	return h.Handler.Handle(ctx, r)
-}
-
-// functionsOfAQueue are the user's functions in a queue's options.
-var functionsOfAQueue = []string{
-	"Hash", "Group", "GroupWeight", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
-	"Logger", "OnWatermark", "OnMisuse",
-}
-
-// injectedOptions have every function except OnStuck, which the queue calls in
-// a goroutine of its own.
-func injectedOptions[T comparable](w *faultInjector, groups bool, fake *clock.Fake) shardq.Options[T] {
-	o := shardq.Options[T]{
-		Shards: 4, Clock: injectedClock{fake, w}, Metrics: true, LowPriorityInterval: 3,
-		RateLimiter:   injectedLimiter[T]{limiter.NewExponential[T](10*time.Millisecond, 20*time.Millisecond), w},
-		HighWatermark: 3, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { w.step("OnWatermark") },
-		OnMisuse: func(shardq.Misuse[T]) { w.step("OnMisuse") },
-		Logger:   slog.New(injectedHandler{slog.NewTextHandler(io.Discard, nil), w}),
+func (w *faultInjector) step(function string) {
+	w.mu.Lock()
+	panics := false
+	if !w.off && function == w.function {
+		w.calls++
+		panics = w.calls == w.at
 	}
-	if groups {
-		o.Group = func(item T) string { w.step("Group"); return fmt.Sprint(item)[:1] }
-		o.GroupWeight = func(string) int { w.step("GroupWeight"); return 2 }
-		o.GroupLimit = 100
-	} else {
-		o.Hash = func(item T) uint64 { w.step("Hash"); return uint64(fmt.Sprint(item)[0]) }
+	w.mu.Unlock()
+	if panics {
+		panic(errInjected)
 	}
-	return o
 }
 
-// forEachCall plays a program once for each call of each function in it.
-func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *faultInjector, groups bool)) {
-	t.Helper()
-	never := map[string]bool{}
-	for _, function := range functions {
-		calls := 0
+// disabled runs do without counting calls.
+func (w *faultInjector) disabled(do func()) {
+	w.turn(true)
+	defer w.turn(false)
+	do()
+}
+
+func (w *faultInjector) turn(off bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.off = off
+}
+
+// panics runs do, and reports whether the injected panic occurred. Other panics
+// pass.
+func (w *faultInjector) panics(do func()) (panicked bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault, _ := r.(error)
+			if panicked = errors.Is(fault, errInjected); !panicked {
+				panic(r)
+			}
+		}
+	}()
+	do()
+	return false
+}
+
+// retry runs do until it does not panic, which is the second time at the
+// latest.
+func (w *faultInjector) retry(do func()) {
+	if w.panics(do) {
+		do()
+	}
+}
+
+func TestC17H17EveryCallMayPanic(t *testing.T) {
+	never := slices.Clone(userFunctions)
+	for _, function := range userFunctions {
 		for _, groups := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s,groups=%v", function, groups), func(t *testing.T) {
 				count := &faultInjector{function: function}
-				synctest.Test(t, func(t *testing.T) { play(t, count, groups) })
-				calls += count.calls
+				synctest.Test(t, func(t *testing.T) { playPanics(t, count, groups) })
+				if count.calls > 0 {
+					never = slices.DeleteFunc(never, func(name string) bool { return name == function })
+				}
 				for k := 1; k <= count.calls && !t.Failed(); k++ {
 					synctest.Test(t, func(t *testing.T) {
 						defer func() {
@@ -92,32 +100,81 @@ func forEachCall(t *testing.T, functions []string, play func(t *testing.T, w *fa
 								t.Logf("call %d of %s", k, function)
 							}
 						}()
-						play(t, &faultInjector{function: function, at: k}, groups)
+						playPanics(t, &faultInjector{function: function, at: k}, groups)
 					})
 				}
 			})
 		}
-		never[function] = calls == 0
 	}
-	maps.DeleteFunc(never, func(_ string, never bool) bool { return !never })
 	require.Empty(t, never, "the program does not call these")
 }
 
-// A queuePlay is a running program on a queue, and what its caller knows.
-type queuePlay struct {
+// A panicPlay is a running program, and what its caller knows.
+type panicPlay struct {
 	*faultInjector
 	t     *testing.T
-	queue *shardq.Queue[float64]
+	queue *shardq.Queue[int]
 	fake  *clock.Fake
-	held  []float64
-	// asked counts the adds of an item, and taken its Gets. owed says that
-	// there was no Get since the last add.
-	asked, taken map[float64]int
-	owed         map[float64]bool
+	held  []int
+	// asked counts the adds of an item, and taken its hand-outs. owed says that
+	// there was none since the last add.
+	asked, taken map[int]int
+	owed         map[int]bool
+}
+
+func playPanics(t *testing.T, w *faultInjector, groups bool) {
+	p := &panicPlay{
+		faultInjector: w, t: t, fake: newFake(), asked: map[int]int{}, taken: map[int]int{}, owed: map[int]bool{},
+	}
+	w.disabled(func() { p.queue = shardq.MustNew(hookedOptions(w.step, groups, p.fake)) })
+	q, ctx := p.queue, t.Context()
+	p.add(1, q.Add)
+	p.add(2, q.Add)
+	p.add(10, func(item int) { q.AddWith(item, shardq.AddOptions{Priority: 3}) })
+	p.add(11, func(item int) { require.NoError(t, q.TryAdd(item)) })
+	p.add(20, func(item int) { require.NoError(t, q.AddContext(ctx, item)) })
+	p.add(21, func(item int) { q.AddAfter(item, 5*time.Millisecond) })
+	p.add(30, q.AddRateLimited)
+	p.add(31, func(item int) { q.AddWith(item, shardq.AddOptions{RateLimited: true, After: time.Millisecond}) })
+	p.take(func() []int { item, _ := q.Get(); return []int{item} })
+	p.take(func() []int { item, err := q.GetContext(ctx); require.NoError(t, err); return []int{item} })
+	p.add(p.held[0], q.Add)            // dirty
+	p.add(p.held[1], q.AddRateLimited) // after its Done
+	p.done(func() {
+		for _, item := range p.held {
+			if p.isProcessing(item) {
+				q.Done(item)
+			}
+		}
+	})
+	p.panics(func() { q.Done(99) })
+	p.pass(30 * time.Millisecond)
+	for _, end := range []func(c worker.Claim[int]) error{worker.Claim[int].Done, worker.Claim[int].Retry, worker.Claim[int].Release} {
+		p.claim(1, func(claims []worker.Claim[int]) { _ = end(claims[0]) }, true)
+	}
+	p.retry(func() { q.AddBatch([]int{40, 41, 50, 51}) })
+	for _, item := range []int{40, 41, 50, 51} {
+		p.asked[item]++
+		p.owed[item] = true
+	}
+	p.claim(5, func(claims []worker.Claim[int]) { _ = q.DoneClaims(claims) }, false)
+	for _, look := range []func(){
+		func() { q.Forget(1) }, func() { q.NumRequeues(1) }, func() { q.Stats() }, func() { q.Snapshot(10) },
+	} {
+		p.retry(look)
+	}
+	p.add(60, q.Add)
+	p.retry(func() { q.Cancel(60) })
+	delete(p.owed, 60)
+	p.loopOnce()
+	p.fill()
+	p.processAll()
+	p.add(61, func(item int) { q.AddAfter(item, time.Millisecond) })
+	p.end()
 }
 
 // add adds an item, and once more if a panic says that it was not added.
-func (p *queuePlay) add(item float64, add func(item float64)) {
+func (p *panicPlay) add(item int, add func(item int)) {
 	p.retry(func() {
 		p.asked[item]++
 		p.owed[item] = true
@@ -127,10 +184,10 @@ func (p *queuePlay) add(item float64, add func(item float64)) {
 }
 
 // check checks that the items in processing are those that the caller has.
-func (p *queuePlay) check() {
+func (p *panicPlay) check() {
 	p.t.Helper()
 	p.disabled(func() {
-		var processing []float64
+		var processing []int
 		for info := range p.queue.All(stats.Processing) {
 			processing = append(processing, info.Item)
 		}
@@ -138,10 +195,12 @@ func (p *queuePlay) check() {
 	})
 }
 
-func (p *queuePlay) take(get func() []float64) {
+func (p *panicPlay) take(get func() []int) {
 	for left := 2; left > 0 && p.ready() > 0; left-- {
-		var items []float64
-		p.panics(func() { items = get() })
+		var items []int
+		if p.panics(func() { items = get() }); len(items) > 0 {
+			left = 0
+		}
 		for _, item := range items {
 			p.taken[item]++
 			delete(p.owed, item)
@@ -151,110 +210,73 @@ func (p *queuePlay) take(get func() []float64) {
 	}
 }
 
-func (p *queuePlay) ready() (n int) {
+func (p *panicPlay) ready() (n int) {
 	p.disabled(func() { n = p.queue.Len() })
 	return n
 }
 
 // done ends the held items, by a call that is repeated for those that it has
 // left.
-func (p *queuePlay) done(items []float64, done func([]float64)) {
-	left := slices.Clone(items)
-	p.retry(func() {
-		p.disabled(func() {
-			left = slices.DeleteFunc(left, func(item float64) bool { return !p.isProcessing(item) })
-		})
-		done(left)
-	})
-	p.held = slices.DeleteFunc(p.held, func(item float64) bool { return slices.Contains(items, item) })
+func (p *panicPlay) done(end func()) {
+	p.retry(end)
+	p.held = nil
 	p.check()
 }
 
-func (p *queuePlay) isProcessing(item float64) bool {
-	for info := range p.queue.All(stats.Processing) {
-		if info.Item == item {
-			return true
-		}
-	}
-	return false
+func (p *panicPlay) isProcessing(item int) (is bool) {
+	p.disabled(func() {
+		row, held := p.queue.Lookup(item)
+		is = held && row.State == stats.Processing
+	})
+	return is
 }
 
-func (p *queuePlay) pass(d time.Duration) {
+// claim claims some items, and ends the claims. If the end adds them again, it
+// may have asked for another run before it panicked.
+func (p *panicPlay) claim(n int, end func(claims []worker.Claim[int]), again bool) {
+	claims := make([]worker.Claim[int], n)
+	p.take(func() (items []int) {
+		n, err := p.queue.ClaimBatch(p.t.Context(), claims)
+		require.NoError(p.t, err)
+		for _, claim := range claims[:n] {
+			items = append(items, claim.Item)
+		}
+		claims = claims[:n]
+		return items
+	})
+	if len(p.held) == 0 {
+		return // the claims were lost with a panic, before they were made
+	}
+	for _, item := range p.held {
+		if again {
+			p.asked[item] += 2
+		}
+	}
+	p.done(func() { end(claims) })
+}
+
+func (p *panicPlay) processAll() {
+	for p.ready() > 0 {
+		p.claim(5, func(claims []worker.Claim[int]) { _ = p.queue.DoneClaims(claims) }, false)
+	}
+}
+
+func (p *panicPlay) pass(d time.Duration) {
 	p.panics(func() { p.fake.Step(d) })
 	p.panics(func() { p.fake.Step(0) })
 	synctest.Wait()
 	p.check()
 }
 
-func playQueue(t *testing.T, w *faultInjector, groups bool) {
-	p := &queuePlay{
-		faultInjector: w, t: t, fake: newFake(),
-		asked: map[float64]int{}, taken: map[float64]int{}, owed: map[float64]bool{},
-	}
-	w.disabled(func() {
-		o := injectedOptions[float64](w, groups, p.fake)
-		o.Capacity = 12
-		p.queue = shardq.MustNew(o)
-	})
-	q, ctx := p.queue, t.Context()
-	get := func() []float64 { item, _ := q.Get(); return []float64{item} }
-	p.add(1, q.Add)
-	p.add(2, q.Add)
-	p.add(10, func(item float64) { q.AddWith(item, shardq.AddOptions{Priority: 3}) })
-	p.add(11, func(item float64) { require.NoError(t, q.TryAdd(item)) })
-	p.add(20, func(item float64) { require.NoError(t, q.AddContext(ctx, item)) })
-	p.add(21, func(item float64) { q.AddAfter(item, 5*time.Millisecond) })
-	p.add(30, q.AddRateLimited)
-	p.add(31, func(item float64) { q.AddWith(item, shardq.AddOptions{RateLimited: true, After: time.Millisecond}) })
-	p.panics(func() { q.Add(math.NaN()) })
-	p.take(get)
-	p.take(func() []float64 { item, err := q.GetContext(ctx); require.NoError(t, err); return []float64{item} })
-	p.take(func() []float64 { item, _, _ := q.GetWithPriority(); return []float64{item} })
-	p.add(p.held[0], q.Add)            // dirty
-	p.add(p.held[1], q.AddRateLimited) // after its Done
-	p.done(p.held[:1], func(items []float64) {
-		for _, item := range items {
-			q.Done(item)
-		}
-	})
-	p.panics(func() { q.Done(99) })
-	p.done(p.held, q.DoneBatch)
-	p.pass(30 * time.Millisecond)
-	p.retry(func() { q.AddBatch([]float64{40, 41, 50, 51}) })
-	for _, item := range []float64{40, 41, 50, 51} {
-		p.asked[item]++
-		p.owed[item] = true
-	}
-	dst := make([]float64, 5)
-	batch := func() []float64 { n, err := q.GetBatch(ctx, dst); require.NoError(t, err); return dst[:n:n] }
-	p.take(batch)
-	p.retry(func() { q.Forget(1) })
-	p.retry(func() { q.NumRequeues(1) })
-	p.retry(func() { q.Stats() })
-	p.retry(func() { q.Snapshot(10) })
-	p.done(p.held, q.DoneBatch)
-	p.add(60, q.Add)
-	p.retry(func() { q.Cancel(60) })
-	delete(p.owed, 60)
-	p.loopOnce()
-	p.fill()
-	for p.ready() > 0 {
-		p.take(batch)
-		p.done(p.held, q.DoneBatch)
-	}
-	p.add(61, func(item float64) { q.AddAfter(item, time.Millisecond) })
-	p.end(batch)
-}
-
 // loopOnce takes a turn of the loop over Items, which calls Done itself.
-func (p *queuePlay) loopOnce() {
+func (p *panicPlay) loopOnce() {
 	p.add(62, p.queue.Add)
 	for left := 2; left > 0 && p.ready() > 0; left-- {
 		p.panics(func() {
 			for item := range p.queue.Items(p.t.Context()) {
 				p.taken[item]++
 				delete(p.owed, item)
-				p.held = []float64{item}
+				p.held = []int{item}
 				p.check()
 				break
 			}
@@ -265,8 +287,8 @@ func (p *queuePlay) loopOnce() {
 }
 
 // fill makes a caller wait for capacity, and admits it.
-func (p *queuePlay) fill() {
-	for item := 70.0; ; item++ {
+func (p *panicPlay) fill() {
+	for item := 70; ; item++ {
 		var full bool
 		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item), shardq.ErrFull) })
 		if full {
@@ -284,24 +306,20 @@ func (p *queuePlay) fill() {
 	})
 	synctest.Wait()
 	for !over() && p.ready() > 0 {
-		p.take(func() []float64 { item, _ := p.queue.Get(); return []float64{item} })
-		p.done(p.held, p.queue.DoneBatch)
+		p.claim(1, func(claims []worker.Claim[int]) { _ = claims[0].Done() }, false)
 		synctest.Wait()
 	}
 	require.True(p.t, over(), "there is capacity, and no waiter is admitted")
 }
 
 // end drains the queue, and checks the counts.
-func (p *queuePlay) end(batch func() []float64) {
+func (p *panicPlay) end() {
 	begun, cancel := context.WithCancel(p.t.Context())
 	cancel()
-	for left := 2; left > 0; left-- {
+	for range 2 {
 		p.panics(func() { _, _ = p.queue.Drain(begun, shardq.DrainOptions{Delayed: shardq.RunDelayed}) })
 	}
-	for p.ready() > 0 {
-		p.take(batch)
-		p.done(p.held, p.queue.DoneBatch)
-	}
+	p.processAll()
 	p.retry(func() {
 		_, err := p.queue.Drain(p.t.Context(), shardq.DrainOptions{})
 		require.NoError(p.t, err)
@@ -317,6 +335,27 @@ func (p *queuePlay) end(batch func() []float64) {
 	}
 }
 
-func TestC17H17EveryCallMayPanic(t *testing.T) {
-	forEachCall(t, functionsOfAQueue, playQueue)
+// A Drain that panics returns what it dropped with the next call.
+func TestC42PanicInADrainLosesNothing(t *testing.T) {
+	for _, retries := range []shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries} {
+		for _, function := range []string{"Now", "AfterFunc", "Reset", "Stop", "OnWatermark", "Logger"} {
+			for k, w := 1, (*faultInjector)(nil); w == nil || w.calls >= w.at; k++ {
+				w = &faultInjector{function: function, at: k}
+				var q *shardq.Queue[int]
+				w.disabled(func() {
+					q = shardq.MustNew(hookedOptions(w.step, false, newFake()))
+					for item := range 4 {
+						q.AddAfter(item, time.Hour)
+					}
+				})
+				var dropped []int
+				w.retry(func() {
+					items, err := q.Drain(t.Context(), shardq.DrainOptions{Retries: retries})
+					require.NoError(t, err)
+					dropped = append(dropped, items...)
+				})
+				require.ElementsMatch(t, numbers(4), dropped, "call %d of %s", k, function)
+			}
+		}
+	}
 }

@@ -53,6 +53,12 @@ func TestC47FloodDelaysOthersByABoundedNumber(t *testing.T) {
 	}
 }
 
+// servedWithin limits the number of Gets until the item at place p of its shard
+// is handed out. Shards have turns of 8 items one after the other, and
+// consumers visit them from 4 places. The limit shows that every item is handed
+// out, however full the other shards stay.
+func servedWithin(place, shards int) int { return 4 * shards * (place + 2*8) }
+
 // TestC47RoundRobinAfterGroupsAreGone: a shard had a group of a great weight,
 // which is gone. No other group gets the rest of its turn.
 func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {

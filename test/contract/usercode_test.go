@@ -3,9 +3,7 @@ package contract
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -82,7 +79,7 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 			synctest.Wait()
 		}
 		slow = true
-		q.DoneBatch(takeAll(t, q))
+		finishAll(t, q)
 		synctest.Wait()
 		require.Equal(t, []bool{false, true}, entered)
 		require.Equal(t, 3, q.Len(), "slow/1 is in, too, and so is c/within")
@@ -92,50 +89,6 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		require.True(t, entered[0])
-	})
-}
-
-// faultyOptions returns options of a queue whose clock and hook call the
-// injector.
-func faultyOptions(shards int, injector *faultInjector) shardq.Options[string] {
-	return shardq.Options[string]{
-		Shards: shards, Clock: injectedClock{newFake(), injector},
-		HighWatermark: 2, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { injector.step("OnWatermark") },
-	}
-}
-
-// forEachPanicInADrain calls drain with an injector, once for each call of user
-// code, which panics. Drain returns what it dropped.
-func forEachPanicInADrain(t *testing.T, drain func(t *testing.T, injector *faultInjector, shards int, o shardq.DrainOptions) []string) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		for _, retries := range []shardq.RetryPolicy{shardq.RefuseRetries, shardq.AcceptRetries} {
-			for _, function := range []string{"Now", "AfterFunc", "Reset", "Stop", "OnWatermark"} {
-				for k, injector := 1, (*faultInjector)(nil); injector == nil || injector.calls >= injector.at; k++ {
-					injector = &faultInjector{function: function, at: k}
-					dropped := drain(t, injector, shards, shardq.DrainOptions{Retries: retries})
-					slices.Sort(dropped)
-					require.Equal(t, []string{"a", "b", "c"}, dropped, "call %d of %s", k, function)
-				}
-			}
-		}
-	})
-}
-
-func TestC42PanicInADrainLosesNothing(t *testing.T) {
-	forEachPanicInADrain(t, func(t *testing.T, injector *faultInjector, shards int, o shardq.DrainOptions) (dropped []string) {
-		var q *shardq.Queue[string]
-		injector.disabled(func() {
-			q = shardq.MustNew(faultyOptions(shards, injector))
-			for _, item := range []string{"a", "b", "c"} {
-				q.AddAfter(item, time.Hour)
-			}
-		})
-		injector.retry(func() {
-			items, err := q.Drain(t.Context(), o)
-			require.NoError(t, err)
-			dropped = append(dropped, items...)
-		})
-		return dropped
 	})
 }
 
@@ -195,21 +148,18 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 			require.Equal(t, round+1, served)
 		}
 		close(release)
-		q.DoneBatch(stuck)
+		for _, item := range stuck {
+			q.Done(item)
+		}
 		q.ShutDown()
 		requireBecomesTrue(t, workers)
 	})
 }
 
-// newAged returns a queue that keeps ages.
-func newAged[T comparable](shards int, line timeline) *shardq.Queue[T] {
-	return shardq.MustNew(shardq.Options[T]{Shards: shards, Clock: line.clock, Ages: true})
-}
-
 // The loop may call the queue, because no lock is held.
 func TestC43TheLoopMayUseTheQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		q := newAged[int](shards, bubbleTimeline())
+		q := newQueue[int](shards)
 		q.AddBatch(numbers(100))
 		seen := 0
 		for row := range q.All(stats.Ready) {
@@ -266,14 +216,17 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 		})
 		q.AddBatch(numbers(200))
 		items := takeAll(t, q)
-		bubbleTimeline().pass(2 * time.Second)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		require.Equal(t, 1, calls)
 
 		requireBecomesTrue(t, returned(q.ShutDown))
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, calls)
-		q.DoneBatch(items)
+		for _, item := range items {
+			q.Done(item)
+		}
 		requireCounts(t, q, 0, 0, 0)
 	})
 }
@@ -308,137 +261,5 @@ func TestC36ItemsAreDoneHoweverTheTurnEnds(t *testing.T) {
 			break
 		}
 		requireCounts(t, q, 1, 0, 0)
-	})
-}
-
-// User code may call the queue that calls it. If a lock were held, it would
-// deadlock.
-func TestC17UserCodeMayUseTheQueue(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		var use func(item float64)
-		c := &reentrantClock{Fake: newFake()}
-		q := shardq.MustNew(shardq.Options[float64]{
-			Shards: shards, Clock: c,
-			Hash:        func(item float64) uint64 { use(item); return uint64(item) },
-			RateLimiter: reentrantLimiter{func(item float64) { use(item) }},
-			OnMisuse:    func(m shardq.Misuse[float64]) { use(m.Item) },
-		})
-		depth := 0
-		use = func(float64) {
-			if depth++; depth == 1 { // not forever
-				useEverything(q)
-			}
-			depth--
-		}
-		c.use = func() { use(0) }
-
-		q.Add(1)
-		q.Add(math.NaN())
-		q.AddAfter(2, time.Second)
-		q.AddRateLimited(3)
-		q.Forget(3)
-		q.NumRequeues(3)
-		q.Done(-1)
-		c.Step(time.Hour)
-		finishAll(t, q)
-		q.AddAfter(4, time.Second)
-		c.Step(time.Hour)
-
-		use = func(float64) {} // the items that were added meanwhile can now be done
-		finishAll(t, q)
-		c.Step(time.Hour)
-		finishAll(t, q)
-		requireCounts(t, q, 0, 0, 0)
-		requireShutsDown(t, q)
-	})
-}
-
-// useEverything calls every method that does not end the queue.
-func useEverything(q *shardq.Queue[float64]) {
-	q.Add(10)
-	q.AddAfter(11, time.Second)
-	q.AddAfter(12, time.Nanosecond)
-	q.AddRateLimited(13)
-	q.Forget(13)
-	q.NumRequeues(13)
-	q.Done(-2)
-	if q.Len() > 0 {
-		item, _ := q.Get()
-		q.Done(item)
-	}
-	q.Stats()
-	q.ShuttingDown()
-	_ = q.Name()
-}
-
-type reentrantLimiter struct{ use func(float64) }
-
-func (l reentrantLimiter) When(item float64) time.Duration { l.use(item); return time.Second }
-
-func (l reentrantLimiter) Forget(item float64) { l.use(item) }
-
-func (l reentrantLimiter) NumRequeues(item float64) int { l.use(item); return 0 }
-
-// A reentrantClock calls the queue in each of its calls.
-type reentrantClock struct {
-	*clock.Fake
-	use func()
-}
-
-func (c *reentrantClock) call() {
-	if c.use != nil {
-		c.use()
-	}
-}
-
-func (c *reentrantClock) Now() time.Time {
-	c.call()
-	return c.Fake.Now()
-}
-
-func (c *reentrantClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.call()
-	return reentrantTimer{c, c.Fake.AfterFunc(d, f)}
-}
-
-type reentrantTimer struct {
-	clock *reentrantClock
-	clock.Timer
-}
-
-func (t reentrantTimer) Reset(d time.Duration) bool {
-	t.clock.call()
-	return t.Timer.Reset(d)
-}
-
-func (t reentrantTimer) Stop() bool {
-	t.clock.call()
-	return t.Timer.Stop()
-}
-
-// A shutdown from within user code: of the hook, the hash, the limiter.
-func TestC17UserCodeMayShutDown(t *testing.T) {
-	forEachShardCount(t, func(t *testing.T, shards int) {
-		var q *shardq.Queue[float64]
-		shutDown := func() { q.ShutDownWithDrain(); q.ShutDown() }
-		ways := map[string]func(){
-			"hook": func() { q.Add(math.NaN()) },
-			"done": func() { q.Done(5) },
-			"hash": func() { q.Add(1) },
-			"when": func() { q.AddRateLimited(1) },
-		}
-		for name, way := range ways {
-			options := shardq.Options[float64]{Shards: shards, OnMisuse: func(shardq.Misuse[float64]) { shutDown() }}
-			switch name {
-			case "hash":
-				options.Hash = func(float64) uint64 { shutDown(); return 0 }
-			case "when":
-				options.RateLimiter = reentrantLimiter{func(float64) { shutDown() }}
-			}
-			q = shardq.MustNew(options)
-			way()
-			require.True(t, q.ShuttingDown(), name)
-			requireCounts(t, q, 0, 0, 0)
-		}
 	})
 }
