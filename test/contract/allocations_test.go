@@ -35,6 +35,7 @@ func TestC8NothingIsAllocated(t *testing.T) {
 	with := func(o shardq.AddOptions) func(t *testing.T, q *shardq.Queue[int]) {
 		return cycle(func(q *shardq.Queue[int], item int) { q.AddWith(item, o) })
 	}
+	window := with(shardq.AddOptions{NotAgainWithin: time.Second})
 	fake := newFake()
 	for name, c := range map[string]struct {
 		options shardq.Options[int]
@@ -44,12 +45,15 @@ func TestC8NothingIsAllocated(t *testing.T) {
 		"ages":   {shardq.Options[int]{Metrics: true}, cycle((*shardq.Queue[int]).Add)},
 		"groups": {shardq.Options[int]{Group: groups, GroupLimit: 4}, cycle((*shardq.Queue[int]).Add)},
 		"rates": {shardq.Options[int]{
-			Group: groups, Rate: shardq.Rate{PerSecond: 1e9}, GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 1e9, Burst: 100} },
+			Group: groups, Rate: shardq.Rate{PerSecond: 1e9, Burst: 1e6}, GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 1e9, Burst: 1e6} },
 		}, cycle((*shardq.Queue[int]).Add)},
 		"priorities": {shardq.Options[int]{}, with(shardq.AddOptions{Priority: 3})},
 		"places":     {shardq.Options[int]{KeepPlaces: true}, cycle((*shardq.Queue[int]).Add)},
 		"windows": {shardq.Options[int]{}, func(t *testing.T, q *shardq.Queue[int]) {
-			with(shardq.AddOptions{NotAgainWithin: time.Second})(t, q)
+			for item := range 64 { // which stay open, so that the storage does
+				q.AddWith(100+item, shardq.AddOptions{NotAgainWithin: 1e6 * time.Hour})
+			}
+			window(t, q)
 			fake.Step(time.Second)
 		}},
 		"delays": {shardq.Options[int]{}, func(t *testing.T, q *shardq.Queue[int]) {

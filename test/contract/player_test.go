@@ -25,7 +25,7 @@ import (
 //
 //	go test -run TestQueueBehavesAsItsModel -rapid.checks=10000 -rapid.steps=200
 func TestQueueBehavesAsItsModel(t *testing.T) {
-	testscale.Rapid(100)
+	testscale.Rapid(400)
 	variants := []struct {
 		name    string
 		setting func(s setup)
@@ -36,7 +36,7 @@ func TestQueueBehavesAsItsModel(t *testing.T) {
 	}
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
-			for range 8 {
+			for range 6 {
 				rapid.Check(t, func(rt *rapid.T) {
 					rapid.SyncTest(rt, func(rt *rapid.T) {
 						s := setups.Draw(rt, "setup")
