@@ -5,8 +5,17 @@
  *
  * Each labelled step is one access to shared memory, one operation on a channel or
  * the clock, or a critical section in which one access can be seen from outside.
- * README.md has the label beside the line of Go that it models. A configuration is a
- * set of -D flags. driver_test.go has those that are checked. The flags that begin a
+ *
+ * A state is quiet if no process can take a step until time passes or a caller calls
+ * ShutDown. What is proved of each quiet state: each deadline has a timer set for it
+ * or for earlier, unless the clock has panicked twice (noTimer), and so has each wait
+ * of a group or of the gate, also after ShutDown (waitForgotten); ShutDown has
+ * returned, and the timer is stopped unless the driver lingers (notStopped). At most
+ * one goroutine owns the timer (twoOwners), and nobody uses it after ShutDown
+ * (usedAfterStop). There is no deadlock. The model has no clock that is set back.
+ *
+ * A configuration is a set of -D flags. proof_test.go has those that are checked. The
+ * flags that begin a
  * variant (#ifdef NO_NOTIFICATION, ...) each break the protocol in one place, and
  * Spin must find the harm.
  */

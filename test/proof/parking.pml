@@ -5,10 +5,17 @@
  * Each labelled step is one access to shared memory, one operation on a channel, or
  * a critical section in which one access can be seen from outside. Others see its
  * other accesses only after they have the lock, so the section may be one step. Add
- * has two accesses that can be seen, and is two steps. README.md has the label beside
- * the line of Go that it models.
+ * has two accesses that can be seen, and is two steps.
  *
- * A configuration is a set of -D flags. parking_test.go has those that are checked.
+ * A state is quiet if no process can take a step unless something happens outside: a
+ * handler returns, a context ends, a caller calls ShutDown. What is proved of each
+ * quiet state: no worker is parked while an item is ready (lostWakeUp) or after a
+ * shutdown (parkedAfterShutDown); nothing is ready once all workers have left
+ * (leftBehind); a worker has each item that was handed out (lostItem). At most one
+ * token is out (twoTokens). Under weak fairness each ready item is handed out
+ * (SERVED), and each Get returns after ShutDown (RELEASED).
+ *
+ * A configuration is a set of -D flags. proof_test.go has those that are checked.
  * The flags that begin a variant (#ifdef NO_RESCAN, ...) each break the protocol in
  * one place, and Spin must find the harm.
  */
