@@ -21,7 +21,11 @@ func parseNothing(_ *command, _ *settings, words []string) error {
 }
 
 func parseItems(c *command, s *settings, words []string) (err error) {
-	c.items, err = s.names(words)
+	if c.batch { // which may have an item twice
+		c.items, err = expand(words)
+	} else {
+		c.items, err = s.names(words)
+	}
 	if err == nil && len(c.items) == 0 {
 		err = fmt.Errorf("which item?")
 	}
@@ -40,6 +44,7 @@ func parseItem(c *command, s *settings, words []string) error {
 
 func parseAdd(c *command, s *settings, words []string) error {
 	if len(words) > 1 && words[0] == "batch" {
+		c.batch = true
 		err := parseAdd(c, s, words[1:])
 		c.manner = "batch"
 		return err

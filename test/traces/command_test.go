@@ -16,6 +16,7 @@ type command struct {
 	verb     string
 	manner   string // a word that changes what the verb does: all, after, rate-limited, with context
 	items    []string
+	batch    bool
 	claims   []string // their names
 	options  shardq.AddOptions
 	duration time.Duration

@@ -109,7 +109,7 @@ func (p *player) known(row stats.Item[string]) string {
 		words = append(words, "dirty")
 	}
 	if !row.Deadline.IsZero() {
-		words = append(words, "expires in "+p.until(row.Deadline))
+		words = append(words, strings.Replace("expires in "+p.until(row.Deadline), "in forever", "never", 1))
 	}
 	if row.Attempts > 0 {
 		words = append(words, strconv.Itoa(row.Attempts)+verbFor(row.Attempts, " requeue", " requeues"))

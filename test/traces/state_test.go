@@ -73,7 +73,7 @@ func (p *player) listDelays(delays map[time.Time][]string) string {
 	slices.SortFunc(times, time.Time.Compare)
 	var words []string
 	for _, at := range times {
-		words = append(words, list(sorted(delays[at]))+" in "+p.until(at))
+		words = append(words, list(sorted(delays[at]))+strings.Replace(" in "+p.until(at), " in forever", " forever", 1))
 	}
 	return strings.Join(words, ", ")
 }
