@@ -120,9 +120,9 @@ type ends struct {
 type endPhase string
 
 const (
-	isOpen     endPhase = "open"
-	isDraining endPhase = "draining" // adds are dropped, delays run on
-	isClosed   endPhase = "closed"   // and nothing is delayed
+	queueOpen     endPhase = "open"
+	queueDraining endPhase = "draining" // adds are dropped, delays run on
+	queueClosed   endPhase = "closed"   // and nothing is delayed
 )
 
 // idle is called when the queue holds nothing, for a moment at least. If an
@@ -139,8 +139,8 @@ func (m *model) takesBack(e *entry) bool { return m.ends.retries && e.inFlight()
 // refuse drops adds from now on, except retries if the first end accepts them,
 // and ends the waits for capacity.
 func (m *model) refuse(retries bool) {
-	if m.ends.phase == isOpen {
-		m.ends.phase = isDraining
+	if m.ends.phase == queueOpen {
+		m.ends.phase = queueDraining
 		m.measured.freeze(m.now)
 		m.ends.retries = retries
 		clear(m.windows)
@@ -152,10 +152,10 @@ func (m *model) refuse(retries bool) {
 // close ends the queue, and returns the items that it dropped.
 func (m *model) close() (dropped []string) {
 	m.refuse(false)
-	if m.ends.phase != isClosed {
+	if m.ends.phase != queueClosed {
 		m.ends.stopped = !m.grouped() && !m.gate.limits()
 	}
-	m.ends.phase = isClosed
+	m.ends.phase = queueClosed
 	return m.dropDelayed()
 }
 
@@ -260,10 +260,10 @@ func (m *model) settleEnds() {
 	awaits := slices.ContainsFunc(m.ends.drains, func(w *pending) bool {
 		return w.drain.Delayed == shardq.AwaitDelayed && !w.acceptsRetries()
 	})
-	if m.ends.phase == isDraining && (retries && m.held() == 0 || awaits && len(m.delayed()) == 0) {
+	if m.ends.phase == queueDraining && (retries && m.held() == 0 || awaits && len(m.delayed()) == 0) {
 		m.close()
 	}
-	if m.ends.phase == isClosed && m.inPhase(idle) == len(m.items) {
+	if m.ends.phase == queueClosed && m.inPhase(idle) == len(m.items) {
 		endAll(&m.ends.plain, nil)
 		endAll(&m.ends.drains, nil)
 	}
@@ -272,7 +272,7 @@ func (m *model) settleEnds() {
 // mayLeave reports whether a Get that finds nothing to hand out returns the
 // shutdown. It waits for what is throttled, except for pauses after ShutDown.
 func (m *model) mayLeave() bool {
-	if m.ends.phase != isClosed {
+	if m.ends.phase != queueClosed {
 		return false
 	}
 	for _, l := range m.lines {

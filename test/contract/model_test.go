@@ -97,7 +97,7 @@ func newModel(s setup, tick time.Duration, locate, shardOfGroup func(name string
 		items: map[string]*entry{}, lines: map[string]*line{}, circles: map[[2]int]int{}, takes: map[int]int{}, latest: map[int]time.Duration{},
 		policy: map[string]int{}, windows: map[string]time.Duration{}, limiter: map[string]int{},
 		gate: gate{bucket: bucket{rate: rates[s.number("rate")], full: longAgo}},
-		ends: ends{phase: isOpen}, measured: newMeasured(),
+		ends: ends{phase: queueOpen}, measured: newMeasured(),
 	}
 	for shard := range s.number("shards") {
 		m.latest[shard] = longAgo
@@ -290,7 +290,7 @@ func (m *model) stats() shardq.Stats {
 	s := m.counts
 	s.Ready, s.Processing = m.inPhase(ready), m.inPhase(processing, dirty)
 	s.Delayed, s.Held = m.count(func(e *entry) bool { return e.delayed }), m.held()
-	s.ShuttingDown = m.ends.phase != isOpen
+	s.ShuttingDown = m.ends.phase != queueOpen
 	s.Paused = m.gate.paused
 	for _, l := range m.lines {
 		if !m.grouped() {

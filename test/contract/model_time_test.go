@@ -47,10 +47,10 @@ func (m *model) addWith(item string, o shardq.AddOptions, limited bool) error {
 func (m *model) refusal(item string, o shardq.AddOptions, limited bool) error {
 	e := m.entry(item)
 	switch {
-	case m.ends.phase != isOpen && (limited || !m.takesBack(e)):
+	case m.ends.phase != queueOpen && (limited || !m.takesBack(e)):
 		m.counts.Dropped++
 		return shardq.ErrShutDown
-	case m.ends.phase == isOpen && o.NotAgainWithin > 0 && m.inWindow(item):
+	case m.ends.phase == queueOpen && o.NotAgainWithin > 0 && m.inWindow(item):
 		m.counts.Deduplicated++
 		return shardq.ErrNotAgain
 	case limited && !e.held() && !m.hasRoom():
@@ -70,10 +70,10 @@ func (m *model) accept(item string, o shardq.AddOptions, limited bool) {
 	if capacity := m.counts.Capacity; capacity > 0 && !e.held() && m.held() >= capacity && !limited {
 		m.counts.OverCapacity++
 	}
-	if o.NotAgainWithin > 0 && m.ends.phase == isOpen {
+	if o.NotAgainWithin > 0 && m.ends.phase == queueOpen {
 		m.windows[item] = m.tickAt(plus(m.now, o.NotAgainWithin))
 	}
-	if (o.RateLimited || o.After != 0) && m.ends.phase == isOpen {
+	if (o.RateLimited || o.After != 0) && m.ends.phase == queueOpen {
 		m.measured.retries++
 	}
 	stays := e.delayed && (o.Policy == shardq.KeepOld || o.Policy == shardq.KeepLatest)
@@ -140,7 +140,7 @@ func (m *model) stopDelay(e *entry) {
 
 // backoff asks the limiter of [newQueue], which doubles the delay.
 func (m *model) backoff(item string) time.Duration {
-	if m.ends.phase == isOpen {
+	if m.ends.phase == queueOpen {
 		m.measured.backoffs++
 	}
 	m.limiter[item]++
@@ -154,7 +154,7 @@ const leastBackoff, mostBackoff = 3 * time.Millisecond, 100 * time.Millisecond
 func (m *model) pass(to time.Duration) {
 	m.now = to
 	m.endReviews()
-	if m.ends.phase != isClosed {
+	if m.ends.phase != queueClosed {
 		m.expire(func(e *entry) bool { return e.deadline <= m.now })
 	}
 	for item, ends := range m.windows {

@@ -166,7 +166,7 @@ func (p *player) checkStuck(reports []stuckReport) {
 		p.stuck[e.item] = true
 	}
 	for item, e := range m.items {
-		if e.inFlight() && m.ends.phase != isClosed && !p.stuck[item] && m.now > due(e) {
+		if e.inFlight() && m.ends.phase != queueClosed && !p.stuck[item] && m.now > due(e) {
 			p.fatalf("OnStuck was not called for %s, in processing since %v, and now is %v", item, e.since, m.now)
 		}
 	}
@@ -339,7 +339,7 @@ func (p *player) checkHistogram(name string, h stats.Histogram, want []time.Dura
 // later than the first deadline, and none without a reason.
 func (p *player) checkTimer(fake *clock.Fake) {
 	m, timers := p.model, fake.Timers()
-	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == isClosed && timers > 0 && !lingers {
+	if lingers := m.grouped() || !m.ends.stopped; timers > 1 || m.ends.phase == queueClosed && timers > 0 && !lingers {
 		p.fatalf("%d timers are set", timers)
 	}
 	next, set := fake.Next()

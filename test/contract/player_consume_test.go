@@ -241,7 +241,7 @@ func (p *player) returned(s *consumer) {
 		}
 	case !nothing(s.items):
 		p.fatalf("items %#v were returned with the error %v", s.items, s.err)
-	case errors.Is(s.err, shardq.ErrShutDown) && p.model.ends.phase == isClosed:
+	case errors.Is(s.err, shardq.ErrShutDown) && p.model.ends.phase == queueClosed:
 		p.note("got the shutdown")
 		if !p.model.mayLeave() && !s.canceled && !p.model.disordered {
 			p.fatalf("a consumer got the shutdown, and something is ready")
@@ -329,11 +329,11 @@ func (p *player) endInModel(letter byte, claim worker.Claim[string], d time.Dura
 	e := m.entry(item)
 	again := func(delay func() time.Duration) error {
 		m.moment++
-		if m.ends.phase != isOpen && !m.takesBack(e) {
+		if m.ends.phase != queueOpen && !m.takesBack(e) {
 			m.counts.Dropped++
 			return shardq.ErrShutDown
 		}
-		if m.ends.phase == isOpen {
+		if m.ends.phase == queueOpen {
 			m.measured.retries++
 		}
 		if d := delay(); d > 0 {

@@ -396,7 +396,7 @@ func (p *player) doAdd(c call) {
 		_ = m.addWith(item, shardq.AddOptions{}, false)
 	case 'W':
 		q.AddAfter(item, o.After)
-		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == isOpen {
+		if _ = m.addWith(item, o, false); o.After == 0 && m.ends.phase == queueOpen {
 			m.measured.retries++ // each AddAfter counts, also this one
 		}
 	case 'R':

@@ -14,6 +14,28 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+// A history notes what a handler and its hooks were called with, and when.
+type history struct {
+	start time.Time
+	now   func() time.Time
+	lines []string
+}
+
+func (h *history) options(script *shardqtest.Script[string]) worker.Options[string] {
+	note := func(what, item string, number int) {
+		h.lines = append(h.lines, fmt.Sprintf("%v %s %s %d", h.now().Sub(h.start), what, item, number))
+	}
+	return worker.Options[string]{
+		Workers: 1, MaxAttempts: 5, Timeout: time.Minute,
+		Handle: func(ctx context.Context, item string) error {
+			note("handle", item, script.Attempts(item)+1)
+			return script.Handle(ctx, item)
+		},
+		OnError:   func(_ context.Context, f worker.Failure[string]) { note("failed", f.Item, f.Attempt) },
+		OnDiscard: func(_ context.Context, f worker.Failure[string]) { note("discarded", f.Item, f.Attempt) },
+	}
+}
+
 // newScriptedQueue returns a queue with options, and a script for its items
 // that has each outcome.
 func newScriptedQueue(o shardq.Options[string]) (*shardq.Queue[string], *shardqtest.Script[string]) {
