@@ -93,6 +93,7 @@ var callKinds = []callKind{
 	{'M', 3, "AddBatch", "idopddb"},
 	{'F', 1, "Forget", "i"},
 	{'K', 3, "Cancel", "i"},
+	{'N', 1, "RetryNow", "i"},
 
 	{'G', 5, "Get", ""},
 	{'g', 2, "Get at the same time as what follows", ""},

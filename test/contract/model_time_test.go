@@ -197,11 +197,26 @@ func (m *model) expire(which func(e *entry) bool) {
 			m.moment++
 		}
 		at = e.deadline
-		m.counts.Expired++
-		priority := e.delayPriority
-		m.stopDelay(e)
-		m.add(e, priority, false, true)
+		m.endDelay(e)
 	}
+}
+
+func (m *model) endDelay(e *entry) {
+	m.counts.Expired++
+	priority := e.delayPriority
+	m.stopDelay(e)
+	m.add(e, priority, false, true)
+}
+
+// retryNow ends the delay of an item at once. It reports whether there was one.
+func (m *model) retryNow(item string) bool {
+	m.moment++
+	e := m.entry(item)
+	was := e.delayed
+	if was {
+		m.endDelay(e)
+	}
+	return was
 }
 
 // nextEvent returns when something happens next without a call.

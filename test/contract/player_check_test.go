@@ -259,6 +259,9 @@ func (p *player) checkOrder(state stats.State, rows []stats.Item[string]) {
 }
 
 func (p *player) checkLeft(left *shardq.DrainError[string]) {
+	if p.taking {
+		return // perhaps before the drain looked, perhaps after that
+	}
 	want, rank := p.model.stats(), []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 	counts := [3]int{left.Processing, left.Ready, left.Delayed}
 	if counts != [3]int{want.Processing, want.Ready, want.Held - want.Ready - want.Processing} || left.Queue != queueName {

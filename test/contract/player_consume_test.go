@@ -162,6 +162,7 @@ func (p *player) cancelOneParked(c call) {
 // returned.
 func (p *player) settle() {
 	synctest.Wait()
+	p.taking = false
 	p.match()
 	for m := p.model; m.admit() > 0; {
 		m.disordered = m.disordered || len(p.parked) > 0
@@ -210,6 +211,7 @@ func (p *player) take(s *consumer) bool {
 		return false
 	}
 	p.note("got %s", item)
+	p.taking = true
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)

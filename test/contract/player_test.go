@@ -104,6 +104,7 @@ type player struct {
 	tick  time.Duration
 
 	held    []string // in the order of their Gets
+	taking  bool     // a consumer has got an item since the last call
 	claims  []keptClaim
 	fences  map[string]uint64
 	parked  []*consumer
@@ -226,6 +227,9 @@ func (p *player) play(c call) {
 	defer p.failAtPanic()
 	p.played = append(p.played, c)
 	p.lines = append(p.lines, c.describe(p.tick))
+	if p.hurried && (c.letter == 'S' || c.letter == 'n') {
+		synctest.Wait() // or the age of the item would be that of either moment
+	}
 	p.hurried = false
 	p.inTick += 4 + c.size() + len(p.parked)
 	p.shared = p.shared || p.inTick > 200
@@ -273,6 +277,10 @@ func (p *player) do(c call) {
 	case 'K':
 		if got, want := q.Cancel(c.item(0)), m.cancel(c.item(0)); got != want {
 			p.fatalf("Cancel said %+v, not %+v", got, want)
+		}
+	case 'N':
+		if got, want := q.Operator().RetryNow(c.item(0)), m.retryNow(c.item(0)); got != want {
+			p.fatalf("RetryNow said %v, not %v", got, want)
 		}
 	case 'D':
 		p.done(c.item(0))
