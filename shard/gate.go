@@ -201,9 +201,12 @@ func (s *Set[T]) servableNow() bool { return !s.gate.closed() && s.anyReady() }
 // Pause stops the set from handing out items. It goes on taking them in.
 func (s *Set[T]) Pause() {
 	s.gate.changing.Lock()
-	defer s.gate.changing.Unlock()
 	s.gate.paused.Store(true)
 	s.noteGate()
+	s.gate.changing.Unlock()
+	if s.mayLeave() {
+		s.wake() // a consumer may wait for a token, after ShutDown
+	}
 }
 
 // Resume ends a Pause.

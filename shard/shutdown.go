@@ -79,7 +79,7 @@ func (s *Set[T]) close(dropped func(items []T)) {
 	s.closing.complete.Store(true)
 	s.drained.settle()
 	s.wake()
-	s.limit.Notify()
+	s.notify() // also of the delays that a Drain has ended
 }
 
 // closeShard drops the delayed items of a shard, a bounded number per hold of

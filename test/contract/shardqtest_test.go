@@ -14,20 +14,6 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// newScriptedQueue returns a queue with options, and a script for its items
-// that has each outcome.
-func newScriptedQueue(o shardq.Options[string]) (*shardq.Queue[string], *shardqtest.Script[string]) {
-	o.Shards = 1
-	script := shardqtest.NewScript[string](nil)
-	script.For("fails").Fail(3)
-	script.For("panics").Panic("oops").Goexit().Panic(errOnPurpose)
-	script.For("permanent").Fail(1).Return(worker.Permanent(errOnPurpose))
-	script.For("again").Return(worker.RequeueAfter(time.Second)).Fail(1).Return(worker.RequeueAfter(0))
-	script.For("exhausted").Fail(5)
-	script.For("slow").Block()
-	return shardq.MustNew(o), script
-}
-
 // A history notes what a handler and its hooks were called with, and when.
 type history struct {
 	start time.Time
@@ -48,6 +34,20 @@ func (h *history) options(script *shardqtest.Script[string]) worker.Options[stri
 		OnError:   func(_ context.Context, f worker.Failure[string]) { note("failed", f.Item, f.Attempt) },
 		OnDiscard: func(_ context.Context, f worker.Failure[string]) { note("discarded", f.Item, f.Attempt) },
 	}
+}
+
+// newScriptedQueue returns a queue with options, and a script for its items
+// that has each outcome.
+func newScriptedQueue(o shardq.Options[string]) (*shardq.Queue[string], *shardqtest.Script[string]) {
+	o.Shards = 1
+	script := shardqtest.NewScript[string](nil)
+	script.For("fails").Fail(3)
+	script.For("panics").Panic("oops").Goexit().Panic(errOnPurpose)
+	script.For("permanent").Fail(1).Return(worker.Permanent(errOnPurpose))
+	script.For("again").Return(worker.RequeueAfter(time.Second)).Fail(1).Return(worker.RequeueAfter(0))
+	script.For("exhausted").Fail(5)
+	script.For("slow").Block()
+	return shardq.MustNew(o), script
 }
 
 func addScripted(q *shardq.Queue[string]) {

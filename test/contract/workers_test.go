@@ -486,13 +486,13 @@ func TestC49ContextOfTheHandler(t *testing.T) {
 
 // The workers do not refer to an item after its Done.
 func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
-	batch := func(context.Context, []pointer) []error { return nil }
-	for name, o := range map[string]worker.Options[pointer]{
-		"single": {Workers: 1, Handle: succeed[pointer]},
+	batch := func(context.Context, []any) []error { return nil }
+	for name, o := range map[string]worker.Options[any]{
+		"single": {Workers: 1, Handle: succeed[any]},
 		"batch":  {Workers: 1, HandleBatch: batch, BatchSize: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueue[pointer](1)
+			q := newQueue[any](1)
 			w, err := worker.New(q, o)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -501,8 +501,8 @@ func TestC49NothingRefersToAnItemAfterDone(t *testing.T) {
 			collectedItems := make(chan int, 3)
 			func() {
 				for i := range 3 {
-					item := pointer{to: &payload{number: i}}
-					runtime.AddCleanup(item.to, func(i int) { collectedItems <- i }, i)
+					item := &payload{byte(i)}
+					runtime.AddCleanup(item, func(i int) { collectedItems <- i }, i)
 					q.Add(item)
 				}
 			}()
