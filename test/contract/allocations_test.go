@@ -43,12 +43,13 @@ func TestC8NothingIsAllocated(t *testing.T) {
 	}{
 		"adds":   {shardq.Options[int]{}, cycle((*shardq.Queue[int]).Add)},
 		"ages":   {shardq.Options[int]{Metrics: true}, cycle((*shardq.Queue[int]).Add)},
-		"groups": {shardq.Options[int]{Group: groups, GroupLimit: 4}, cycle((*shardq.Queue[int]).Add)},
+		"groups": {shardq.Options[int]{Group: groups, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 4} }}, cycle((*shardq.Queue[int]).Add)},
 		"rates": {shardq.Options[int]{
-			Group: groups, Rate: shardq.Rate{PerSecond: 1e9, Burst: 1e6}, GroupRate: func(string) shardq.Rate { return shardq.Rate{PerSecond: 1e9, Burst: 1e6} },
+			Group: groups, Rate: shardq.Rate{PerSecond: 1e9, Burst: 1e6}, GroupPolicy: func(string) shardq.GroupPolicy {
+				return shardq.GroupPolicy{Rate: shardq.Rate{PerSecond: 1e9, Burst: 1e6}}
+			},
 		}, cycle((*shardq.Queue[int]).Add)},
 		"priorities": {shardq.Options[int]{}, with(shardq.AddOptions{Priority: 3})},
-		"places":     {shardq.Options[int]{KeepPlaces: true}, cycle((*shardq.Queue[int]).Add)},
 		"windows": {shardq.Options[int]{}, func(t *testing.T, q *shardq.Queue[int]) {
 			for item := range 64 { // which stay open, so that the storage does
 				q.AddWith(100+item, shardq.AddOptions{NotAgainWithin: 1e6 * time.Hour})
@@ -64,7 +65,7 @@ func TestC8NothingIsAllocated(t *testing.T) {
 			cycle(func(*shardq.Queue[int], int) {})(t, q)
 		}},
 		"claims": {shardq.Options[int]{}, func(t *testing.T, q *shardq.Queue[int]) {
-			q.AddBatch(items)
+			q.AddBatch(items, shardq.AddOptions{})
 			n, err := q.ClaimBatch(t.Context(), claims)
 			if err != nil || q.DoneClaims(claims[:n]) != nil {
 				t.Fatal(n, err)

@@ -31,7 +31,7 @@ func TestC80OneOfConcurrentAdds(t *testing.T) {
 				group.Go(func() {
 					o := shardq.AddOptions{NotAgainWithin: time.Second, After: time.Duration(n%2) * time.Millisecond}
 					for item := range accepted {
-						if q.TryAddWith(item, o) == nil {
+						if q.TryAdd(item, o) == nil {
 							accepted[item].Add(1)
 						}
 					}
@@ -184,7 +184,7 @@ func checkBoundUnderLoad(t *testing.T, shards int) {
 	for p := range producers {
 		producing.Go(func() {
 			for i := range each {
-				require.NoError(t, q.AddContext(context.Background(), p*each+i))
+				require.NoError(t, q.AddContext(context.Background(), p*each+i, shardq.AddOptions{}))
 			}
 		})
 	}
@@ -339,9 +339,9 @@ func TestC43InspectionsBesideWorkers(t *testing.T) {
 	forEachShardCount(t, func(t *testing.T, shards int) {
 		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Ages: true})
 		const held, items = 16, 64
-		q.AddBatch(numbers(held))
+		q.AddBatch(numbers(held), shardq.AddOptions{})
 		takeAll(t, q)
-		q.AddBatch(numbers(items)[held:])
+		q.AddBatch(numbers(items)[held:], shardq.AddOptions{})
 		workers := returned(func() {
 			together(4, func(int) {
 				for item := range q.Items(t.Context()) {

@@ -63,23 +63,24 @@ func (h hookedHandler) Handle(ctx context.Context, r slog.Record) error {
 // userFunctions are the functions of hookedOptions. OnStuck is not among them,
 // because the queue calls it in a goroutine of its own.
 var userFunctions = []string{
-	"Hash", "Group", "GroupWeight", "GroupRate", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
+	"Hash", "Group", "GroupPolicy", "Now", "AfterFunc", "Reset", "Stop", "When", "Forget", "NumRequeues",
 	"Logger", "OnWatermark", "OnMisuse",
 }
 
 func hookedOptions(call userCode, groups bool, fake *clock.Fake) shardq.Options[int] {
 	o := shardq.Options[int]{
 		Shards: 4, Clock: hookedClock{fake, call}, Metrics: true, LowPriorityInterval: 3, Capacity: 12,
-		RateLimiter:   hookedLimiter{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
-		HighWatermark: 3, LowWatermark: 1, OnWatermark: func(shardq.Watermark) { call("OnWatermark") },
-		OnMisuse: func(shardq.Misuse[int]) { call("OnMisuse") },
-		Logger:   slog.New(hookedHandler{slog.NewTextHandler(io.Discard, nil), call}),
+		RateLimiter: hookedLimiter{limiter.NewExponential[int](10*time.Millisecond, 20*time.Millisecond), call},
+		Watermarks:  shardq.Watermarks{High: 3, Low: 1, On: func(shardq.Watermark) { call("OnWatermark") }},
+		OnMisuse:    func(shardq.Misuse[int]) { call("OnMisuse") },
+		Logger:      slog.New(hookedHandler{slog.NewTextHandler(io.Discard, nil), call}),
 	}
 	if groups {
 		o.Group = func(item int) string { call("Group"); return fmt.Sprint(item)[:1] }
-		o.GroupWeight = func(string) int { call("GroupWeight"); return 2 }
-		o.GroupRate = func(string) shardq.Rate { call("GroupRate"); return shardq.Rate{PerSecond: 1e6, Burst: 100} }
-		o.GroupLimit = 100
+		o.GroupPolicy = func(string) shardq.GroupPolicy {
+			call("GroupPolicy")
+			return shardq.GroupPolicy{Weight: 2, Limit: 100, Rate: shardq.Rate{PerSecond: 1e6, Burst: 100}}
+		}
 	} else {
 		o.Hash = func(item int) uint64 { call("Hash"); return uint64(fmt.Sprint(item)[0]) }
 	}
@@ -91,8 +92,8 @@ func useEverything(q *shardq.Queue[int]) {
 	q.Add(10)
 	q.AddAfter(11, time.Second)
 	q.AddWith(12, shardq.AddOptions{Priority: 2, NotAgainWithin: time.Second})
-	q.AddBatch([]int{20, 30})
-	_ = q.TryAdd(31)
+	q.AddBatch([]int{20, 30}, shardq.AddOptions{})
+	_ = q.TryAdd(31, shardq.AddOptions{})
 	q.AddRateLimited(13)
 	q.Forget(13)
 	q.NumRequeues(13)
@@ -131,7 +132,7 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 		q.Done(-1)
 		q.AddAfter(4, time.Second)
 		fake.Step(time.Hour)
-		require.GreaterOrEqual(t, len(called), len(userFunctions)-3, "%v", called)
+		require.GreaterOrEqual(t, len(called), len(userFunctions)-2, "%v", called)
 		depth = 1
 		finishAll(t, q)
 		requireShutsDown(t, q)
@@ -141,7 +142,7 @@ func TestC17UserCodeMayUseTheQueue(t *testing.T) {
 // A shutdown from within user code: of each function but the clock's, which
 // ShutDown waits for.
 func TestC17UserCodeMayShutDown(t *testing.T) {
-	for _, function := range []string{"Hash", "Group", "GroupWeight", "GroupRate", "When", "Forget", "NumRequeues", "Logger", "OnWatermark", "OnMisuse"} {
+	for _, function := range []string{"Hash", "Group", "GroupPolicy", "When", "Forget", "NumRequeues", "Logger", "OnWatermark", "OnMisuse"} {
 		for _, groups := range []bool{false, true} {
 			var q *shardq.Queue[int]
 			q = shardq.MustNew(hookedOptions(func(called string) {

@@ -101,8 +101,8 @@ func waysToAdd(q anyQueue) []func(any) {
 	return []func(any){
 		q.Add, q.AddRateLimited, delayed(time.Hour), delayed(time.Nanosecond), delayed(0), delayed(math.MinInt64), delayed(math.MaxInt64),
 		func(item any) { q.AddWith(item, shardq.AddOptions{NotAgainWithin: time.Hour}) },
-		func(item any) { q.AddBatch([]any{item}) },
-		func(item any) { _ = q.TryAdd(item) },
+		func(item any) { q.AddBatch([]any{item}, shardq.AddOptions{}) },
+		func(item any) { _ = q.TryAdd(item, shardq.AddOptions{}) },
 	}
 }
 
@@ -132,7 +132,7 @@ func TestC16H4ItemNotEqualToItself(t *testing.T) {
 				require.Equal(t, shardq.ItemNotEqualToItself, reported[0].Kind)
 				require.True(t, reported[0].Item != reported[0].Item, "another item was reported")
 			}
-			require.ErrorIs(t, q.TryAdd(bad), shardq.ErrRejected)
+			require.ErrorIs(t, q.TryAdd(bad, shardq.AddOptions{}), shardq.ErrRejected)
 			require.EqualValues(t, len(waysToAdd(q))+1, q.Stats().Rejected)
 			require.Zero(t, limiter.asked, "the limiter was made to remember it")
 			q.Done(bad)
@@ -154,7 +154,7 @@ func TestC16H5UnhashableItem(t *testing.T) {
 			for i, add := range waysToAdd(q) {
 				require.Panics(t, func() { add(bad) }, "%T, way %d", bad, i)
 			}
-			require.Panics(t, func() { q.AddBatch([]any{"before", bad}) })
+			require.Panics(t, func() { q.AddBatch([]any{"before", bad}, shardq.AddOptions{}) })
 			require.Panics(t, func() { q.Done(bad) })
 			require.Zero(t, fake.Timers(), "left to the background")
 			finishAll(t, q)

@@ -108,7 +108,7 @@ func TestLoggerGetsTheEndOnce(t *testing.T) {
 
 func TestLoggerGetsFailures(t *testing.T) {
 	q := newLogged(shardq.Options[string]{LogItems: true, Shards: 1})
-	q.AddBatch([]string{"fails", "panics", "is discarded"})
+	q.AddBatch([]string{"fails", "panics", "is discarded"}, shardq.AddOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handled := 0
 	w, err := worker.New(q.Queue, worker.Options[string]{Workers: 1, Handle: func(_ context.Context, item string) error {
@@ -156,10 +156,10 @@ func TestC17LoggerMayUseTheQueue(t *testing.T) {
 	}}
 	fake := newFake()
 	q = shardq.MustNew(shardq.Options[string]{
-		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, HighWatermark: 3, LowWatermark: 1,
+		Clock: fake, Logger: slog.New(handler), StuckAfter: time.Second, Watermarks: shardq.Watermarks{High: 3, Low: 1},
 	})
 	q.Done("a")
-	q.AddBatch([]string{"a", "b", "c"})
+	q.AddBatch([]string{"a", "b", "c"}, shardq.AddOptions{})
 	_, _ = q.Get()
 	fake.Step(time.Minute)
 	q.ShutDown()

@@ -280,7 +280,7 @@ func TestC14C25ForgottenQueueIsCollected(t *testing.T) {
 		},
 		"a rate, after a shutdown": func(q anyQueue, _ *clock.Fake, item any) {
 			q.SetRate(shardq.Rate{PerSecond: 1.0 / 3600})
-			q.AddBatch([]any{1, 2, item})
+			q.AddBatch([]any{1, 2, item}, shardq.AddOptions{})
 			q.Get()
 			q.TryClaim() // which finds no token
 			q.ShutDown()

@@ -34,11 +34,13 @@ func TestC67Faults(t *testing.T) {
 		_, err := shardq.New(shardq.Options[string]{Rate: r})
 		require.ErrorContains(t, err, "Options.Rate: ")
 		faulty := true
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupRate: func(string) shardq.Rate {
-			if faulty {
-				return r
-			}
-			return shardq.Rate{}
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Rate: func(string) shardq.Rate {
+				if faulty {
+					return r
+				}
+				return shardq.Rate{}
+			}(group)}
 		}})
 		require.Panics(t, func() { q.Add("a/1") })
 		require.Panics(t, func() { q.RefreshGroup("a") })
@@ -50,14 +52,10 @@ func TestC67Faults(t *testing.T) {
 	}
 	for _, r := range []shardq.Rate{{}, {PerSecond: 1}, {PerSecond: math.MaxFloat64, Burst: math.MaxInt}, {PerSecond: 5e-324}} {
 		require.NoError(t, r.Validate())
-		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Rate: r, GroupRate: func(string) shardq.Rate { return r }})
+		q := shardq.MustNew(shardq.Options[string]{Group: tenant, Rate: r, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Rate: r} }})
 		q.Add("a/1")
 		takeItem(t, q, "a/1")
 	}
-	none := func(string) shardq.Rate { return shardq.Rate{} }
-	_, err := shardq.New(shardq.Options[string]{GroupRate: none, GroupLimitOf: func(string) int { return 1 }})
-	require.ErrorContains(t, err, "GroupRate")
-	require.ErrorContains(t, err, "GroupLimitOf")
 	q := shardq.MustNew(shardq.Options[string]{})
 	require.Panics(t, func() { q.PauseGroup("a", time.Time{}) })
 	require.Panics(t, func() { q.ResumeGroup("a") })
@@ -110,17 +108,17 @@ func TestOptionsEachFaultAlone(t *testing.T) {
 		"Options.Tick is -1ns":                                {Tick: -1},
 		"Options.Hash and Options.StableRouting are both set": {Hash: hash, StableRouting: true},
 		"Options.Capacity is -1":                              {Capacity: -1},
-		"Options.LowWatermark is 3 and HighWatermark 3":       {HighWatermark: 3, LowWatermark: 3, OnWatermark: onWatermark},
-		"Options.LowWatermark is -1 and HighWatermark 3":      {HighWatermark: 3, LowWatermark: -1, OnWatermark: onWatermark},
-		"Options.LowWatermark is 0 and HighWatermark 0":       {OnWatermark: onWatermark},
+		"Options.Watermarks has Low 3 and High 3":             {Watermarks: shardq.Watermarks{High: 3, Low: 3, On: onWatermark}},
+		"Options.Watermarks has Low -1 and High 3":            {Watermarks: shardq.Watermarks{High: 3, Low: -1, On: onWatermark}},
+		"Options.Watermarks has Low 0 and High 0":             {Watermarks: shardq.Watermarks{On: onWatermark}},
 		"Options.StuckAfter is 0s":                            {OnStuck: onStuck},
 		"Options.StuckAfter is -1s":                           {OnStuck: onStuck, StuckAfter: -time.Second},
-		"Options.LowWatermark is 3 and HighWatermark 2":       {HighWatermark: 2, LowWatermark: 3},
-		"Options.LowWatermark is 0 and HighWatermark -1":      {HighWatermark: -1, Logger: slog.Default()},
-		"Options.LowWatermark is 7 and HighWatermark 0":       {LowWatermark: 7, Logger: slog.Default()},
+		"Options.Watermarks has Low 3 and High 2":             {Watermarks: shardq.Watermarks{High: 2, Low: 3}},
+		"Options.Watermarks has Low 0 and High -1":            {Watermarks: shardq.Watermarks{High: -1}, Logger: slog.Default()},
+		"Options.Watermarks has Low 7 and High 0":             {Watermarks: shardq.Watermarks{Low: 7}, Logger: slog.Default()},
 		"Options.StuckAfter is -2s: want 0 (never) or more":   {StuckAfter: -2 * time.Second},
 		"Options.StuckAfter is -3s: want 0 (never) or more":   {StuckAfter: -3 * time.Second, Logger: slog.Default()},
-		"Options.GroupLimit is -1":                            {GroupLimit: -1},
+		"Options.GroupPolicy is set: want it with Group":      {GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{} }},
 	} {
 		_, err := shardq.New(options)
 		require.ErrorContains(t, err, fault)

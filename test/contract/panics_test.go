@@ -131,8 +131,8 @@ func playPanics(t *testing.T, w *faultInjector, groups bool) {
 	p.add(1, q.Add)
 	p.add(2, q.Add)
 	p.add(10, func(item int) { q.AddWith(item, shardq.AddOptions{Priority: 3}) })
-	p.add(11, func(item int) { require.NoError(t, q.TryAdd(item)) })
-	p.add(20, func(item int) { require.NoError(t, q.AddContext(ctx, item)) })
+	p.add(11, func(item int) { require.NoError(t, q.TryAdd(item, shardq.AddOptions{})) })
+	p.add(20, func(item int) { require.NoError(t, q.AddContext(ctx, item, shardq.AddOptions{})) })
 	p.add(21, func(item int) { q.AddAfter(item, 5*time.Millisecond) })
 	p.add(30, q.AddRateLimited)
 	p.add(31, func(item int) { q.AddWith(item, shardq.AddOptions{RateLimited: true, After: time.Millisecond}) })
@@ -152,7 +152,7 @@ func playPanics(t *testing.T, w *faultInjector, groups bool) {
 	for _, end := range []func(c worker.Claim[int]) error{worker.Claim[int].Done, worker.Claim[int].Retry, worker.Claim[int].Release} {
 		p.claim(1, func(claims []worker.Claim[int]) { _ = end(claims[0]) }, true)
 	}
-	p.retry(func() { q.AddBatch([]int{40, 41, 50, 51}) })
+	p.retry(func() { q.AddBatch([]int{40, 41, 50, 51}, shardq.AddOptions{}) })
 	for _, item := range []int{40, 41, 50, 51} {
 		p.asked[item]++
 		p.owed[item] = true
@@ -290,7 +290,7 @@ func (p *panicPlay) loopOnce() {
 func (p *panicPlay) fill() {
 	for item := 70; ; item++ {
 		var full bool
-		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item), shardq.ErrFull) })
+		p.disabled(func() { full = errors.Is(p.queue.TryAdd(item, shardq.AddOptions{}), shardq.ErrFull) })
 		if full {
 			break
 		}
@@ -301,7 +301,7 @@ func (p *panicPlay) fill() {
 		p.retry(func() {
 			p.asked[80]++
 			p.owed[80] = true
-			require.NoError(p.t, p.queue.AddContext(p.t.Context(), 80))
+			require.NoError(p.t, p.queue.AddContext(p.t.Context(), 80, shardq.AddOptions{}))
 		})
 	})
 	synctest.Wait()

@@ -15,8 +15,10 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -134,11 +136,22 @@ func newPlayer(t failer, s setup) *player {
 	p.began = p.clock.Now()
 	p.tick, _ = time.ParseDuration(s.value("tick"))
 	p.model = newModel(s, p.tick, p.shardOf, p.shardOfGroup)
-	p.queue = shardq.MustNew(p.options())
+	p.queue = engine.Follow(shardq.MustNew(p.options()), p.setup.rules())
 	return p
 }
 
-// options translates the settings. All that is not everyday is here, so that a
+// rules translates the settings that only adapters have.
+func (s setup) rules() shard.Rules {
+	return shard.Rules{
+		PrioritiesBeforeTurns: s.is("priorities before turns", "yes"),
+		CancelDelayOnAdd:      s.is("cancel delay on add", "yes"),
+		DropDelayIfReady:      s.is("drop delay if ready", "yes"),
+		KeepPlaces:            s.is("keep places", "yes"),
+		DiscardOnShutDown:     s.is("discard on shutdown", "yes"),
+	}
+}
+
+// options translates the other settings. All that is not everyday is here, so that a
 // change of the options has one place.
 func (p *player) options() shardq.Options[string] {
 	s := p.setup
@@ -149,13 +162,8 @@ func (p *player) options() shardq.Options[string] {
 		LowPriorityInterval: s.number("low priority interval"),
 		Capacity:            s.number("capacity"),
 		Ages:                s.is("ages", "ages"), Metrics: s.is("ages", "metrics"),
-		StableRouting:         s.is("routing", "stable"),
-		OnMisuse:              func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
-		PrioritiesBeforeTurns: s.is("priorities before turns", "yes"),
-		CancelDelayOnAdd:      s.is("cancel delay on add", "yes"),
-		DropDelayIfReady:      s.is("drop delay if ready", "yes"),
-		KeepPlaces:            s.is("keep places", "yes"),
-		DiscardOnShutDown:     s.is("discard on shutdown", "yes"),
+		StableRouting: s.is("routing", "stable"),
+		OnMisuse:      func(m shardq.Misuse[string]) { p.locked(func() { p.misused = append(p.misused, m) }) },
 	}
 	switch s.value("routing") {
 	case "hash":
@@ -168,15 +176,15 @@ func (p *player) options() shardq.Options[string] {
 		}
 		of := func(group string) groupPolicy { return groupPolicies[p.model.policy[group]] }
 		o.Group = groupOf
-		o.GroupWeight = func(group string) int { return of(group).weight }
-		o.GroupLimitOf = func(group string) int { return of(group).limit }
-		o.GroupRate = func(group string) shardq.Rate { return of(group).rate }
+		o.GroupPolicy = func(group string) shardq.GroupPolicy {
+			p := of(group)
+			return shardq.GroupPolicy{Weight: p.weight, Limit: p.limit, Rate: p.rate}
+		}
 	}
 	if low, high := p.watermarks(); high > 0 {
-		o.LowWatermark, o.HighWatermark = low, high
-		o.OnWatermark = func(mark shardq.Watermark) {
+		o.Watermarks = shardq.Watermarks{Low: low, High: high, On: func(mark shardq.Watermark) {
 			p.locked(func() { p.marks = append(p.marks, mark.High) })
-		}
+		}}
 	}
 	if after := s.number("stuck after"); after > 0 {
 		o.StuckAfter = time.Duration(after) * p.tick
@@ -279,7 +287,7 @@ func (p *player) do(c call) {
 			p.fatalf("Cancel said %+v, not %+v", got, want)
 		}
 	case 'N':
-		if got, want := q.Operator().RetryNow(c.item(0)), m.retryNow(c.item(0)); got != want {
+		if got, want := q.Inspect().Operator().RetryNow(c.item(0)), m.retryNow(c.item(0)); got != want {
 			p.fatalf("RetryNow said %v, not %v", got, want)
 		}
 	case 'D':
@@ -414,7 +422,7 @@ func (p *player) doAdd(c call) {
 		q.AddWith(item, o)
 		_ = m.addWith(item, o, false)
 	case 'T':
-		if got, want := q.TryAddWith(item, o), m.addWith(item, o, true); got != want {
+		if got, want := q.TryAdd(item, o), m.addWith(item, o, true); got != want {
 			p.fatalf("TryAdd returned %v, not %v", got, want)
 		}
 	case 'M':
@@ -423,7 +431,7 @@ func (p *player) doAdd(c call) {
 		same := func(w *pending) bool { return w.item == item }
 		if len(m.bounds.waiters) < 4 && !slices.ContainsFunc(m.bounds.waiters, same) {
 			w := &pending{item: item, add: o}
-			p.begin(w, func(ctx context.Context) { w.err = q.AddContextWith(ctx, item, o) })
+			p.begin(w, func(ctx context.Context) { w.err = q.AddContext(ctx, item, o) })
 			m.addContext(w)
 		}
 	}
@@ -439,7 +447,7 @@ func (p *player) addBatch(c call, o shardq.AddOptions) {
 	if c.number() == 1 && len(p.parked) == 0 {
 		items = append(items, items[0])
 	}
-	p.queue.AddBatchWith(items, o)
+	p.queue.AddBatch(items, o)
 	for _, item := range items {
 		_ = p.model.addWith(item, o, false)
 	}

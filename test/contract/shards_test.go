@@ -64,7 +64,7 @@ func servedWithin(place, shards int) int { return 4 * shards * (place + 2*8) }
 func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 	weights := map[string]int{}
 	q := shardq.MustNew(shardq.Options[string]{
-		Shards: 2, Group: tenant, GroupWeight: func(group string) int { return weights[group] },
+		Shards: 2, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy { return shardq.GroupPolicy{Weight: weights[group]} },
 	})
 	in := map[int][]string{}
 	for i := range 30 {
@@ -77,9 +77,9 @@ func TestC47RoundRobinAfterGroupsAreGone(t *testing.T) {
 	for home := range 2 {
 		heavy, flood, other := in[home][0], in[home][1], in[1-home][0]
 		weights[heavy] = 5000
-		q.AddBatch(ofTenant(heavy, 50)) // at least one round, so that the next one counts them
+		q.AddBatch(ofTenant(heavy, 50), shardq.AddOptions{}) // at least one round, so that the next one counts them
 		handedOut(q)
-		q.AddBatch(ofTenant(flood, 100))
+		q.AddBatch(ofTenant(flood, 100), shardq.AddOptions{})
 		for range 3 { // because the first may find the consumer in its shard
 			q.Add(other + "/0")
 			for gets := 1; ; gets++ {

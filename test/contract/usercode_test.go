@@ -18,15 +18,15 @@ import (
 func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		panics := true
-		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, HighWatermark: 1, OnWatermark: func(shardq.Watermark) {
+		q := shardq.MustNew(shardq.Options[int]{Shards: shards, Capacity: 2, Watermarks: shardq.Watermarks{High: 1, On: func(shardq.Watermark) {
 			if panics {
 				panic("hook")
 			}
-		}})
+		}}})
 		for name, add := range map[string]func(item int){
 			"Add":      q.Add,
-			"AddBatch": func(item int) { q.AddBatch([]int{item}) },
-			"TryAdd":   func(item int) { _ = q.TryAdd(item) },
+			"AddBatch": func(item int) { q.AddBatch([]int{item}, shardq.AddOptions{}) },
+			"TryAdd":   func(item int) { _ = q.TryAdd(item, shardq.AddOptions{}) },
 			"AddWith":  func(item int) { q.AddWith(item, shardq.AddOptions{Policy: shardq.KeepNew}) },
 		} {
 			sleeper := returned(func() { item, _ := q.Get(); require.Equal(t, 1, item) })
@@ -40,7 +40,7 @@ func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 		q.Add(1)
 		takeItem(t, q, 1)
 		q.Add(2)
-		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3)) })
+		guest := returned(func() { require.NoError(t, q.AddContext(t.Context(), 3, shardq.AddOptions{})) })
 		requireStillFalse(t, guest, "there is no capacity")
 		q.Cancel(2)
 		requireBecomesTrue(t, guest)
@@ -53,19 +53,21 @@ func TestC41C17PanickingHookLeavesNobodyParked(t *testing.T) {
 	})
 }
 
-// A GroupWeight that is slow, or waits for capacity itself, blocks neither
+// A GroupPolicy that is slow, or waits for capacity itself, blocks neither
 // other waiters nor a TryAdd.
-func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
+func TestC40SlowGroupPolicyBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		slow := false
 		var q *shardq.Queue[string]
-		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupWeight: func(group string) int {
-			if slow && group == "slow" {
-				require.NoError(t, q.AddContext(t.Context(), "c/within"))
-				<-gate
-			}
-			return 1
+		q = shardq.MustNew(shardq.Options[string]{Shards: 1, Capacity: 3, Group: tenant, GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Weight: func(group string) int {
+				if slow && group == "slow" {
+					require.NoError(t, q.AddContext(t.Context(), "c/within", shardq.AddOptions{}))
+					<-gate
+				}
+				return 1
+			}(group)}
 		}})
 		for _, item := range []string{"a/1", "a/2", "a/3"} {
 			q.Add(item)
@@ -73,7 +75,7 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 		entered := make([]bool, 2)
 		for i, item := range []string{"slow/1", "b/1"} {
 			go func() {
-				require.NoError(t, q.AddContext(t.Context(), item))
+				require.NoError(t, q.AddContext(t.Context(), item, shardq.AddOptions{}))
 				entered[i] = true
 			}()
 			synctest.Wait()
@@ -85,7 +87,7 @@ func TestC40SlowGroupWeightBlocksNobody(t *testing.T) {
 		require.Equal(t, 3, q.Len(), "slow/1 is in, too, and so is c/within")
 		takeItem(t, q, "slow/1")
 		q.Done("slow/1")
-		require.NoError(t, q.TryAdd("b/2"))
+		require.NoError(t, q.TryAdd("b/2", shardq.AddOptions{}))
 		close(gate)
 		synctest.Wait()
 		require.True(t, entered[0])
@@ -109,8 +111,7 @@ func TestC69SetRateInAHook(t *testing.T) {
 					var q *shardq.Queue[string]
 					calls := 0
 					q = shardq.MustNew(shardq.Options[string]{
-						HighWatermark: 100, LowWatermark: 10,
-						OnWatermark: func(shardq.Watermark) { calls++; q.SetRate(rate) },
+						Watermarks: shardq.Watermarks{High: 100, Low: 10, On: func(shardq.Watermark) { calls++; q.SetRate(rate) }},
 					})
 					for _, item := range ofTenant("a", 200) {
 						q.AddAfter(item, time.Hour)
@@ -133,7 +134,7 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 			Shards: shards, StuckAfter: time.Second,
 			OnStuck: func(stats.Item[int]) { <-release },
 		})
-		q.AddBatch(numbers(8))
+		q.AddBatch(numbers(8), shardq.AddOptions{})
 		stuck := takeAll(t, q)
 		served := 0
 		workers := returned(func() {
@@ -160,7 +161,7 @@ func TestC44C17HookThatBlocksIsAlone(t *testing.T) {
 func TestC43TheLoopMayUseTheQueue(t *testing.T) {
 	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
 		q := newQueue[int](shards)
-		q.AddBatch(numbers(100))
+		q.AddBatch(numbers(100), shardq.AddOptions{})
 		seen := 0
 		for row := range q.All(stats.Ready) {
 			q.Cancel(row.Item)
@@ -214,7 +215,7 @@ func TestC44ShutDownBesideACall(t *testing.T) {
 			Shards: shards, StuckAfter: time.Second,
 			OnStuck: func(stats.Item[int]) { calls++; <-release },
 		})
-		q.AddBatch(numbers(200))
+		q.AddBatch(numbers(200), shardq.AddOptions{})
 		items := takeAll(t, q)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()

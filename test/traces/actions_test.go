@@ -13,7 +13,7 @@ import (
 func (p *player) add(c *command) string {
 	switch c.manner {
 	case "batch":
-		p.queue.AddBatchWith(itemsOf(c.items), c.options)
+		p.queue.AddBatch(itemsOf(c.items), c.options)
 		return ""
 	case "with context", "with ended context":
 		return p.addContext(c)

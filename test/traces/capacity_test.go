@@ -3,7 +3,7 @@ package traces
 import "github.com/shardq/shardq"
 
 func (p *player) tryAdd(c *command) string {
-	return describeAdd(p.queue.TryAddWith(itemOf(c.items[0]), c.options))
+	return describeAdd(p.queue.TryAdd(itemOf(c.items[0]), c.options))
 }
 
 // addContext lets a worker call AddContext, which may wait for capacity.
@@ -11,7 +11,7 @@ func (p *player) addContext(c *command) string {
 	w := newConsumer(c.worker, c.manner)
 	w.role = adding
 	p.start(w, func() arrival {
-		return arrival{worker: w, reason: describeAdd(p.queue.AddContext(w.context, itemOf(c.items[0])))}
+		return arrival{worker: w, reason: describeAdd(p.queue.AddContext(w.context, itemOf(c.items[0]), shardq.AddOptions{}))}
 	})
 	if a, ok := p.returned(w); ok {
 		return a.reason

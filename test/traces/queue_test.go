@@ -11,7 +11,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
+	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -91,17 +93,12 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 		OnMisuse: func(m shardq.Misuse[string]) {
 			p.reports = append(p.reports, fmt.Sprintf("misuse%s: %s: %s", inQueue(m.Queue), m.Kind, nameOf(m.Item)))
 		},
-		CancelDelayOnAdd:      s.flags["CancelDelayOnAdd"],
-		DropDelayIfReady:      s.flags["DropDelayIfReady"],
-		KeepPlaces:            s.flags["KeepPlaces"],
-		DiscardOnShutDown:     s.flags["DiscardOnShutDown"],
-		PrioritiesBeforeTurns: s.flags["PrioritiesBeforeTurns"],
 	}
 	if limiter != nil {
 		options.RateLimiter = limiter
 	}
 	if s.hasWatermarks {
-		options.LowWatermark, options.HighWatermark, options.OnWatermark = s.low, s.high, p.watermark
+		options.Watermarks = shardq.Watermarks{Low: s.low, High: s.high, On: p.watermark}
 	}
 	if s.stuckAfter > 0 {
 		options.OnStuck = func(row stats.Item[string]) {
@@ -112,16 +109,24 @@ func (p *player) open(l layout) (*shardq.Queue[string], error) {
 	}
 	if s.groups {
 		options.Group = groupOf
-		options.GroupLimit = s.groupLimit
-		options.GroupRate = func(group string) shardq.Rate { return s.groupRates[group] }
-	}
-	if s.groupWeights != nil {
-		options.GroupWeight = func(group string) int { return s.groupWeights[group] }
+		options.GroupPolicy = func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Weight: s.groupWeights[group], Limit: s.groupLimit, Rate: s.groupRates[group]}
+		}
 	}
 	if len(s.together) > 0 {
 		options.Hash = func(item string) uint64 { return uint64(p.scenario.groups[nameOf(item)]) }
 	}
-	return shardq.New(options)
+	queue, err := shardq.New(options)
+	if err == nil {
+		engine.Follow(queue, shard.Rules{
+			CancelDelayOnAdd:      s.flags["CancelDelayOnAdd"],
+			DropDelayIfReady:      s.flags["DropDelayIfReady"],
+			KeepPlaces:            s.flags["KeepPlaces"],
+			DiscardOnShutDown:     s.flags["DiscardOnShutDown"],
+			PrioritiesBeforeTurns: s.flags["PrioritiesBeforeTurns"],
+		})
+	}
+	return queue, err
 }
 
 // itemOf returns the item of a name: "" is the empty one.
