@@ -50,7 +50,7 @@ func (p *player) doConsume(c call) {
 	q := p.queue
 	switch c.letter {
 	case 'g', 'G':
-		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && len(p.parked) < maxParked
+		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave() && len(p.parked) < maxParked
 		p.consume(&consumer{size: 1, forever: true}, func(_ context.Context, s *consumer) {
 			item, shutdown := q.Get()
 			if s.items = []string{item}; shutdown {
