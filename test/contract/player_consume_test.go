@@ -24,8 +24,9 @@ type consumer struct {
 	priorities []int // nil if they are unknown
 	claims     []worker.Claim[string]
 	err        error
-	// next lets a loop over Items end its turn.
+	// next lets a loop over Items end its turn, in which it has an item.
 	next chan struct{}
+	took string
 }
 
 // maxParked is enough to see that more than one wake, and not all.
@@ -188,7 +189,26 @@ func (p *player) match() {
 				matched = true
 			}
 		}
+		matched = matched || p.endTurn()
 	}
+}
+
+// endTurn ends the turn of a loop over Items, once no other consumer can have
+// got what was there before.
+func (p *player) endTurn() bool {
+	for _, s := range p.copyOutcomes() {
+		if s.next == nil || s.err != nil || len(s.items) > 0 || s.took == "" {
+			continue
+		}
+		p.model.crossMarks(p.watermarks())
+		close(s.next)
+		synctest.Wait()
+		p.model.done(s.took)
+		p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == s.took })
+		s.took = ""
+		return true
+	}
+	return false
 }
 
 func (p *player) copyOutcomes() (outcomes []*consumer) {
@@ -215,16 +235,12 @@ func (p *player) take(s *consumer) bool {
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)
+	if s.next != nil {
+		s.took = item
+	}
 	if len(s.claims) > 0 {
 		p.keep(s.claims[0])
 		s.claims = s.claims[1:]
-	}
-	if s.next != nil {
-		p.model.crossMarks(p.watermarks())
-		close(s.next)
-		synctest.Wait()
-		p.model.done(item)
-		p.held = p.held[:len(p.held)-1]
 	}
 	return true
 }
