@@ -35,8 +35,8 @@ type model struct {
 	// moment grows from event to event. What happens at once has the same
 	// moment.
 	moment int
-	// disordered says that consumers woke while the order still changed. From
-	// then on the model knows which items may be handed out, not their order.
+	// disordered says that consumers woke while callers were admitted. From then
+	// on the model knows which items may be handed out, not their order.
 	disordered bool
 	circles    map[[2]int]int        // by shard and priority: see circleOf
 	takes      map[int]int           // by shard

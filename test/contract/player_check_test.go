@@ -291,8 +291,10 @@ func (p *player) checkGroups() {
 			Weight: l.weight, Limit: l.limit, Paused: l.paused, Throttled: l.state == throttled, Reason: m.reason(l),
 			Rate: row.Rate, PausedUntil: row.PausedUntil, Oldest: row.Oldest, Shard: row.Shard,
 		}
-		// The rate is rounded.
-		if l.wanted.Burst > 1 && row.Rate.Burst != l.wanted.Burst || (row.Rate.PerSecond > 0) != (l.wanted.PerSecond > 0) {
+		// The rate is rounded. A group without items may have been forgotten.
+		if row.Held == 0 {
+			want.Weight, want.Limit = row.Weight, row.Limit
+		} else if l.wanted.Burst > 1 && row.Rate.Burst != l.wanted.Burst || (row.Rate.PerSecond > 0) != (l.wanted.PerSecond > 0) {
 			p.fatalf("the rate of %+v is not %+v", row, l.wanted)
 		}
 		if l.paused && l.until < endOfTime && !row.PausedUntil.Equal(p.began.Add(l.until)) || row != want {

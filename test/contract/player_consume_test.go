@@ -24,8 +24,9 @@ type consumer struct {
 	priorities []int // nil if they are unknown
 	claims     []worker.Claim[string]
 	err        error
-	// next lets a loop over Items end its turn.
+	// next lets a loop over Items end its turn, in which it has an item.
 	next chan struct{}
+	took string
 }
 
 // maxParked is enough to see that more than one wake, and not all.
@@ -50,7 +51,7 @@ func (p *player) doConsume(c call) {
 	q := p.queue
 	switch c.letter {
 	case 'g', 'G':
-		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && len(p.parked) < maxParked
+		p.hurried = c.letter == 'g' && !p.model.mayTakeAny() && !p.model.mayLeave() && len(p.parked) < maxParked
 		p.consume(&consumer{size: 1, forever: true}, func(_ context.Context, s *consumer) {
 			item, shutdown := q.Get()
 			if s.items = []string{item}; shutdown {
@@ -188,7 +189,26 @@ func (p *player) match() {
 				matched = true
 			}
 		}
+		matched = matched || p.endTurn()
 	}
+}
+
+// endTurn ends the turn of a loop over Items, once no other consumer can have
+// got what was there before.
+func (p *player) endTurn() bool {
+	for _, s := range p.copyOutcomes() {
+		if s.next == nil || s.err != nil || len(s.items) > 0 || s.took == "" {
+			continue
+		}
+		p.model.crossMarks(p.watermarks())
+		close(s.next)
+		synctest.Wait()
+		p.model.done(s.took)
+		p.held = slices.DeleteFunc(p.held, func(held string) bool { return held == s.took })
+		s.took = ""
+		return true
+	}
+	return false
 }
 
 func (p *player) copyOutcomes() (outcomes []*consumer) {
@@ -215,16 +235,12 @@ func (p *player) take(s *consumer) bool {
 	s.items, s.size = s.items[1:], s.size-1
 	p.held = append(p.held, item)
 	delete(p.stuck, item)
+	if s.next != nil {
+		s.took = item
+	}
 	if len(s.claims) > 0 {
 		p.keep(s.claims[0])
 		s.claims = s.claims[1:]
-	}
-	if s.next != nil {
-		p.model.crossMarks(p.watermarks())
-		close(s.next)
-		synctest.Wait()
-		p.model.done(item)
-		p.held = p.held[:len(p.held)-1]
 	}
 	return true
 }
@@ -259,8 +275,11 @@ func (p *player) checkParked() {
 		p.fatalf("consumers got %q, which is not the order", p.outcomes[0].items)
 	}
 	m := p.model
+	// If the clock was set back, a pause may begin again, of which consumers
+	// learn at its end.
+	leave := m.mayLeave() && !(p.setBack && m.grouped())
 	for _, s := range p.parked {
-		if s.canceled || m.mayLeave() || m.mustTake() {
+		if s.canceled || leave || m.mustTake() {
 			p.fatalf("of %d parked consumers, one stays, canceled: %v, shutdown: %v", len(p.parked), s.canceled, m.mayLeave())
 		}
 	}

@@ -490,18 +490,22 @@ func (p *player) step(d time.Duration) {
 		if !any || at >= to {
 			break
 		}
-		p.stepTo(fake, at)
+		if !p.stepTo(fake, at) {
+			return
+		}
 		p.settle()
 	}
 	p.stepTo(fake, to)
 }
 
-func (p *player) stepTo(fake *clock.Fake, to time.Duration) {
+// stepTo does not let time pass, and returns false, if parked consumers would
+// wake while delays expire: chance decides which comes first.
+func (p *player) stepTo(fake *clock.Fake, to time.Duration) bool {
 	m := p.model
-	p.setBack = p.setBack || to < m.now
 	if len(p.parked) > 0 && m.racy(to) {
-		m.disordered = true
+		return false
 	}
+	p.setBack = p.setBack || to < m.now
 	if m.tickOf(to) != m.tickOf(m.now) {
 		p.inTick = 0
 	}
@@ -512,6 +516,7 @@ func (p *player) stepTo(fake *clock.Fake, to time.Duration) {
 		synctest.Wait()
 	}
 	m.pass(to)
+	return true
 }
 
 // release ends all blocked calls.
@@ -571,7 +576,9 @@ func (p *player) processAll(kind func(letter byte, given string) call) {
 		case len(p.held) > 0:
 			p.play(kind('d', ""))
 		case more && m.held() > 0 && at-m.now < time.Hour:
+			before := m.now
 			p.play(kind('n', ""))
+			busy = m.now > before
 		default:
 			busy = false
 		}
