@@ -23,11 +23,9 @@ import (
 // The zero value is ready to use. It serves one queue at a time.
 type Claims[T comparable] struct {
 	// CancelIfAddedAgain cancels the context of a reconcile, with the cause
-	// [ErrAddedAgain], when its item is added again. An item that changes more
-	// often than a reconcile takes is then never reconciled to the end. An
-	// update that the reconcile itself writes, such as the object's status,
-	// adds the item as well, unless a predicate filters it out. A reconcile
-	// that was canceled counts as a success: the item's backoff is forgotten.
+	// [ErrAddedAgain], when its item is added again, also by an update that the
+	// reconcile itself writes, unless a predicate filters it out. A reconcile
+	// that was canceled counts as a success.
 	CancelIfAddedAgain bool
 
 	service atomic.Pointer[service[T]]
@@ -41,8 +39,7 @@ type service[T comparable] struct {
 	drain context.Context
 }
 
-// ErrAddedAgain is the cause of a context that ended because the item was added
-// again. It is that of package worker.
+// ErrAddedAgain is the cause of package worker for an item that was added again.
 var ErrAddedAgain = worker.ErrAddedAgain
 
 var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
@@ -90,8 +87,7 @@ type Claim[T comparable] struct {
 	again context.Context // ends when the item is added again
 }
 
-// Item returns what the queue knows about the item: since when it is in
-// processing, its attempts and its group. It takes constant time.
+// Item returns the queue's row of the item.
 func (c *Claim[T]) Item() stats.Item[T] {
 	found, _ := c.queue.Lookup(c.claim.Item)
 	return found
@@ -114,10 +110,8 @@ func ClaimFrom[T comparable](ctx context.Context) (claim *Claim[T], ok bool) {
 }
 
 // Reconciler returns a reconciler that calls r with a context that has the
-// item's [Claim]. If that context was canceled because the item was added
-// again, and r returns an error that wraps [context.Canceled] or
-// [ErrAddedAgain], the controller does not see it: the item is reconciled once
-// more without it.
+// item's [Claim]. The controller does not see the error of a reconcile that was
+// canceled because the item was added again.
 func (c *Claims[T]) Reconciler(r reconcile.TypedReconciler[T]) reconcile.TypedReconciler[T] {
 	return reconcile.TypedFunc[T](func(ctx context.Context, item T) (reconcile.Result, error) {
 		ctx, end := c.begin(ctx, item)

@@ -39,7 +39,8 @@ func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 // by these names makes it panic.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
-// A provider has the workqueue_* metrics of a registry.
+// A provider has the workqueue_* metrics of a registry. It implements
+// [workqueue.MetricsProvider].
 type provider struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -95,7 +96,6 @@ func registered[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
-// NewDepthMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return p.depth.WithLabelValues(name, name, "")
 }
@@ -105,33 +105,26 @@ func (p *provider) NewDepthMetricWithPriority(name string) DepthMetric {
 	return &depthByPriority{of: p.depth, name: name, gauges: map[int]prometheus.Gauge{}}
 }
 
-// NewAddsMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewAddsMetric(name string) workqueue.CounterMetric {
 	return p.adds.WithLabelValues(name, name)
 }
 
-// NewLatencyMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewLatencyMetric(name string) workqueue.HistogramMetric {
 	return p.latency.WithLabelValues(name, name)
 }
 
-// NewWorkDurationMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
 	return p.workDuration.WithLabelValues(name, name)
 }
 
-// NewUnfinishedWorkSecondsMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return p.unfinished.WithLabelValues(name, name)
 }
 
-// NewLongestRunningProcessorSecondsMetric implements
-// [workqueue.MetricsProvider].
 func (p *provider) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return p.longest.WithLabelValues(name, name)
 }
 
-// NewRetriesMetric implements [workqueue.MetricsProvider].
 func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 	return p.retries.WithLabelValues(name, name)
 }
@@ -150,10 +143,8 @@ type depthByPriority struct {
 	gauges map[int]prometheus.Gauge
 }
 
-// Inc implements [DepthMetric].
 func (d *depthByPriority) Inc(priority int) { d.gauge(priority).Inc() }
 
-// Dec implements [DepthMetric].
 func (d *depthByPriority) Dec(priority int) { d.gauge(priority).Dec() }
 
 // gauge returns the gauge of a priority. To search the GaugeVec for it each

@@ -24,7 +24,6 @@ func FromClock(from kubernetes.Clock) clock.Clock {
 
 type bridge struct{ kubernetes.Clock }
 
-// AfterFunc implements [clock.Clock].
 func (b bridge) AfterFunc(d time.Duration, f func()) clock.Timer {
 	t := &timer{clock: b.Clock, f: f}
 	t.Reset(d)
@@ -47,7 +46,6 @@ type wait struct {
 	canceled chan struct{}
 }
 
-// Reset implements [clock.Timer].
 func (t *timer) Reset(d time.Duration) (active bool) {
 	w := &wait{canceled: make(chan struct{})}
 	if d > 0 { // a FakeClock would wait for its next step
@@ -58,7 +56,6 @@ func (t *timer) Reset(d time.Duration) (active bool) {
 	return active
 }
 
-// Stop implements [clock.Timer].
 func (t *timer) Stop() (active bool) { return t.replace(nil) }
 
 // replace cancels the wait that is under way, and begins another.
