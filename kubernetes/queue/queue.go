@@ -29,9 +29,8 @@ type Ticker interface {
 }
 
 // A Queue is a work queue with the methods of client-go's rate limiting queues,
-// and of controller-runtime's priority queue. It must be made by [New]. All
-// methods are safe for concurrent use. [shardq.Queue] documents those that have
-// no comment here.
+// and of controller-runtime's priority queue. It must be made by [New]. For the
+// methods without a comment see [shardq.Queue].
 type Queue[T comparable] struct {
 	queue           *shardq.Queue[T]
 	limiter         limiter.Limiter[T]
