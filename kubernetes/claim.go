@@ -34,9 +34,7 @@ type Claims[T comparable] struct {
 // A service is a queue that claims serve.
 type service[T comparable] struct {
 	queue *shardq.Queue[T]
-	// drain ends with the queue. It is nil if reconciles end with the context
-	// of their controller.
-	drain context.Context
+	drain context.Context // ends with the queue; nil without DrainFor
 }
 
 // ErrAddedAgain is the cause of package worker for an item that was added again.
@@ -44,8 +42,8 @@ var ErrAddedAgain = worker.ErrAddedAgain
 
 var errClaimsInUse = errors.New("kubernetes: Options.Claims serves another queue that is not shut down")
 
-// serve makes c serve a queue. It returns an error if it serves another one. If
-// drains is true, the contexts of reconciles live until end is called.
+// serve makes c serve a queue. If drains is true, the contexts of reconciles live
+// until end is called.
 func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFunc, err error) {
 	s := &service[T]{queue: q}
 	end = func() {}
@@ -60,9 +58,8 @@ func (c *Claims[T]) serve(q *shardq.Queue[T], drains bool) (end context.CancelFu
 	return end, nil
 }
 
-// context returns a context that can be canceled. If there is a drain, it ends
-// with that in place of the controller's, and keeps the deadline that a
-// reconcile may have.
+// context returns a context that can be canceled. With a drain, it ends with that
+// in place of the controller's, and keeps a reconcile's deadline.
 func (s *service[T]) context(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.drain == nil {
 		return context.WithCancelCause(parent)

@@ -34,9 +34,8 @@ func instrumentsOf(name string, p workqueue.MetricsProvider) queue.Instruments {
 }
 
 // Metrics returns the provider of the workqueue_* metrics on
-// controller-runtime's registry, which its own queues count on as well. It
-// finds them by registering the same metrics again. A registry that has others
-// by these names makes it panic.
+// controller-runtime's registry. It finds them by registering the same metrics
+// again, and panics if the registry has others by these names.
 var Metrics = sync.OnceValue(func() workqueue.MetricsProvider { return newProvider(metrics.Registry) })
 
 // A provider has the workqueue_* metrics of a registry. It implements
@@ -129,13 +128,11 @@ func (p *provider) NewRetriesMetric(name string) workqueue.CounterMetric {
 	return p.retries.WithLabelValues(name, name)
 }
 
-// mostPriorities is how many priorities controller-runtime shows each by
-// itself.
+// mostPriorities is the number of priorities with a gauge each.
 const mostPriorities = 25
 
-// A depthByPriority is a [DepthMetric] of a queue. The first priorities have a
-// gauge each, and what comes after mostPriorities shares one. A priority keeps
-// its gauge, so that what was counted up is counted down there.
+// A depthByPriority is a [DepthMetric]. The first priorities have a gauge each,
+// and the others share one. A priority keeps its gauge.
 type depthByPriority struct {
 	of     *prometheus.GaugeVec
 	name   string

@@ -10,11 +10,10 @@ import (
 )
 
 // FromClock returns a clock for a shardq queue that goes by a clock of
-// k8s.io/utils, such as its FakeClock. The real clock becomes [clock.Real].
+// k8s.io/utils. The real clock becomes [clock.Real].
 //
-// Each timer that is set has a goroutine until it fires or is stopped.
-// AfterFunc of a FakeClock would not do: it calls its function with the lock of
-// the clock held.
+// Each timer that is set has a goroutine, because AfterFunc of a FakeClock calls
+// its function with the lock of the clock held.
 func FromClock(from kubernetes.Clock) clock.Clock {
 	if _, ok := from.(kubernetes.RealClock); ok || from == nil {
 		return clock.Real()

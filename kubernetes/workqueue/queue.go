@@ -29,7 +29,6 @@ type Typed[T comparable] struct{ TypedInterface[T] }
 // is given one is client-go's own.
 func DefaultQueue[T comparable]() Queue[T] { return workqueue.DefaultQueue[T]() }
 
-// NewTyped is client-go's constructor: a queue without metrics.
 func NewTyped[T comparable]() *Typed[T] { return NewTypedWithConfig(TypedQueueConfig[T]{}) }
 
 // NewTypedWithConfig is client-go's constructor. If the configuration has a
@@ -41,7 +40,6 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return &Typed[T]{newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})}
 }
 
-// NewTypedDelayingQueue is client-go's constructor: a queue without metrics.
 func NewTypedDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
 }
@@ -55,8 +53,6 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 	return newQueue(config.Name, config.MetricsProvider, config.Clock, shardq.Options[T]{})
 }
 
-// NewTypedRateLimitingQueue is client-go's constructor: a queue without
-// metrics.
 func NewTypedRateLimitingQueue[T comparable](limiter TypedRateLimiter[T]) TypedRateLimitingInterface[T] {
 	return NewTypedRateLimitingQueueWithConfig(limiter, TypedRateLimitingQueueConfig[T]{})
 }
