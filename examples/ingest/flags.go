@@ -63,7 +63,7 @@ func parseFlags(arguments []string, stderr io.Writer) (c config, err error) {
 		return c, fmt.Errorf("-format %q: want one of %s", c.format, strings.Join(formats, ", "))
 	case c.readers < 1:
 		return c, fmt.Errorf("-readers %d: want at least 1", c.readers)
-	case c.fail < 0 || c.fail > 1 || c.fail != c.fail:
+	case !(c.fail >= 0 && c.fail <= 1): // or NaN
 		return c, fmt.Errorf("-fail %v: want 0 to 1", c.fail)
 	case c.fail == 1 && c.attempts == 0:
 		return c, errors.New("-fail 1 with -attempts 0 would never end: no write ever succeeds")
