@@ -35,9 +35,6 @@ type AddOptions struct {
 	// RateLimited asks the queue's limiter for a delay and counts a requeue, as
 	// [Queue.AddRateLimited] does. With After, the longer delay counts.
 	RateLimited bool
-	// ShorterDelay makes the shorter of the two delays count instead. An After
-	// of zero is none, and a negative one adds the item now.
-	ShorterDelay bool
 	// Policy says which deadline counts if the item is delayed already. An item
 	// that is not delayed gets the new deadline.
 	//
@@ -150,12 +147,7 @@ func (q *Queue[T]) delayOf(item T, o AddOptions) (d shard.Delay, ok bool) {
 	if q.shards.Reject(item) {
 		return d, false // before the limiter keeps a history of it
 	}
-	backoff := q.backoff(item)
-	if o.ShorterDelay && d.Duration != 0 {
-		d.Duration = min(d.Duration, backoff)
-	} else {
-		d.Duration = max(d.Duration, backoff)
-	}
+	d.Duration = max(d.Duration, q.backoff(item))
 	return d, true
 }
 

@@ -106,12 +106,6 @@ func (g *groups[T]) inOrder() iter.Seq[uint32] {
 	}
 }
 
-// selectable returns an iterator over the groups of the round robin, in the
-// order of their turns.
-func (g *groups[T]) selectable() iter.Seq[uint32] {
-	return func(yield func(id uint32) bool) { g.walkSelectable(yield) }
-}
-
 // walkSelectable visits the groups of the round robin until visit returns
 // false. It reports whether it visited all.
 func (g *groups[T]) walkSelectable(visit func(id uint32) bool) (on bool) {

@@ -47,9 +47,4 @@
 // When the context of [Pool.Run] ends, the handlers' contexts end, and the
 // workers leave. What is queued stays queued. With [Options].Drain, the workers
 // first finish what is queued, for at most [Options].DrainTimeout.
-//
-// # Fixed work
-//
-// [Parallelize] is for pieces of work that are known beforehand. It needs no
-// queue.
 package worker

@@ -68,8 +68,8 @@ type permanent struct{ error }
 func (p *permanent) Unwrap() error { return p.error }
 
 // A PanicError is a panic as an error. [Options].OnError gets it for a handler
-// that panicked. [Pool.Run] and [Parallelize] panic with it in their caller's
-// goroutine if other code panicked in one of theirs.
+// that panicked. [Pool.Run] panics with it in their caller's
+// goroutine if other code panicked in one of its own.
 type PanicError struct {
 	// Value is the value that the code panicked with.
 	Value any
@@ -95,8 +95,7 @@ func panicError(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
-// ErrGoexit is the failure of a handler, or of a piece of [Parallelize], that
-// called runtime.Goexit.
+// ErrGoexit is the failure of a handler that called runtime.Goexit.
 var ErrGoexit = errors.New("worker: runtime.Goexit was called")
 
 // tooLate is the failure of an item that cannot run again, because its source

@@ -161,24 +161,3 @@ func ExamplePool_Resize() {
 	// workers: 3
 	// <nil>
 }
-
-// Parallelize is for work that is known beforehand, and needs no queue.
-func ExampleParallelize() {
-	var total atomic.Int64
-	err := worker.Parallelize(context.Background(), 4, 1001, func(ctx context.Context, piece int) error {
-		total.Add(int64(piece))
-		return nil
-	})
-	fmt.Println(total.Load(), err)
-
-	err = worker.Parallelize(context.Background(), 4, 1001, func(ctx context.Context, piece int) error {
-		if piece == 500 {
-			return fmt.Errorf("piece %d is missing", piece)
-		}
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// 500500 <nil>
-	// piece 500 is missing
-}

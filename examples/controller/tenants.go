@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
-
-	"github.com/shardq/shardq/worker"
 )
 
 const (
@@ -54,11 +54,17 @@ func (c *controller) letTenantsWork(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, c.config.duration)
 	defer stop()
 	all := c.config.tenants + 1
-	err := worker.Parallelize(ctx, all, all, c.letTenantWork)
-	if err == ctx.Err() {
-		return nil // the normal end
+	errs := make([]error, all)
+	var tenants sync.WaitGroup
+	for n := range all {
+		tenants.Go(func() {
+			if errs[n] = c.letTenantWork(ctx, n); errs[n] != nil {
+				stop()
+			}
+		})
 	}
-	return err
+	tenants.Wait()
+	return errors.Join(errs...)
 }
 
 func (c *controller) letTenantWork(ctx context.Context, n int) error {

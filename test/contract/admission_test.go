@@ -73,7 +73,7 @@ func TestC79TryAddWithinTheCapacity(t *testing.T) {
 		require.Zero(t, q.Stats().OverCapacity)
 		require.Zero(t, q.Stats().Held)
 
-		require.NoError(t, q.TryAddWith(3, shardq.AddOptions{After: time.Hour, RateLimited: true, ShorterDelay: true}))
+		require.NoError(t, q.TryAddWith(3, shardq.AddOptions{RateLimited: true}))
 		fake.Step(5 * time.Millisecond)
 		requireCounts(t, q, 1, 0, 0)
 		q.ShutDown()

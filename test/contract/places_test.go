@@ -14,7 +14,6 @@ import (
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
-	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -470,25 +469,4 @@ func TestC65Lookup(t *testing.T) {
 	require.True(t, held)
 	require.Equal(t, stats.Delayed, row.State)
 	require.Equal(t, 1, row.Attempts)
-}
-
-func TestC38ShorterDelay(t *testing.T) {
-	for after, want := range map[time.Duration]time.Duration{
-		0: time.Second, time.Hour: time.Second, time.Millisecond: time.Millisecond, -1: 0,
-	} {
-		fake := clock.NewFake(time.Unix(1, 0))
-		q := shardq.MustNew(shardq.Options[string]{
-			Clock: fake, RateLimiter: limiter.NewExponential[string](time.Second, time.Hour),
-		})
-		q.AddWith("a", shardq.AddOptions{After: after, RateLimited: true, ShorterDelay: true})
-		require.Equal(t, 1, q.NumRequeues("a"))
-		row, held := q.Lookup("a")
-		require.True(t, held)
-		if want == 0 {
-			require.Equal(t, stats.Ready, row.State)
-		} else {
-			require.Equal(t, want, row.Deadline.Sub(fake.Now()), "after %v", after)
-		}
-		q.ShutDown()
-	}
 }
