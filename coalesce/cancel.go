@@ -7,7 +7,8 @@ import "github.com/shardq/shardq/shard"
 // goes on.
 //
 // Like a Take, Cancel leaves the value that another call is merging, and those
-// after it. It also leaves a value that a TakeBatch has begun to take. If Merge
+// after it. It also leaves a value that a TakeBatch has begun to take, or that
+// another call is giving back. If Merge
 // has panicked with two values, each Cancel returns one. If user code panics in
 // a Cancel, the value is still pending, and may be ready early.
 //

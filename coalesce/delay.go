@@ -111,8 +111,9 @@ func (p *putter[K, V]) fileAndUnlock(l *line[V]) {
 		p.c.leaveAndUnlock(p.stripe)
 		return
 	}
+	removed := p.stripe.removed
 	p.stripe.mu.Unlock()
-	defer p.c.leave(p.stripe)
+	defer p.leave(removed)
 	p.c.shards.FileTo(p.key, p.route(), w.Delay)
 }
 
@@ -176,17 +177,12 @@ func (s *stripe[K, V]) lingeringKeys() (keys []K) {
 	return keys
 }
 
+// endLinger leaves the state alone if the clock panics: the key is delayed then.
 func (c *Coalescer[K, V]) endLinger(s *stripe[K, V], key K) {
-	var address shard.Address
-	c.shards.SetAddress(&address, key) // may panic
+	c.shards.EndDelay(key)
 	s.mu.Lock()
-	l := s.lines[key]
-	lingers := l != nil && l.key == lingering
-	if lingers {
+	defer s.mu.Unlock()
+	if l := s.lines[key]; l != nil && l.key == lingering {
 		s.setStateLocked(l, queued)
-	}
-	s.mu.Unlock()
-	if lingers {
-		c.shards.AddTo(key, &address, false)
 	}
 }

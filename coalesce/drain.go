@@ -184,7 +184,7 @@ func (c *Coalescer[K, V]) takeSome(s *stripe[K, V]) (some []Entry[K, V], more bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, l := range s.lines {
-		if l.isMerging() {
+		if l.isMerging() || l.first.taking {
 			continue
 		}
 		if some = c.takeLineLocked(some, s, key, l); len(some) >= keysPerHold {

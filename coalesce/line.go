@@ -65,7 +65,8 @@ type segment[V any] struct {
 	// reserved says that a Take has found the value and could not take it yet.
 	// No call merges more into it, so that the next Take can take it.
 	reserved bool
-	// taking says that a TakeBatch is about to take the value.
+	// taking says that a TakeBatch is about to take the value, or that the call
+	// that returns it has not made the key ready yet. No Cancel takes it.
 	taking bool
 	// mergeFailed says that Merge has panicked with the values of the previous
 	// segment and of this one. No call tries that again.
@@ -88,14 +89,15 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-// prepend adds a segment at the beginning.
-func (l *line[V]) prepend(value V, weight int64) {
-	s := l.newSegment()
+// prepend adds a segment at the beginning, and returns it.
+func (l *line[V]) prepend(value V, weight int64) (s *segment[V]) {
+	s = l.newSegment()
 	s.value, s.weight, s.next = value, weight, l.first
 	l.first = s
 	if l.last == nil {
 		l.last = s
 	}
+	return s
 }
 
 func (l *line[V]) newSegment() *segment[V] {

@@ -229,10 +229,32 @@ func (p *putter[K, V]) finishAndUnlock(l *line[V]) {
 func (p *putter[K, V]) addAndUnlock(l *line[V]) {
 	keepDelay := !p.c.putEndsBackoff && l.key != waiting
 	l.key, l.low = queued, false // and was not lingering: see finishAndUnlock
+	removed := p.stripe.removed
 	p.stripe.mu.Unlock()
-	defer p.c.leave(p.stripe)
+	defer p.leave(removed)
 	// By now the key may have been taken, and may be in a backoff.
 	p.c.shards.AddTo(p.key, p.route(), keepDelay)
+}
+
+// leave ends a Put that has added or delayed the key, after the lock was
+// released at that number of removed lines. The race would be this: a Cancel
+// takes the value back, or another Put makes the key ready and a Take takes
+// both values, before this Put delays the key. Then the queue has a key that no
+// value needs, and its delay would count for the next value.
+func (p *putter[K, V]) leave(removed uint16) {
+	s := p.stripe
+	s.mu.Lock()
+	if s.removed == removed || s.lines[p.key] != nil {
+		p.c.leaveAndUnlock(s)
+		return
+	}
+	s.mu.Unlock()
+	x := canceler[K, V]{c: p.c, stripe: s, key: p.key, address: p.address}
+	defer func() {
+		s.mu.Lock()
+		x.finishAndUnlock()
+	}()
+	p.c.shards.CancelTo(p.key, p.address)
 }
 
 // route returns the key's address. It is not computed before, unless user code

@@ -76,6 +76,9 @@ type stripe[K comparable, V any] struct {
 	mu     sync.Mutex // guards the fields below; no user code runs under it
 	closed bool       // accepts no more values
 	spares uint8      // the number of unused lines
+	// removed counts the lines that were removed. A call that has released the
+	// lock for a moment sees by it that its line may be gone.
+	removed uint16
 	// admitted counts the calls that found the stripe open, and may still add
 	// their keys to the queue.
 	admitted int32
@@ -133,6 +136,7 @@ func (s *stripe[K, V]) setStateLocked(l *line[V], state keyState) {
 // removeLocked removes a line without segments.
 func (s *stripe[K, V]) removeLocked(key K, l *line[V]) {
 	delete(s.lines, key)
+	s.removed++
 	if l.key == lingering {
 		s.lingering--
 	}
