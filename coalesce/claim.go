@@ -9,19 +9,10 @@ import (
 )
 
 // Claim is [Coalescer.Take] that returns the key with its value as a
-// [worker.Claim]. A claim ends once, so a consumer that is too late can neither
-// end the processing of another one nor return a value twice:
-//
-//   - Done is [Coalescer.Done].
-//   - Retry is [Coalescer.Retry]. RequeueAfter is the same without a failure,
-//     with a delay of the caller's choice. After a shutdown has begun, both end
-//     the claim and return [shardq.ErrShutDown], unless a Drain accepts
-//     retries. Then the caller still has the value.
-//   - Release is [Coalescer.PutBack], and also works after a shutdown has
-//     begun.
-//
-// The claim has the priority with which the key was ready. It keeps that
-// priority when its value goes back.
+// [worker.Claim], which ends once. Its Done, Retry and Release are
+// [Coalescer.Done], Retry and PutBack. RequeueAfter is Retry without a failure.
+// After a shutdown has begun, Release still works. Retry and RequeueAfter end
+// the claim and return [shardq.ErrShutDown], unless a Drain accepts retries.
 func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K, V]], err error) {
 	var t taken[K, V]
 	if err = c.take(ctx, &t); err == nil {
@@ -30,11 +21,8 @@ func (c *Coalescer[K, V]) Claim(ctx context.Context) (claim worker.Claim[Entry[K
 	return claim, err
 }
 
-// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys. It blocks until a
-// key is ready, claims what is ready then, and returns how many claims it made.
-// It makes a Coalescer a [worker.Source]. It costs less than as many calls.
-//
-// With an error n is 0. If dst is empty, ClaimBatch returns 0 and nil at once.
+// ClaimBatch is [Coalescer.Claim] for up to len(dst) keys, as TakeBatch is. It
+// makes a Coalescer a [worker.Source].
 func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Entry[K, V]]) (n int, err error) {
 	if len(dst) == 1 {
 		var t taken[K, V]
@@ -47,10 +35,8 @@ func (c *Coalescer[K, V]) ClaimBatch(ctx context.Context, dst []worker.Claim[Ent
 	return c.takeBatch(ctx, len(dst), func(i int, t taken[K, V]) { c.make(&dst[i], &t) })
 }
 
-// DoneClaims is Done of each of the claims. They need not have come from one
-// ClaimBatch. It costs less than as many calls. It returns
-// [worker.ErrClaimEnded] if some of them had ended or are of another Coalescer.
-// The others end.
+// DoneClaims is Done of each of the claims. It returns [worker.ErrClaimEnded]
+// if some of them had ended or are of another Coalescer. The others end.
 func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	b := c.buffer(len(claims))
 	defer c.release(b)

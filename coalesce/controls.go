@@ -8,21 +8,15 @@ import (
 )
 
 // Controls are a view of a Coalescer's keys that can also change them, for a
-// page with actions: see [Coalescer.Controls]. They are a [shardq.Inspector].
-//
-// Controls cost nothing and may be copied. All Controls of one Coalescer are
-// equal, so that == and the keys of a map recognize them. The methods of the
-// zero Controls panic.
-//
-// All methods are safe for concurrent use.
+// page with actions. They are a [shardq.Inspector]. All Controls of one
+// Coalescer are equal, so that == and the keys of a map recognize them.
 type Controls[K comparable, V any] struct {
 	shardq.View[K]
 	coalescer *Coalescer[K, V]
 }
 
 // Controls returns what [Coalescer.Queue] returns, with methods that pause
-// keys, end their delays and drop their values. It is for a page whose users
-// may do that.
+// keys, end their delays and drop their values.
 func (c *Coalescer[K, V]) Controls() Controls[K, V] { return Controls[K, V]{c.Queue(), c} }
 
 // Pause is [Coalescer.Pause].
@@ -40,19 +34,9 @@ func (c Controls[K, V]) PauseGroup(group string, until time.Time) {
 func (c Controls[K, V]) ResumeGroup(group string) { c.coalescer.ResumeGroup(group) }
 
 // Operator returns an Operator of single keys and their pending values. A key
-// whose value a worker has goes on.
-//
-// RetryNow ends the delay of a key: a backoff, the delay of a PutWith, or a
-// linger. The value stays pending. RetryNow does nothing after a
-// [Coalescer.ShutDown]. In a [Coalescer.Drain] that awaits delayed keys, it
-// works as before.
-//
-// Cancel takes the pending value of a key back by [Coalescer.Cancel], and drops
-// it. It reports how the queue had the key when the call began: ready, delayed,
-// or in processing and dirty. If it dropped a value, it reports one of these in
-// any case. Otherwise it reports nothing.
-//
-// Neither blocks.
+// whose value a worker has goes on. RetryNow ends the delay of a key: a
+// backoff, the delay of a PutWith, or a linger. Cancel takes the pending value
+// back by [Coalescer.Cancel], drops it, and reports how the queue had the key.
 func (c Controls[K, V]) Operator() shardq.Operator { return operator[K, V]{c.coalescer} }
 
 type operator[K comparable, V any] struct{ coalescer *Coalescer[K, V] }
@@ -90,3 +74,25 @@ func (c *Coalescer[K, V]) whereabouts(key K) (where shardq.Canceled) {
 	}
 	return where
 }
+
+// Pause stops the coalescer from handing out values, as [shardq.Queue.Pause]
+// does. It goes on accepting values.
+func (c *Coalescer[K, V]) Pause() { c.queue.Pause() }
+
+// Resume ends a Pause: see [shardq.Queue.Resume].
+func (c *Coalescer[K, V]) Resume() { c.queue.Resume() }
+
+// SetRate changes the rate at which keys are handed out: see
+// [shardq.Queue.SetRate].
+func (c *Coalescer[K, V]) SetRate(r shardq.Rate) { c.queue.SetRate(r) }
+
+// PauseGroup stops the values of a group of keys from being handed out: see
+// [shardq.Queue.PauseGroup].
+func (c *Coalescer[K, V]) PauseGroup(group string, until time.Time) { c.queue.PauseGroup(group, until) }
+
+// ResumeGroup ends the pause of a group: see [shardq.Queue.ResumeGroup].
+func (c *Coalescer[K, V]) ResumeGroup(group string) { c.queue.ResumeGroup(group) }
+
+// RefreshGroup asks again for the weight, the limit and the rate of a group:
+// see [shardq.Queue.RefreshGroup].
+func (c *Coalescer[K, V]) RefreshGroup(group string) { c.queue.RefreshGroup(group) }

@@ -34,16 +34,12 @@ type PutOptions struct {
 	Priority int
 }
 
-// PutWith is [Coalescer.Put] as the options say. With the zero PutOptions it is
-// Put. An unknown policy panics.
+// PutWith is [Coalescer.Put] as the options say. An unknown policy panics.
 //
 // A key in a backoff stays delayed, whatever the options. With
-// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay. A
-// value that is put while a worker has the key is ready after its delay and
-// after the end of the processing. If that fails, the backoff counts as well.
-//
-// A PutWith and a return of a value may run at the same time for one key. Then
-// the delay may count instead of the backoff.
+// [Options].PutEndsBackoff, Policy chooses between the backoff and the delay.
+// If another call for the key runs at the same time, the delay of either may
+// count.
 func (c *Coalescer[K, V]) PutWith(key K, value V, options PutOptions) error {
 	if !shard.Policy(options.Policy).Valid() {
 		panic(fmt.Sprintf("coalesce: PutOptions.Policy is %d: want shardq.KeepEarliest, KeepLatest, KeepNew or KeepOld", options.Policy))

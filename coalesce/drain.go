@@ -14,17 +14,12 @@ import (
 //
 // By default Retry and PutBack refuse values. With [shardq.AcceptRetries] they
 // accept values until the drain is over, and Drain waits for these as well.
-//
-// Drain returns the values of the delayed keys that it dropped, in any order
-// except within a key. They are the caller's. A key has several if no call has
-// merged them.
+// Drain returns the values of the delayed keys that it dropped.
 //
 // Drain returns a [*DrainError] if ctx ends first, or if another call is
-// ShutDown. It reverts nothing: the values that are left can still be taken, or
-// [DrainError.Left] takes them out. Call Drain again then, or ShutDown, because
-// until then a Take that finds nothing ready blocks as before.
-//
-// A nil ctx and an unknown policy panic before anything is changed.
+// ShutDown. The values that are left can still be taken, or [DrainError.Left]
+// takes them out. Call Drain again then, or ShutDown, because until then a Take
+// that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -133,13 +128,11 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. No Take
-// returns them afterwards, and they are the caller's. Values that workers have
-// are not among them. A key has several values, in their order, if no call has
-// merged them. Each call returns the same slice.
+// Left takes the pending values out of the Coalescer and returns them. Values
+// that workers have are not among them. A key has several values, in their
+// order, if no call has merged them. Each call returns the same slice.
 //
 // Left blocks until Merge and Weight have returned in all Puts in progress.
-// Without a call of Left, the values stay pending, and can be taken.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more

@@ -1,8 +1,7 @@
 package coalesce
 
 // A line holds the pending values of one key in a list of segments, the oldest
-// first. As a rule it has one segment. The lock of its stripe guards it. The
-// methods of line and segment take no lock, and their callers hold that one.
+// first. As a rule it has one segment. The lock of its stripe guards it.
 //
 // To merge, a call takes the value out of a segment, releases the lock, calls
 // Merge, and puts the result back into the same segment. Other calls do not
