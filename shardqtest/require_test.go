@@ -2,8 +2,6 @@ package shardqtest_test
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,18 +70,6 @@ func TestRequirementsThatDoNotHold(t *testing.T) {
 	} {
 		requireFailure(t, "shardqtest: "+want+mixed, f)
 	}
-}
-
-// Messages of a large queue, and of large items, stay short.
-func TestMessagesAreShort(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{})
-	for i := range 10_000 {
-		q.Add(fmt.Sprint(i, strings.Repeat("x", 10_000)))
-	}
-	message := failureOf(func(t stub) { shardqtest.RequireIdle(t, q) })
-	require.Contains(t, message, "holds 10000 items")
-	require.Contains(t, message, "and 9990 more")
-	require.Less(t, len(message), 3000)
 }
 
 // The keys of a coalescer are checked through its view.

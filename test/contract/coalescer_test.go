@@ -223,46 +223,6 @@ func TestC56PanicOfAMergeAfterAWait(t *testing.T) {
 	}
 }
 
-func TestC17C54MergeThatEndsItsGoroutine(t *testing.T) {
-	c := newJoiner(1, func(o *coalesce.Options[string, string]) {
-		o.Merge = func(a, b string) string {
-			if b == "end" {
-				runtime.Goexit()
-			}
-			return a + b
-		}
-	})
-	require.NoError(t, c.Put("a", "1"))
-	var producer sync.WaitGroup
-	producer.Go(func() { _ = c.Put("a", "end") })
-	producer.Wait()
-	require.NoError(t, c.Put("a", "2"))
-	takeValue(t, c, "a", "12")
-	c.Done("a")
-	requireNothing(t, c)
-}
-
-// On 32-bit platforms an int limits a weight, and their sum in Stats. The
-// capacity itself counts further.
-func TestC56GreatestWeight(t *testing.T) {
-	c := coalesce.MustNew(coalesce.Options[int, int]{
-		Merge:  func(pending, next int) int { return pending + next },
-		Weight: func(int) int { return math.MaxInt },
-	})
-	for key := range 3 {
-		require.NoError(t, c.Put(key, 1))
-	}
-	greatest := int64(coalesce.MaxValueWeight)
-	require.Equal(t, min(int64(1<<40), int64(math.MaxInt)), greatest)
-	require.Equal(t, int(min(3*greatest, int64(math.MaxInt))), c.Stats().Values.Weight)
-	for range 3 {
-		key, _, err := c.Take(t.Context())
-		require.NoError(t, err)
-		c.Done(key)
-	}
-	require.Zero(t, c.Stats().Values.Weight)
-}
-
 // slowToStop is a real clock whose timers take a second to stop.
 type slowToStop struct{ clock.Clock }
 

@@ -181,42 +181,6 @@ func (f sourceFunc) ClaimBatch(ctx context.Context, dst []worker.Claim[string]) 
 	return f(ctx, dst)
 }
 
-// A drainSource drops an item, and then fails once.
-type drainSource struct {
-	*shelf
-	trouble func()
-	calls   int
-}
-
-func (s *drainSource) drain(context.Context) ([]string, error) {
-	s.close()
-	if s.calls++; s.calls == 1 {
-		s.trouble()
-	}
-	return []string{"dropped"}, nil
-}
-
-// If Drain does not return, another call returns what it has dropped.
-func TestC51DrainOfASourceThatPanics(t *testing.T) {
-	for name, trouble := range map[string]func(){"panic": func() { panic(errOnPurpose) }, "Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			source := &drainSource{shelf: newShelf(), trouble: trouble}
-			var reported []string
-			w, err := worker.New[string](source, worker.Options[string]{
-				Workers: 1, Handle: succeed[string], Drain: source.drain,
-				OnDiscard: func(_ context.Context, f worker.Failure[string]) { reported = append(reported, f.Item) },
-			})
-			require.NoError(t, err)
-			ctx, stop := context.WithCancel(t.Context())
-			stop()
-			panicked := panicOf(func() { _ = w.Run(ctx) })
-			require.Equal(t, name == "panic", panicked != nil)
-			require.Equal(t, []string{"dropped"}, reported)
-			require.Equal(t, 2, source.calls)
-		})
-	}
-}
-
 // runSource runs workers until all goroutines are blocked, and then ends their
 // context. It returns the panic or the error of Run.
 func runSource(t *testing.T, source worker.Source[string], o worker.Options[string]) (panicked *worker.PanicError, err error) {
@@ -362,44 +326,6 @@ func TestC51DoneClaimsThatFails(t *testing.T) {
 				shelf.requireEmpty(t)
 			})
 		})
-	}
-}
-
-// Claims that are returned with an error are processed, like the bytes of an
-// io.Reader. Then the error counts.
-func TestC49ClaimsBesideAnError(t *testing.T) {
-	lost := errors.New("no connection")
-	for _, beside := range []error{lost, shardq.ErrShutDown} {
-		for _, ends := range []bool{false, true} { // whether the handler ends its goroutine
-			handled := 0
-			handle := func(context.Context, string) error {
-				if handled++; ends && handled == 1 {
-					runtime.Goexit()
-				}
-				return nil
-			}
-			forEachForm(t, handle, func(t *testing.T, o worker.Options[string]) {
-				handled = 0
-				shelf, calls := newShelf("a"), 0
-				source := sourceFunc(func(ctx context.Context, dst []worker.Claim[string]) (n int, err error) {
-					n, err = shelf.ClaimBatch(ctx, dst)
-					if calls++; calls == 1 {
-						return n, beside
-					}
-					return n, err
-				})
-				panicked, err := runSource(t, source, o)
-				require.Nil(t, panicked)
-				require.Empty(t, shelf.taken)
-				require.GreaterOrEqual(t, handled, 1)
-				if beside == lost {
-					require.ErrorIs(t, err, lost)
-					return
-				}
-				require.NoError(t, err)
-				shelf.requireEmpty(t) // also of items that failed and ran again
-			})
-		}
 	}
 }
 

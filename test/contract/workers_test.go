@@ -227,37 +227,6 @@ func TestC52ShutDownWithoutWorkers(t *testing.T) {
 	})
 }
 
-// Two workers have dirty items, and one of them must leave. Then the queue is
-// shut down. Whichever finishes first, the last one stays for its item, because
-// no other worker is left.
-func TestC52LastWorkerStaysForItsItem(t *testing.T) {
-	forEachShardCountInBubble(t, func(t *testing.T, shards int) {
-		for first := range 2 {
-			q := newQueue[int](shards)
-			gates := []chan struct{}{make(chan struct{}), make(chan struct{})}
-			var runs atomic.Int32
-			s := startPool(t, q, worker.Options[int]{Workers: 2, Handle: func(_ context.Context, item int) error {
-				<-gates[item]
-				runs.Add(1)
-				return nil
-			}})
-			q.AddBatch(numbers(2))
-			synctest.Wait()
-			s.Resize(1)
-			q.AddBatch(numbers(2))
-			drained := returned(q.ShutDownWithDrain)
-			requireStillFalse(t, drained, "two items are in processing")
-			close(gates[first])
-			requireStillFalse(t, drained, "the other item is to run twice")
-			require.EqualValues(t, 2, runs.Load())
-			close(gates[1-first])
-			requireBecomesTrue(t, drained)
-			require.EqualValues(t, 4, runs.Load())
-			s.requireEnds(t)
-		}
-	})
-}
-
 // attemptsOf returns the number of attempts by result, and how long they took
 // together.
 func attemptsOf(t *testing.T, q interface{ Stats() shardq.Stats }) (counts [stats.Results]uint64, together [stats.Results]time.Duration) {
@@ -311,54 +280,6 @@ func TestC74DeadlineOfTheCaller(t *testing.T) {
 	}
 }
 
-// A line names no item unless LogItems is set.
-func TestC71LogOfAttempts(t *testing.T) {
-	for _, names := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			var text strings.Builder
-			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{
-				ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-					if a.Key == slog.TimeKey {
-						return slog.Attr{}
-					}
-					return a
-				},
-			}))
-			attempt := 0
-			q := shardq.MustNew(shardq.Options[string]{Name: "jobs"})
-			s := startPool(t, q, worker.Options[string]{
-				Use: []worker.Middleware[string]{worker.Log[string](worker.LogOptions{Logger: logger, LogItems: names})},
-				Handle: func(context.Context, string) error {
-					time.Sleep(time.Second)
-					switch attempt++; attempt {
-					case 1:
-						return errOnPurpose
-					case 2:
-						panic("lost")
-					case 3:
-						return worker.RequeueAfter(time.Second)
-					}
-					return nil
-				},
-			})
-			q.Add("secret")
-			time.Sleep(time.Hour)
-			s.stopPool(t)
-			lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-			require.Len(t, lines, 4)
-			for i, want := range []string{
-				`level=WARN msg="worker: an attempt failed" queue=jobs attempt=1 duration=1s error="` + errOnPurpose.Error() + `"`,
-				`level=WARN msg="worker: an attempt failed" queue=jobs attempt=2 duration=1s error="the handler panicked`,
-				`level=INFO msg="worker: an attempt asked for another" queue=jobs attempt=3 duration=1s`,
-				`level=INFO msg="worker: an attempt succeeded" queue=jobs attempt=1 duration=1s`,
-			} {
-				require.Contains(t, strings.ReplaceAll(lines[i], "error=on", `error="on`), strings.TrimSuffix(want, `"`))
-				require.Equal(t, names, strings.Contains(lines[i], "item=secret"))
-			}
-		})
-	}
-}
-
 // What happened between the hand-out and the watch is reported. What happens to
 // a later claim is not.
 func TestC72NothingIsMissedOrTooLate(t *testing.T) {
@@ -391,32 +312,6 @@ func TestC72NothingIsMissedOrTooLate(t *testing.T) {
 		watch(second)() // has ended
 		require.Len(t, told, 2)
 	})
-}
-
-// Adds race with the beginning and the end of attempts. No attempt is
-// interrupted without a change, and none begins with a context that has ended.
-func TestC72AddsRaceWithAttempts(t *testing.T) {
-	q := newQueue[int](2)
-	const adds = 2000
-	pool, err := worker.New(q, worker.Options[int]{
-		Workers: 4, CancelIfAddedAgain: true, Attempts: true,
-		Handle: func(ctx context.Context, _ int) error {
-			a, _ := worker.AttemptOf[int](ctx)
-			if ctx.Err() != nil && !a.Claim.AddedAgain() {
-				t.Error("a change of an earlier attempt ended the context")
-			}
-			return ctx.Err()
-		},
-	})
-	require.NoError(t, err)
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = pool.Run(t.Context()) }()
-	for i := range adds {
-		q.Add(i % 3)
-	}
-	q.ShutDown()
-	<-ended
-	requireCounts(t, q, 0, 0, 0)
 }
 
 // The last failures and discards are kept, whatever the options are.
