@@ -98,7 +98,7 @@ func TestSteps(t *testing.T) {
 		passed, ok := driver.AdvanceToNext()
 		require.True(t, ok)
 		require.Equal(t, time.Millisecond, passed)
-		shardqtest.RequirePriority(t, q, "a", 2)
+		require.Equal(t, 2, shardqtest.RequireQueued(t, q, "a").Priority)
 		again, _ := driver.Step()
 		require.Equal(t, 2, again.Number)
 		require.Equal(t, 5*time.Millisecond, again.Time.Sub(a.Time))
