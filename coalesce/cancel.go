@@ -65,7 +65,6 @@ func (x *canceler[K, V]) cancel() (value V, ok bool) {
 	return value, true
 }
 
-// takeLocked removes the first value of the line.
 func (x *canceler[K, V]) takeLocked(l *line[V]) V {
 	value, weight := l.removeFirst()
 	x.weight = weight

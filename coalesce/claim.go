@@ -47,7 +47,7 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	defer clear(keys)
 	for i := range claims {
 		claim := &claims[i]
-		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner() {
+		if o, is := claim.Owner().(*owner[K, V]); is && o == c.owner {
 			c.landAt(claim.Item.Key, c.engine.Handle(claim.Token()))
 			keys[i] = worker.NewClaim(claim.Item.Key, 0, keyOwner, claim.Token())
 		}
@@ -55,57 +55,74 @@ func (c *Coalescer[K, V]) DoneClaims(claims []worker.Claim[Entry[K, V]]) error {
 	return c.queue.DoneClaims(keys)
 }
 
-// An owner is the coalescer as the owner of its claims. The token of a claim is
-// that of the queue's claim to the key.
-type owner[K comparable, V any] Coalescer[K, V]
+// A keyOwner is the owner of the queue's claims to keys. Its methods that need
+// no item are also those of the coalescer's claims, whose tokens are the same.
+type keyOwner interface {
+	worker.Describer
+	Name() string
+	ClaimValid(token worker.Token) bool
+	CountsAttempts() bool
+	ReportSuccess(ctx context.Context)
+}
 
-func (c *Coalescer[K, V]) owner() *owner[K, V] { return (*owner[K, V])(c) }
+// An owner is the coalescer as the owner of its claims.
+type owner[K comparable, V any] struct {
+	keyOwner
+	c *Coalescer[K, V]
+}
 
-func (o *owner[K, V]) coalescer() *Coalescer[K, V] { return (*Coalescer[K, V])(o) }
+func newOwner[K comparable, V any](c *Coalescer[K, V]) *owner[K, V] {
+	return &owner[K, V]{c.engine.Owner().(keyOwner), c}
+}
 
 // make makes a claim in place.
 func (c *Coalescer[K, V]) make(claim *worker.Claim[Entry[K, V]], t *taken[K, V]) {
-	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner(), c.engine.Token(t.at))
+	claim.Reset(Entry[K, V]{t.key, t.value}, t.priority, c.owner, c.engine.Token(t.at))
 }
-
-// Name returns the name of the queue of keys.
-func (o *owner[K, V]) Name() string { return o.queue.Name() }
 
 // DoneClaim implements [worker.Owner].
 func (o *owner[K, V]) DoneClaim(taken Entry[K, V], token worker.Token) error {
-	o.coalescer().landAt(taken.Key, o.engine.Handle(token))
-	return o.engine.Owner().DoneClaim(taken.Key, token)
-}
-
-// ClaimValid implements [worker.Owner].
-func (o *owner[K, V]) ClaimValid(token worker.Token) bool {
-	return o.engine.Owner().ClaimValid(token)
+	o.c.landAt(taken.Key, o.c.engine.Handle(token))
+	return o.c.engine.Owner().DoneClaim(taken.Key, token)
 }
 
 // ClaimFailures implements [worker.Owner].
-func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.queue.NumRequeues(taken.Key) }
+func (o *owner[K, V]) ClaimFailures(taken Entry[K, V]) int { return o.c.queue.NumRequeues(taken.Key) }
 
-// ReportFailure implements [worker.Reporter]: it logs the failure of the key.
-func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportFailure(ctx, keyFailure(f), panicked)
+// ClaimChanges implements [worker.Watcher]. A value that was put since is an
+// add. A Cancel takes back what is pending, not what a worker has: ended as
+// canceled, that value would be lost.
+func (o *owner[K, V]) ClaimChanges(token worker.Token) (addedAgain, canceled bool) {
+	addedAgain, _ = o.keyOwner.(worker.Watcher).ClaimChanges(token)
+	return addedAgain, false
 }
 
-// ReportSuccess logs the end of an outage: see [worker.Reporter].
-func (o *owner[K, V]) ReportSuccess(ctx context.Context) {
-	o.engine.Owner().(interface{ ReportSuccess(context.Context) }).ReportSuccess(ctx)
+// WatchClaim implements [worker.Watcher].
+func (o *owner[K, V]) WatchClaim(token worker.Token, tell func(cause error)) (stop func()) {
+	return o.keyOwner.(worker.Watcher).WatchClaim(token, func(cause error) {
+		if cause != worker.ErrItemCanceled {
+			tell(cause)
+		}
+	})
+}
+
+// ReportAttempt implements [worker.AttemptReporter]: the queue counts it.
+func (o *owner[K, V]) ReportAttempt(r worker.Report[Entry[K, V]]) {
+	o.keyOwner.(worker.AttemptReporter[K]).ReportAttempt(worker.Report[K]{
+		Item: r.Item.Key, Result: r.Result, Duration: r.Duration, Worker: r.Worker,
+	})
+}
+
+// ReportFailure implements [worker.Reporter]: the queue logs the key.
+func (o *owner[K, V]) ReportFailure(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
+	o.keyOwner.(worker.Reporter[K]).ReportFailure(ctx, keyFailure(f), panicked)
 }
 
 // ReportDiscard implements [worker.Reporter]: it counts and logs the key.
 func (o *owner[K, V]) ReportDiscard(ctx context.Context, f worker.Failure[Entry[K, V]], panicked *worker.PanicError) {
-	o.reporter().ReportDiscard(ctx, keyFailure(f), panicked)
+	o.keyOwner.(worker.Reporter[K]).ReportDiscard(ctx, keyFailure(f), panicked)
 }
 
-// reporter returns the queue's reporter, which logs keys and no values.
-func (o *owner[K, V]) reporter() worker.Reporter[K] {
-	return o.engine.Owner().(worker.Reporter[K])
-}
-
-// keyFailure returns the failure without the value.
 func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failure[K] {
 	return worker.Failure[K]{
 		Queue: f.Queue, Item: f.Item.Key, Err: f.Err, Final: f.Final, Requeued: f.Requeued, Attempt: f.Attempt,
@@ -115,7 +132,7 @@ func keyFailure[K comparable, V any](f worker.Failure[Entry[K, V]]) worker.Failu
 
 // ReturnClaim implements [worker.Owner].
 func (o *owner[K, V]) ReturnClaim(taken Entry[K, V], token worker.Token, how worker.Return) error {
-	c := o.coalescer()
+	c := o.c
 	only, ok := c.shards.Seal(c.engine.Handle(token))
 	if !ok {
 		return worker.ErrClaimEnded // so that no value is returned twice

@@ -28,6 +28,7 @@ type Coalescer[K comparable, V any] struct {
 	queue  *shardq.Queue[K]
 	engine shardq.Engine[K]
 	shards *shard.Set[K] // of the queue
+	owner  *owner[K, V]
 	seed   maphash.Seed
 	merge  func(pending, next V) V
 	// weigh is nil if keys are counted.
@@ -75,6 +76,7 @@ func New[K comparable, V any](options Options[K, V]) (*Coalescer[K, V], error) {
 		routed:         options.Queue.Hash != nil || options.Queue.Group != nil,
 		limit:          options.newLimit(),
 	}
+	c.owner = newOwner(c)
 	c.stripes.init()
 	c.ending.init(len(c.stripes.all))
 	c.engine.OnStats(c.values)
@@ -189,13 +191,12 @@ func (c *Coalescer[K, V]) Retry(key K, value V) error {
 func (c *Coalescer[K, V]) Queue() shardq.View[K] { return c.queue.View() }
 
 // Len returns the number of keys with a pending value.
-func (c *Coalescer[K, V]) Len() int { return c.stripes.keys() }
+func (c *Coalescer[K, V]) Len() int { return c.stripes.count().Keys }
 
 // Stats returns a reading of the queue of keys, as [shardq.Queue.Stats] does.
 // Its Values count what is pending.
 func (c *Coalescer[K, V]) Stats() shardq.Stats { return c.queue.Stats() }
 
-// values returns the part of Stats that the queue does not know.
 func (c *Coalescer[K, V]) values() *stats.Values {
 	v := c.stripes.count()
 	v.Capacity, v.OverCapacity, v.Weight = c.capacity, c.limit.Exceeded(), v.Keys

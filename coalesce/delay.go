@@ -135,7 +135,6 @@ func (w filing) stateAfter(before keyState) keyState {
 	}
 }
 
-// state returns the state of a key that has this delay.
 func (w filing) state() keyState {
 	switch {
 	case w.Duration == 0:

@@ -55,7 +55,6 @@ func mustBeValid(options shardq.DrainOptions) {
 	}
 }
 
-// drained logs the end of a drain, and returns its error if it ended early.
 func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
 		return c.endedEarly(ctx, cause)
@@ -64,7 +63,6 @@ func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	return nil
 }
 
-// endedEarly lists the keys that are left.
 func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.TimedOut(ctx, cause), coalescer: c}
 }
@@ -76,7 +74,7 @@ func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Entry[K, V
 		return c.takeDelayed(keys)
 	}
 	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeAll()
+	return c.takeLeft()
 }
 
 // takeDelayed takes the values of those of the keys that no Take will return.
@@ -85,19 +83,6 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 		s := c.stripeOf(key)
 		s.mu.Lock()
 		if l := s.lines[key]; l != nil && l.key >= delayed {
-			dropped = c.takeLineLocked(dropped, s, key, l)
-		}
-		s.mu.Unlock()
-	}
-	return dropped
-}
-
-// takeAll takes all pending values.
-func (c *Coalescer[K, V]) takeAll() (dropped []Entry[K, V]) {
-	for i := range c.stripes.all {
-		s := &c.stripes.all[i]
-		s.mu.Lock()
-		for key, l := range s.lines {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -154,35 +139,18 @@ func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}
 }
 
-// keysPerHold limits the keys that Left takes in one hold of a stripe's lock.
-const keysPerHold = 128
-
 // takeLeft takes all pending values, except those that a Take is merging: that
 // Take returns them.
 func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
-		for more := true; more; {
-			var some []Entry[K, V]
-			some, more = c.takeSome(s)
-			all = append(all, some...)
+		s.mu.Lock()
+		for key, l := range s.lines {
+			if !l.isMerging() && !l.first.taking {
+				all = c.takeLineLocked(all, s, key, l)
+			}
 		}
+		s.mu.Unlock()
 	}
 	return all
-}
-
-// takeSome is takeLeft for some keys of a stripe. It reports whether there may
-// be more.
-func (c *Coalescer[K, V]) takeSome(s *stripe[K, V]) (some []Entry[K, V], more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, l := range s.lines {
-		if l.isMerging() || l.first.taking {
-			continue
-		}
-		if some = c.takeLineLocked(some, s, key, l); len(some) >= keysPerHold {
-			return some, true
-		}
-	}
-	return some, false
 }

@@ -44,7 +44,6 @@ func (e *ending) addShutDown() (over bool) {
 	return e.over
 }
 
-// shutDownCalls returns the number of calls of ShutDown.
 func (e *ending) shutDownCalls() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +65,6 @@ func (e *ending) nextShutDown() bool {
 	return false
 }
 
-// finish ends the wait for queueClosed.
 func (e *ending) finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,7 +141,6 @@ func (c *Coalescer[K, V]) beginDrain(d shard.Draining) {
 	_ = c.shards.DrainUntil(endedContext, d, nil, &dropped)
 }
 
-// endedContext is a context that has ended.
 var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

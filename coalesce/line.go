@@ -72,10 +72,8 @@ type segment[V any] struct {
 	mergeFailed bool
 }
 
-// isMergeable reports whether another value may be merged into the segment.
 func (s *segment[V]) isMergeable() bool { return !s.merging && !s.reserved }
 
-// append adds a segment at the end, and returns it.
 func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	s = l.newSegment()
 	s.value, s.weight = value, weight
@@ -88,7 +86,6 @@ func (l *line[V]) append(value V, weight int64) (s *segment[V]) {
 	return s
 }
 
-// prepend adds a segment at the beginning, and returns it.
 func (l *line[V]) prepend(value V, weight int64) (s *segment[V]) {
 	s = l.newSegment()
 	s.value, s.weight, s.next = value, weight, l.first
@@ -117,7 +114,6 @@ func (l *line[V]) mergeablePair() *segment[V] {
 	return nil
 }
 
-// previous returns the segment before s, or nil if s is the first.
 func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
 	for other := l.first; other != s; other = other.next {
 		previous = other
@@ -125,7 +121,6 @@ func (l *line[V]) previous(s *segment[V]) (previous *segment[V]) {
 	return previous
 }
 
-// unlinkNext removes the segment after s from the line, and returns it.
 func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 	next := s.next
 	s.next = next.next
@@ -136,7 +131,6 @@ func (l *line[V]) unlinkNext(s *segment[V]) *segment[V] {
 	return next
 }
 
-// remove removes a segment from the line, and returns its room.
 func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	if s == l.first {
 		_, weight = l.removeFirst()
@@ -147,7 +141,6 @@ func (l *line[V]) remove(s *segment[V]) (weight int64) {
 	return weight
 }
 
-// removeFirst removes the first segment, and returns its value and its room.
 func (l *line[V]) removeFirst() (value V, weight int64) {
 	s := l.first
 	value, weight = s.value, s.weight
@@ -158,7 +151,6 @@ func (l *line[V]) removeFirst() (value V, weight int64) {
 	return value, weight
 }
 
-// length returns the number of segments.
 func (l *line[V]) length() (n int) {
 	for s := l.first; s != nil; s = s.next {
 		n++
@@ -166,7 +158,6 @@ func (l *line[V]) length() (n int) {
 	return n
 }
 
-// isMerging reports whether a call is merging one of the values.
 func (l *line[V]) isMerging() bool {
 	for s := l.first; s != nil; s = s.next {
 		if s.merging {

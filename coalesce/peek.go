@@ -45,7 +45,6 @@ func (c *Coalescer[K, V]) mustBeReadable(method string) {
 	}
 }
 
-// joinParts merges values into one.
 func (c *Coalescer[K, V]) joinParts(parts []V) (value V, ok bool) {
 	for i, part := range parts {
 		if i == 0 {
@@ -88,7 +87,6 @@ func (s *stripe[K, V]) keysWithValues() (keys []K) {
 	return keys
 }
 
-// takeOffLocked notes that a worker has the value.
 func (s *stripe[K, V]) takeOffLocked(key K, value V, at shard.Handle) {
 	if s.flights == nil {
 		s.flights = &flights[K, V]{}

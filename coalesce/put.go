@@ -18,7 +18,6 @@ const (
 	acquired                        // done before, by Acquire
 )
 
-// put adds a value.
 func (c *Coalescer[K, V]) put(key K, value V, how acquisition) error {
 	if c.shards.Reject(key) {
 		return shardq.ErrRejected
@@ -73,7 +72,6 @@ func (c *Coalescer[K, V]) stripeOf(key K) *stripe[K, V] {
 	return c.stripes.of(maphash.Comparable(c.seed, key))
 }
 
-// weightOf returns the weight of a value, or 1 if keys are counted.
 func (c *Coalescer[K, V]) weightOf(value V) int64 {
 	if c.weigh == nil {
 		return 1
@@ -81,7 +79,6 @@ func (c *Coalescer[K, V]) weightOf(value V) int64 {
 	return int64(min(max(c.weigh(value), 1), MaxValueWeight))
 }
 
-// put adds the value, unless it is refused.
 func (p *putter[K, V]) put(how acquisition) error {
 	s := p.stripe
 	full := p.c.shards.Crowded(p.key) // afterwards, the value would be in without its key

@@ -134,7 +134,6 @@ func (r *valueReturn[K, V]) leave() {
 	r.c.limit.Notify()
 }
 
-// acceptsReturns reports whether values can be returned to the stripe.
 func (c *Coalescer[K, V]) acceptsReturns(s *stripe[K, V]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

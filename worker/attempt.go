@@ -78,7 +78,6 @@ func (c *attemptContext[T]) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// handle calls the handler with the context of the attempt.
 func (w *worker[T]) handle(item T) error {
 	if w.plain {
 		return w.options.Handle(w.labeled, item)
@@ -93,7 +92,6 @@ func (w *worker[T]) handle(item T) error {
 	return w.handleInTime(ctx, item)
 }
 
-// handleInTime calls the handler with a context that ends after the Timeout.
 func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	if w.options.Timeout == 0 {
 		return w.options.Handle(ctx, item)
@@ -103,8 +101,6 @@ func (w *worker[T]) handleInTime(ctx context.Context, item T) error {
 	return w.options.Handle(ctx, item)
 }
 
-// showsAttempts reports whether the handlers' contexts have attempts.
 func (o *Options[T]) showsAttempts() bool { return o.Attempts || len(o.Use) > 0 }
 
-// plain reports whether the handler gets the context of its worker.
 func (o *Options[T]) plain() bool { return o.Timeout == 0 && !o.showsAttempts() && !o.watches() }

@@ -91,14 +91,11 @@ func panicError(value any) *PanicError {
 // ErrGoexit is the failure of a handler that called runtime.Goexit.
 var ErrGoexit = errors.New("worker: runtime.Goexit was called")
 
-// tooLate is the failure of an item that cannot run again, because its source
-// is shut down or for another reason.
 type tooLate struct{ reason, cause error }
 
 func (e *tooLate) Error() string   { return e.reason.Error() + ": " + e.cause.Error() }
 func (e *tooLate) Unwrap() []error { return []error{e.reason, e.cause} }
 
-// errDropped is the failure of an item that a drain dropped.
 var errDropped = &tooLate{ErrShutDown, errors.New("dropped while it was delayed")}
 
 // RequeueDelay returns the delay of a [RequeueAfter] that err is or wraps, and

@@ -131,7 +131,6 @@ func (o Options[T]) labeled(ctx context.Context, name string) context.Context {
 	return pprof.WithLabels(ctx, pprof.Labels(labelKey, name))
 }
 
-// validate returns one error that names every fault, or nil.
 func (o Options[T]) validate() error {
 	var faults []error
 	fault := func(isFault bool, format string, arguments ...any) {

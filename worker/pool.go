@@ -142,7 +142,6 @@ func (p *Pool[T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// refreshed returns the error of a drain as it is now.
 func refreshed(err error) error {
 	if older, is := err.(interface{ Refresh() error }); is {
 		return older.Refresh()
@@ -150,7 +149,6 @@ func refreshed(err error) error {
 	return err
 }
 
-// begin starts the first workers.
 func (p *Pool[T]) begin(ctx context.Context) error {
 	inner := ctx
 	if p.options.Drain != nil {
@@ -201,7 +199,6 @@ func (p *Pool[T]) drain() (err error) {
 	return err
 }
 
-// endedContext is a context that has ended.
 var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -227,7 +224,6 @@ func (p *Pool[T]) catch() {
 	}
 }
 
-// end makes all workers leave, and waits for them.
 func (p *Pool[T]) end() {
 	p.stop()
 	p.close()
@@ -237,8 +233,6 @@ func (p *Pool[T]) end() {
 	p.state = ended
 }
 
-// passFaultOn panics in the caller of Run with what user code has panicked
-// with.
 func (p *Pool[T]) passFaultOn() {
 	p.mu.Lock()
 	fault := p.fault
@@ -248,7 +242,6 @@ func (p *Pool[T]) passFaultOn() {
 	}
 }
 
-// close starts no more workers.
 func (p *Pool[T]) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,7 +272,6 @@ func (p *Pool[T]) reportLeftLocked() {
 	}
 }
 
-// fail ends the pool because of a panic that is no handler's failure.
 func (p *Pool[T]) fail(fault *PanicError) {
 	p.mu.Lock()
 	if p.fault == nil {
@@ -289,7 +281,6 @@ func (p *Pool[T]) fail(fault *PanicError) {
 	p.stop()
 }
 
-// sourceFailed ends the pool because of an error of the source.
 func (p *Pool[T]) sourceFailed(err error) {
 	p.mu.Lock()
 	if p.broken == nil {
@@ -340,7 +331,6 @@ func (p *Pool[T]) resize(n int) (leaving []*worker[T]) {
 	return leaving
 }
 
-// startLocked starts workers until there are as many as wanted.
 func (p *Pool[T]) startLocked() {
 	for len(p.staying) < p.wanted {
 		p.started++

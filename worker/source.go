@@ -72,7 +72,6 @@ type (
 	}
 )
 
-// nameOf returns the name of a source or of an owner, or else otherwise.
 func nameOf(it any, otherwise string) string {
 	if named, is := it.(namedSource); is {
 		return named.Name()

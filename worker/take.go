@@ -97,7 +97,6 @@ func (w *worker[T]) linger(ctx context.Context, claims []Claim[T], n int) int {
 	return n
 }
 
-// releaseAll releases claims whose items were not processed.
 func (w *worker[T]) releaseAll(claims []Claim[T]) {
 	defer clear(claims)
 	foreach.Do(len(claims), func(i int) {

@@ -53,11 +53,8 @@ func (c Claim[T]) changes() (addedAgain, canceled bool) {
 	return false, false
 }
 
-// watches reports whether something that happens to an item ends the context of
-// its handler.
 func (o *Options[T]) watches() bool { return o.CancelIfAddedAgain || o.CancelIfCanceled }
 
-// cancels reports whether the context ends with that cause.
 func (o *Options[T]) cancels(cause error) bool {
 	return cause == ErrAddedAgain && o.CancelIfAddedAgain || cause == ErrItemCanceled && o.CancelIfCanceled
 }
