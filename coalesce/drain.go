@@ -15,17 +15,12 @@ import (
 //
 // By default Retry and PutBack refuse values. With [shardq.AcceptRetries] they
 // accept values until the drain is over, and Drain waits for these as well.
-//
-// Drain returns the values of the delayed keys that it dropped, in any order
-// except within a key. They are the caller's. A key has several if no call has
-// merged them.
+// Drain returns the values of the delayed keys that it dropped.
 //
 // Drain returns a [*DrainError] if ctx ends first, or if another call is
-// ShutDown. It reverts nothing: the values that are left can still be taken, or
-// [DrainError.Left] takes them out. Call Drain again then, or ShutDown, because
-// until then a Take that finds nothing ready blocks as before.
-//
-// A nil ctx and an unknown policy panic before anything is changed.
+// ShutDown. The values that are left can still be taken, or [DrainError.Left]
+// takes them out. Call Drain again then, or ShutDown, because until then a Take
+// that finds nothing ready blocks.
 func (c *Coalescer[K, V]) Drain(ctx context.Context, options shardq.DrainOptions) (dropped []Entry[K, V], err error) {
 	mustBeValid(options)
 	_ = ctx.Done() // a nil context panics before anything is changed
@@ -65,7 +60,6 @@ func mustBeValid(options shardq.DrainOptions) {
 	}
 }
 
-// drained logs the end of a drain, and returns its error if it ended early.
 func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	if cause != nil {
 		return c.endedEarly(ctx, cause)
@@ -74,7 +68,6 @@ func (c *Coalescer[K, V]) drained(ctx context.Context, cause error) error {
 	return nil
 }
 
-// endedEarly lists the keys that are left.
 func (c *Coalescer[K, V]) endedEarly(ctx context.Context, cause error) error {
 	return &DrainError[K, V]{DrainError: c.engine.EndedEarly(ctx, cause).(*shardq.DrainError[K]), coalescer: c}
 }
@@ -86,7 +79,7 @@ func (c *Coalescer[K, V]) takeDropped(keys []K, err error) (dropped []Entry[K, V
 		return c.takeDelayed(keys)
 	}
 	c.ending.retries.Decide(false) // no worker has a value any more
-	return c.takeAll()
+	return c.takeLeft()
 }
 
 // takeDelayed takes the values of those of the keys that no Take will return.
@@ -95,19 +88,6 @@ func (c *Coalescer[K, V]) takeDelayed(keys []K) (dropped []Entry[K, V]) {
 		s := c.stripeOf(key)
 		s.mu.Lock()
 		if l := s.lines[key]; l != nil && l.key >= delayed {
-			dropped = c.takeLineLocked(dropped, s, key, l)
-		}
-		s.mu.Unlock()
-	}
-	return dropped
-}
-
-// takeAll takes all pending values.
-func (c *Coalescer[K, V]) takeAll() (dropped []Entry[K, V]) {
-	for i := range c.stripes.all {
-		s := &c.stripes.all[i]
-		s.mu.Lock()
-		for key, l := range s.lines {
 			dropped = c.takeLineLocked(dropped, s, key, l)
 		}
 		s.mu.Unlock()
@@ -138,13 +118,11 @@ type DrainError[K comparable, V any] struct {
 	entries   []Entry[K, V]
 }
 
-// Left takes the pending values out of the Coalescer and returns them. No Take
-// returns them afterwards, and they are the caller's. Values that workers have
-// are not among them. A key has several values, in their order, if no call has
-// merged them. Each call returns the same slice.
+// Left takes the pending values out of the Coalescer and returns them. Values
+// that workers have are not among them. A key has several values, in their
+// order, if no call has merged them. Each call returns the same slice.
 //
 // Left blocks until Merge and Weight have returned in all Puts in progress.
-// Without a call of Left, the values stay pending, and can be taken.
 func (e *DrainError[K, V]) Left() []Entry[K, V] {
 	e.once.Do(func() {
 		<-e.coalescer.ending.queueClosed // no Put is in progress any more
@@ -166,35 +144,18 @@ func (e *DrainError[K, V]) Refresh() error {
 	return &DrainError[K, V]{DrainError: e.DrainError.Refreshed(), coalescer: e.coalescer}
 }
 
-// keysPerHold limits the keys that Left takes in one hold of a stripe's lock.
-const keysPerHold = 128
-
 // takeLeft takes all pending values, except those that a Take is merging: that
 // Take returns them.
 func (c *Coalescer[K, V]) takeLeft() (all []Entry[K, V]) {
 	for i := range c.stripes.all {
 		s := &c.stripes.all[i]
-		for more := true; more; {
-			var some []Entry[K, V]
-			some, more = c.takeSome(s)
-			all = append(all, some...)
+		s.mu.Lock()
+		for key, l := range s.lines {
+			if !l.isMerging() && !l.first.taking {
+				all = c.takeLineLocked(all, s, key, l)
+			}
 		}
+		s.mu.Unlock()
 	}
 	return all
-}
-
-// takeSome is takeLeft for some keys of a stripe. It reports whether there may
-// be more.
-func (c *Coalescer[K, V]) takeSome(s *stripe[K, V]) (some []Entry[K, V], more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, l := range s.lines {
-		if l.isMerging() {
-			continue
-		}
-		if some = c.takeLineLocked(some, s, key, l); len(some) >= keysPerHold {
-			return some, true
-		}
-	}
-	return some, false
 }

@@ -14,6 +14,20 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
+// newScriptedQueue returns a queue with options, and a script for its items
+// that has each outcome.
+func newScriptedQueue(o shardq.Options[string]) (*shardq.Queue[string], *shardqtest.Script[string]) {
+	o.Shards = 1
+	script := shardqtest.NewScript[string](nil)
+	script.For("fails").Fail(3)
+	script.For("panics").Panic("oops").Goexit().Panic(errOnPurpose)
+	script.For("permanent").Fail(1).Return(worker.Permanent(errOnPurpose))
+	script.For("again").Return(worker.RequeueAfter(time.Second)).Fail(1).Return(worker.RequeueAfter(0))
+	script.For("exhausted").Fail(5)
+	script.For("slow").Block()
+	return shardq.MustNew(o), script
+}
+
 // A history notes what a handler and its hooks were called with, and when.
 type history struct {
 	start time.Time
@@ -34,20 +48,6 @@ func (h *history) options(script *shardqtest.Script[string]) worker.Options[stri
 		OnError:   func(_ context.Context, f worker.Failure[string]) { note("failed", f.Item, f.Attempt) },
 		OnDiscard: func(_ context.Context, f worker.Failure[string]) { note("discarded", f.Item, f.Attempt) },
 	}
-}
-
-// newScriptedQueue returns a queue with options, and a script for its items
-// that has each outcome.
-func newScriptedQueue(o shardq.Options[string]) (*shardq.Queue[string], *shardqtest.Script[string]) {
-	o.Shards = 1
-	script := shardqtest.NewScript[string](nil)
-	script.For("fails").Fail(3)
-	script.For("panics").Panic("oops").Goexit().Panic(errOnPurpose)
-	script.For("permanent").Fail(1).Return(worker.Permanent(errOnPurpose))
-	script.For("again").Return(worker.RequeueAfter(time.Second)).Fail(1).Return(worker.RequeueAfter(0))
-	script.For("exhausted").Fail(5)
-	script.For("slow").Block()
-	return shardq.MustNew(o), script
 }
 
 func addScripted(q *shardq.Queue[string]) {
@@ -80,31 +80,4 @@ func TestC83DriverRunsWhatAPoolRuns(t *testing.T) {
 	})
 	require.Len(t, ofAPool, 39)
 	require.Equal(t, ofAPool, ofADriver)
-}
-
-// Two runs of a driver are the same, and nothing happens between its calls.
-func TestC83DriverRepeats(t *testing.T) {
-	run := func() (attempts []string) {
-		fake := newFake()
-		q, script := newScriptedQueue(shardq.Options[string]{Clock: fake})
-		h := &history{start: fake.Now(), now: fake.Now}
-		o := h.options(script)
-		o.Timeout = 0
-		script.For("slow").Do(func(context.Context) error { return nil })
-		driver := shardqtest.Drive(t, q, fake, o)
-		q.AddBatch([]string{"fails", "panics", "permanent", "again", "exhausted"}, shardq.AddOptions{})
-		for {
-			before := q.Stats()
-			require.Zero(t, before.Processing)
-			require.Zero(t, before.Workers)
-			require.Zero(t, before.Parked)
-			attempt, ok := driver.Step()
-			if ok {
-				attempts = append(attempts, fmt.Sprint(attempt.Time, attempt))
-			} else if _, ok := driver.AdvanceToNext(); !ok {
-				return attempts
-			}
-		}
-	}
-	require.Equal(t, run(), run())
 }

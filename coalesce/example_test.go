@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -96,4 +97,77 @@ func Example_pool() {
 	// kept: gone 1: no such page
 	// kept: locked 1: shardq: queue is shut down: dropped while it was delayed
 	// <nil>
+}
+
+// A pipeline counts events per key and writes the counts in batches. Producers
+// block while too many keys are pending. Counts that could not be written go
+// back, and are written with later ones. When the input ends, Drain waits until
+// all counts are written.
+func ExampleCoalescer() {
+	counts := coalesce.MustNew(coalesce.Options[string, int]{
+		Merge:    func(pending, next int) int { return pending + next },
+		Capacity: 10_000,
+	})
+	ctx := context.Background()
+
+	table, failures := map[string]int{}, 1
+	write := func(batch []coalesce.Entry[string, int]) error {
+		if failures > 0 {
+			failures--
+			return errors.New("the database is busy")
+		}
+		for _, e := range batch {
+			table[e.Key] += e.Value
+		}
+		return nil
+	}
+
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		batch := make([]coalesce.Entry[string, int], 100)
+		for {
+			n, err := counts.TakeBatch(ctx, batch)
+			if err != nil {
+				return // shut down, and nothing is ready
+			}
+			if write(batch[:n]) == nil {
+				counts.DoneBatch(batch[:n])
+				continue
+			}
+			for _, e := range batch[:n] {
+				if counts.Retry(e.Key, e.Value) != nil { // shutting down: the last attempt
+					table[e.Key] += e.Value
+					counts.Done(e.Key)
+				}
+			}
+		}
+	})
+
+	for _, event := range []string{"login", "click", "click", "login", "click"} {
+		if err := counts.PutContext(ctx, event, 1); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if _, err := counts.Drain(ctx, shardq.DrainOptions{Delayed: shardq.AwaitDelayed}); err != nil {
+		fmt.Println(err)
+	}
+	writer.Wait()
+	fmt.Println("clicks:", table["click"], "logins:", table["login"])
+	// Output: clicks: 3 logins: 2
+}
+
+// Drain returns the values that are in a backoff when the program ends, so that
+// they can be kept elsewhere.
+func ExampleCoalescer_Drain() {
+	c := coalesce.MustNew(coalesce.Options[string, int]{
+		Merge: func(pending, next int) int { return pending + next },
+	})
+	ctx := context.Background()
+	_ = c.Put("orders", 7)
+	key, value, _ := c.Take(ctx)
+	_ = c.Retry(key, value)
+
+	left, err := c.Drain(ctx, shardq.DrainOptions{Delayed: shardq.DropDelayed})
+	fmt.Println(left, err)
+	// Output: [{orders 7}] <nil>
 }
