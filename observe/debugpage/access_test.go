@@ -10,7 +10,7 @@ import (
 )
 
 func TestOnlyLocalClients(t *testing.T) {
-	h := Handler(shardq.MustNew(shardq.Options[string]{Name: "confidential"}))
+	h := Handler(newQueue("confidential"))
 	for _, c := range []struct {
 		remote, host string
 		local        bool

@@ -9,12 +9,10 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// direct looks up the item that is written as a text, without a search. It
-// finds only strings and whole numbers, also of named types. If others is
-// false, the item comes alone, because no other is written so. The page may
-// still show others as the text: those that it cuts or quotes.
-func (rd itemReader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
-	item, ok := parseItem(rd.kind(list), text)
+// direct looks up the item that is written as a text, a string or a whole
+// number, without a search. If others is false, no other is written so.
+func (rd *reader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
+	item, ok := parseItem(kindOf(list), text)
 	if !ok || !rd.isShownAs(item, text) {
 		return info, false, true
 	}
@@ -22,9 +20,9 @@ func (rd itemReader) direct(list lister, text string) (info stats.Item[any], fou
 	return info, found, !found || !rd.isPlain(item)
 }
 
-// kind returns the type of the first item that a queue lists, or nil if it
+// kindOf returns the type of the first item that a queue lists, or nil if it
 // lists none.
-func (rd itemReader) kind(list lister) reflect.Type {
+func kindOf(list lister) reflect.Type {
 	for _, state := range states {
 		for info := range list.InspectItems(state) {
 			return reflect.TypeOf(info.Item)
@@ -57,23 +55,20 @@ func parseItem(kind reflect.Type, text string) (item any, ok bool) {
 	return value.Interface(), err == nil
 }
 
-// isShownAs reports whether a search for a text may find an item. The text that
-// the page shows decides, as for the items that a search visits. If no option
-// hides keys, so does the whole text of the item, neither cut nor quoted.
-//
-// direct asks before it looks the item up. So the time that it takes does not
-// tell whether the queue holds an item that is shown as another text.
-func (rd itemReader) isShownAs(item any, text string) bool {
-	if rd.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
+// isShownAs reports whether a search for a text may find an item: by the text
+// that the page shows, or, if no option hides keys, by the whole text. direct
+// asks before it looks the item up, so that its time does not tell whether the
+// queue holds a hidden item.
+func (rd *reader) isShownAs(item any, text string) bool {
+	if rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
 		return true
 	}
-	return rd.key(rd.queue, item).text == text
+	return rd.key(item).Text == text
 }
 
-// isPlain reports whether no other item of the queue is written as the same
-// text. With RedactKey, a String method, or items of several types, others may
-// be.
-func (rd itemReader) isPlain(item any) bool {
+// isPlain reports whether no other item is written as the same text. With
+// RedactKey, a String method, or items of several types, others may be.
+func (rd *reader) isPlain(item any) bool {
 	_, described := item.(fmt.Stringer)
-	return rd.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.configuration.Item
+	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item
 }

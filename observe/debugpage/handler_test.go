@@ -14,7 +14,7 @@ import (
 )
 
 func TestOnlyGetAndHead(t *testing.T) {
-	q := shardq.MustNew(shardq.Options[string]{Name: "q"})
+	q := newQueue("q")
 	h := Handler(q)
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY"} {
 		w := ask(h, request(method, ""))
@@ -31,7 +31,7 @@ func TestOnlyGetAndHead(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	h := Handler(shardq.MustNew(shardq.Options[string]{}))
+	h := Handler(newQueue(""))
 	refused := request("GET", "")
 	refused.RemoteAddr = "192.0.2.1:1"
 	for _, r := range []*http.Request{request("GET", ""), request("GET", "?format=json"), request("GET", "?x=y"), request("POST", ""), refused} {
@@ -55,7 +55,7 @@ func TestHeaders(t *testing.T) {
 // TestPolicyMatchesThePage checks that the hashes are those of the style
 // and the script in the page.
 func TestPolicyMatchesThePage(t *testing.T) {
-	body := get(t, Handler(shardq.MustNew(shardq.Options[string]{})), "")
+	body := get(t, Handler(newQueue("")), "")
 	for _, element := range []string{"style", "script"} {
 		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(body, -1)
 		require.Len(t, found, 1)
@@ -67,7 +67,7 @@ func TestPolicyMatchesThePage(t *testing.T) {
 
 // TestMounted checks that the page works at any path, and links only to itself.
 func TestMounted(t *testing.T) {
-	page := Handler(shardq.MustNew(shardq.Options[string]{Name: "a"}), shardq.MustNew(shardq.Options[string]{Name: "b"}))
+	page := Handler(newQueue("a"), newQueue("b"))
 	mux := http.NewServeMux()
 	mux.Handle("/debug/queues", page)
 	mux.Handle("/some/prefix/", http.StripPrefix("/some/prefix", page))
@@ -85,7 +85,7 @@ func TestMounted(t *testing.T) {
 }
 
 func TestUnknownValuesAreRefused(t *testing.T) {
-	h := must(t, Options{Queues: []shardq.Inspector{shardq.MustNew(shardq.Options[string]{Name: "q"})}, MaxRows: 50})
+	h := must(t, Options{Queues: []shardq.Inspector{newQueue("q")}, MaxRows: 50})
 	for query, want := range map[string]string{
 		"?format=xml":                "format is xml: want html, json, text",
 		"?format=":                   `format is "": want html`,
@@ -117,7 +117,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 }
 
 func TestForms(t *testing.T) {
-	h := Handler(shardq.MustNew(shardq.Options[string]{}))
+	h := Handler(newQueue(""))
 	for _, c := range []struct{ query, accept, agent, want string }{
 		{"", "", "", "text/html; charset=utf-8"},
 		{"", "*/*", "curl/8.0", "text/plain; charset=utf-8"},
@@ -149,7 +149,7 @@ func TestFaultyOptions(t *testing.T) {
 
 // TestServed checks that a real server sends the same as the recorder.
 func TestServed(t *testing.T) {
-	server := httptest.NewServer(Handler(shardq.MustNew(shardq.Options[string]{Name: "q"})))
+	server := httptest.NewServer(Handler(newQueue("q")))
 	defer server.Close()
 	response, err := server.Client().Get(server.URL + "/?format=text")
 	require.NoError(t, err)

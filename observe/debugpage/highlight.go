@@ -12,34 +12,31 @@ type highlight struct {
 	Key, Text string
 }
 
-// highlights returns the lines of a queue, also those that are empty now.
-func (d *detailReport) highlights() []highlight {
-	stuck := highlight{Path: "detail.processing", Title: "Stuck"}
-	if rows := d.Processing; len(rows) > 0 && rows[0].Stuck {
-		stuck.Key = shownKey{rows[0].Key, rows[0].KeyLength}.withEllipsis()
-		stuck.Text = "for " + formatValue(asDuration, rows[0].AgeSeconds)
+// Highlights returns the lines of a queue, also those that are empty now.
+func (d *detailReport) Highlights() []highlight {
+	lines := []highlight{
+		{Path: "detail.processing", Title: "Stuck"},
+		{Path: "detail.groups", Title: "Largest group"},
+		{Path: "detail.failures", Title: "Last failure"},
+		{Path: "detail.discards", Title: "Last dead letter"},
 	}
-	largest := highlight{Path: "detail.groups", Title: "Largest group"}
-	if rows := d.Groups; len(rows) > 0 && rows[0].Ready > 0 {
-		largest.Key = shownKey{rows[0].Group, rows[0].GroupLength}.withEllipsis()
-		largest.Text = formatCount(rows[0].Ready) + " ready, " + formatShare(rows[0].Share) + " of all"
+	if rows := d.Processing; len(rows) > 0 && rows[0]["stuck"] == true {
+		lines[0].show(rows[0], "key", "for "+formatValue(asDuration, rows[0]["ageSeconds"]))
 	}
-	discards := d.Discards
-	if len(d.Failures) > 0 { // one error is enough
-		discards = nil
+	if rows := d.Groups; len(rows) > 0 && rows[0]["ready"] != 0 {
+		lines[1].show(rows[0], "group", formatValue(asCount, rows[0]["ready"])+" ready, "+formatValue(asShare, rows[0]["share"])+" of all")
 	}
-	return []highlight{
-		stuck, largest,
-		newFailureHighlight("detail.failures", "Last failure", d.Failures),
-		newFailureHighlight("detail.discards", "Last dead letter", discards),
+	failed, failures := 2, d.Failures
+	if len(failures) == 0 { // one error is enough
+		failed, failures = 3, d.Discards
 	}
+	if len(failures) > 0 {
+		error := newCell(failures[0], heading{Field: "error"}).withEllipsis()
+		lines[failed].show(failures[0], "key", formatValue(asDuration, failures[0]["ageSeconds"])+" ago: "+error)
+	}
+	return lines
 }
 
-func newFailureHighlight(path, title string, rows []failedAttempt) highlight {
-	h := highlight{Path: path, Title: title}
-	if len(rows) > 0 {
-		h.Key = shownKey{rows[0].Key, rows[0].KeyLength}.withEllipsis()
-		h.Text = formatDuration(rows[0].AgeSeconds.duration()) + " ago: " + shownKey{rows[0].Error, rows[0].ErrorLength}.withEllipsis()
-	}
-	return h
+func (h *highlight) show(row entry, key, text string) {
+	h.Key, h.Text = newCell(row, heading{Field: key}).withEllipsis(), text
 }
