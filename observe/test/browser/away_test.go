@@ -1,4 +1,4 @@
-package browsertest
+package browser
 
 import (
 	"fmt"
@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/observe/debugpage"
 )
 
 const connection = `document.getElementById("connection").dataset.connection === `
@@ -117,12 +119,69 @@ func TestPausedWhileThereIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestLateAnswer checks that the page does not call itself live without an
-// answer.
-func TestLateAnswer(t *testing.T) {
-	s := newStepped(t, shardq.MustNew(shardq.Options[int]{Name: "q"}))
-	s.waitFor(connection + `"late"`)
-	require.Equal(t, "waiting for an answer, last seen 00:00:00 UTC", s.text("#connection"))
-	s.step(1e9, unchanged)
-	s.waitFor(connection + `"live"`)
+// A moody queue panics while its test wants that.
+type moody struct {
+	shardq.Inspector
+	panics *atomic.Bool
+}
+
+func (m moody) Inspect(rows int) shardq.Snapshot[any] {
+	if m.panics.Load() {
+		panic("moody")
+	}
+	return m.Inspector.Inspect(rows)
+}
+
+// TestQueueThatComesAndGoes checks that the page stays with its queue, says
+// that it is gone, and starts again when there is a queue of that name.
+func TestQueueThatComesAndGoes(t *testing.T) {
+	b := newTab(t)
+	first := shardq.MustNew(shardq.Options[string]{Name: "first", Shards: 4})
+	other := shardq.MustNew(shardq.Options[string]{Name: "other"})
+	var listed atomic.Pointer[[]shardq.Inspector]
+	list := func(queues ...shardq.Inspector) { listed.Store(&queues) }
+	list(first)
+	b.open(serve(t, debugpage.Options{List: func() []shardq.Inspector { return *listed.Load() }}))
+	connection := `document.getElementById("connection").dataset.connection === `
+	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
+
+	list(other, first)
+	first.Add("beside the other")
+	b.waitForText(`.tile b[data-value="gauges.ready"]`, "1")
+	require.True(t, evaluate[bool](b, connection+`"live"`))
+
+	list(other)
+	b.waitFor(connection + `"away"`)
+	require.Contains(t, b.text("#connection"), "the queue is unavailable (400: there is no queue first: it may be closed, or have another name); trying again.")
+	require.Equal(t, "the queue is unavailable", b.text("#announcer"))
+	require.Equal(t, "first", b.text("#name"))
+
+	list(shardq.MustNew(shardq.Options[string]{Name: "first", Shards: 8}))
+	b.waitFor(`window.sameDocument === undefined && document.querySelectorAll("[data-heat] li").length === 8 && ` + connection + `"live"`)
+}
+
+func TestQueueThatPanicsForAWhile(t *testing.T) {
+	b := newTab(t)
+	q := moody{shardq.MustNew(shardq.Options[string]{Name: "q"}), new(atomic.Bool)}
+	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
+	q.panics.Store(true)
+	connection := `document.getElementById("connection")?.dataset.connection === `
+	b.waitFor(connection + `"away"`)
+	require.Contains(t, b.text("#connection"), "the queue is unavailable (reading this queue panicked); trying again.")
+	b.run(chromedp.Reload()) // from the start
+	b.waitFor(connection + `"away"`)
+	require.False(t, evaluate[bool](b, `!!document.querySelector(".tiles")`))
+	q.panics.Store(false)
+	b.waitFor(`!!document.querySelector(".tiles") && ` + connection + `"live"`)
+	b.requireNoComplaints()
+}
+
+// between serves the page of a queue, behind a function of the test.
+func between(t *testing.T, q shardq.Inspector, put func(page http.Handler, w http.ResponseWriter, r *http.Request)) string {
+	t.Helper()
+	page, err := debugpage.New(debugpage.Options{Queues: []shardq.Inspector{q}, PollEvery: pollEvery})
+	require.NoError(t, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { put(page, w, r) }))
+	t.Cleanup(server.Close)
+	return server.URL
 }

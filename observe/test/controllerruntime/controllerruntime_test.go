@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/shardq/shardq"
-	"github.com/shardq/shardq/observe/conformance/internal/pair"
+	"github.com/shardq/shardq/observe/test/internal/pair"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 

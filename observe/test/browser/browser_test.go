@@ -1,7 +1,12 @@
-package browsertest
+// Package browser tests package debugpage in a browser: headless Chromium.
+//
+// Without Chromium the tests skip, or fail if SHARDQ_REQUIRE_CHROMIUM=1.
+// CHROMIUM names its executable if that is not on the path.
+package browser
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +14,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +24,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/observe/debugpage"
+	"github.com/shardq/shardq/stats"
 )
 
 // patience limits the time that a test waits for the page. It matters only if
@@ -212,4 +221,130 @@ func serve(t *testing.T, options debugpage.Options) (address string) {
 // click clicks on an element.
 func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](`document.querySelector(` + quote(selector) + `).click()`)
+}
+
+// A stepped page gets one answer for each step of its test, with a given
+// content and time.
+type stepped struct {
+	*tab
+	answers chan func(report map[string]any)
+	time    time.Time
+	// over is closed at the end of the test, when the page still waits for an
+	// answer.
+	over chan struct{}
+	// asked is the query of the last answer.
+	asked atomic.Pointer[string]
+}
+
+// unfolded is a query that opens all parts of the page, for a browser that
+// reloads it.
+const unfolded = "?refresh=3600"
+
+// newStepped opens the page of a queue, and gives it the first answer.
+func newStepped(t *testing.T, queue shardq.Inspector) *stepped {
+	t.Helper()
+	return newSteppedOf(t, debugpage.Options{Queues: []shardq.Inspector{queue}}, unfolded, unchanged)
+}
+
+func newSteppedOf(t *testing.T, options debugpage.Options, query string, first func(report map[string]any)) *stepped {
+	t.Helper()
+	options.PollEvery = pollEvery
+	page, err := debugpage.New(options)
+	require.NoError(t, err)
+	s := &stepped{tab: newTab(t), answers: make(chan func(map[string]any)), over: make(chan struct{}), time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(page, w, r) }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(s.over) })
+	s.run(chromedp.Navigate(server.URL + query))
+	s.step(0, first)
+	return s
+}
+
+func (s *stepped) serve(page http.Handler, w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("format") != "json" {
+		page.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case change := <-s.answers:
+		s.asked.Store(&r.URL.RawQuery)
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, r)
+		var report map[string]any
+		_ = json.Unmarshal(answer.Body.Bytes(), &report)
+		report["time"] = s.time
+		change(report)
+		_ = json.NewEncoder(w).Encode(report)
+	case <-s.over:
+	case <-r.Context().Done():
+	}
+}
+
+// step gives the page an answer that is later by a duration and changed by
+// change, and waits until the page shows it.
+func (s *stepped) step(later time.Duration, change func(report map[string]any)) {
+	s.t.Helper()
+	s.time = s.time.Add(later)
+	select {
+	case s.answers <- change:
+	case <-time.After(patience):
+		s.t.Fatal("the page does not ask")
+	}
+	s.waitFor(fmt.Sprintf(`Date.parse(document.getElementById("time").dateTime) === %d`, s.time.UnixMilli()))
+}
+
+func unchanged(map[string]any) {}
+
+// queueIn returns a queue of a report.
+func queueIn(report map[string]any, i int) map[string]any {
+	return report["queues"].([]any)[i].(map[string]any)
+}
+
+// set changes the value at a path such as "gauges.ready" in a queue.
+func set(queue map[string]any, path string, value any) {
+	names := strings.Split(path, ".")
+	for _, name := range names[:len(names)-1] {
+		queue = queue[name].(map[string]any)
+	}
+	queue[names[len(names)-1]] = value
+}
+
+// attributes returns an attribute of all elements.
+func (b *tab) attributes(selector, name string) []string {
+	b.t.Helper()
+	return evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.getAttribute(`+quote(name)+`))`)
+}
+
+// newFake returns a clock that stands still, and with it the pages of its
+// queues.
+func newFake() *clock.Fake {
+	return clock.NewFake(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// resting returns a queue with something in every state, which only its test
+// changes.
+func resting(fake *clock.Fake) *shardq.Queue[string] {
+	q := shardq.MustNew(shardq.Options[string]{
+		Name: "invoices", Shards: 8, Metrics: true, Clock: fake, Capacity: 1000,
+		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupLimit: 3, StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
+	})
+	for i := range 6 {
+		q.Add(fmt.Sprintf("tenant-%d/taken", i))
+		_, _ = q.Get()
+		fake.Step(time.Duration(i*i*i) * 700 * time.Millisecond)
+	}
+	for i := range 40 {
+		q.Add(fmt.Sprintf("tenant-%d/%d", i%7, i))
+		fake.Step(time.Duration(i) * 3 * time.Millisecond)
+		q.AddAfter(fmt.Sprintf("tenant-%d/later-%d", i%7, i), time.Duration(i*i)*time.Second+time.Minute)
+	}
+	for i := range 5 {
+		for range i + 1 {
+			q.AddRateLimited(fmt.Sprintf("tenant-9/failing-%d", i))
+		}
+	}
+	q.Done("tenant-0/taken")
+	q.Add("tenant-1/taken")
+	return q
 }
