@@ -4,11 +4,9 @@
 package operations_test
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,13 +36,6 @@ func exported(t *testing.T) map[string]dto.MetricType {
 		types[name] = f.GetType()
 	}
 	return types
-}
-
-// requireNames checks that names are those of all series, each once or more.
-func requireNames(t *testing.T, names []string) {
-	t.Helper()
-	slices.Sort(names)
-	require.Equal(t, slices.Sorted(maps.Keys(exported(t))), slices.Compact(names))
 }
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")

@@ -201,12 +201,16 @@ func TestAlertsFire(t *testing.T) {
 	rules := readRules(t)
 	fired := map[string]bool{}
 	for _, s := range stories {
-		t.Run(s.name, func(t *testing.T) {
-			play := load(t, s.series)
-			for name, rule := range rules {
-				require.Equal(t, slices.Contains(s.fires, name), play.fires(t, rule), name)
-			}
-		})
+		text := "load 1m\n"
+		for _, series := range s.series {
+			name, values, _ := strings.Cut(series, " ")
+			name, own, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
+			text += "  " + name + `{name="q", job="program", instance="one"` + orNone(own) + "} " + values + "\n"
+		}
+		stored := promqltest.LoadedStorage(t, text)
+		for name, rule := range rules {
+			require.Equal(t, slices.Contains(s.fires, name), fires(t, stored, rule), "%s: %s", s.name, name)
+		}
 		for _, name := range s.fires {
 			fired[name] = true
 		}
@@ -214,48 +218,35 @@ func TestAlertsFire(t *testing.T) {
 	require.Len(t, fired, len(rules), "a story for each alert")
 }
 
-// A replay is a Prometheus that has scraped a story.
-type replay struct {
-	engine  *promql.Engine
-	storage storage.Queryable
+// orNone returns more labels, if there are any.
+func orNone(labels string) string {
+	if labels == "" {
+		return ""
+	}
+	return ", " + labels
 }
 
-// load scrapes the series of a story, of a queue. A series may have labels of
-// its own.
-func load(t *testing.T, series []string) replay {
-	t.Helper()
-	text := "load 1m\n"
-	for _, s := range series {
-		name, values, _ := strings.Cut(s, " ")
-		name, own, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
-		if own != "" {
-			own += ", "
-		}
-		text += "  " + name + "{" + own + `name="q", job="program", instance="one"} ` + values + "\n"
-	}
-	return replay{
-		promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery),
-		promqltest.LoadedStorage(t, text),
-	}
-}
-
-// fires reports whether a rule fires at the end: its expression has held for
-// the duration of the rule.
-func (r replay) fires(t *testing.T, rule rulefmt.Rule) bool {
+// fires reports whether a rule fires at the end: its expression has held for the
+// duration of the rule.
+func fires(t *testing.T, stored storage.Queryable, rule rulefmt.Rule) bool {
 	t.Helper()
 	end := time.Unix(0, 0).Add(2 * time.Hour)
 	for at := end.Add(-time.Duration(rule.For)); !at.After(end); at = at.Add(time.Minute) {
-		query, err := r.engine.NewInstantQuery(t.Context(), r.storage, nil, rule.Expr, at)
-		require.NoError(t, err)
-		result := query.Exec(t.Context())
-		require.NoError(t, result.Err)
-		vector, err := result.Vector()
-		require.NoError(t, err)
-		holds := len(vector) > 0
-		query.Close()
-		if !holds {
+		if len(query(t, stored, rule.Expr, at)) == 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// query returns the result of an expression at a time.
+func query(t *testing.T, stored storage.Queryable, expression string, at time.Time) promql.Vector {
+	t.Helper()
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	query, err := engine.NewInstantQuery(t.Context(), stored, nil, expression, at)
+	require.NoError(t, err)
+	defer query.Close()
+	vector, err := query.Exec(t.Context()).Vector()
+	require.NoError(t, err)
+	return slices.Clone(vector)
 }

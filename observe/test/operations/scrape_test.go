@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -25,45 +24,17 @@ import (
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
 )
 
-// formats are the formats that Prometheus requests.
-var formats = map[string]string{
-	"text":        "text/plain;version=0.0.4",
-	"OpenMetrics": "application/openmetrics-text;version=1.0.0",
-	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
-}
-
 // TestPrometheusReadsTheScrape checks that Prometheus's own parsers accept
-// every format without complaint, and find the same counts. From protobuf they
-// must get valid native histograms.
+// every format that it requests without complaint, and find the same counts. From
+// protobuf they must get valid native histograms, whose quantiles Prometheus
+// finds to 9 %.
 func TestPrometheusReadsTheScrape(t *testing.T) {
-	server := serveTraffic(t)
-	for name, format := range formats {
-		t.Run(name, func(t *testing.T) {
-			numbers, histograms := parseScrape(t, server, format)
-			require.Equal(t, 1000.0, numbers["workqueue_adds_total"])
-			if name != "protobuf" {
-				require.Equal(t, 1000.0, numbers["workqueue_queue_duration_seconds_count"])
-				require.Empty(t, histograms)
-				return
-			}
-			require.Len(t, histograms, 3)
-			for name, h := range histograms {
-				require.NoError(t, h.Validate(), name)
-			}
-			requireQuantiles(t, histograms["workqueue_queue_duration_seconds"].ToFloat(nil))
-		})
-	}
-}
-
-// serveTraffic serves a queue in which a thousand items were ready for 1 ms, 2
-// ms, …, 1 s.
-func serveTraffic(t *testing.T) *httptest.Server {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
 	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})
 	for key := range 1000 {
 		q.Add(key)
 	}
-	for range 1000 {
+	for range 1000 { // which were ready for 1 ms, 2 ms, …, 1 s
 		fake.Step(time.Millisecond)
 		item, _ := q.Get()
 		q.Done(item)
@@ -72,26 +43,40 @@ func serveTraffic(t *testing.T) *httptest.Server {
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(c))
-	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-// requireQuantiles checks that Prometheus finds the quantiles to 9 %.
-func requireQuantiles(t *testing.T, h *histogram.FloatHistogram) {
-	require.Equal(t, 1000.0, h.Count)
-	require.InEpsilon(t, 500.5, h.Sum, 1e-9)
-	for _, want := range []float64{0.1, 0.5, 0.9, 0.99} {
-		got, _ := promql.HistogramQuantile(want, h, "", posrange.PositionRange{})
-		require.InEpsilon(t, want, got, 0.09)
+	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	for _, format := range []string{
+		"text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+	} {
+		request, answer := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		request.Header.Set("Accept", format)
+		handler.ServeHTTP(answer, request)
+		kind := answer.Header().Get("Content-Type")
+		require.True(t, strings.HasPrefix(kind, strings.Split(format, ";")[0]), kind)
+		numbers, histograms := parseScrape(t, answer.Body.Bytes(), kind)
+		require.Equal(t, 1000.0, numbers["workqueue_adds_total"])
+		if !strings.Contains(format, "protobuf") {
+			require.Equal(t, 1000.0, numbers["workqueue_queue_duration_seconds_count"])
+			continue
+		}
+		require.Len(t, histograms, 3)
+		for name, h := range histograms {
+			require.NoError(t, h.Validate(), name)
+		}
+		h := histograms["workqueue_queue_duration_seconds"].ToFloat(nil)
+		require.Equal(t, 1000.0, h.Count)
+		require.InEpsilon(t, 500.5, h.Sum, 1e-9)
+		for _, want := range []float64{0.1, 0.5, 0.9, 0.99} {
+			got, _ := promql.HistogramQuantile(want, h, "", posrange.PositionRange{})
+			require.InEpsilon(t, want, got, 0.09)
+		}
 	}
 }
 
-// parseScrape scrapes, and returns the numbers and the native histograms by the
+// parseScrape returns the numbers and the native histograms of a scrape by the
 // names of the series.
-func parseScrape(t *testing.T, server *httptest.Server, format string) (map[string]float64, map[string]*histogram.Histogram) {
+func parseScrape(t *testing.T, body []byte, kind string) (map[string]float64, map[string]*histogram.Histogram) {
 	t.Helper()
-	body, kind := get(t, server, format)
 	parser, err := textparse.New(body, kind, labels.NewSymbolTable(), textparse.ParserOptions{})
 	require.NoError(t, err)
 	numbers, histograms := map[string]float64{}, map[string]*histogram.Histogram{}
@@ -114,19 +99,4 @@ func parseScrape(t *testing.T, server *httptest.Server, format string) (map[stri
 			histograms[series.Get(model.MetricNameLabel)] = h
 		}
 	}
-}
-
-func get(t *testing.T, server *httptest.Server, format string) (body []byte, kind string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	require.NoError(t, err)
-	request.Header.Set("Accept", format)
-	response, err := server.Client().Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, err = io.ReadAll(response.Body)
-	require.NoError(t, err)
-	kind = response.Header.Get("Content-Type")
-	require.True(t, strings.HasPrefix(kind, strings.Split(format, ";")[0]), kind)
-	return body, kind
 }

@@ -1,6 +1,7 @@
 package pair
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func Series(t testing.TB, from prometheus.Gatherer, queue string) map[string]*dt
 	found := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if strings.HasPrefix(f.GetName(), "workqueue_") && Label(m, "name") == queue {
+			if strings.HasPrefix(f.GetName(), "workqueue_") && label(m, "name") == queue {
 				require.NotContains(t, found, f.GetName(), "a second metric of the queue")
 				found[f.GetName()] = &dto.MetricFamily{Name: f.Name, Help: f.Help, Type: f.Type, Metric: []*dto.Metric{m}}
 			}
@@ -28,8 +29,7 @@ func Series(t testing.TB, from prometheus.Gatherer, queue string) map[string]*dt
 	return found
 }
 
-// Label returns the value of a label.
-func Label(m *dto.Metric, name string) string {
+func label(m *dto.Metric, name string) string {
 	for _, l := range m.GetLabel() {
 		if l.GetName() == name {
 			return l.GetValue()
@@ -38,9 +38,9 @@ func Label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// RequireSame compares two series. It leaves out the moments at which they
+// requireSame compares two series. It leaves out the moments at which they
 // began, which shardq does not export.
-func RequireSame(t testing.TB, theirs, ours map[string]*dto.MetricFamily) {
+func requireSame(t testing.TB, theirs, ours map[string]*dto.MetricFamily) {
 	t.Helper()
 	require.Len(t, theirs, 7)
 	require.Len(t, ours, 7)
@@ -55,11 +55,7 @@ func RequireSame(t testing.TB, theirs, ours map[string]*dto.MetricFamily) {
 
 func requireSameMetric(t testing.TB, name string, want, got *dto.Metric) {
 	t.Helper()
-	require.Len(t, got.Label, len(want.Label), name)
-	for i := range want.Label {
-		require.Equal(t, want.Label[i].GetName(), got.Label[i].GetName(), name)
-		require.Equal(t, want.Label[i].GetValue(), got.Label[i].GetValue(), name)
-	}
+	require.Equal(t, fmt.Sprint(want.Label), fmt.Sprint(got.Label), name)
 	switch {
 	case want.Counter != nil:
 		require.Equal(t, want.Counter.GetValue(), got.Counter.GetValue(), name)
