@@ -32,6 +32,8 @@ func TestNamesStay(t *testing.T) {
 	require.Equal(t, []string{"q #3", "q #2"}, idsOf(l, c, b))
 	require.Equal(t, []string{"q", "q #2", "q #3"}, idsOf(l, d, b, c), "a new one has what is free")
 	require.Equal(t, []string{"q #3", "q #2", "q"}, idsOf(l, c, a, d), "one that comes back is a new one")
+	odd := newQueue("q #2")
+	require.Equal(t, []string{"q #2 #2", "q #3", "q #2", "q"}, idsOf(l, odd, c, a, d), "a name in use is not assigned again")
 }
 
 // TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
@@ -82,32 +84,6 @@ func TestManyOfOneName(t *testing.T) {
 	require.ErrorContains(t, err, "there is no queue broken #2001")
 }
 
-// TestNamesThatLookNumbered checks that a name in use is not assigned
-// again, in any order.
-func TestNamesThatLookNumbered(t *testing.T) {
-	l := &names{}
-	a, b, odd := newQueue("q"), newQueue("q"), newQueue("q #2")
-	require.Equal(t, []string{"q", "q #2"}, idsOf(l, a, b))
-	require.Equal(t, []string{"q #2 #2", "q", "q #2"}, idsOf(l, odd, a, b))
-	require.Equal(t, []string{"q #2 #2"}, idsOf(l, odd))
-}
-
-// A renamed queue returns another name each time.
-type renamed struct {
-	shardq.Inspector
-	name *string
-}
-
-func (r renamed) Name() string { return *r.name }
-
-func TestNamesThatChange(t *testing.T) {
-	l, name := &names{}, "first"
-	q := renamed{nil, &name}
-	require.Equal(t, []string{"first"}, idsOf(l, q))
-	name = "second"
-	require.Equal(t, []string{"second"}, idsOf(l, q))
-}
-
 // TestNamesKeepNoQueue checks that the page does not keep a queue that is gone
 // alive, even without another request.
 func TestNamesKeepNoQueue(t *testing.T) {
@@ -143,19 +119,6 @@ func TestNamesAmongRequests(t *testing.T) {
 		})
 	}
 	requests.Wait()
-}
-
-// TestLinksStay checks that the page of a queue stays with it when another
-// queue of the same name goes.
-func TestLinksStay(t *testing.T) {
-	first, second := newQueue("q"), newQueue("q")
-	second.Add("item")
-	queues := []shardq.Inspector{first, second}
-	h := must(t, Options{List: func() []shardq.Inspector { return queues }})
-	require.EqualValues(t, 1, getQueue(t, h, "&queue=q+%232").Gauges["ready"])
-	queues = queues[1:]
-	require.EqualValues(t, 1, getQueue(t, h, "&queue=q+%232").Gauges["ready"])
-	require.Equal(t, 400, ask(h, request("GET", "?queue=q")).Code)
 }
 
 // TestInstances checks that the instance stays with its queue, whatever its id,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
 
 	"os"
 	"path/filepath"
@@ -207,26 +206,6 @@ func TestRowsAreLimited(t *testing.T) {
 		}
 	}
 	require.Len(t, getQueue(t, Handler(q), "").Detail.Groups, DefaultMaxRows)
-}
-
-// groupsOnly has groups, and no other method.
-type groupsOnly struct {
-	shardq.Inspector
-	infos []stats.Group
-}
-
-func (g groupsOnly) Groups() iter.Seq[stats.Group] { return slices.Values(g.infos) }
-
-// TestTopGroups checks that the page shows the groups with the most ready
-// items, in order.
-func TestTopGroups(t *testing.T) {
-	queue := groupsOnly{}
-	for i := range 1000 {
-		n := i * 7919 % 1000 // each number once, shuffled
-		queue.infos = append(queue.infos, stats.Group{Group: fmt.Sprint(n), Ready: n / 2, Processing: n % 2})
-	}
-	rd := reader{handler: &handler{}, named: named{queue: queue}, rows: 3, options: shardq.Configuration{Groups: true}}
-	require.Equal(t, []any{"999", "998", "997"}, column(rd.groups(1), "group"))
 }
 
 // TestHistograms checks that no duration is lost between the buckets, and that

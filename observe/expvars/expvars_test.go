@@ -54,7 +54,9 @@ func TestStatsOfQueues(t *testing.T) {
 	var shown map[string]struct {
 		Error   string `json:"error"`
 		Values  *stats.Values
-		Metrics struct{ WorkDuration struct{ Sum, Mean, P50 time.Duration } }
+		Metrics struct {
+			WorkDuration struct{ Sum, Mean, P50 time.Duration }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &shown), all.String())
 	require.Equal(t, &stats.Values{Keys: 2, Weight: 9, Capacity: 5, Put: 6, Merged: 4, OverCapacity: 3}, shown["values"].Values)

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,10 +73,8 @@ func newTab(t *testing.T) *tab {
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox,
 		chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true),
 	)
 	allocator, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancelAllocator)
@@ -232,8 +229,6 @@ type stepped struct {
 	// over is closed at the end of the test, when the page still waits for an
 	// answer.
 	over chan struct{}
-	// asked is the query of the last answer.
-	asked atomic.Pointer[string]
 }
 
 // unfolded is a query that opens all parts of the page, for a browser that
@@ -267,7 +262,6 @@ func (s *stepped) serve(page http.Handler, w http.ResponseWriter, r *http.Reques
 	}
 	select {
 	case change := <-s.answers:
-		s.asked.Store(&r.URL.RawQuery)
 		answer := httptest.NewRecorder()
 		page.ServeHTTP(answer, r)
 		var report map[string]any

@@ -83,30 +83,6 @@ func TestGraphsFollowTheNumbers(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestGraphsDropOldReadings checks that a graph drops readings after five
-// minutes, and all of them if another queue of the same name comes.
-func TestGraphsDropOldReadings(t *testing.T) {
-	s := newStepped(t, shardq.MustNew(shardq.Options[int]{Name: "q"}))
-	graph := `.tile [data-graph="gauges.ready"]`
-	at := func(ready, added float64) func(map[string]any) {
-		return func(report map[string]any) {
-			set(queueIn(report, 0), "gauges.ready", ready)
-			set(queueIn(report, 0), "counters.added", added)
-		}
-	}
-	s.step(time.Second, at(1000, 1))
-	s.step(4*time.Minute, at(10, 1))
-	s.step(time.Minute, at(5, 1)) // the first reading is too old, the second is not yet
-	require.Equal(t, lineThrough([2]float64{0, 1}, [2]float64{80, 0.01}, [2]float64{100, 0.005}), s.line(graph))
-	s.step(time.Second, at(10, 1))
-	require.Equal(t, "Ready, last 1 m 01 s: 5 to 10, now 10", s.attributes(graph+" svg", "aria-label")[0])
-
-	s.step(time.Second, at(7, 0))
-	s.step(time.Second, at(14, 0))
-	require.Equal(t, lineThrough([2]float64{0, 0.5}, [2]float64{100, 1}), s.line(graph))
-	s.requireNoComplaints()
-}
-
 // A timed queue has work that takes as long as its test says.
 type timed struct {
 	*shardq.Queue[int]
@@ -181,26 +157,6 @@ func TestDurationsOfTheLastMinutes(t *testing.T) {
 // alike makes all queues look the same to the page, as queues do that are not
 // comparable.
 func alike(report map[string]any) { queueIn(report, 0)["instance"] = "alike" }
-
-// TestQueueThatIsReplacedByABusierOne replaces the queue by one with the same
-// configuration and higher counts.
-func TestQueueThatIsReplacedByABusierOne(t *testing.T) {
-	first, busier := newTimed(), newTimed()
-	first.work(time.Second)
-	for range 1000 {
-		busier.work(time.Second)
-	}
-	queue := shardq.Inspector(first)
-	s := newSteppedOf(t, debugpage.Options{List: func() []shardq.Inspector { return []shardq.Inspector{queue} }}, "", unchanged)
-	s.step(time.Second, unchanged)
-	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
-	queue = busier
-	s.step(time.Second, unchanged)
-	require.Equal(t, "–", s.text(`.tile [data-rate="counters.added"]`))
-	s.step(time.Second, unchanged)
-	require.Equal(t, "0", s.text(`.tile [data-rate="counters.added"]`))
-	s.requireNoComplaints()
-}
 
 // A trend is the result of the function of that name in the page.
 type trend struct {

@@ -17,28 +17,6 @@ import (
 	"github.com/shardq/shardq/observe/debugpage"
 )
 
-func TestUpdatesWithoutReloading(t *testing.T) {
-	b := newTab(t)
-	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 4, Metrics: true})
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{q}}))
-	b.run(chromedp.Evaluate[chromedp.Void](`window.sameDocument = true`))
-	ready := `.tile b[data-value="gauges.ready"]`
-	require.Equal(t, "0", b.text(ready))
-	for i := range 1234 {
-		q.Add(fmt.Sprint("item-", i))
-	}
-	b.waitForText(ready, "1,234")
-	item, _ := q.Get()
-	b.waitForText(`[data-table="detail.processing"] tbody bdi`, item)
-	b.waitFor(`document.querySelector("[data-graph='gauges.ready'] path.line")?.getAttribute("d").length > 10`)
-	b.waitFor(`document.querySelector("[data-heat-summary]").textContent.startsWith("Highest: shard")`)
-	q.Done(item)
-	b.waitFor(`document.querySelector("[data-table='detail.processing']").parentElement.hidden`)
-	b.waitForText(`[data-chart="detail.durations.work"] [data-part="count"]`, "1")
-	require.True(t, evaluate[bool](b, `window.sameDocument === true`))
-	b.requireNoComplaints()
-}
-
 // TestScriptShowsTheSameAsTheServer checks that the script writes the same text
 // as the server.
 func TestScriptShowsTheSameAsTheServer(t *testing.T) {
@@ -173,11 +151,8 @@ func TestSortingByKeyboard(t *testing.T) {
 	b.run(chromedp.Focus(table+`th[data-field="ageSeconds"] button`), chromedp.KeyEvent(" "))
 	require.Equal(t, "ascending", head())
 	require.Equal(t, "tenant-5/taken", b.text(table+"tbody bdi"))
-	q.Add("tenant-8/new")
-	for taken := ""; taken != "tenant-8/new"; {
-		taken, _ = q.Get()
-	}
-	b.waitForText(table+"tbody bdi", "tenant-8/new")
+	taken, _ := q.Get() // is the youngest
+	b.waitForText(table+"tbody bdi", taken)
 	require.Equal(t, "ascending", head())
 	require.Equal(t, "For", evaluate[string](b, `document.activeElement.textContent`))
 	b.requireNoComplaints()
@@ -300,22 +275,6 @@ func TestUnknownValuesHaveNoGraph(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `document.querySelectorAll("[data-graph='counters.done'] svg, [data-graph='counters.retries'] svg").length`))
 	require.Equal(t, "–", b.text(`[data-rate="counters.retries"]`))
 	require.Contains(t, b.text("main"), "Options.Metrics turns them on.")
-	b.requireNoComplaints()
-}
-
-// TestOverviewFilter filters with and without JavaScript.
-func TestOverviewFilter(t *testing.T) {
-	idle, alone := shardq.MustNew(shardq.Options[int]{Name: "mails"}), shardq.MustNew(shardq.Options[int]{Name: "invoices"})
-	alone.Add(1)
-	b := newTab(t)
-	b.open(serve(t, debugpage.Options{Queues: []shardq.Inspector{idle, alone}}))
-	require.Equal(t, []string{"invoices", "mails"}, b.texts("tbody th"), "problems first")
-	require.Equal(t, "no workers: 1 ready", b.text("tbody .badge"))
-	b.run(click("#problems"))
-	b.waitFor(`location.search.includes("problems=1") && document.documentElement.classList.contains("updating")`)
-	require.Equal(t, []string{"invoices"}, b.texts("tbody th"))
-	idle.Add(1)
-	b.waitFor(`document.querySelectorAll("tbody tr").length === 2`)
 	b.requireNoComplaints()
 }
 
