@@ -6,20 +6,15 @@ import (
 	"github.com/shardq/shardq"
 )
 
-// A button is a form with one button. Field is a number that the form asks for,
-// if any.
+// A button is a form with one button. Item or Group selects what the action
+// changes. Field is a number that the form asks for, if any, with its Value.
+// While is "true" or "false" if the button has an effect only while the queue is
+// paused, or is not, and Hidden reports that it has none now.
 type button struct {
-	Token, Queue, Action, Title string
-	// Item and Group select what the action changes.
-	Item, Group string
-	Field       string
-	// Value, Least and Greatest are those of the number.
-	Value, Least, Greatest int
-	// While is "true" or "false" if the button has an effect only while the
-	// queue is paused, or is not. Hidden reports that it has none now. The
-	// script shows and hides it as that changes.
-	While  string
-	Hidden bool
+	Token, Queue, Action, Title, Item, Group string
+	Field, While                             string
+	Value, Least, Greatest                   int
+	Hidden                                   bool
 }
 
 // buttons returns the buttons of the page of a queue, an item or a group: what

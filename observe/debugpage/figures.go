@@ -8,18 +8,17 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what one look at a queue has found.
+// A reading is what one look at a queue has found. Now is a time of the queue's
+// clock, or zero if it is not known. Stuck is the number of items in flight for
+// StuckAfter, or a lower bound if stuckAtLeast is set. Fault says why there is
+// nothing else.
 type reading struct {
-	stats   shardq.Stats
-	options shardq.Configuration
-	// now is a time of the queue's clock, or zero if it is not known.
-	now time.Time
-	// stuck is the number of items in flight for StuckAfter. It is a lower
-	// bound if stuckAtLeast is set.
+	stats        shardq.Stats
+	options      shardq.Configuration
+	now          time.Time
 	stuck        int
 	stuckAtLeast bool
-	// fault says why there is nothing else.
-	fault string
+	fault        string
 }
 
 // gauges describe the queue now.
@@ -77,13 +76,11 @@ func (r *reading) values() entry {
 	}
 }
 
-// A figure is a number of a queue on the page.
+// A figure is a number of a queue on the page. Meaning says what a counter
+// counts. Text is the value, and Limit what follows it.
 type figure struct {
 	heading
-	// Meaning says what a counter counts.
-	Meaning string
-	// Text is the value, and Limit what follows it.
-	Text, Limit string
+	Meaning, Text, Limit string
 }
 
 var gauges = []heading{

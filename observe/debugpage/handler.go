@@ -67,7 +67,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this method is not allowed: want "+strings.Join(methods, ", "), http.StatusMethodNotAllowed)
 		return
 	case !h.options.Allow(r):
-		h.deny(w, r)
+		if r.Method == http.MethodPost {
+			h.logRefusal("remote", r.RemoteAddr, "error", denied)
+		}
+		http.Error(w, denied, http.StatusForbidden)
 		return
 	case r.Method == http.MethodPost:
 		h.act(w, r)
@@ -85,15 +88,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, query, report)
 }
 
-// deny answers a request that Options.Allow refuses.
-func (h *handler) deny(w http.ResponseWriter, r *http.Request) {
-	const reason = "access denied: by default this page answers only clients on the same machine that request a local host; " +
-		"debugpage.Options.Allow changes that"
-	if r.Method == http.MethodPost {
-		h.logRefusal("remote", r.RemoteAddr, "error", reason)
-	}
-	http.Error(w, reason, http.StatusForbidden)
-}
+const denied = "access denied: by default this page answers only clients on the same machine that request a local host; " +
+	"debugpage.Options.Allow changes that"
 
 // secure sets the headers that all answers have.
 func secure(header http.Header) {

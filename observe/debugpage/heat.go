@@ -2,14 +2,12 @@ package debugpage
 
 import "strings"
 
-// A quantity is a value of each shard that the map of shards can show.
+// A quantity is a value of each shard that the map of shards can show. A request
+// selects it by its name. It is in the report at a field, and its unit follows a
+// value in a label. Shared values are shown as shares of the whole.
 type quantity struct {
-	// Name selects the quantity in a request. Title is its name on the page.
-	Name, Title string
-	// field is where the values are, and unit follows a value in a label.
-	field, unit string
-	// shared reports whether the values are shares of the whole.
-	shared bool
+	Name, Title, field, unit string
+	shared                   bool
 }
 
 var quantities = []quantity{
@@ -19,26 +17,22 @@ var quantities = []quantity{
 	{"adds", "Share of adds", "added", "of all adds", true},
 }
 
-// A heatMap has a cell for each shard.
+// A heatMap has a cell for each shard, and a summary of the highest value in
+// words. A dense one has so many cells that they have no room for text.
 type heatMap struct {
 	Quantity quantity
 	Cells    []heatCell
-	// Summary describes the highest value in words.
-	Summary string
-	// Dense reports whether there are so many cells that they have no room for
-	// text.
-	Dense bool
+	Summary  string
+	Dense    bool
 }
 
 // A heatCell shows a shard. Level is 0 for nothing, and 1 to 9 otherwise.
 type heatCell struct {
-	Level int
-	Text  string
-	Label string
+	Level       int
+	Text, Label string
 }
 
-// denseFrom is the number of shards from which a cell has no room for its
-// value.
+// denseFrom is the number of shards from which a map is dense.
 const denseFrom = 257
 
 func newHeatMap(q quantity, shards entry) heatMap {

@@ -119,13 +119,13 @@ func (d *durations) charts() []chart {
 // Hidden reports whether there is nothing to show.
 func (c chart) Hidden() bool { return c.Fleeting && c.Histogram.Count == 0 }
 
-// A bar stands in a chart that is 100 high, and 10 wide for each bar.
+const barPitch = 10
+
+// A bar stands in a chart that is 100 high, and barPitch wide for each bar.
 type bar struct {
 	X, Y, Height int
 	Label        string
 }
-
-const barPitch = 10
 
 // Bars returns the bars of the buckets. That of one with a count is visible.
 func (c chart) Bars() (bars []bar) {
@@ -138,7 +138,7 @@ func (c chart) Bars() (bars []bar) {
 		if b.Count > 0 {
 			height = max(2, int(100*float64(b.Count)/float64(highest)))
 		}
-		bars = append(bars, bar{i * barPitch, 100 - height, height, b.label() + ": " + formatCount(b.Count)})
+		bars = append(bars, bar{i * barPitch, 100 - height, height, c.label(i) + ": " + formatCount(b.Count)})
 	}
 	return bars
 }
@@ -160,21 +160,17 @@ func (c chart) Label() string {
 }
 
 // First and Last return the bounds at the ends.
-func (c chart) First() string { return c.Histogram.end(0) }
-func (c chart) Last() string  { return c.Histogram.end(len(c.Histogram.Buckets) - 1) }
+func (c chart) First() string { return c.label(0) }
+func (c chart) Last() string  { return c.label(len(c.Histogram.Buckets) - 1) }
 
-func (h histogram) end(i int) string {
-	if len(h.Buckets) == 0 {
+func (c chart) label(i int) string {
+	switch {
+	case len(c.Histogram.Buckets) == 0:
 		return ""
-	}
-	return h.Buckets[i].label()
-}
-
-func (b bucket) label() string {
-	if b.AtMostSeconds == nil {
+	case c.Histogram.Buckets[i].AtMostSeconds == nil:
 		return "> " + longestBound
 	}
-	return "≤ " + formatValue(asDuration, b.AtMostSeconds)
+	return "≤ " + formatValue(asDuration, c.Histogram.Buckets[i].AtMostSeconds)
 }
 
 // longestBound is the bound of the last bounded bucket, in words.

@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -118,18 +119,10 @@ func (o Options) withDefaults() Options {
 	if o.List == nil {
 		o.List = func() []shardq.Inspector { return nil }
 	}
-	if o.Title == "" {
-		o.Title = "Work queues"
-	}
-	if o.MaxRows == 0 {
-		o.MaxRows = DefaultMaxRows
-	}
-	if o.PollEvery == 0 {
-		o.PollEvery = DefaultPollEvery
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Title = cmp.Or(o.Title, "Work queues")
+	o.MaxRows = cmp.Or(o.MaxRows, DefaultMaxRows)
+	o.PollEvery = cmp.Or(o.PollEvery, DefaultPollEvery)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Allow == nil {
 		o.Allow = Local
 	}

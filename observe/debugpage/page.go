@@ -39,25 +39,19 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A view has the data for the template.
+// A view has the data for the template. Queue is the selected queue, or nil.
+// Overview is the table of all queues, if none is selected, and Several says
+// that there is one to go back to.
 type view struct {
-	Report           report
-	Style            template.CSS
-	Script           template.JS
-	PollMilliseconds int64
-	Refresh          int
-	// Queue is the selected queue, or nil. Overview is the table of all queues,
-	// if none is selected, and Several says that there is one to go back to.
-	Queue    *queueView
-	Overview table
-	Several  bool
-	Rows     int
-	Find     string
-	Problems bool
-	// ReadOnly reports whether there are no actions.
-	ReadOnly bool
-	// SlowReload links to the same page, reloaded every few seconds.
-	SlowReload string
+	Report                      report
+	Style                       template.CSS
+	Script                      template.JS
+	PollMilliseconds            int64
+	Refresh, Rows               int
+	Queue                       *queueView
+	Overview                    table
+	Several, Problems, ReadOnly bool
+	Find, SlowReload            string
 }
 
 // A queueView has the data of a queue for the template, or of found items.
@@ -71,11 +65,10 @@ type queueView struct {
 	// each other, and those that open.
 	First, Beside, Folded []table
 	// Searchable reports whether there is a search for keys, Named whether it
-	// has to name the queue. Rows is the number of rows that it keeps, or 0.
-	Searchable, Named bool
-	Rows              int
+	// has to name the queue, and Rows the number of rows that it keeps, or 0.
 	// Open and HeatOpen report whether the folded parts are open.
-	Open, HeatOpen bool
+	Searchable, Named, Open, HeatOpen bool
+	Rows                              int
 	// Back leads from found items to the queue, and MoreRows to more rows.
 	Back, MoreRows string
 	Buttons        []button

@@ -27,28 +27,24 @@ type (
 	operated interface{ Operator() shardq.Operator }
 )
 
-// A named is a queue with its names.
+// A named is a queue with its own name, the title by which the page shows it, and
+// the id that selects it. Its number distinguishes it from others, including one
+// that had its id before. It is 0 if that is not known.
 type named struct {
-	queue shardq.Inspector
-	// name is the queue's own name, and title is how the page shows it.
-	name, title string
-	// id is the name that selects the queue.
-	id string
-	// number distinguishes the queue from others, including one that had its id
-	// before. It is 0 if that is not known.
-	number uint64
+	queue           shardq.Inspector
+	name, title, id string
+	number          uint64
 }
 
-func newNamed(queue shardq.Inspector) named {
-	name := nameOf(queue)
-	return named{queue: queue, name: name, title: orNone(name != "", showText(name).inWords(), "unnamed")}
-}
-
-// nameOf returns the name of a queue, or none if it panics, as a nil queue
-// does. Reading such a queue panics, too.
-func nameOf(queue shardq.Inspector) (name string) {
+// newNamed returns a queue without an id. It has no name if Name panics, as that
+// of a nil queue does. Reading such a queue panics, too.
+func newNamed(queue shardq.Inspector) (n named) {
+	n = named{queue: queue, title: "unnamed"}
 	defer func() { _ = recover() }()
-	return queue.Name()
+	if n.name = queue.Name(); n.name != "" {
+		n.title = showText(n.name).inWords()
+	}
+	return n
 }
 
 // as returns the queue with some methods, if it has them. The methods of

@@ -10,27 +10,15 @@ import (
 	"strings"
 )
 
-// A query has the parameters of a request.
+// A query has the parameters of a request, and hasQueue and hasHeat whether it
+// names a queue and a quantity of the map of shards. Rows is the number of rows,
+// and asked the number that the request asks for, or 0. Refresh is the seconds
+// after which a browser without JavaScript reloads the page, or 0.
 type query struct {
-	format string
-	// queue is the id of the selected queue, if hasQueue.
-	queue    string
-	hasQueue bool
-	// rows is the number of rows, and asked the number that the request asks
-	// for, or 0.
-	rows, asked int
-	// heat is the quantity that the map of shards shows, and hasHeat reports
-	// whether the request names it.
-	heat    string
-	hasHeat bool
-	// refresh is the seconds after which a browser without JavaScript reloads
-	// the page, or 0.
-	refresh int
-	// find is a text in the names of the queues that the overview shows, and
-	// problems reports whether it shows only those with a problem.
-	find     string
-	problems bool
-	choice   choice
+	format, queue, heat, find   string
+	hasQueue, hasHeat, problems bool
+	rows, asked, refresh        int
+	choice                      choice
 }
 
 const (

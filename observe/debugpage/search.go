@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/shardq/shardq/internal/keytext"
 	"github.com/shardq/shardq/stats"
 )
 
@@ -71,18 +74,16 @@ func (c choice) title() string {
 	return "Keys that begin with " + showText(c.text).inWords()
 }
 
-// A foundReport has the items that a choice selects.
+// A foundReport has the items that a choice selects. It is complete unless there
+// were more items than one request visits. Group is the selected group, if it has
+// items, and Failure the last failure of the selected item, if it is still kept.
 type foundReport struct {
-	Title string  `json:"title"`
-	Items []entry `json:"items"`
-	// Complete is false if there were more items than one request visits.
-	Complete bool `json:"complete"`
-	// Group is the selected group, if it has items. OldestReadySeconds is that
-	// of the group. Failure is the last failure of the selected item, if it is
-	// still kept.
-	Group              entry `json:"group,omitempty"`
-	OldestReadySeconds any   `json:"oldestReadySeconds,omitempty"`
-	Failure            entry `json:"failure,omitempty"`
+	Title              string  `json:"title"`
+	Items              []entry `json:"items"`
+	Complete           bool    `json:"complete"`
+	Group              entry   `json:"group,omitempty"`
+	OldestReadySeconds any     `json:"oldestReadySeconds,omitempty"`
+	Failure            entry   `json:"failure,omitempty"`
 
 	choice choice
 	// infos are the items of the rows. All items that the choice selects are as
@@ -256,3 +257,67 @@ func (f *foundReport) notices() []string {
 }
 
 func isPaused(group entry) bool { return group["throttledBy"] == stats.ThrottledByPause.String() }
+
+// direct looks up the item that is written as a text, a string or a whole
+// number, without a search. If others is false, no other is written so.
+func (rd *reader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
+	item, ok := parseItem(kindOf(list), text)
+	if !ok || !rd.isShownAs(item, text) {
+		return info, false, true
+	}
+	info, found = list.InspectItem(item)
+	return info, found, !found || !rd.isPlain(item)
+}
+
+// kindOf returns the type of the first item that a queue lists, or nil if it
+// lists none.
+func kindOf(list lister) reflect.Type {
+	for _, state := range states {
+		for info := range list.InspectItems(state) {
+			return reflect.TypeOf(info.Item)
+		}
+	}
+	return nil
+}
+
+// parseItem returns the item of a type that is written as a text.
+func parseItem(kind reflect.Type, text string) (item any, ok bool) {
+	if kind == nil {
+		return nil, false
+	}
+	value := reflect.New(kind).Elem()
+	var err error
+	switch {
+	case kind.Kind() == reflect.String:
+		value.SetString(text)
+	case value.CanInt():
+		var n int64
+		n, err = strconv.ParseInt(text, 10, kind.Bits())
+		value.SetInt(n)
+	case value.CanUint():
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, kind.Bits())
+		value.SetUint(n)
+	default:
+		return nil, false
+	}
+	return value.Interface(), err == nil
+}
+
+// isShownAs reports whether a search for a text may find an item: by the text
+// that the page shows, or, if no option hides keys, by the whole text. direct
+// asks before it looks the item up, so that its time does not tell whether the
+// queue holds a hidden item.
+func (rd *reader) isShownAs(item any, text string) bool {
+	if rd.handler.options.RedactKey == nil && keytext.Of(item, len(text)) == (keytext.Text{Beginning: text, Length: len(text)}) {
+		return true
+	}
+	return rd.key(item).Text == text
+}
+
+// isPlain reports whether no other item is written as the same text. With
+// RedactKey, a String method, or items of several types, others may be.
+func (rd *reader) isPlain(item any) bool {
+	_, described := item.(fmt.Stringer)
+	return rd.handler.options.RedactKey == nil && !described && reflect.TypeOf(item).String() == rd.options.Item
+}

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// A table has rows, for the page and for the text.
+// A table has rows, for the page and for the text. Path is where they are in the
+// report of a queue, or "queues".
 type table struct {
-	// Path is where the rows are in the report of a queue. For the table of all
-	// queues it is "queues".
 	Path, Title string
 	// Note says what is missing. Empty is shown in place of rows.
 	Note, Empty string
-	// Chart stands above the rows, unless it is nil.
-	Chart *chart
-	// Open reports whether a folded table is open.
+	// Chart stands above the rows, unless it is nil. Open reports whether a
+	// folded table is open.
+	Chart   *chart
 	Open    bool
 	Columns []heading
 	Rows    []row
@@ -49,15 +48,13 @@ type row struct {
 	ID    string
 }
 
-// A cell is a value as it is shown.
+// A cell is a value as it is shown. Stuck is that of the item of a key, Tone
+// that of a verdict, and Percent the length of the bar of a share.
 type cell struct {
 	shownKey
-	Format string
-	// Stuck is that of the item of a key, Tone that of a verdict, and Percent
-	// the length of the bar of a share.
-	Stuck   bool
-	Tone    string
-	Percent int
+	Format, Tone string
+	Stuck        bool
+	Percent      int
 	// To is the address that a key links to. More links to the other items of
 	// the worker.
 	To   string

@@ -27,8 +27,7 @@ type verdict struct {
 	Text string `json:"text"`
 }
 
-// The tones. bad and warn are problems.
-const bad, warn, plain, good = "bad", "warn", "plain", "good"
+const bad, warn, plain, good = "bad", "warn", "plain", "good" // the tones
 
 // problem reports whether the queue needs an operator.
 func (v verdict) problem() bool { return v.Tone == bad || v.Tone == warn }

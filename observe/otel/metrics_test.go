@@ -28,20 +28,11 @@ type watch struct {
 	end    func() error
 }
 
-func newWatch(t testing.TB, options shardqotel.Options, of ...any) watch {
+func newWatch(t testing.TB, options shardqotel.Options, queues ...shardq.Inspector) watch {
 	t.Helper()
-	observer, err := shardqotel.NewObserver(options)
+	observer, err := shardqotel.NewObserver(options, queues...)
 	require.NoError(t, err)
-	readerOptions := []sdkmetric.ManualReaderOption{sdkmetric.WithProducer(observer)}
-	for _, one := range of {
-		switch one := one.(type) {
-		case shardq.Inspector:
-			require.NoError(t, observer.Add(one))
-		case sdkmetric.ManualReaderOption:
-			readerOptions = append(readerOptions, one)
-		}
-	}
-	reader := sdkmetric.NewManualReader(readerOptions...)
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(observer))
 	registration, err := observer.Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	require.NoError(t, err)
 	return watch{observer, reader, registration.Unregister}
@@ -124,32 +115,6 @@ func TestEveryMetric(t *testing.T) {
 	for _, name := range []string{"shardq.capacity.items", "shardq.groups", "shardq.group.items", "shardq.group.attempts", "shardq.attempt.duration"} {
 		require.NotContains(t, all, name, "what the queue does not have is missing, not zero")
 	}
-}
-
-// TestKindsAndUnits checks that each instrument has the kind that fits its
-// number.
-func TestKindsAndUnits(t *testing.T) {
-	all := newWatch(t, shardqotel.Options{Groups: 1}, seriestest.Play("q")).collect(t)
-	kinds := map[string]string{}
-	for name, m := range all {
-		require.Regexp(t, `\.$`, m.Description, name)
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
-			kinds[name] = map[bool]string{true: "counter", false: "level"}[data.IsMonotonic] + " in " + m.Unit
-		case metricdata.Sum[float64]:
-			require.False(t, data.IsMonotonic)
-			kinds[name] = "level in " + m.Unit
-		case metricdata.Gauge[float64]:
-			kinds[name] = "gauge in " + m.Unit
-		}
-	}
-	require.Subset(t, kinds, map[string]string{
-		"workqueue.depth": "level in {item}", "workqueue.adds": "counter in {add}", "workqueue.unfinished_work": "level in s",
-		"shardq.oldest.ready": "gauge in s", "shardq.shard.skew": "gauge in 1", "shardq.failed.readings": "counter in {reading}",
-		"shardq.group.items": "level in {item}",
-	})
-	require.Len(t, kinds, len(all)-4, "the histograms")
 }
 
 func TestErrors(t *testing.T) {
@@ -278,32 +243,4 @@ func TestHistogramsOfAQueue(t *testing.T) {
 	end()
 	_, err := w.Produce(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// TestReusedName checks that counters go back, and keep the start time of the
-// SDK, which an instrument cannot change, and that one delta is negative.
-// Histograms begin with the new queue. The package documents this behavior. The
-// test fails if the SDK lets observers set the start time.
-func TestReusedName(t *testing.T) {
-	for temporality, want := range map[metricdata.Temporality]int64{metricdata.CumulativeTemporality: 1, metricdata.DeltaTemporality: 1 - 5} {
-		first, _ := seriestest.NewQueue("q")
-		w := newWatch(t, shardqotel.Options{}, first, sdkmetric.WithTemporalitySelector(
-			func(sdkmetric.InstrumentKind) metricdata.Temporality { return temporality }))
-		first.AddBatch([]string{"a", "b", "c", "d", "e"})
-		old := w.collect(t)
-		require.True(t, w.Remove("q"))
-		second, _ := seriestest.NewQueue("q")
-		require.NoError(t, w.Add(second))
-		second.Add("a")
-		fresh := w.collect(t)
-		adds := func(all map[string]metricdata.Metrics) metricdata.DataPoint[int64] {
-			return all["workqueue.adds"].Data.(metricdata.Sum[int64]).DataPoints[0]
-		}
-		require.EqualValues(t, 5, adds(old).Value)
-		require.Equal(t, want, adds(fresh).Value)
-		if temporality == metricdata.CumulativeTemporality {
-			require.Equal(t, adds(old).StartTime, adds(fresh).StartTime)
-		}
-		require.True(t, histogram(t, fresh, "shardq.delay").StartTime.After(histogram(t, old, "shardq.delay").StartTime))
-	}
 }

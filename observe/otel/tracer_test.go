@@ -166,14 +166,6 @@ func TestAddsWithOptions(t *testing.T) {
 	}
 }
 
-func TestKeysAndGroupsOnlyIfAsked(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{Group: true, Item: func(item string) string { return item[:3] }}, nil)
-	s.queue.Add("secret")
-	span := s.step()
-	require.Equal(t, "tenant", attributesOf(span)["shardq.group"])
-	require.Equal(t, "sec", attributesOf(span)["shardq.item"])
-}
-
 // An add before the claim is of this attempt, and an add during the attempt of
 // the next.
 func TestAttemptLinksToWhatItServes(t *testing.T) {
@@ -349,7 +341,7 @@ func TestAddDuringACancel(t *testing.T) {
 }
 
 // What is kept of items that never run goes, however many there are.
-func TestNothingLeaks(t *testing.T) {
+func TestItemsAreBounded(t *testing.T) {
 	s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
 	ctx := s.request("add")
 	for i := range 20_000 {
@@ -359,11 +351,9 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	require.LessOrEqual(t, s.tracer.Len(), 1024)
 	require.Zero(t, s.tracer.Forgotten())
-}
 
-func TestItemsAreBounded(t *testing.T) {
-	s := newTraced(t, shardqotel.TracerOptions[string]{MaxItems: 10}, nil)
-	ctx := s.request("add")
+	s = newTraced(t, shardqotel.TracerOptions[string]{MaxItems: 10}, nil)
+	ctx = s.request("add")
 	for i := range 100 {
 		s.adder.Add(ctx, fmt.Sprint(i))
 	}
@@ -399,76 +389,72 @@ func TestErrorsAndPanics(t *testing.T) {
 	require.EqualValues(t, 1, s.queue.Stats().Discarded, "the pool has seen all three")
 }
 
-func TestParentAndBaggage(t *testing.T) {
+func TestOptions(t *testing.T) {
 	member, err := baggage.NewMember("user", "7")
 	require.NoError(t, err)
 	carried, err := baggage.New(member)
 	require.NoError(t, err)
 	var seen string
-	s := newTraced(t, shardqotel.TracerOptions[string]{Parent: true, Baggage: true}, func(ctx context.Context, _ string) error {
+	s := newTraced(t, shardqotel.TracerOptions[string]{
+		Parent: true, Baggage: true, Group: true, Item: func(item string) string { return item[:3] },
+	}, func(ctx context.Context, _ string) error {
 		seen = baggage.FromContext(ctx).Member("user").Value()
 		return nil
 	})
-	s.adder.Add(s.request("first"), "a")
+	s.adder.Add(s.request("first"), "secret")
 	last := s.request("last")
-	s.adder.Add(baggage.ContextWithBaggage(last, carried), "a")
+	s.adder.Add(baggage.ContextWithBaggage(last, carried), "secret")
 	span := s.step()
 	require.Equal(t, trace.SpanContextFromContext(last).SpanID(), span.Parent().SpanID())
 	require.Equal(t, trace.SpanContextFromContext(last).TraceID(), span.SpanContext().TraceID())
 	require.Equal(t, []string{"first", "last"}, s.linked(span))
 	require.Equal(t, "7", seen)
+	require.Equal(t, "tenant", attributesOf(span)["shardq.group"])
+	require.Equal(t, "sec", attributesOf(span)["shardq.item"])
 }
 
-// TestTracerOfACoalescersWorkers checks the spans of Run, where the Tracer is
-// middleware, and those of batches.
-func TestTracerOfACoalescersWorkers(t *testing.T) {
+// TestTracerOfACoalescer checks the spans of a coalescer's workers, where the
+// Tracer is middleware, and those of batches.
+func TestTracerOfACoalescer(t *testing.T) {
 	type entry = coalesce.Entry[string, int]
-	key := func(e entry) string { return e.Key }
-	for name, run := range map[string]func(*shardqotel.Tracer[string], *coalesce.Coalescer[string, int], func(int)) error{
-		"Run": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
-			return c.Run(t.Context(), 1, func(_ context.Context, _ string, value int) error {
-				handled(value)
-				return nil
-			}, func(next worker.Handler[entry]) worker.Handler[entry] {
-				return shardqotel.HandleKeyed(tracer, key, next)
-			})
-		},
-		"batches": func(tracer *shardqotel.Tracer[string], c *coalesce.Coalescer[string, int], handled func(int)) error {
-			pool, err := worker.New(c, worker.Options[entry]{
-				Workers: 1, BatchSize: 8,
-				HandleBatch: shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
-					for _, e := range entries {
-						handled(e.Value)
-					}
-					return nil
-				}),
-			})
-			require.NoError(t, err)
-			return pool.Run(t.Context())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
-			c := coalesce.MustNew(coalesce.Options[string, int]{
-				Merge: func(pending, next int) int { return pending + next },
-				Queue: shardq.Options[string]{Name: "views", Shards: 1},
-			})
-			tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
-			require.NoError(t, err)
-			for i, page := range []string{"home", "home", "news"} {
-				require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), page, func() error { return c.Put(page, 1) }))
-			}
-			c.ShutDown()
-			sum, linked := 0, []string(nil)
-			require.NoError(t, run(tracer, c, func(value int) { sum += value }))
-			for _, span := range s.attempts() {
-				require.Equal(t, "process views", span.Name())
-				linked = append(linked, s.linked(span)...)
-			}
-			require.Equal(t, 3, sum)
-			require.Equal(t, []string{"0", "1", "2"}, linked)
-			require.Zero(t, tracer.Len())
+	for _, batchSize := range []int{0, 8} {
+		s := newTraced(t, shardqotel.TracerOptions[string]{}, nil)
+		c := coalesce.MustNew(coalesce.Options[string, int]{
+			Merge: func(pending, next int) int { return pending + next },
+			Queue: shardq.Options[string]{Name: "views", Shards: 1},
 		})
+		tracer, err := shardqotel.NewTracer(c.Queue(), shardqotel.TracerOptions[string]{Provider: s.provider})
+		require.NoError(t, err)
+		for i, page := range []string{"home", "home", "news"} {
+			require.NoError(t, tracer.Link(s.request(fmt.Sprint(i)), page, func() error { return c.Put(page, 1) }))
+		}
+		c.ShutDown()
+		sum, linked := 0, []string(nil)
+		key := func(e entry) string { return e.Key }
+		options := worker.Options[entry]{Workers: 1, BatchSize: batchSize}
+		if batchSize > 0 {
+			options.HandleBatch = shardqotel.HandleBatchKeyed(tracer, key, func(_ context.Context, entries []entry) []error {
+				for _, e := range entries {
+					sum += e.Value
+				}
+				return nil
+			})
+		} else {
+			options.Handle = shardqotel.HandleKeyed(tracer, key, func(_ context.Context, e entry) error {
+				sum += e.Value
+				return nil
+			})
+		}
+		pool, err := worker.New(c, options)
+		require.NoError(t, err)
+		require.NoError(t, pool.Run(t.Context()))
+		for _, span := range s.attempts() {
+			require.Equal(t, "process views", span.Name())
+			linked = append(linked, s.linked(span)...)
+		}
+		require.Equal(t, 3, sum)
+		require.Equal(t, []string{"0", "1", "2"}, linked)
+		require.Zero(t, tracer.Len())
 	}
 }
 
@@ -504,23 +490,20 @@ shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
 // Each of many concurrent adds is linked by an attempt that began after it.
 func TestNoLinkIsLost(t *testing.T) {
 	const producers, adds, items = 4, 300, 7
-	recorder := tracetest.NewSpanRecorder()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
-		AttributeCountLimit: -1, LinkCountLimit: -1, EventCountLimit: -1, AttributeValueLengthLimit: -1,
-		AttributePerEventCountLimit: -1, AttributePerLinkCountLimit: -1,
-	}))
+	recorder, unlimited := tracetest.NewSpanRecorder(), sdktrace.NewSpanLimits()
+	unlimited.LinkCountLimit = -1
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithRawSpanLimits(unlimited))
 	q := shardq.MustNew(shardq.Options[int]{})
 	tracer, err := shardqotel.NewTracer(q, shardqotel.TracerOptions[int]{Provider: provider, MaxLinks: 1 << 20})
 	require.NoError(t, err)
 	workers, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- q.Run(workers, 4, tracer.Handle(func(context.Context, int) error {
+	var group, pool sync.WaitGroup
+	pool.Go(func() {
+		_ = q.Run(workers, 4, tracer.Handle(func(context.Context, int) error {
 			runtime.Gosched()
 			return nil
 		}))
-	}()
-	var group sync.WaitGroup
+	})
 	for range producers {
 		group.Go(func() {
 			for i := range adds {
@@ -533,7 +516,7 @@ func TestNoLinkIsLost(t *testing.T) {
 	group.Wait()
 	require.NoError(t, q.WaitIdle(t.Context()))
 	stop()
-	require.NoError(t, <-ended)
+	pool.Wait()
 	linked := map[trace.SpanID]bool{}
 	for _, span := range recorder.Ended() {
 		for _, link := range span.Links() {
