@@ -8,8 +8,8 @@ import (
 
 // A button is a form with one button. Item or Group selects what the action
 // changes. Field is a number that the form asks for, if any, with its Value.
-// While is "true" or "false" if the button has an effect only while the queue is
-// paused, or is not, and Hidden reports that it has none now.
+// While is "true" or "false" if the button has an effect only while the queue
+// is paused, or is not, and Hidden reports that it has none now.
 type button struct {
 	Token, Queue, Action, Title, Item, Group string
 	Field, While                             string

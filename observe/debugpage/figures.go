@@ -8,7 +8,7 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// A reading is what one look at a queue has found. Now is a time of the queue's
+// A reading is what was read of a queue at a time. Now is a time of the queue's
 // clock, or zero if it is not known. Stuck is the number of items in flight for
 // StuckAfter, or a lower bound if stuckAtLeast is set. Fault says why there is
 // nothing else.

@@ -2,9 +2,9 @@ package debugpage
 
 import "strings"
 
-// A quantity is a value of each shard that the map of shards can show. A request
-// selects it by its name. It is in the report at a field, and its unit follows a
-// value in a label. Shared values are shown as shares of the whole.
+// A quantity is a value of each shard that the map of shards can show. A
+// request selects it by its name. It is in the report at a field, and its unit
+// follows a value in a label. Shared values are shown as shares of the whole.
 type quantity struct {
 	Name, Title, field, unit string
 	shared                   bool

@@ -42,7 +42,8 @@ func get(t *testing.T, h http.Handler, query string) string {
 	return w.Body.String()
 }
 
-// getReport returns the answer as JSON, and getQueue that about the first queue.
+// getReport returns the answer as JSON, and getQueue that about the first
+// queue.
 func getReport(t *testing.T, h http.Handler, query string) (r report) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(get(t, h, "?format=json"+query)), &r))

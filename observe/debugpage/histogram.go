@@ -95,8 +95,8 @@ func doublings(h stats.Histogram, fineness time.Duration) []bucket {
 	return buckets
 }
 
-// A chart shows the histogram at a path in the report of a queue. A fleeting one
-// is hidden while it is empty.
+// A chart shows the histogram at a path in the report of a queue. A fleeting
+// one is hidden while it is empty.
 type chart struct {
 	Path, Title, Meaning, Since string
 	Histogram                   histogram

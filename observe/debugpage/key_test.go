@@ -121,8 +121,9 @@ func TestHostileKeysInAllForms(t *testing.T) {
 	require.Len(t, getQueue(t, h, "").Detail.Processing, 7)
 }
 
-// TestRedaction: nothing of a key or a group is shown in any form. The text of an
-// error is hidden as soon as anything is, unless an option says what to show.
+// TestRedaction: nothing of a key or a group is shown in any form. The text of
+// an error is hidden as soon as anything is, unless an option says what to
+// show.
 func TestRedaction(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[string]{Name: "mails", Group: func(string) string { return "secret group" }})
 	q.Add("secret")
@@ -160,9 +161,9 @@ func TestRedaction(t *testing.T) {
 	require.Equal(t, panicked, discard(Options{RedactKey: func(string, any) string { panic("secret") }})["key"])
 }
 
-// TestCutErrors checks that the page has the length of a long error, and none of
-// an error that the queue had cut already, and shows no part of a secret wherever
-// the queue cuts the text.
+// TestCutErrors checks that the page has the length of a long error, and none
+// of an error that the queue had cut already, and shows no part of a secret
+// wherever the queue cuts the text.
 func TestCutErrors(t *testing.T) {
 	const secret = "sk-0123456789abcdef"
 	var texts []string

@@ -17,7 +17,8 @@ type directory struct {
 	byID map[string]int
 }
 
-// matching returns the queues whose id has a text in it, in upper or lower case.
+// matching returns the queues whose id has a text in it, in upper or lower
+// case.
 func (d directory) matching(text string) []named {
 	return slices.DeleteFunc(slices.Clone(d.all), func(n named) bool {
 		return !strings.Contains(strings.ToLower(n.id), strings.ToLower(text))

@@ -27,17 +27,17 @@ type (
 	operated interface{ Operator() shardq.Operator }
 )
 
-// A named is a queue with its own name, the title by which the page shows it, and
-// the id that selects it. Its number distinguishes it from others, including one
-// that had its id before. It is 0 if that is not known.
+// A named is a queue with its own name, the title by which the page shows it,
+// and the id that selects it. Its number distinguishes it from others,
+// including one that had its id before. It is 0 if that is not known.
 type named struct {
 	queue           shardq.Inspector
 	name, title, id string
 	number          uint64
 }
 
-// newNamed returns a queue without an id. It has no name if Name panics, as that
-// of a nil queue does. Reading such a queue panics, too.
+// newNamed returns a queue without an id. It has no name if Name panics, as
+// that of a nil queue does. Reading such a queue panics, too.
 func newNamed(queue shardq.Inspector) (n named) {
 	n = named{queue: queue, title: "unnamed"}
 	defer func() { _ = recover() }()

@@ -135,8 +135,8 @@ func indented(t *testing.T, text string) string {
 	return regexp.MustCompile(`"id": "[0-9a-f]{16}"`).ReplaceAllString(b.String(), `"id": "random"`)
 }
 
-// TestWhatIsMissing checks that the page says what a queue does not keep and how
-// to turn it on, and shows the rest.
+// TestWhatIsMissing checks that the page says what a queue does not keep and
+// how to turn it on, and shows the rest.
 func TestWhatIsMissing(t *testing.T) {
 	fake := newFake()
 	all := []string{metricsMissing, agesMissing, groupsMissing, limiterMissing}
@@ -242,8 +242,8 @@ func TestHistograms(t *testing.T) {
 	require.Contains(t, get(t, h, ""), "At work: 4 durations, half of them longer than 12 d 03 h")
 }
 
-// TestQueuesComeAndGo checks queues that are listed for a while, and a list that
-// is too long.
+// TestQueuesComeAndGo checks queues that are listed for a while, and a list
+// that is too long.
 func TestQueuesComeAndGo(t *testing.T) {
 	queues := []shardq.Inspector{newQueue("second")}
 	h := must(t, Options{

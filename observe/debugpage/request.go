@@ -11,9 +11,9 @@ import (
 )
 
 // A query has the parameters of a request, and hasQueue and hasHeat whether it
-// names a queue and a quantity of the map of shards. Rows is the number of rows,
-// and asked the number that the request asks for, or 0. Refresh is the seconds
-// after which a browser without JavaScript reloads the page, or 0.
+// names a queue and a quantity of the map of shards. Rows is the number of
+// rows, and asked the number that the request asks for, or 0. Refresh is the
+// seconds after which a browser without JavaScript reloads the page, or 0.
 type query struct {
 	format, queue, heat, find   string
 	hasQueue, hasHeat, problems bool

@@ -14,7 +14,8 @@ import (
 	"github.com/shardq/shardq/stats"
 )
 
-// itemID and groupID return a text that selects an item or a group in a request.
+// itemID and groupID return a text that selects an item or a group in a
+// request.
 func itemID(item any) string      { return fmt.Sprintf("%016x", maphash.Comparable(seed, item)) }
 func groupID(group string) string { return fmt.Sprintf("%016x", maphash.String(seed, group)) }
 
@@ -74,9 +75,10 @@ func (c choice) title() string {
 	return "Keys that begin with " + showText(c.text).inWords()
 }
 
-// A foundReport has the items that a choice selects. It is complete unless there
-// were more items than one request visits. Group is the selected group, if it has
-// items, and Failure the last failure of the selected item, if it is still kept.
+// A foundReport has the items that a choice selects. It is complete unless
+// there were more items than one request visits. Group is the selected group,
+// if it has items, and Failure the last failure of the selected item, if it is
+// still kept.
 type foundReport struct {
 	Title              string  `json:"title"`
 	Items              []entry `json:"items"`

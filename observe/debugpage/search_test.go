@@ -51,8 +51,8 @@ func TestSearchByKey(t *testing.T) {
 		{[]any{"70", 7, "71"}, "7", []any{"7"}, all},
 		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1]", []any{"[1]"}, all},
 		{[]any{[1]int{12}, [1]int{1}, [1]int{13}}, "[1", []any{"[12]", "[1]", "[13]"}, all},
-		// The whole key finds a key that is shown cut or quoted, and so does the
-		// text that is shown.
+		// The whole key finds a key that is shown cut or quoted, and so does
+		// the text that is shown.
 		{[]any{orderID(long), orderID("a b ")}, long, []any{long[:maxKeyBytes]}, all},
 		{[]any{orderID(long), orderID("a b ")}, long[:maxKeyBytes], []any{long[:maxKeyBytes]}, all},
 		{[]any{orderID(long), orderID("a b ")}, "a b ", []any{`"a b "`}, all},
@@ -82,9 +82,9 @@ func TestSearchKeepsKeysHidden(t *testing.T) {
 	require.Empty(t, getQueue(t, panics, "&key=1001").Found.Items)
 }
 
-// TestLargeQueue checks that a key, links and actions reach an item that a search
-// does not reach, and that a page whose search ended early does not deny that the
-// queue holds the item.
+// TestLargeQueue checks that a key, links and actions reach an item that a
+// search does not reach, and that a page whose search ended early does not deny
+// that the queue holds the item.
 func TestLargeQueue(t *testing.T) {
 	q := newQueue("invoices")
 	for n := range maxVisited {
@@ -128,8 +128,8 @@ func TestShownItemsAreBounded(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestPagesOfItemsAndGroups follows the links of the rows, which keep the number
-// of rows on the way there and back.
+// TestPagesOfItemsAndGroups follows the links of the rows, which keep the
+// number of rows on the way there and back.
 func TestPagesOfItemsAndGroups(t *testing.T) {
 	h := Handler(eventful(t))
 	d := getQueue(t, h, "").Detail
@@ -187,9 +187,9 @@ func TestLastErrorOfAnItem(t *testing.T) {
 	}
 }
 
-// TestBatchesAndStuckItems checks that a batch takes one row, which leads to its
-// other items, and that the overview and the page of a queue count the same stuck
-// items, with any number of rows.
+// TestBatchesAndStuckItems checks that a batch takes one row, which leads to
+// its other items, and that the overview and the page of a queue count the same
+// stuck items, with any number of rows.
 func TestBatchesAndStuckItems(t *testing.T) {
 	fake := newFake()
 	q := shardq.MustNew(shardq.Options[string]{Name: "q", Shards: 4, Clock: fake, Metrics: true, StuckAfter: time.Minute})

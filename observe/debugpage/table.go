@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A table has rows, for the page and for the text. Path is where they are in the
-// report of a queue, or "queues".
+// A table has rows, for the page and for the text. Path is where they are in
+// the report of a queue, or "queues".
 type table struct {
 	Path, Title string
 	// Note says what is missing. Empty is shown in place of rows.

@@ -45,8 +45,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestOverview checks the order of the rows, the filter, that problems are shown
-// wherever they are in a long list, and the numbers of those left out.
+// TestOverview checks the order of the rows, the filter, that problems are
+// shown wherever they are in a long list, and the numbers of those left out.
 func TestOverview(t *testing.T) {
 	var queues []shardq.Inspector
 	add := func(n int, name string, items ...string) {
@@ -81,8 +81,8 @@ func TestOverview(t *testing.T) {
 	require.Contains(t, get(t, h, "?problems=1"), `There are <span data-total="problemsNotShown">203</span> more with a problem.`)
 }
 
-// TestWhyGroupsAreThrottled checks the rows of groups that are throttled by each
-// reason, and of one that is paused with nothing ready.
+// TestWhyGroupsAreThrottled checks the rows of groups that are throttled by
+// each reason, and of one that is paused with nothing ready.
 func TestWhyGroupsAreThrottled(t *testing.T) {
 	fake := newFake()
 	queue := shardq.MustNew(shardq.Options[string]{

@@ -6,8 +6,8 @@
 //
 //	{"invoices": {"Shards": 32, "Ready": 3, ..., "Metrics": {"Depth": 3, "WorkDuration": {"Count": 17, ...}}}}
 //
-// For a [coalesce.Coalescer], publish its Coalescer.Queue. As in memstats, names
-// are those of the Go fields, and durations are in nanoseconds.
+// For a [coalesce.Coalescer], publish its Coalescer.Queue. As in memstats,
+// names are those of the Go fields, and durations are in nanoseconds.
 package expvars
 
 import (

@@ -164,7 +164,8 @@ func (c *Collector) collect(r *registry.Reading, metrics chan<- prometheus.Metri
 		metrics <- histogram{c.histograms[i], common, h.Read(r.Stats.Metrics)}
 	}
 	// The counters of all results exist from the beginning, so that their rates
-	// are right. A histogram has many series, and appears with its first attempt.
+	// are right. A histogram has many series, and appears with its first
+	// attempt.
 	for _, result := range series.Results(r.Stats.Metrics) {
 		of := labels(c.attempts, result.Name)
 		send(c.attempts, prometheus.CounterValue, float64(result.Durations.Count), of)

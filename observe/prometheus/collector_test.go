@@ -199,8 +199,8 @@ func TestOneReadingPerScrape(t *testing.T) {
 	require.Equal(t, 2, reads)
 }
 
-// TestRegistersOnce checks also that an unchecked collector registers beside the
-// same names, as long as the help texts and labels are equal.
+// TestRegistersOnce checks also that an unchecked collector registers beside
+// the same names, as long as the help texts and labels are equal.
 func TestRegistersOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	q, _ := seriestest.Everything("q")
@@ -224,8 +224,8 @@ func TestRegistersOnce(t *testing.T) {
 	require.Equal(t, 0.0, value(t, families, "workqueue_adds_total", "name=q"))
 }
 
-// TestStyles checks the labels of both styles, and the names against the rules of
-// Prometheus.
+// TestStyles checks the labels of both styles, and the names against the rules
+// of Prometheus.
 func TestStyles(t *testing.T) {
 	q, _ := seriestest.Everything("q")
 	q.Add("a")
@@ -326,9 +326,9 @@ func readyByGroup(t *testing.T, limit int, q shardq.Inspector) map[string]float6
 	return shown
 }
 
-// TestLargestGroups checks that the largest groups are found, and that no name of
-// a group fails a scrape: a name is cut at a whole character, and each run of
-// invalid bytes is replaced by one.
+// TestLargestGroups checks that the largest groups are found, and that no name
+// of a group fails a scrape: a name is cut at a whole character, and each run
+// of invalid bytes is replaced by one.
 func TestLargestGroups(t *testing.T) {
 	q := grouped(t, "a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "d/1", "d/2")
 	require.Equal(t, map[string]float64{"c": 3, "other": 5}, readyByGroup(t, 1, q))
@@ -379,8 +379,9 @@ func TestScrapeAsText(t *testing.T) {
 	}
 }
 
-// TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight workers
-// concurrently. No counter goes down, and in the end everything is counted.
+// TestScrapesBesideWorkers runs scrapes, changes of the queues, and eight
+// workers concurrently. No counter goes down, and in the end everything is
+// counted.
 func TestScrapesBesideWorkers(t *testing.T) {
 	q := shardq.MustNew(shardq.Options[int]{Name: "busy", Metrics: true, Group: func(k int) string { return fmt.Sprint(k % 8) }})
 	c := newCollector(t, shardqprom.Options{Groups: 4}, q)

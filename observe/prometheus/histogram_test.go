@@ -82,8 +82,8 @@ func TestHistogramsAgree(t *testing.T) {
 // in one bucket.
 const longest = 1 << 20 * time.Second
 
-// TestBoundaries checks that a duration equal to a bound counts as within it, and
-// both ends of the histogram.
+// TestBoundaries checks that a duration equal to a bound counts as within it,
+// and both ends of the histogram.
 func TestBoundaries(t *testing.T) {
 	var decades []time.Duration
 	for d := 10 * time.Nanosecond; d <= 1000*time.Second; d *= 10 {

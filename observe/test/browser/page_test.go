@@ -138,8 +138,8 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.requireNoComplaints()
 }
 
-// TestSortingByKeyboard checks that the order and the focus of a table stay after
-// the next poll.
+// TestSortingByKeyboard checks that the order and the focus of a table stay
+// after the next poll.
 func TestSortingByKeyboard(t *testing.T) {
 	b := newTab(t)
 	q := resting(newFake())
@@ -327,8 +327,8 @@ func TestActionsInTheBrowser(t *testing.T) {
 }
 
 // TestValuesOfACoalescer checks the pending values and the share of merged puts
-// as they change, that the page says when the coalescer is full, and that a large
-// weight, of bytes for example, fits its tile.
+// as they change, that the page says when the coalescer is full, and that a
+// large weight, of bytes for example, fits its tile.
 func TestValuesOfACoalescer(t *testing.T) {
 	b := newTab(t)
 	c := coalesce.MustNew(coalesce.Options[int, int]{

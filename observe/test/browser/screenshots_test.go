@@ -64,9 +64,9 @@ var tenants = []string{
 	"gringotts", "duff", "oscorp", "aperture", "monarch", "vandelay", "dunder", "sirius", "zorg", "nakatomi",
 }
 
-// invoices returns a busy queue: twelve workers, one of them stuck; a tenant that
-// adds far more than all others; some invoices that fail; and some that are
-// delayed. It runs until the test ends.
+// invoices returns a busy queue: twelve workers, one of them stuck; a tenant
+// that adds far more than all others; some invoices that fail; and some that
+// are delayed. It runs until the test ends.
 func invoices(t *testing.T) *shardq.Queue[string] {
 	queue := shardq.MustNew(shardq.Options[string]{
 		Name: "invoices", Shards: 32, Metrics: true, Capacity: 50_000, GroupLimit: 6, StuckAfter: 30 * time.Second,

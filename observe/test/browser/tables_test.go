@@ -81,8 +81,8 @@ func TestTablesSortByEachColumn(t *testing.T) {
 		for range 3 {
 			before := direction()
 			s.run(click(head + " button"))
-			// The opposite one, or of an unsorted column the one with the highest
-			// number, or the first word, on top.
+			// The opposite one, or of an unsorted column the one with the
+			// highest number, or the first word, on top.
 			want := "descending"
 			if before == "descending" || before == "" && (field == "key" || field == "group") {
 				want = "ascending"
@@ -102,8 +102,8 @@ func TestTablesSortByEachColumn(t *testing.T) {
 	s.requireNoComplaints()
 }
 
-// TestRowsShowTheAnswer checks each cell, also when a row shows another item than
-// before, and the text in place of missing rows.
+// TestRowsShowTheAnswer checks each cell, also when a row shows another item
+// than before, and the text in place of missing rows.
 func TestRowsShowTheAnswer(t *testing.T) {
 	s := newStepped(t, shardq.MustNew(shardq.Options[string]{Name: "q", Metrics: true, Group: func(item string) string { return item }}))
 	answer := func(rows ...any) {

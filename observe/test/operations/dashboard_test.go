@@ -170,9 +170,9 @@ func TestDashboardShowsWhatIsExported(t *testing.T) {
 }
 
 // TestPanels checks panels whose expressions leave out other series: shares of
-// runs that failed among shardq's queues, although others export adds as well; of
-// the capacity of the instances with one; and all results of the ten groups with
-// most attempts.
+// runs that failed among shardq's queues, although others export adds as well;
+// of the capacity of the instances with one; and all results of the ten groups
+// with most attempts.
 func TestPanels(t *testing.T) {
 	const one, of = `{name="q", job="program", instance="one"} `, `{name="q", job="program", instance="boundless"} `
 	load := "load 1m\n" +

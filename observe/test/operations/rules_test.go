@@ -226,8 +226,8 @@ func orNone(labels string) string {
 	return ", " + labels
 }
 
-// fires reports whether a rule fires at the end: its expression has held for the
-// duration of the rule.
+// fires reports whether a rule fires at the end: its expression has held for
+// the duration of the rule.
 func fires(t *testing.T, stored storage.Queryable, rule rulefmt.Rule) bool {
 	t.Helper()
 	end := time.Unix(0, 0).Add(2 * time.Hour)

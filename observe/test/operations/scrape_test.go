@@ -25,9 +25,9 @@ import (
 )
 
 // TestPrometheusReadsTheScrape checks that Prometheus's own parsers accept
-// every format that it requests without complaint, and find the same counts. From
-// protobuf they must get valid native histograms, whose quantiles Prometheus
-// finds to 9 %.
+// every format that it requests without complaint, and find the same counts.
+// From protobuf they must get valid native histograms, whose quantiles
+// Prometheus finds to 9 %.
 func TestPrometheusReadsTheScrape(t *testing.T) {
 	fake := clock.NewFake(time.Unix(1_700_000_000, 0))
 	q := shardq.MustNew(shardq.Options[int]{Name: "q", Shards: 1, Metrics: true, Clock: fake})

@@ -172,8 +172,8 @@ func (p *pair) shutDown() {
 	p.down = true
 }
 
-// A steppedClock is a fake clock on which client-go's renewal of unfinished work
-// happens on request. So the values can be compared at any moment.
+// A steppedClock is a fake clock on which client-go's renewal of unfinished
+// work happens on request. So the values can be compared at any moment.
 type steppedClock struct {
 	*fakeclock.FakeClock
 	renew chan time.Time
