@@ -36,6 +36,21 @@ func TestNamesStay(t *testing.T) {
 	require.Equal(t, []string{"q #2 #2", "q #3", "q #2", "q"}, idsOf(l, odd, c, a, d), "a name in use is not assigned again")
 }
 
+// A renamed queue returns another name each time.
+type renamed struct {
+	shardq.Inspector
+	name *string
+}
+
+func (r renamed) Name() string { return *r.name }
+
+func TestNamesThatChange(t *testing.T) {
+	l, name := &names{}, "first"
+	require.Equal(t, []string{"first"}, idsOf(l, renamed{nil, &name}))
+	name = "second"
+	require.Equal(t, []string{"second"}, idsOf(l, renamed{nil, &name}))
+}
+
 // TestNamesOfAllKinds checks that queues that are not comparable, listed twice,
 // or nil have names, too.
 func TestNamesOfAllKinds(t *testing.T) {

@@ -33,7 +33,8 @@ func TestVerdicts(t *testing.T) {
 		{"full", warn, "full: 60 of 50", reading{stats: s{Held: 2, Values: &stats.Values{Weight: 60, Capacity: 50}}}},
 		{"idle", good, "idle", reading{stats: s{Held: 2, Values: &stats.Values{Weight: 49, Capacity: 50}}}},
 		{"outage", bad, "outage: the last 12,687 attempts failed", reading{stats: s{OutageFailures: 12_687, Held: 50, Capacity: 50}}},
-		{"paused", warn, "paused", reading{stats: s{OutageFailures: 5, Paused: true}}},
+		{"idle", good, "idle", reading{stats: s{OutageFailures: 5}}}, // all were discarded
+		{"paused", warn, "paused", reading{stats: s{OutageFailures: 5, Held: 1, Paused: true}}},
 		{"paused", warn, "paused", reading{stats: s{Ready: 50, Held: 50, Capacity: 50, Paused: true}}},
 		{"stuck", bad, "1 stuck, paused", reading{stats: s{Processing: 1, Paused: true}, stuck: 1}},
 		{"stuck", bad, "6 or more stuck", reading{stats: s{Processing: 9, Held: 9, ShuttingDown: true}, stuck: 6, stuckAtLeast: true}},
@@ -103,6 +104,7 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 	queue.PauseGroup("paused", time.Time{})
 	queue.PauseGroup("waiting", fake.Now().Add(time.Hour))
 	fake.Step(100 * time.Millisecond)
+	require.EqualValues(t, 1, getQueue(t, Handler(queue), "&group="+groupID("rated")).Found.Group["burst"])
 	text := get(t, Handler(queue), "?format=text")
 	for _, row := range []string{
 		`limited +1 +33 % +100 ms +1 +limit +– +– `, `rated +1 +33 % +100 ms +0 +rate +– +0.5 `,
