@@ -131,8 +131,6 @@
 //
 // # Inspection
 //
-// [Coalescer.Queue] returns a [shardq.View] of the keys, which pages and
-// exporters take. Its Stats count the values in [stats.Values].
-// [Coalescer.Controls] returns such a view with actions, for a page whose users
-// may retry, cancel and pause.
+// A Coalescer is a [shardq.Inspector], which pages and exporters show.
+// [Coalescer.Queue] returns its keys, to read.
 package coalesce

@@ -93,8 +93,7 @@ type Options[T any] struct {
 	// An item that is added more often than a handler takes is then never
 	// processed to the end. An add that the handler itself makes counts, too.
 	// So does the end of a delay: the backoff of an earlier failure may expire
-	// while the item runs because of an add since. With the queue's
-	// CancelDelayOnAdd that add ends the backoff.
+	// while the item runs because of an add since.
 	//
 	// CancelIfCanceled does the same with the cause [ErrItemCanceled] when the
 	// queue's Cancel is called for the item. The interrupted item is Done: it
