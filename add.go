@@ -80,7 +80,7 @@ type AddOptions struct {
 // delayed already, or the new one.
 type DelayPolicy = shard.DelayPolicy
 
-// The policies: [shard.DelayPolicy] describes them.
+// The policies of [shard.DelayPolicy].
 const (
 	KeepEarliest = shard.KeepEarliest
 	KeepLatest   = shard.KeepLatest

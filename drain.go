@@ -183,8 +183,7 @@ func newDrainError[T comparable](queue string, cause error, list func() []stats.
 // ones. They are still in the queue. Each call returns the same slice.
 func (e *DrainError[T]) Left() []stats.Item[T] { return e.left }
 
-// Refresh returns the error with what is left of the queue now. A worker.Pool
-// calls it when its last worker has left.
+// Refresh returns the error with what is left of the queue now.
 func (e *DrainError[T]) Refresh() error { return e.Refreshed() }
 
 // Refreshed is [DrainError.Refresh] that returns a DrainError.
@@ -228,8 +227,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 	q.logShutDown()
 }
 
-// ShuttingDown reports whether a shutdown has begun. It never becomes false
-// again.
+// ShuttingDown reports whether a shutdown has begun.
 func (q *Queue[T]) ShuttingDown() bool { return q.set().ShuttingDown() }
 
 // logShutDown logs the first end of the queue.

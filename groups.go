@@ -35,16 +35,13 @@ func (q *Queue[T]) PauseGroup(group string, until time.Time) { q.set().PauseGrou
 func (q *Queue[T]) ResumeGroup(group string) { q.set().ResumeGroup(group) }
 
 // RefreshGroup calls [Options].GroupPolicy for a group, and lets the result
-// count at once. Call it when the policy has changed, and that must not wait
-// for the group's next item. What is missing of the next token is earned at the
-// new rate. An add that asked for the policy before may set the older one
-// again. RefreshGroup panics without [Options].Group.
+// count at once, rather than at the group's next item. What is missing of the
+// next token is earned at the new rate. It panics without [Options].Group.
 func (q *Queue[T]) RefreshGroup(group string) { q.set().RefreshGroup(group) }
 
 // Groups returns an iterator over the groups that have items or are paused, in
-// no order. No lock is held while the loop runs. It yields each group that has
-// items throughout, and none twice. A group that gets its first item meanwhile
-// may be missing.
+// no order. No lock is held while the loop runs. None comes twice. A group that
+// gets its first item meanwhile may be missing.
 func (q *Queue[T]) Groups() iter.Seq[stats.Group] { return q.set().Groups() }
 
 // SetRate changes [Options].Rate. The tokens that are left stay, up to the new

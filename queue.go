@@ -106,8 +106,7 @@ func New[T comparable](options Options[T]) (*Queue[T], error) {
 	return q, nil
 }
 
-// MustNew is like [New] but panics if the options have a fault. It suits queues
-// whose options are fixed in the source.
+// MustNew is like [New] but panics if the options have a fault.
 func MustNew[T comparable](options Options[T]) *Queue[T] {
 	q, err := New(options)
 	if err != nil {
@@ -179,8 +178,7 @@ func (q *Queue[T]) Done(item T) { q.set().Done(item) }
 
 // Len returns the depth of the queue: the number of ready items, including
 // those of throttled groups. Delayed items, items in processing and dirty items
-// are not ready. Under concurrent use, the result may be out of date when Len
-// returns.
+// are not ready.
 func (q *Queue[T]) Len() int { return q.set().Len() }
 
 // Pause stops the queue from handing out items. It goes on taking them in, and

@@ -3,7 +3,6 @@ package coalesce
 import (
 	"context"
 
-	"github.com/shardq/shardq/internal/foreach"
 	"github.com/shardq/shardq/shard"
 	"github.com/shardq/shardq/worker"
 )
@@ -119,7 +118,22 @@ func (c *Coalescer[K, V]) endBatch(taken []Entry[K, V]) {
 		b.keys[i] = taken[i].Key
 		c.land(b.keys[i])
 	}
-	foreach.Do(len(b.keys), func(i int) { c.queue.Done(b.keys[i]) }) // all, also if the clock panics
+	c.doneEach(b.keys)
+}
+
+// doneEach calls Done for all keys, even if the clock or a hook panics.
+func (c *Coalescer[K, V]) doneEach(keys []K) {
+	next := 0
+	defer func() {
+		if next < len(keys) {
+			c.doneEach(keys[next:])
+		}
+	}()
+	for next < len(keys) {
+		key := keys[next]
+		next++
+		c.queue.Done(key)
+	}
 }
 
 // A keyBuffer has space for the keys of a batch, and for their handles and

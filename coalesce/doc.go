@@ -55,5 +55,7 @@
 // PutBack refuse values, which their callers still have. So nothing is dropped.
 // [Coalescer.Drain] also waits until workers have ended all keys.
 //
-// All methods are safe for concurrent use.
+// A Coalescer is a [shardq.Inspector], which pages and exporters show.
+// [Coalescer.Queue] returns its keys, to read. All methods are safe for
+// concurrent use.
 package coalesce

@@ -2,10 +2,8 @@ package shard
 
 import "runtime"
 
-// Add makes item ready. It has no effect if item is ready already. If item is
-// in processing, it becomes ready at its Done. Add takes the shard's lock, and
-// does not block otherwise. After a shutdown began, Add drops the item. It
-// panics if the shard holds [MaxItems] others.
+// Add makes item ready, or dirty if it is in processing. After a shutdown began,
+// Add drops the item. It panics if the shard holds [MaxItems] others.
 func (s *Set[T]) Add(item T) {
 	if s.mayDiffer && s.Reject(item) {
 		return

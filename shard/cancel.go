@@ -3,9 +3,7 @@ package shard
 import "github.com/shardq/shardq/stats"
 
 // Cancel cancels all adds of item that no processing has begun for, and returns
-// what there was. Afterwards the item is neither ready, nor delayed, nor dirty.
-// A processing goes on, and its Done is still owed. After a Cancel, no
-// processing of item begins without another add.
+// what there was. A processing goes on, and its Done is still owed.
 func (s *Set[T]) Cancel(item T) (was stats.Canceled) {
 	sh, hash := s.locate(item)
 	return s.cancelAndNotify(sh, item, hash)

@@ -2,11 +2,8 @@ package shard
 
 import "time"
 
-// AddAfter adds item once duration has passed on the queue's clock. It does so
-// at the first tick at or after that moment, never before. If duration is zero
-// or less, it adds item at once. If the item is delayed already, the earlier
-// deadline counts, and the item is added once. After a shutdown began, AddAfter
-// drops the item.
+// AddAfter adds item at the first tick at or after the end of the duration. If
+// the item is delayed already, the earlier deadline counts.
 func (s *Set[T]) AddAfter(item T, duration time.Duration) {
 	s.AddWith(item, Delay{Duration: duration, Retry: true})
 }

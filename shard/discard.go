@@ -1,11 +1,8 @@
 package shard
 
-// With Config.DiscardOnShutDown, ShutDown drops what is ready. A worker that
-// asks for the next item then learns of the shutdown at once, however many
-// items there were.
-
 // discardReady drops all ready items, and counts them as dropped. Dirty items
-// are dropped by their Done.
+// are dropped by their Done. A worker that asks for the next item then learns of
+// the shutdown at once, however many items there were.
 func (s *Set[T]) discardReady() {
 	s.closing.discarding.Store(true)
 	for sh := range s.made() {

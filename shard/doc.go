@@ -18,11 +18,11 @@
 //	AddBatch  → partition.go sorts it by shards → as many Adds, by batch.go
 //	TryAdd    → admit.go → internal/itemlimit → as Add
 //	Cancel    → cancel.go → state.go → out of runqueue.go and timerwheel
-//	Again     → again.go → as an Add of an item in processing, also after a
+//	Again     → retry.go → as an Add of an item in processing, also after a
 //	            shutdown began
 //	End       → handle.go finds the entry of a claim → as Done, without
 //	            hashing or looking up the item
-//	Retry     → again.go → as AddAfter and End in one
+//	Retry     → retry.go → as AddAfter and End in one
 //	Postpone  → postpone.go → as AddAfter, but the processing goes on
 //	AddTo     → addto.go → as Add, without calling Hash and Group
 //
@@ -38,8 +38,8 @@
 //	Places    → places.go, beside the list of a level
 //	OnAdd     → addhook.go, from add.go and priority.go; outbox.go
 //	Times     → coarseclock.go, sampler.go → times.go → measures.go
-//	Snapshots → hold.go → inspect.go, list.go, left.go, item_info.go,
-//	            group_info.go, timeleft.go; stats.go, backlog.go
+//	Snapshots → hold.go → inspect.go, list.go, item_info.go,
+//	            group_info.go, timeleft.go; stats.go
 //	Shutdown  → shutdown.go, discard.go, drain.go, retries.go
 //	Idleness  → idle.go
 //

@@ -2,10 +2,8 @@ package shard
 
 import "github.com/shardq/shardq/stats"
 
-// Done ends the processing of item, which a Get returned. If the item was added
-// meanwhile, it becomes ready again. Otherwise the queue forgets it. If the
-// item is not in processing, Done changes nothing, and counts and reports a
-// misuse.
+// Done ends the processing of item. If it is not in processing, Done changes
+// nothing, and counts and reports a misuse.
 func (s *Set[T]) Done(item T) {
 	sh, hash := s.locate(item)
 	if s.config.Ages {

@@ -147,23 +147,15 @@ type Draining struct {
 	Retries bool
 }
 
-// Drain refuses adds from now on, and applies the policy to the delayed items.
-// It blocks until nothing is delayed, ready or in processing. Then the queue is
-// shut down. Drain returns the items that it dropped. If ctx ends first, it
-// returns the error of ctx, and if ShutDown is called, it returns
-// [ErrShutDown]. What it has begun goes on in either case.
-func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err error) {
-	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Released(), &dropped)
-	return dropped, err
-}
-
 // Released returns a channel that the next ShutDown closes.
 func (s *Set[T]) Released() <-chan struct{} { return s.drained.released() }
 
-// DrainUntil is Drain for a caller whose own drain began earlier: it stops when
-// released is closed, rather than at a ShutDown after its call. It appends to
-// dropped the items that it drops, and those that a ShutDown drops while
-// DrainUntil waits for them. It does so also if a hook panics.
+// DrainUntil refuses adds from now on, and applies the policy to the delayed
+// items. It blocks until nothing is delayed, ready or in processing. Then the
+// queue is shut down. If ctx ends first, it returns the error of ctx, and if
+// released is closed, [ErrShutDown]. What it has begun goes on in either case.
+// It appends to dropped the items that it drops, and those that a ShutDown
+// drops while it waits for them, also if a hook panics.
 func (s *Set[T]) DrainUntil(ctx context.Context, d Draining, released <-chan struct{}, dropped *[]T) error {
 	before := s.abandoned.is()
 	ended := func(part *drain) bool {

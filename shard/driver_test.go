@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // newMeddled returns a set of a few shards with a meddling clock.
@@ -217,33 +216,6 @@ func expectWorks(t *testing.T, s *Set[int], c *meddlingClock) {
 		t.Error("Get does not see the shutdown")
 	}
 	expectStopped(t, s, 0)
-}
-
-// TestPanicLosesNobodyElse: while one AddAfter is in the clock, others file
-// their items, and leave the timer to that one. When the clock panics then, the
-// others do not notice it, and their items must become ready in time.
-func TestPanicLosesNobodyElse(t *testing.T) {
-	for name, d := range map[string]time.Duration{"earlier": time.Second, "later": 3 * time.Hour} {
-		for _, p := range []point{beforeAfterFunc, beforeReset} {
-			t.Run(fmt.Sprintf("%s/%s", name, p), func(t *testing.T) {
-				s, c := newMeddled(t)
-				if p == beforeReset {
-					s.AddAfter(1, 4*time.Hour)
-				}
-				c.at(p, 1, func() {
-					s.AddAfter(2, d) // as if from another goroutine
-					panic("clock")
-				})
-				if panicOf(func() { s.AddAfter(3, time.Hour) }) == nil {
-					t.Fatal("the clock did not panic")
-				}
-				c.Step(d + time.Millisecond)
-				if !slices.Contains(allReady(t, s), 2) {
-					t.Errorf("after %v the item is not ready: %+v", d, s.Stats())
-				}
-			})
-		}
-	}
 }
 
 // TestShutDownWhileExpiring: a shutdown comes while many timers are due. Each

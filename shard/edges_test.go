@@ -10,35 +10,6 @@ import (
 	"github.com/shardq/shardq/clock"
 )
 
-// TestNothingIsAddedOnceShutDownReturned: an add waits for its shard's lock
-// while a shutdown overtakes it. What the add knew of the shutdown before is
-// out of date, and it must drop its item (C2, C10).
-func TestNothingIsAddedOnceShutDownReturned(t *testing.T) {
-	processors := runtime.GOMAXPROCS(1) // so that a goroutine that releases a lock can take it again
-	defer runtime.GOMAXPROCS(processors)
-	for name, add := range map[string]func(s *Set[int]){
-		"Add":      func(s *Set[int]) { s.Add(1) },
-		"AddAfter": func(s *Set[int]) { s.AddAfter(1, time.Hour) },
-	} {
-		for range 20 { // the scheduler may disturb some
-			s := newTestSet(t, Config[int]{})
-			var all sync.WaitGroup
-			s.shard(0).mu.Lock()
-			all.Go(func() { add(s) })
-			for range 10 {
-				runtime.Gosched() // it runs up to the lock
-			}
-			s.shard(0).mu.Unlock()
-			s.ShutDown()
-			then := s.Stats()
-			all.Wait()
-			if now := s.Stats(); now.Added != then.Added || now.Delayed > 0 {
-				t.Fatalf("%s: when ShutDown returned: %+v; later: %+v", name, then, now)
-			}
-		}
-	}
-}
-
 // TestAddAfterWhileTheDriverReads: the driver reads the deadlines of many
 // shards, and an AddAfter publishes one in a shard that was read already. The
 // timer would be too late if that AddAfter did not poke the driver (C19).

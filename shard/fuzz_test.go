@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -80,20 +81,32 @@ func FuzzSet(f *testing.F) {
 // TestRandomScripts runs scripts like those of FuzzSet.
 func TestRandomScripts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		runScript(t, rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "script"))
+		runScript(t, rapid.SliceOfN(rapid.Byte(), 40, 300).Draw(t, "script"))
 	})
 }
 
 func runScript(t failer, input []byte) {
 	s := script(input)
 	flags := s.byte()
-	c := newCheckedSet(t, Config[int]{
+	config := Config[int]{
 		Shards:  1 + int(flags&3),
-		Rules:   Rules{CancelDelayOnAdd: flags&4 != 0, KeepPlaces: flags&64 != 0},
+		Rules:   Rules{CancelDelayOnAdd: flags&4 != 0, KeepPlaces: flags&64 != 0, PrioritiesBeforeTurns: flags&64 != 0},
 		Tick:    []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 1}[flags>>3&3],
 		Ages:    flags&32 != 0,
 		Metrics: flags&32 != 0,
-	})
+	}
+	if flags&128 != 0 {
+		policies := s.byte()
+		config.Group = func(item int) string { return fmt.Sprint("group ", item%3) }
+		config.GroupPolicy = func(group string) (p stats.GroupPolicy) {
+			p.Weight, p.Limit = int(policies&3), int(policies>>2&3)
+			if policies&16 != 0 && group == "group 2" {
+				p.Rate = stats.Rate{PerSecond: 100, Burst: 1 + int(policies>>5)}
+			}
+			return p
+		}
+	}
+	c := newCheckedSet(t, config)
 	for range mostOperations {
 		if len(s) == 0 {
 			break
@@ -125,7 +138,7 @@ func (c *checkedSet) get() {
 	c.Helper()
 	item, priority, _, ok := c.set.TryTake()
 	if !ok {
-		if n := c.set.Len(); n > 0 {
+		if n := c.set.Len(); n > 0 && c.set.config.Group == nil {
 			c.Fatalf("%d items are ready, and none is handed out", n)
 		}
 		return
@@ -160,7 +173,7 @@ func (c *checkedSet) check() {
 	if st.Done != c.done || st.Processing != len(c.processing) || st.Ready != c.set.Len() {
 		c.Fatalf("%d done, %d in processing, %d ready, but Stats are %+v", c.done, len(c.processing), c.set.Len(), st)
 	}
-	if n := c.clock.Timers(); n > 1 || st.ShuttingDown && n > 0 || st.Delayed > 0 && n == 0 {
+	if n := c.clock.Timers(); n > 1 || st.ShuttingDown && n > 0 && c.set.config.Group == nil || st.Delayed > 0 && n == 0 {
 		c.Fatalf("%d timers are set for %d delayed items", n, st.Delayed)
 	}
 }
@@ -170,9 +183,13 @@ func (c *checkedSet) check() {
 func (c *checkedSet) drainAll() {
 	c.Helper()
 	c.set.ShutDown()
+	for group := range c.set.Groups() {
+		c.set.ResumeGroup(group.Group)
+	}
 	for c.set.Len()+len(c.processing) > 0 {
 		c.get()
 		c.doneSome(1)
+		c.clock.Step(time.Second) // rates have tokens
 	}
 	c.check()
 	if n := c.set.Stats().Held; n > 0 {
@@ -217,7 +234,24 @@ func setOperation(c *checkedSet, s *script) {
 	case 14:
 		c.set.EndDelay(int(s.byte() % 16))
 	case 15:
-		c.set.SetRate(stats.Rate{})
+		if c.set.config.Group != nil {
+			s.regroup(c)
+		}
+	}
+}
+
+// regroup pauses, resumes or refreshes a group.
+func (s *script) regroup(c *checkedSet) {
+	group := fmt.Sprint("group ", s.byte()%3)
+	switch s.byte() % 4 {
+	case 0:
+		c.set.PauseGroup(group, time.Time{})
+	case 1:
+		c.set.PauseGroup(group, c.clock.Now().Add(s.duration()))
+	case 2:
+		c.set.ResumeGroup(group)
+	case 3:
+		c.set.RefreshGroup(group)
 	}
 }
 

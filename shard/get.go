@@ -6,10 +6,8 @@ import (
 	"github.com/shardq/shardq/internal/sentinel"
 )
 
-// Get returns the next ready item and takes it into processing. Until its Done,
-// no other Get returns it. Get blocks until an item is ready. After a shutdown
-// it returns the items that are still ready, and then the zero T and true,
-// without blocking.
+// Get takes the next ready item into processing. It blocks until there is one.
+// After a shutdown it returns what is still ready, and then true at once.
 func (s *Set[T]) Get() (item T, shutdown bool) {
 	if item, _, _, ok := s.TryTake(); ok {
 		return item, false
@@ -22,10 +20,8 @@ func (s *Set[T]) Get() (item T, shutdown bool) {
 // ErrShutDown is the error of [Set.GetContext] where [Set.Get] returns true.
 var ErrShutDown = sentinel.ErrShutDown
 
-// GetContext returns the next ready item as [Set.Get] does. It blocks until an
-// item is ready or ctx ends. Once ctx has ended, it takes nothing and returns
-// the error of ctx. If ctx ends while an item becomes ready, GetContext returns
-// either of the two. If it returns the error, the item stays ready.
+// GetContext is Get that ends with ctx. If ctx ends while an item becomes ready,
+// it returns either of the two. If it returns the error, the item stays ready.
 func (s *Set[T]) GetContext(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err

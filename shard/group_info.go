@@ -8,11 +8,8 @@ import (
 )
 
 // Groups returns an iterator over the groups that have items or are paused, in
-// no order. It
-// goes from shard to shard, and reads at most rowsPerHold groups in one hold of
-// a lock. It holds no lock when it yields them. It yields each group that has
-// items during the whole iteration, and none twice. It leaves out a group that
-// got its first item after the iteration began at its shard.
+// no order. It goes from shard to shard, and holds no lock when it yields. It
+// leaves out a group that got its first item after it began at its shard.
 func (s *Set[T]) Groups() iter.Seq[stats.Group] {
 	return func(yield func(stats.Group) bool) {
 		on := true

@@ -1,69 +1,12 @@
 package shard
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq/clock"
 )
-
-// A fusedClock panics at one call of Now.
-type fusedClock struct {
-	*clock.Fake
-	calls, fuse int // panics at call number fuse; 0 is never
-}
-
-func (c *fusedClock) Now() time.Time {
-	if c.calls++; c.calls == c.fuse {
-		panic("fuse")
-	}
-	return c.Fake.Now()
-}
-
-// TestC17ClockPanicsBesideABatch: whichever call of the clock panics, every
-// item in processing has been returned, and every processing that should have
-// ended has.
-func TestC17ClockPanicsBesideABatch(t *testing.T) {
-	for _, config := range []Config[int]{
-		{},
-		{Group: func(item int) string { return fmt.Sprint(item % 3) }},
-		{Shards: 4, LowPriorityInterval: 2},
-	} {
-		for k := 1; k < 40; k++ {
-			c := &fusedClock{Fake: clock.NewFake(start)}
-			config.Clock, config.Ages, config.Metrics = c, true, true
-			s := newTestSet(t, config)
-			for item := range 8 {
-				s.AddWith(item, Delay{Priority: item})
-			}
-			c.calls, c.fuse = 0, k
-			var items [3]int
-			var handles [3]Handle
-			taken := 0
-			for taken < 8 {
-				n := 0
-				attempt(func() { n, _ = s.TakeBatch(context.Background(), items[:], nil, handles[:]) })
-				attempt(func() { s.DoneBatchAt(items[:n], handles[:n]) })
-				taken += n
-				for i := range s.shards {
-					require.Zero(t, s.shard(i).processing(), "call %d", k)
-				}
-			}
-			c.fuse = 0
-			require.Zero(t, s.Stats().Held)
-		}
-	}
-}
-
-// attempt calls do, and recovers its panic.
-func attempt(do func()) {
-	defer func() { _ = recover() }()
-	do()
-}
 
 // TestEndedHandleNamesNothing: once a processing has ended, its Handle changes
 // nothing while the item is idle, ready or in another processing, or after its
@@ -160,44 +103,5 @@ func TestC60UpperHalfOfTheFence(t *testing.T) {
 		require.True(t, s.End(h))
 		ended = append(ended, h)
 		s.shard(0).count.added += 1<<31 - 1 // and the next Add is one more
-	}
-}
-
-// TestRetry: one call ends a processing and files the item again, with its
-// priority.
-func TestRetry(t *testing.T) {
-	for _, config := range []Config[int]{{Shards: 1}, {Shards: 4, Ages: true, Metrics: true}, {Shards: 1, Group: func(int) string { return "g" }}} {
-		fake := clock.NewFake(start)
-		config.Clock = fake
-		s := newTestSet(t, config)
-		s.AddWith(1, Delay{Priority: 5})
-		for _, delay := range []time.Duration{time.Second, 0, -time.Second, 5 * time.Second} {
-			_, priority, h, ok := s.TryTake()
-			require.True(t, ok)
-			require.Equal(t, 5, priority)
-			require.Equal(t, TakenBack, s.Retry(h, Delay{Duration: delay, Priority: priority, Retry: true}))
-			require.False(t, s.Valid(h))
-			checkSet(t, s)
-			if delay > 0 {
-				require.Zero(t, s.Len())
-				fake.Step(delay - 1)
-				require.Zero(t, s.Len())
-				fake.Step(1)
-			}
-			require.Equal(t, 1, s.Len())
-		}
-		s.Add(2)
-		_, _, h, _ := s.TryTake()
-		s.ShutDown()
-		require.Equal(t, Refused, s.Retry(h, Delay{Duration: time.Second}))
-		require.EqualValues(t, 1, s.Stats().Dropped)
-		require.True(t, s.Valid(h), "the caller tells of it first")
-		require.True(t, s.End(h))
-		_, _, h, _ = s.TryTake()
-		require.True(t, s.Release(h, 0), "it is owed, and comes again")
-		require.Equal(t, 1, s.Len())
-		s.Get()
-		s.Done(2)
-		require.Zero(t, s.Stats().Held)
 	}
 }

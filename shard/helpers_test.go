@@ -71,3 +71,13 @@ func (s *Set[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 func limited(limit int) func(string) stats.GroupPolicy {
 	return func(string) stats.GroupPolicy { return stats.GroupPolicy{Limit: limit} }
 }
+
+// DeadlineIn and Drain are for tests.
+func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
+	return s.DeadlineOf(Delay{Duration: delay})
+}
+
+func (s *Set[T]) Drain(ctx context.Context, w DelayedPolicy) (dropped []T, err error) {
+	err = s.DrainUntil(ctx, Draining{Delayed: w}, s.Released(), &dropped)
+	return dropped, err
+}

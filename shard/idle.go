@@ -5,17 +5,14 @@ import (
 	"runtime"
 )
 
-// WaitIdle blocks until the set holds nothing, at some moment during the call:
-// nothing is ready, in processing or delayed. It returns the error of ctx if
-// ctx ends first. Adds may go on.
-//
-// If also is not nil, it must return true at that moment as well. It may test
-// for things that are added to the set before they vanish elsewhere.
+// WaitIdle blocks until the set holds nothing, at some moment during the call. It
+// returns the error of ctx if ctx ends first. If also is not nil, it must return
+// true at that moment as well: it may test for things that are added to the set
+// before they vanish elsewhere.
 //
 // No count of items is shared by all shards, and an item may move from shard to
 // shard. WaitIdle therefore checks all shards twice. A shard that was empty
-// both times, and has counted nothing in between, was empty all the time. The
-// time between the two passes is then such a moment, for all shards together.
+// both times, and has counted nothing in between, was empty all the time.
 func (s *Set[T]) WaitIdle(ctx context.Context, also func() bool) error {
 	counts := make([]uint64, len(s.shards)) // 0 for shards that do not exist
 	for {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -82,35 +81,6 @@ func TestC40FullShard(t *testing.T) {
 }
 
 func equalCounts(a, b Stats) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
-
-// TestC40FullShardInABatch: parked consumers get what a batch has added before
-// it panics.
-func TestC40FullShardInABatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := fullSet(t, Config[int]{})
-		for range fewIDs - 1 {
-			s.Get()
-		}
-		s.Done(0)
-		got := make(chan int, 1)
-		go func() {
-			item, _ := s.Get()
-			got <- item
-		}()
-		synctest.Wait()
-		err := refusal(func() error { s.AddBatch([]int{fewIDs, fewIDs + 1, fewIDs + 2}); return nil })
-		if !errors.Is(err, ErrFull) {
-			t.Errorf("refused with %v", err)
-		}
-		if synctest.Wait(); len(got) == 0 {
-			t.Error("a consumer is parked beside a ready item")
-			s.ShutDown()
-		}
-		if held := s.Stats().Held; held != fewIDs-1 {
-			t.Errorf("%d are held", held)
-		}
-	})
-}
 
 // TestCrowded: Crowded returns an error shortly before a shard is full, and as
 // long as it is.

@@ -25,13 +25,8 @@ func (l *inspection[T]) rows() [states + 1]*[]stats.Item[T] {
 
 // Inspect returns the Stats, and at most limit items of each state. The first
 // delayed items are the next to expire. If the queue keeps ages, the first of
-// the others are the longest in their state.
-//
-// Inspect goes from shard to shard. A shard is read at one moment if it has few
-// items, or if the limit is small and its lists have the order. Otherwise
-// Inspect reads the items after the Stats, in holds of the shard's lock of at
-// most rowsPerHold items each. It then misses no item that stays in its state,
-// and returns none twice.
+// the others are the longest in their state. A shard with many items is read in
+// several holds of its lock, after its Stats.
 func (s *Set[T]) Inspect(limit int) stats.Snapshot[T] {
 	var l inspection[T]
 	limit = max(0, min(limit, math.MaxInt32))

@@ -371,17 +371,19 @@ func readyItems[T comparable](t failer, sh *shard[T]) (items []T) {
 // queuedItems returns the items of a run queue, in order.
 func queuedItems[T comparable](t failer, sh *shard[T], q *runQueue[T]) (items []T) {
 	t.Helper()
-	items = itemsOf(t, sh, &q.fifo)
-	if q.levels != nil {
-		for v := range q.levels.inOrder() {
-			items = append(items, itemsOf(t, sh, &v.list)...)
-		}
+	if q.levels == nil {
+		return itemsOf(t, sh, &q.fifo, nil)
+	}
+	items = itemsOf(t, sh, &q.fifo, q.levels.served.late)
+	for v := range q.levels.inOrder() {
+		items = append(items, itemsOf(t, sh, &v.list, v.late)...)
 	}
 	return items
 }
 
 // itemsOf returns the items in a list of ready entries, and checks its links.
-func itemsOf[T comparable](t failer, sh *shard[T], list *fifo) (items []T) {
+// The late entries of the level are apart, and count in the list's length.
+func itemsOf[T comparable](t failer, sh *shard[T], list *fifo, late *lateHeap) (items []T) {
 	t.Helper()
 	last := uint32(0)
 	for id := list.head; id != 0; id = sh.table.at(id).next {
@@ -397,9 +399,16 @@ func itemsOf[T comparable](t failer, sh *shard[T], list *fifo) (items []T) {
 		}
 		last = id
 	}
-	if last != 0 && last != list.tail || len(items) != int(list.length) {
-		t.Fatalf("a FIFO of shard %d ends at %d after %d items, but its tail is %d and its length %d",
-			sh.number, last, len(items), list.tail, list.length)
+	if last != 0 && last != list.tail {
+		t.Fatalf("a FIFO of shard %d ends at %d, but its tail is %d", sh.number, last, list.tail)
+	}
+	if late != nil {
+		for _, id := range late.ids {
+			items = append(items, sh.table.at(id).item)
+		}
+	}
+	if len(items) != int(list.length) {
+		t.Fatalf("a FIFO of shard %d has %d items, but its length is %d", sh.number, len(items), list.length)
 	}
 	return items
 }

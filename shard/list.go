@@ -10,15 +10,10 @@ import (
 )
 
 // Items returns an iterator over the items in a state. It goes from shard to
-// shard, and copies the items of a shard before it yields them. It holds no
-// lock when it yields. It reads a shard with few items in the state at one
-// moment, and others in holds of the lock of at most rowsPerHold items. It
-// misses no item of the shard that stays in the state, and yields none twice.
-//
-// Within a shard, ready items come in their order, as far as they stay in their
-// places. With groups, that is one group after the other. Items in processing
-// come in the order of their hand-out, if the queue keeps ages. Delayed items
-// come in the order of their deadlines.
+// shard, copies the items of a shard before it yields them, and holds no lock
+// when it yields. It misses no item of the shard that stays in the state, and
+// yields none twice. Within a shard, items come in the order of their lists, if
+// there are such lists.
 func (s *Set[T]) Items(state stats.State) iter.Seq[stats.Item[T]] {
 	return func(yield func(stats.Item[T]) bool) {
 		for sh := range s.made() {
@@ -182,4 +177,19 @@ func sameLine[T comparable](a, b *stats.Item[T]) bool {
 // compareLines orders lines by their first items.
 func compareLines[T comparable](a, b *stats.Item[T]) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since))
+}
+
+// Left returns all that the set holds, each item once, in the state in which
+// Left found it. The items are in no order. It may leave out an item that is
+// added meanwhile.
+func (s *Set[T]) Left() (rows []stats.Item[T]) {
+	var some []stats.Item[T]
+	for sh := range s.made() {
+		s.eachEntry(sh, func(id uint32, _ *entry[T]) { some = append(some, sh.info(id)) }, func() (on bool) {
+			rows = append(rows, some...) // with no lock held, because it may copy all rows
+			some = some[:0]
+			return true
+		})
+	}
+	return rows
 }

@@ -99,35 +99,6 @@ func TestC33BeginsAddUp(t *testing.T) {
 	}
 }
 
-// TestC33HandedOutAfterTheReading: Stats or a shutdown has read the clock, and
-// before it inspects the shard, an item is handed out with a later stamp. That
-// item takes nothing off the time of the others.
-func TestC33HandedOutAfterTheReading(t *testing.T) {
-	for name, call := range map[string]func(s *Set[string]){
-		"Stats": func(*Set[string]) {}, "ShutDown": (*Set[string]).ShutDown,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newMeddlingClock()
-			s := newTestSet(t, Config[string]{Clock: c, Ages: true, Metrics: true})
-			for _, item := range []string{"a", "b", "c"} {
-				s.Add(item)
-			}
-			_, _ = s.Get()
-			_, _ = s.Get()
-			c.Step(10 * time.Second)
-			c.at(afterNow, 1, func() {
-				c.Step(4 * time.Second)
-				_, _ = s.Get()
-			})
-			call(s)
-			m := s.Stats().Metrics
-			if m.Unfinished != 28*time.Second || m.LongestRunning != 14*time.Second {
-				t.Errorf("unfinished for %v, the longest %v", m.Unfinished, m.LongestRunning)
-			}
-		})
-	}
-}
-
 // TestC34WithoutMetricsNothingIsKept: no shard has measures, and nothing is
 // recorded.
 func TestC34WithoutMetricsNothingIsKept(t *testing.T) {

@@ -119,7 +119,6 @@ func (s *Set[T]) park(cancel <-chan struct{}) parking {
 	}
 	select {
 	case <-s.parker.token:
-
 		return searcher
 	case <-cancel:
 		return canceledParked

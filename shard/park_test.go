@@ -55,17 +55,6 @@ func parkingSets(t *testing.T, test func(t *testing.T, s *Set[int])) {
 	}
 }
 
-// TestThrottle: however many items are published, there is one token.
-func TestThrottle(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.parker.parked.Store(5) // consumers that do not wake
-		for item := range 1000 {
-			s.Add(item)
-		}
-		checkParker(t, s, 5, true)
-	})
-}
-
 // TestPassOn: the searching consumer passes the token on if there is something
 // left for another parked consumer, and only then.
 func TestPassOn(t *testing.T) {
@@ -93,25 +82,4 @@ func TestPassOn(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestStaleToken: a token that was sent for a consumer that then found an item
-// without it stays in the channel. The next consumer to park wakes for nothing
-// once, and parks again. No later item is lost.
-func TestStaleToken(t *testing.T) {
-	parkingSets(t, func(t *testing.T, s *Set[int]) {
-		s.sendToken()
-		checkParker(t, s, 0, true)
-		s.Add(1) // no consumer is parked
-		consumers(s, 1).check(t, 1, 0)
-		checkParker(t, s, 0, true)
-		g := consumers(s, 3)
-		g.check(t, 0, 0)
-		checkParker(t, s, 3, false)
-		s.Add(2)
-		g.check(t, 1, 0)
-		s.ShutDown()
-		g.check(t, 1, 2)
-		checkParker(t, s, 0, false)
-	})
 }

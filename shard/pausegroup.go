@@ -5,11 +5,8 @@ import (
 	"time"
 )
 
-// PauseGroup stops the items of a group from being handed out until a moment.
-// Its items stay ready, and it goes on taking in others. It replaces an earlier
-// pause of the group. A moment that has passed ends it.
-//
-// If until is zero, the group is paused until ResumeGroup.
+// PauseGroup stops the items of a group from being handed out until a moment. It
+// replaces an earlier pause. If until is zero, the pause lasts until ResumeGroup.
 func (s *Set[T]) PauseGroup(group string, until time.Time) {
 	end := uint64(math.MaxUint64)
 	if !until.IsZero() {

@@ -1,20 +1,13 @@
 package shard
 
-import "time"
-
 // A Deadline is when a delay expires, by a reading of the clock.
 type Deadline struct {
 	at reading
 	f  filing
 }
 
-// DeadlineIn returns when a delay that begins now expires. It reads the clock,
+// DeadlineOf returns when a delay that begins now expires. It reads the clock,
 // and changes nothing.
-func (s *Set[T]) DeadlineIn(delay time.Duration) Deadline {
-	return s.DeadlineOf(Delay{Duration: delay})
-}
-
-// DeadlineOf is [Set.DeadlineIn] of a delay with a priority or a policy.
 func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 	at := s.driver.taken(s.time.nanoseconds())
 	return Deadline{at, s.time.filing(d, at)}
@@ -22,17 +15,13 @@ func (s *Set[T]) DeadlineOf(d Delay) Deadline {
 
 // Postpone delays an item in processing until a deadline, and reports whether
 // the processing goes on. The run after the delay also serves the adds made
-// during the processing, with the highest of the priorities. With KeepEarliest
-// such adds go first: the item is not delayed then, and becomes ready at its
-// Done. Once a shutdown has begun, it becomes ready at its Done as well, unless
-// a Drain accepts retries.
-//
-// If the item was delayed during the processing, the policy chooses between the
-// two deadlines. Unless it is KeepEarliest, a MaxWait of that delay does not
-// count.
+// during the processing. With KeepEarliest such adds go first: the item becomes
+// ready at its Done. So it does once a shutdown has begun, unless a Drain
+// accepts retries. If the item was delayed during the processing, the policy
+// chooses between the two deadlines.
 //
 // The deadline must have a positive delay. Postpone calls no user code before
-// the item is delayed. If the clock panics after that, the item stays delayed.
+// the item is delayed.
 func (s *Set[T]) Postpone(h Handle, d Deadline, policy DelayPolicy) (inProcessing bool) {
 	addsGoFirst := policy == KeepEarliest
 	sh := s.lockSwept(h)

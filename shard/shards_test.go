@@ -6,36 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/shardq/shardq/stats"
 )
-
-// TestShardsAreMadeWhenUsed: one item makes one shard, and inspections make
-// none.
-func TestShardsAreMadeWhenUsed(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 256})
-	inspect := func() {
-		s.Len()
-		s.Stats()
-		s.Inspect(10)
-		s.Left()
-		s.TimeLeft()
-		for range s.Items(stats.Ready) {
-		}
-		for range s.Groups() {
-		}
-		s.TryTake()
-	}
-	inspect()
-	require.Zero(t, len(madeShards(s)))
-	require.NoError(t, s.WaitIdle(t.Context(), nil))
-	s.Add(7)
-	inspect()
-	require.Len(t, madeShards(s), 1)
-	require.Len(t, s.Stats().PerShard, 256, "those not made have a row, too")
-	s.ShutDown()
-	require.Len(t, madeShards(s), 1)
-}
 
 // TestShardIsMadeOnce: many goroutines need a shard at once, and all get the
 // same. Each adds an item, and none is lost.
@@ -63,13 +34,6 @@ func addAtOnce(s *Set[int], adders int, also func()) *sync.WaitGroup {
 		also()
 	})
 	close(begin)
-	return all
-}
-
-func madeShards[T comparable](s *Set[T]) (all []*shard[T]) {
-	for sh := range s.made() {
-		all = append(all, sh)
-	}
 	return all
 }
 

@@ -27,11 +27,9 @@ type closing struct {
 	complete atomic.Bool
 }
 
-// ShutDown drops delayed items and later adds. Get returns true once nothing is
-// ready. With Config.DiscardOnShutDown, ShutDown also drops what is ready, and
-// the adds of items in processing. It does not wait for workers. It ends the
-// wait of every ShutDownWithDrain under way. It may be called at any time, from
-// any goroutine, and more than once.
+// ShutDown drops delayed items and later adds, and with the rule
+// DiscardOnShutDown what is ready. It ends the wait of every ShutDownWithDrain
+// under way. It may be called at any time, from any goroutine, and again.
 func (s *Set[T]) ShutDown() {
 	defer s.drained.release()
 	s.closing.leaving.Store(true)
@@ -43,8 +41,7 @@ func (s *Set[T]) ShutDown() {
 }
 
 // ShutDownWithDrain is ShutDown, and then blocks until no item is ready or in
-// processing. Consumers have to go on with Get and Done meanwhile. A worker
-// that owes a Done must not call it, because it would wait for itself.
+// processing.
 func (s *Set[T]) ShutDownWithDrain() {
 	released := s.drained.released()
 	s.close(nil)

@@ -14,9 +14,6 @@ import (
 // every machine: the xxhash of the item's value. T must consist of strings,
 // booleans and integers, or of arrays and structs of them. For any other T, the
 // error names every part that has no stable value.
-//
-// A user who chooses the items can find some that share a shard. The look-ups
-// within the shard stay fast even then.
 func StableRoute[T comparable]() (func(item T) uint64, error) {
 	t := reflect.TypeFor[T]()
 	parts, err := layOut(nil, t, t.String(), 0)

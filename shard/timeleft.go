@@ -11,11 +11,8 @@ import (
 const mostInspected = 1 << 16
 
 // TimeLeft returns the times left of the delays that are running, to the tick.
-// An overdue delay has no time left. TimeLeft takes the lock of a shard for at
-// most 512 items at a time, so the result is not of one moment. If more than
-// 65,536 items of a shard are delayed, it inspects about that many, in chunks
-// of 512 that it chooses at random, and scales the result. Count is then still
-// the number of all.
+// Of a shard with more than mostInspected delayed items it inspects about that
+// many, in chunks of 512 that it chooses at random, and scales the result.
 func (s *Set[T]) TimeLeft() (h stats.Histogram) {
 	var sample stats.Sample
 	for sh := range s.made() {

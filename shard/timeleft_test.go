@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -96,28 +95,4 @@ func TestTimeLeftOfVeryMany(t *testing.T) {
 	}
 	require.EqualValues(t, items, s.TimeLeft().Count)
 	require.InEpsilon(t, mostInspected, visited, 0.1)
-}
-
-// TestTimeLeftBesideChanges: chunks come and go between two holds of the lock.
-func TestTimeLeftBesideChanges(t *testing.T) {
-	s := newTestSet(t, Config[int]{Shards: 2})
-	var others sync.WaitGroup
-	for of := range 2 {
-		others.Go(func() {
-			for range 20 {
-				for item := range 5000 {
-					s.AddAfter(10_000*of+item, time.Duration(1+item)*time.Second)
-				}
-				for item := range 5000 {
-					s.Cancel(10_000*of + item)
-				}
-			}
-		})
-	}
-	for range 200 {
-		h := s.TimeLeft()
-		require.LessOrEqual(t, h.Count, uint64(10_000))
-	}
-	others.Wait()
-	require.Empty(t, left(t, s))
 }

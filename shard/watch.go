@@ -41,13 +41,9 @@ type change struct {
 }
 
 // Watch calls tell when the item in processing is added again, and when it is
-// canceled, until stop is called. It calls tell at once for what has happened
-// since the hand-out, and not at all if h names nothing.
-//
-// The calls are made with no lock held, in the goroutine of the add or of the
-// Cancel, or of another operation of the set. They may come shortly after stop,
-// or concurrently with it, but never for another processing. There is one watch
-// for a processing: a later one replaces it.
+// canceled, until stop is called, and at once for what has happened since the
+// hand-out. No lock is held. A call may come shortly after stop, or concurrently
+// with it, but never for another processing. A later watch replaces this one.
 func (s *Set[T]) Watch(h Handle, tell func(Change)) (stop func()) {
 	s.watches.used.Store(true)
 	w := &watcher{fence: h.fence &^ sealed, tell: tell}

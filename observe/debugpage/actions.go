@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 const (
@@ -40,23 +40,23 @@ type target struct {
 
 // actions are the actions by name.
 var actions = map[string]func(*target) error{
-	"retry":  onItem(shardq.Operator.RetryNow, "no delay of the item is running"),
+	"retry":  onItem(stats.Operator.RetryNow, "no delay of the item is running"),
 	"cancel": onItem(cancel, "there is nothing to cancel: the item is done, or in flight"),
-	"pause":  onQueue(pauser.Pause),
-	"resume": onQueue(pauser.Resume),
+	"pause":  onQueue(stats.Operator.Pause),
+	"resume": onQueue(stats.Operator.Resume),
 	"pause-group": func(t *target) error {
 		minutes, err := t.number("minutes", 1, maxMinutes)
 		if err != nil {
 			return err
 		}
 		until := t.clock().Add(time.Duration(minutes) * time.Minute)
-		return t.onGroup(func(queue groupPauser, group string) { queue.PauseGroup(group, until) })
+		return t.onGroup(func(queue stats.Operator, group string) { queue.PauseGroup(group, until) })
 	},
-	"resume-group": func(t *target) error { return t.onGroup(groupPauser.ResumeGroup) },
+	"resume-group": func(t *target) error { return t.onGroup(stats.Operator.ResumeGroup) },
 	"resize":       (*target).resize,
 }
 
-func cancel(queue shardq.Operator, item any) bool { return queue.Cancel(item).Any() }
+func cancel(queue stats.Operator, item any) bool { return queue.Cancel(item).Any() }
 
 // act answers a request for an action: it does it, logs it, and sends the
 // browser back to the page. The client may read the page.
@@ -155,10 +155,10 @@ func (t *target) back(r *http.Request) string {
 // errCannot is the refusal of an action whose method the queue lacks.
 var errCannot = refuse(http.StatusBadRequest, "this queue cannot do that")
 
-func onQueue(do func(pauser)) func(*target) error {
+func onQueue(do func(stats.Operator)) func(*target) error {
 	return func(t *target) error {
-		queue, ok := as[pauser](t.named)
-		if !ok {
+		queue := t.operator()
+		if queue == nil {
 			return errCannot
 		}
 		do(queue)
@@ -168,15 +168,14 @@ func onQueue(do func(pauser)) func(*target) error {
 
 // onItem returns an action that finds the item of the form by its id, and does
 // something with it. If do reports false, the action is refused.
-func onItem(do func(shardq.Operator, any) bool, otherwise string) func(*target) error {
+func onItem(do func(stats.Operator, any) bool, otherwise string) func(*target) error {
 	return func(t *target) error {
-		queue, ok := as[operated](t.named)
-		list, listed := as[lister](t.named)
-		if !ok || !listed {
+		queue := t.operator()
+		if queue == nil {
 			return errCannot
 		}
 		id := t.form.Get("item")
-		info, found, complete := t.byID(list, id)
+		info, found, complete := t.byID(t.queue.Inspect(), id)
 		switch {
 		case !found && !complete:
 			return refuse(http.StatusNotFound, "the item is not among the first %s: search for its key, and try again", formatCount(maxVisited))
@@ -184,7 +183,7 @@ func onItem(do func(shardq.Operator, any) bool, otherwise string) func(*target) 
 			return refuse(http.StatusNotFound, "the queue does not hold the item %s", showText(id).inWords())
 		}
 		t.log("item", t.key(info.Item).inWords())
-		if !do(queue.Operator(), info.Item) {
+		if !do(queue, info.Item) {
 			return refuse(http.StatusConflict, "%s", otherwise)
 		}
 		return nil
@@ -192,9 +191,9 @@ func onItem(do func(shardq.Operator, any) bool, otherwise string) func(*target) 
 }
 
 // onGroup finds the group of the form by its id, and does something with it.
-func (t *target) onGroup(do func(groupPauser, string)) error {
-	queue, ok := as[groupPauser](t.named)
-	if !ok {
+func (t *target) onGroup(do func(stats.Operator, string)) error {
+	queue := t.groupOperator()
+	if queue == nil {
 		return errCannot
 	}
 	id := t.form.Get("group")

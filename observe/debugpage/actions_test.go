@@ -98,7 +98,7 @@ func clicks(t *testing.T) *coalesce.Coalescer[string, int] {
 // TestActions does each action, on a queue and on a coalescer.
 func TestActions(t *testing.T) {
 	q, c := eventful(t), clicks(t)
-	for name, queue := range map[string]shardq.Inspector{"queue": q, "coalescer": c.Controls()} {
+	for name, queue := range map[string]shardq.Inspector{"queue": q, "coalescer": c} {
 		d := newDesk(t, queue)
 		id, gone := itemID("acme/later"), 409
 		page, held := "?item="+id+"&queue=invoices", queue.Stats().Held
@@ -206,7 +206,7 @@ func TestOnlyWhatTheQueueCanDo(t *testing.T) {
 	require.Empty(t, d.buttons("?group="+groupID("")))
 	d.press(400, "pause-group", "group", groupID(""), "minutes", "1") // without groups, the queue would panic
 
-	for _, view := range []shardq.Inspector{eventful(t).View(), clicks(t).Queue()} {
+	for _, view := range []shardq.Inspector{clicks(t).Queue()} {
 		d := newDesk(t, view)
 		require.Equal(t, []string{"resize"}, d.buttons(""))
 		require.Empty(t, d.buttons("?item="+itemID("acme/1")))

@@ -28,16 +28,16 @@ func (h *handler) buttons(n named, q queueReport) (all []button) {
 	switch f := q.Found; {
 	case f == nil:
 		paused := q.Gauges["paused"] == true
-		add(can[pauser](n), button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused})
-		add(can[pauser](n), button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
+		add(n.operator() != nil, button{Action: "pause", Title: "Pause the queue", While: "false", Hidden: paused})
+		add(n.operator() != nil, button{Action: "resume", Title: "Resume the queue", While: "true", Hidden: !paused})
 		workers, ok := h.workers(n)
 		add(ok, button{Action: "resize", Title: "Resize", Field: "workers", Value: workers, Greatest: maxWorkers})
-	case f.isOne() && can[operated](n):
+	case f.isOne() && n.operator() != nil:
 		id := f.Items[0]["id"].(string)
 		add(f.Items[0]["dueSeconds"] != nil, button{Action: "retry", Title: "Retry now", Item: id})
 		// The cancel of a coalescer drops a value.
 		add(true, button{Action: "cancel", Title: orNone(q.Values != nil, "Drop the value", "Cancel"), Item: id})
-	case f.Group != nil && can[groupPauser](n):
+	case f.Group != nil && n.groupOperator() != nil:
 		add(true, button{
 			Action: "pause-group", Title: "Pause the group", Group: f.choice.text,
 			Field: "minutes", Value: defaultMinutes, Least: 1, Greatest: maxMinutes,

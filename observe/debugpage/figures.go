@@ -14,7 +14,7 @@ import (
 // nothing else.
 type reading struct {
 	stats        shardq.Stats
-	options      shardq.Configuration
+	options      stats.Configuration
 	now          time.Time
 	stuck        int
 	stuckAtLeast bool
@@ -157,12 +157,12 @@ func ofCapacity(format string, capacity any) string {
 // A fact is a title with a text.
 type fact struct{ Title, Text string }
 
-func configuration(c shardq.Configuration) entry {
+func configuration(c stats.Configuration) entry {
 	return entry{
 		"item": c.Item, "shards": c.Shards, "routing": c.Routing, "capacity": c.Capacity,
 		"tickSeconds": inSeconds(c.Tick), "stuckSeconds": inSeconds(c.StuckAfter),
-		"groupLimit": c.GroupLimit, "lowPriorityInterval": c.LowPriorityInterval,
-		"groups": c.Groups, "ages": c.Ages, "metrics": c.Metrics, "limiter": c.Limiter, "clock": c.Clock,
+		"lowPriorityInterval": c.LowPriorityInterval,
+		"groups":              c.Groups, "ages": c.Ages, "metrics": c.Metrics, "limiter": c.Limiter, "clock": c.Clock,
 	}
 }
 
@@ -177,7 +177,7 @@ func (q queueReport) Configured() []fact {
 		{"Items", c.Item}, {"Shards", formatCount(c.Shards)}, {"Routing", c.Routing},
 		{"Capacity", orNone(c.Capacity > 0, formatCount(c.Capacity)+of, "no limit")},
 		{"Tick", formatDuration(c.Tick)}, {"Stuck after", orNone(c.StuckAfter > 0, formatDuration(c.StuckAfter), "never")},
-		{"Groups", orNone(c.Groups, "on", "off")}, {"Group limit", orNone(c.GroupLimit > 0, formatCount(c.GroupLimit), "no limit")},
+		{"Groups", orNone(c.Groups, "on", "off")},
 		{"Low priorities", orNone(c.LowPriorityInterval > 0, "every "+formatCount(c.LowPriorityInterval)+" Gets", "strict priorities")},
 		{"Ages", orNone(c.Ages, "on", "off")}, {"Metrics", orNone(c.Metrics, "on", "off")},
 		{"Limiter", c.Limiter}, {"Clock", c.Clock},

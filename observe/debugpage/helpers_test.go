@@ -95,25 +95,37 @@ func (broken) Name() string { return "broken" }
 // A listed queue lists other items than it has, of any type. The last is
 // delayed, so that a search visits it last.
 type listed struct {
-	shardq.Inspector
+	stats.Inspection
 	items   []any
 	visited *int
 }
 
-func newListed(items ...any) listed { return listed{newQueue("q"), items, new(int)} }
+// An inspected queue has another Inspection than its own.
+type inspected struct {
+	shardq.Inspector
+	with stats.Inspection
+}
 
-func (l listed) Configuration() shardq.Configuration {
+func (i inspected) Inspect() stats.Inspection { return i.with }
+
+func newListed(items ...any) (queue shardq.Inspector, visited *int) {
+	q := newQueue("q")
+	l := listed{q.Inspect(), items, new(int)}
+	return inspected{q, l}, l.visited
+}
+
+func (l listed) Configuration() stats.Configuration {
 	kinds := map[reflect.Type]bool{}
 	for _, item := range l.items {
 		kinds[reflect.TypeOf(item)] = true
 	}
 	if len(kinds) > 1 {
-		return shardq.Configuration{Item: "interface {}"}
+		return stats.Configuration{Item: "interface {}"}
 	}
-	return shardq.Configuration{Item: reflect.TypeOf(l.items[0]).String()}
+	return stats.Configuration{Item: reflect.TypeOf(l.items[0]).String()}
 }
 
-func (l listed) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
+func (l listed) All(state stats.State) iter.Seq[stats.Item[any]] {
 	return func(yield func(stats.Item[any]) bool) {
 		for i, item := range l.items {
 			of := stats.Ready
@@ -130,7 +142,7 @@ func (l listed) InspectItems(state stats.State) iter.Seq[stats.Item[any]] {
 	}
 }
 
-func (l listed) InspectItem(item any) (stats.Item[any], bool) {
+func (l listed) Lookup(item any) (stats.Item[any], bool) {
 	for _, one := range l.items {
 		if one == item {
 			return stats.Item[any]{Item: item}, true

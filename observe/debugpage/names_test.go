@@ -59,8 +59,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 	odd := oddQueue{q, nil}
 	require.Equal(t, []string{"q", "q #2", "q #3", "unnamed"}, idsOf(l, odd, q, q, nil))
 	require.Equal(t, []string{"q #2", "q", "q #3", "unnamed"}, idsOf(l, q, odd, q, nil))
-	require.Equal(t, []string{"q #2", "q", "q #3"}, idsOf(l, q, q.View(), odd), "a view is another")
-	require.Equal(t, []string{"q #2", "q"}, idsOf(l, q, q.View()))
+	require.Equal(t, []string{"q #2", "q #3"}, idsOf(l, q, q))
 }
 
 // An oddQueue is not comparable.

@@ -100,7 +100,7 @@ type Options struct {
 	// or nil if they cannot be resized. It gets the queue as Queues or List has
 	// it. Queues compare with ==, and so do the Controls of a coalescer:
 	//
-	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks.Controls(): second}
+	//	pools := map[shardq.Inspector]debugpage.Resizer{invoices: first, clicks: second}
 	//	Workers: func(queue shardq.Inspector) debugpage.Resizer { return pools[queue] }
 	//
 	// If nil, no workers can be resized.

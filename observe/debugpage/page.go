@@ -64,11 +64,11 @@ type queueView struct {
 	// First, Beside and Folded are the tables: on the first screen, two beside
 	// each other, and those that open.
 	First, Beside, Folded []table
-	// Searchable reports whether there is a search for keys, Named whether it
-	// has to name the queue, and Rows the number of rows that it keeps, or 0.
-	// Open and HeatOpen report whether the folded parts are open.
-	Searchable, Named, Open, HeatOpen bool
-	Rows                              int
+	// Named reports whether the search has to name the queue, and Rows is the
+	// number of rows that it keeps, or 0. Open and HeatOpen report whether the
+	// folded parts are open.
+	Named, Open, HeatOpen bool
+	Rows                  int
 	// Back leads from found items to the queue, and MoreRows to more rows.
 	Back, MoreRows string
 	Buttons        []button
@@ -94,7 +94,7 @@ func (h *handler) view(request *http.Request, q query, r report) view {
 	}
 	one := r.Queues[0]
 	v.Queue = &queueView{
-		queueReport: one, Named: q.hasQueue, Rows: q.asked, Searchable: can[lister](*r.one),
+		queueReport: one, Named: q.hasQueue, Rows: q.asked,
 		Open: q.refresh > 0, HeatOpen: q.refresh > 0 || q.hasHeat, Back: q.address("", ""),
 	}
 	switch {

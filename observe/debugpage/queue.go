@@ -1,30 +1,8 @@
 package debugpage
 
 import (
-	"iter"
-	"time"
-
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
-)
-
-// What a queue may do besides describing itself. The page offers only what the
-// queue has.
-type (
-	// A lister can list all items of a queue, and look up one.
-	lister interface {
-		InspectItems(state stats.State) iter.Seq[stats.Item[any]]
-		InspectItem(item any) (stats.Item[any], bool)
-	}
-	pauser interface {
-		Pause()
-		Resume()
-	}
-	groupPauser interface {
-		PauseGroup(group string, until time.Time)
-		ResumeGroup(group string)
-	}
-	operated interface{ Operator() shardq.Operator }
 )
 
 // A named is a queue with its own name, the title by which the page shows it,
@@ -47,18 +25,17 @@ func newNamed(queue shardq.Inspector) (n named) {
 	return n
 }
 
-// as returns the queue with some methods, if it has them. The methods of
-// groupPauser panic if there are no groups.
-func as[Methods any](n named) (queue Methods, ok bool) {
-	queue, ok = n.queue.(Methods)
-	if _, forGroups := any(&queue).(*groupPauser); ok && forGroups {
-		ok = n.queue.Configuration().Groups
-	}
-	return queue, ok
+// operator returns what changes the queue. It is nil if nothing does.
+func (n named) operator() (operator stats.Operator) {
+	defer func() { _ = recover() }() // of a nil queue
+	return n.queue.Inspect().Operator()
 }
 
-// can reports whether a queue has some methods.
-func can[Methods any](n named) bool {
-	_, ok := as[Methods](n)
-	return ok
+// groupOperator is operator of a queue with groups. Without them it is nil,
+// because the methods about groups would panic.
+func (n named) groupOperator() stats.Operator {
+	if operator := n.operator(); operator != nil && n.queue.Inspect().Configuration().Groups {
+		return operator
+	}
+	return nil
 }

@@ -2,11 +2,9 @@ package debugpage
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/internal/topk"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
@@ -18,15 +16,13 @@ type reader struct {
 	named
 	// rows limits the rows of each table.
 	rows int
-	// linked reports whether rows have ids.
-	linked bool
 	// options are those of the queue, and now is a time of its clock.
-	options shardq.Configuration
+	options stats.Configuration
 	now     time.Time
 }
 
 func (h *handler) reader(n named, rows int) *reader {
-	return &reader{handler: h, named: n, rows: rows, linked: can[lister](n)}
+	return &reader{handler: h, named: n, rows: rows}
 }
 
 // guarded returns what read returns, or says that it panicked. The queue's
@@ -37,7 +33,7 @@ func (rd *reader) guarded(read func() queueReport) (q queueReport) {
 			q = rd.report(&reading{fault: "reading this queue panicked"})
 		}
 	}()
-	rd.options = rd.queue.Configuration()
+	rd.options = rd.queue.Inspect().Configuration()
 	return read()
 }
 
@@ -63,25 +59,25 @@ func (rd *reader) overview() queueReport {
 }
 
 // clock returns the time of the queue's clock.
-func (rd *reader) clock() time.Time { return rd.queue.Inspect(0).Time }
+func (rd *reader) clock() time.Time { return rd.queue.Inspect().Snapshot(0).Time }
 
 // whole reads everything that the page shows of a queue.
 func (rd *reader) whole() queueReport {
 	return rd.guarded(func() queueReport {
-		snapshot := rd.queue.Inspect(rd.rows)
+		snapshot := rd.queue.Inspect().Snapshot(rd.rows)
 		rd.now = snapshot.Time
 		s := snapshot.Stats
-		failed, discarded := rd.queue.InspectFailures(rd.rows)
+		failed, discarded := rd.queue.Inspect().RecentFailures(rd.rows)
 		detail := &detailReport{
 			Durations:       newDurations(s.Metrics),
 			Processing:      rd.processing(snapshot.Processing),
 			Ready:           each(snapshot.Ready, rd.item),
 			Delayed:         each(snapshot.Delayed, rd.item),
-			TimeLeft:        newHistogram(rd.queue.TimeLeft(), rd.options.Tick),
-			Retried:         each(rd.queue.InspectRetries(rd.rows), rd.failure),
+			TimeLeft:        newHistogram(rd.queue.Inspect().TimeLeft(), rd.options.Tick),
+			Retried:         each(rd.queue.Inspect().MostRetried(rd.rows), rd.failure),
 			Groups:          rd.groups(s.Ready),
 			Attempts:        attemptsByResult(s.Metrics),
-			AttemptsByGroup: each(rd.queue.GroupAttempts(rd.rows), rd.attemptsOf),
+			AttemptsByGroup: each(rd.queue.Inspect().GroupAttempts(rd.rows), rd.attemptsOf),
 			Failures:        each(failed, rd.failedAttempt),
 			Discards:        each(discarded, rd.failedAttempt),
 			Shards:          newShards(s.PerShard, rd.options.Ages),
@@ -117,11 +113,9 @@ func addText(to entry, name string, text shownKey) {
 // item.
 func (rd *reader) keyed(item any, e entry) entry {
 	addText(e, "key", rd.key(item))
-	if rd.linked {
-		id := itemID(item)
-		e["id"] = id
-		rd.shown.add(id, item)
-	}
+	id := itemID(item)
+	e["id"] = id
+	rd.shown.add(id, item)
 	return e
 }
 
@@ -152,16 +146,10 @@ const maxStuck = 1000
 
 // countStuck counts the stuck items of a queue. If atLeast is set, there may be
 // more. It visits the items in flight, so it is called only if one of them is
-// stuck. Of a queue that cannot list its items, it counts those of a snapshot.
+// stuck.
 func (rd *reader) countStuck() (count int, atLeast bool) {
-	var inFlight iter.Seq[stats.Item[any]]
-	if list, ok := rd.queue.(lister); ok {
-		inFlight = list.InspectItems(stats.Processing)
-	} else {
-		inFlight = slices.Values(rd.queue.Inspect(maxStuck).Processing)
-	}
 	visited := 0
-	for info := range inFlight {
+	for info := range rd.queue.Inspect().All(stats.Processing) {
 		if rd.isStuck(info) {
 			count++
 		}
@@ -181,7 +169,7 @@ const batchRows = 1000
 func (rd *reader) processing(infos []stats.Item[any]) []entry {
 	first, sizes := byWorker(infos)
 	if len(infos) >= rd.rows && len(first) < len(infos) {
-		first, sizes = byWorker(rd.queue.Inspect(batchRows).Processing)
+		first, sizes = byWorker(rd.queue.Inspect().Snapshot(batchRows).Processing)
 	}
 	rows := each(first[:min(rd.rows, len(first))], rd.item)
 	for i, e := range rows {
@@ -237,9 +225,7 @@ func (rd *reader) groupOf(info stats.Group, ready int) entry {
 	if info.Rate.PerSecond > 0 {
 		e["ratePerSecond"], e["burst"] = info.Rate.PerSecond, max(info.Rate.Burst, 1)
 	}
-	if rd.linked {
-		e["id"] = groupID(info.Group)
-	}
+	e["id"] = groupID(info.Group)
 	return e
 }
 

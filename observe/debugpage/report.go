@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 )
 
 // schemaVersion is the version of the JSON answers. A new field does not change
@@ -66,7 +66,7 @@ type detailReport struct {
 	// Rows would be several times as long.
 	Shards        entry `json:"shards"`
 	Configuration entry `json:"configuration"`
-	options       shardq.Configuration
+	options       stats.Configuration
 }
 
 // seconds is a duration in seconds, the unit of all durations in the report.

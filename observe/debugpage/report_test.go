@@ -22,6 +22,7 @@ import (
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/clock"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/internal/engine"
 	"github.com/shardq/shardq/limiter"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
@@ -46,8 +47,8 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 	fake := newFake()
 	q := shardq.MustNew(shardq.Options[string]{
 		Name: "invoices", Shards: 2, StableRouting: true, Clock: fake, Metrics: true, Capacity: 100,
-		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 2, LowPriorityInterval: 10,
+		Group:       func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 2} }, LowPriorityInterval: 10,
 		StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
 		RateLimiter: limiter.NewExponential[string](time.Second, time.Minute),
 	})
@@ -77,7 +78,7 @@ func eventful(t *testing.T) *shardq.Queue[string] {
 
 // reportOutcomes reports attempts to a queue as a worker does.
 func reportOutcomes(q *shardq.Queue[string]) {
-	owner := q.Engine().Owner()
+	owner := engine.Of(q).Owner
 	attempts, failures := owner.(worker.AttemptReporter[string]), owner.(worker.Reporter[string])
 	for result, n := range map[stats.Result]int{stats.Succeeded: 6, stats.Failed: 1, stats.Panicked: 1, stats.Discarded: 2} {
 		for range n {
@@ -124,7 +125,7 @@ func TestGolden(t *testing.T) {
 		show("queue", eventful(t))
 		show("overview", eventful(t), shardq.MustNew(shardq.Options[int]{Name: "plain", Shards: 1}), broken{})
 		show("coalescer", counting(t).Queue())
-		show("coalescer", counting(t).Controls())
+		show("coalescer", counting(t))
 	})
 }
 
@@ -151,7 +152,7 @@ func TestWhatIsMissing(t *testing.T) {
 	} {
 		c.options.Clock = fake
 		q := shardq.MustNew(c.options)
-		q.AddBatch([]string{"some item", "other item"})
+		q.AddBatch([]string{"some item", "other item"}, shardq.AddOptions{})
 		take(t, q)
 		fake.Step(185 * time.Second)
 		h := Handler(q)
@@ -280,7 +281,7 @@ func (c *brokenClock) Now() time.Time {
 }
 
 // faultyTimeLeft panics only in TimeLeft.
-type faultyTimeLeft struct{ shardq.Inspector }
+type faultyTimeLeft struct{ stats.Inspection }
 
 func (faultyTimeLeft) TimeLeft() stats.Histogram { panic("nothing is left") }
 
@@ -296,14 +297,14 @@ func TestQueueThatPanics(t *testing.T) {
 	ill := &brokenClock{Clock: newFake()}
 	q := shardq.MustNew(shardq.Options[int]{Name: "q", Clock: ill})
 	q.AddAfter(1, time.Hour)
-	for queue, panics := range map[shardq.Inspector]bool{q: true, faultyTimeLeft{q}: false} {
+	for queue, panics := range map[shardq.Inspector]bool{q: true, inspected{q, faultyTimeLeft{q.Inspect()}}: false} {
 		ill.panics = panics
 		r := getQueue(t, Handler(queue), "")
 		require.Equal(t, text, r.Fault)
 		require.Nil(t, r.Detail)
 	}
 	ill.panics = false
-	require.EqualValues(t, 1, getQueue(t, Handler(q.View()), "").Detail.TimeLeft.Count)
+	require.EqualValues(t, 1, getQueue(t, Handler(q), "").Detail.TimeLeft.Count)
 }
 
 // TestPageBesideWork reads the page beside all other operations, also under

@@ -1,7 +1,6 @@
 package debugpage
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"reflect"
@@ -98,17 +97,13 @@ type foundReport struct {
 
 // read reads a queue, or the items of it that a choice selects.
 func (rd *reader) read(c choice) (q queueReport, err error) {
-	list, ok := rd.queue.(lister)
-	switch {
-	case c.by == "":
+	if c.by == "" {
 		return rd.whole(), nil
-	case !ok:
-		return q, errors.New("the items of this queue cannot be searched")
 	}
 	return rd.guarded(func() queueReport {
 		q := rd.overview()
 		rd.now = rd.clock()
-		q.Found = rd.search(list, c)
+		q.Found = rd.search(rd.queue.Inspect(), c)
 		switch c.by {
 		case "group":
 			rd.describeGroup(q.Found)
@@ -123,7 +118,7 @@ var states = []stats.State{stats.Processing, stats.Ready, stats.Delayed}
 
 // search finds the items that a choice selects. It looks up one item if it can,
 // and visits the others until one request has visited enough.
-func (rd *reader) search(list lister, c choice) *foundReport {
+func (rd *reader) search(list stats.Inspection, c choice) *foundReport {
 	f := &foundReport{Title: c.title(), Complete: true, choice: c}
 	var first stats.Item[any]
 	found, others := false, true
@@ -151,10 +146,10 @@ func (rd *reader) search(list lister, c choice) *foundReport {
 
 // visit calls do with the items of a queue, until it returns false. It reports
 // whether there were no more items than one request visits.
-func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
+func visit(list stats.Inspection, do func(stats.Item[any]) bool) (complete bool) {
 	visited := 0
 	for _, state := range states {
-		for info := range list.InspectItems(state) {
+		for info := range list.All(state) {
 			if visited++; visited > maxVisited {
 				return false
 			}
@@ -169,9 +164,9 @@ func visit(list lister, do func(stats.Item[any]) bool) (complete bool) {
 // byID returns the item with an id. It looks up an item that a page has shown,
 // and searches for any other. If complete is false, the queue may hold an item
 // that was not found.
-func (rd *reader) byID(list lister, id string) (info stats.Item[any], found, complete bool) {
+func (rd *reader) byID(list stats.Inspection, id string) (info stats.Item[any], found, complete bool) {
 	if item, ok := rd.shown.get(id); ok {
-		info, found = list.InspectItem(item)
+		info, found = list.Lookup(item)
 		return info, found, true
 	}
 	complete = visit(list, func(visited stats.Item[any]) bool {
@@ -233,7 +228,7 @@ func (rd *reader) describeGroup(f *foundReport) {
 // lastFailure returns the last failure of an item that the queue keeps. Of two
 // at the same time, the discard is the last.
 func (rd *reader) lastFailure(id string) entry {
-	failed, discarded := rd.queue.InspectFailures(maxMaxRows)
+	failed, discarded := rd.queue.Inspect().RecentFailures(maxMaxRows)
 	var last *stats.Failure[any]
 	for _, failures := range [][]stats.Failure[any]{discarded, failed} { // each has the newest first
 		i := slices.IndexFunc(failures, func(f stats.Failure[any]) bool { return itemID(f.Item) == id })
@@ -262,20 +257,20 @@ func isPaused(group entry) bool { return group["throttledBy"] == stats.Throttled
 
 // direct looks up the item that is written as a text, a string or a whole
 // number, without a search. If others is false, no other is written so.
-func (rd *reader) direct(list lister, text string) (info stats.Item[any], found, others bool) {
+func (rd *reader) direct(list stats.Inspection, text string) (info stats.Item[any], found, others bool) {
 	item, ok := parseItem(kindOf(list), text)
 	if !ok || !rd.isShownAs(item, text) {
 		return info, false, true
 	}
-	info, found = list.InspectItem(item)
+	info, found = list.Lookup(item)
 	return info, found, !found || !rd.isPlain(item)
 }
 
 // kindOf returns the type of the first item that a queue lists, or nil if it
 // lists none.
-func kindOf(list lister) reflect.Type {
+func kindOf(list stats.Inspection) reflect.Type {
 	for _, state := range states {
-		for info := range list.InspectItems(state) {
+		for info := range list.All(state) {
 			return reflect.TypeOf(info.Item)
 		}
 	}

@@ -53,7 +53,7 @@ func TestOverview(t *testing.T) {
 	add := func(n int, name string, items ...string) {
 		for range n {
 			q := newQueue(fmt.Sprintf("%s %04d", name, len(queues)))
-			q.AddBatch(items)
+			q.AddBatch(items, shardq.AddOptions{})
 			queues = append(queues, q)
 		}
 	}
@@ -88,16 +88,17 @@ func TestWhyGroupsAreThrottled(t *testing.T) {
 	fake := newFake()
 	queue := shardq.MustNew(shardq.Options[string]{
 		Name: "mails", Shards: 1, Clock: fake, Ages: true,
-		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 1,
-		GroupRate: func(group string) (rate shardq.Rate) {
-			if group == "rated" {
-				rate.PerSecond = 0.5
-			}
-			return rate
+		Group: func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupPolicy: func(group string) shardq.GroupPolicy {
+			return shardq.GroupPolicy{Limit: 1, Rate: func(group string) (rate shardq.Rate) {
+				if group == "rated" {
+					rate.PerSecond = 0.5
+				}
+				return rate
+			}(group)}
 		},
 	})
-	queue.AddBatch([]string{"limited/1", "limited/2", "rated/1", "rated/2"})
+	queue.AddBatch([]string{"limited/1", "limited/2", "rated/1", "rated/2"}, shardq.AddOptions{})
 	take(t, queue)
 	queue.Done(take(t, queue)) // of the group with a rate
 	queue.Add("paused/1")

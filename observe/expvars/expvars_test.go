@@ -49,7 +49,7 @@ func TestStatsOfQueues(t *testing.T) {
 	broken := shardq.MustNew(shardq.Options[string]{Name: "broken", RateLimiter: silent{limiter.NewExponential[string](1, 1)}})
 	far := shardq.MustNew(shardq.Options[string]{Name: "far", Clock: clock.NewFake(time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC))})
 	far.AddAfter("a", time.Hour)
-	all, err := expvars.Func(c.Queue(), q.View(), broken, far)
+	all, err := expvars.Func(c.Queue(), q, broken, far)
 	require.NoError(t, err)
 	var shown map[string]struct {
 		Error   string `json:"error"`

@@ -48,20 +48,13 @@ type Adder[T comparable] struct {
 // Adder returns an Adder of the Tracer's queue.
 //
 // Adder panics if queue is nil, or is not the queue that the Tracer was made
-// for. If that was neither a [shardq.Queue] nor a [shardq.View], Adder cannot
-// compare the two: links for another queue would stay until they are swept.
+// for. If that was no [shardq.Queue], Adder cannot compare the two: links for
+// another queue would stay until they are swept.
 func (t *Tracer[T]) Adder(queue *shardq.Queue[T]) Adder[T] {
 	if queue == nil {
 		panic("shardqotel: Tracer.Adder was called with nil: want the queue of the Tracer")
 	}
-	other := false
-	switch own := t.queue.(type) {
-	case *shardq.Queue[T]:
-		other = own != queue
-	case shardq.View[T]:
-		other = own != queue.View()
-	}
-	if other {
+	if own, is := t.queue.(*shardq.Queue[T]); is && own != queue {
 		panic(fmt.Sprintf("shardqotel: Tracer.Adder was called with another queue, %q: want that of the Tracer, %q",
 			queue.Name(), t.queue.Name()))
 	}
@@ -91,7 +84,10 @@ func (a Adder[T]) link(ctx context.Context, item T, add func()) {
 // AddWith is [shardq.Queue.AddWith]. An add that its window refuses gets no
 // link.
 func (a Adder[T]) AddWith(ctx context.Context, item T, options shardq.AddOptions) {
-	_ = a.tracer.Link(ctx, item, func() error { return a.queue.Engine().AddWith(item, options) })
+	adder := a.queue.Inspect().(interface {
+		AddWith(item T, options shardq.AddOptions) error
+	})
+	_ = a.tracer.Link(ctx, item, func() error { return adder.AddWith(item, options) })
 }
 
 // AddBatch adds the items one after the other, each as AddWith does.
@@ -101,14 +97,14 @@ func (a Adder[T]) AddBatch(ctx context.Context, items []T, options shardq.AddOpt
 	}
 }
 
-// TryAdd is [shardq.Queue.TryAddWith].
+// TryAdd is [shardq.Queue.TryAdd].
 func (a Adder[T]) TryAdd(ctx context.Context, item T, options shardq.AddOptions) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAddWith(item, options) })
+	return a.tracer.Link(ctx, item, func() error { return a.queue.TryAdd(item, options) })
 }
 
-// AddContext is [shardq.Queue.AddContextWith].
+// AddContext is [shardq.Queue.AddContext].
 func (a Adder[T]) AddContext(ctx context.Context, item T, options shardq.AddOptions) error {
-	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContextWith(ctx, item, options) })
+	return a.tracer.Link(ctx, item, func() error { return a.queue.AddContext(ctx, item, options) })
 }
 
 // Cancel is [shardq.Queue.Cancel]. Adds that have returned before get no link.

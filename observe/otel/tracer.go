@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/worker"
 )
@@ -71,9 +70,9 @@ type Tracer[T comparable] struct {
 // the options. The queue does not know it.
 func NewTracer[T comparable](queue Keys[T], options TracerOptions[T]) (*Tracer[T], error) {
 	var faults []error
-	// A nil interface, a nil pointer in one, or the zero View.
+	// A nil interface, or a nil pointer in one.
 	v := reflect.ValueOf(queue)
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || queue == Keys[T](shardq.View[T]{}) {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		faults = append(faults, errors.New("shardqotel: NewTracer was called without a queue"))
 	}
 	limit := func(name string, n *int, otherwise int) {

@@ -462,7 +462,7 @@ func TestTracerOfACoalescer(t *testing.T) {
 // adds to the same queue, and that a handler has its functions.
 func TestFaults(t *testing.T) {
 	options := shardqotel.TracerOptions[string]{}
-	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil), shardq.View[string]{}} {
+	for _, missing := range []shardqotel.Keys[string]{nil, (*shardq.Queue[string])(nil)} {
 		_, err := shardqotel.NewTracer(missing, options)
 		require.EqualError(t, err, "shardqotel: NewTracer was called without a queue")
 	}
@@ -471,7 +471,7 @@ func TestFaults(t *testing.T) {
 	require.EqualError(t, err, `shardqotel: TracerOptions.MaxLinks is -1: want 0 (the default) or more
 shardqotel: TracerOptions.MaxItems is -2: want 0 (the default) or more`)
 	other := shardq.MustNew(shardq.Options[string]{Name: "mail"})
-	for _, keys := range []shardqotel.Keys[string]{queue, queue.View()} {
+	for _, keys := range []shardqotel.Keys[string]{queue} {
 		tracer, err := shardqotel.NewTracer(keys, options)
 		require.NoError(t, err)
 		tracer.Adder(queue).Add(t.Context(), "a")

@@ -320,8 +320,8 @@ func newFake() *clock.Fake {
 func resting(fake *clock.Fake) *shardq.Queue[string] {
 	q := shardq.MustNew(shardq.Options[string]{
 		Name: "invoices", Shards: 8, Metrics: true, Clock: fake, Capacity: 1000,
-		Group:      func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
-		GroupLimit: 3, StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
+		Group:       func(item string) string { tenant, _, _ := strings.Cut(item, "/"); return tenant },
+		GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 3} }, StuckAfter: time.Minute, OnStuck: func(stats.Item[string]) {},
 	})
 	for i := range 6 {
 		q.Add(fmt.Sprintf("tenant-%d/taken", i))

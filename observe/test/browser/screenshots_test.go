@@ -69,7 +69,7 @@ var tenants = []string{
 // are delayed. It runs until the test ends.
 func invoices(t *testing.T) *shardq.Queue[string] {
 	queue := shardq.MustNew(shardq.Options[string]{
-		Name: "invoices", Shards: 32, Metrics: true, Capacity: 50_000, GroupLimit: 6, StuckAfter: 30 * time.Second,
+		Name: "invoices", Shards: 32, Metrics: true, Capacity: 50_000, GroupPolicy: func(string) shardq.GroupPolicy { return shardq.GroupPolicy{Limit: 6} }, StuckAfter: 30 * time.Second,
 		Group: func(invoice string) string { return invoice[:len(invoice)-len("/2026-00000")] },
 	})
 	ctx, stop := context.WithCancel(context.Background())

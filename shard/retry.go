@@ -36,13 +36,9 @@ const (
 )
 
 // Retry ends a processing and adds the item again, after a delay if there is
-// one. It is [Set.AddWith] and [Set.End] in one. Once a shutdown has begun,
-// Retry adds the item only during a Drain that accepts retries. Otherwise the
-// result is Refused and the processing goes on, so that the caller can act
-// before it ends it.
-//
-// Retry calls no user code except the clock. If the clock panics, the item
-// becomes ready at once.
+// one. Once a shutdown has begun, it does so only during a Drain that accepts
+// retries. Otherwise the processing goes on, so that the caller can act before
+// it ends it. If the clock panics, the item becomes ready at once.
 func (s *Set[T]) Retry(h Handle, d Delay) (came Comeback) {
 	read := false
 	defer func() {
