@@ -30,14 +30,14 @@ func TestDiffs(t *testing.T) {
 
 // modules writes a go.mod with the versions of this module.
 func modules(t *testing.T, dir string) {
-	mod, err := os.ReadFile("../../go.mod")
+	mod, err := os.ReadFile("../../../go.mod")
 	require.NoError(t, err)
 	root, err := filepath.Abs("../../../..")
 	require.NoError(t, err)
-	text := strings.NewReplacer("module github.com/shardq/shardq/examples/operator", "module example.com/scaffold",
-		"=> ../..", "=> "+filepath.ToSlash(root)).Replace(string(mod))
+	text := strings.NewReplacer("module github.com/shardq/shardq/examples", "module example.com/scaffold",
+		"=> ../", "=> "+filepath.ToSlash(root)+"/").Replace(string(mod))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644))
-	sum, err := os.ReadFile("../../go.sum")
+	sum, err := os.ReadFile("../../../go.sum")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644))
 }

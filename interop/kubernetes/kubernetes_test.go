@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardq/shardq"
 	shardqprom "github.com/shardq/shardq/observe/prometheus"
-	"github.com/shardq/shardq/observe/test/internal/pair"
+	"github.com/shardq/shardq/interop/internal/pair"
 )
 
 func TestSameAsKubernetes(t *testing.T) {

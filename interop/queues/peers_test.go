@@ -69,8 +69,8 @@ func (s suite) copied(t *testing.T) (modfile string) {
 		copyFile(t, shim, filepath.Join(to, s.path, filepath.Base(shim)))
 	}
 	modfile = filepath.Join(dir, "go.mod")
-	copyFile(t, "go.mod", modfile)
-	copyFile(t, "go.sum", filepath.Join(dir, "go.sum"))
+	copyFile(t, "../go.mod", modfile)
+	copyFile(t, "../go.sum", filepath.Join(dir, "go.sum"))
 	run(t, "mod", "edit", "-replace", s.module+"="+to, modfile)
 	return modfile
 }
