@@ -1,6 +1,13 @@
-package main
+// Package values plays rounds against a Coalescer. It checks that no value is
+// lost, doubled or merged twice, that no two workers have the same key, and that
+// the values of a key are taken in the order of each producer. Rounds have
+// delays, lingers, retries, cancels, panics of Merge, capacities, pauses and
+// drains. In every other round a worker.Pool takes the values, and its handlers
+// and hooks fail, panic and exit.
+package values
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -21,9 +28,9 @@ type pair = coalesce.Entry[int, value]
 // A target is a Coalescer, or a saboteur of one.
 type target = coalescer
 
-// A plan describes a round. It follows from the seed.
-type plan struct {
-	seed                     uint64
+// A Plan is all of a round except the scheduler. It follows from the seed.
+type Plan struct {
+	Seed                     uint64
 	shards, keys             int
 	producers, puts, workers int
 	batch                    int
@@ -38,12 +45,14 @@ type plan struct {
 	maxAttempts              int
 	putEndsBackoff           bool
 	linger                   time.Duration
+	delays, cancels, pauses  bool
 }
 
-func newPlan(seed uint64) plan {
+// Draw makes the plan of a seed.
+func Draw(seed uint64) Plan {
 	dice := rand.New(rand.NewPCG(seed, 0))
-	p := plan{
-		seed:      seed,
+	p := Plan{
+		Seed:      seed,
 		shards:    1 << dice.IntN(4),
 		keys:      1 << dice.IntN(7),
 		producers: 1 + dice.IntN(6),
@@ -71,11 +80,18 @@ func newPlan(seed uint64) plan {
 	}
 	p.putEndsBackoff = dice.IntN(2) == 0
 	p.linger = time.Duration(max(dice.IntN(6)-3, 0)) * time.Millisecond
+	p.delays, p.cancels, p.pauses = dice.IntN(2) == 0, dice.IntN(2) == 0, dice.IntN(3) == 0
 	return p
 }
 
+// String describes the plan.
+func (p Plan) String() string {
+	type plain Plan // without this method
+	return fmt.Sprintf("values %+v", plain(p))
+}
+
 // options returns the options of the coalescer, with the round's merge.
-func (p plan) options(merge func(pending, next value) value) coalesce.Options[int, value] {
+func (p Plan) options(merge func(pending, next value) value) coalesce.Options[int, value] {
 	o := coalesce.Options[int, value]{
 		Queue: shardq.Options[int]{
 			Shards:      p.shards,

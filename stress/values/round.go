@@ -1,21 +1,23 @@
-package main
+package values
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
+	"github.com/shardq/shardq/stress/report"
 )
 
 // A round is a plan in progress.
 type round struct {
-	plan
+	Plan
 	target target
 	merges atomic.Uint64
 	begun  atomic.Int64 // the puts that began
@@ -28,6 +30,7 @@ type round struct {
 	context context.Context
 	stop    context.CancelFunc
 	handed  atomic.Uint64 // the keys passed to the handler
+	opened  atomic.Bool   // no pause will begin any more
 
 	mu      sync.Mutex // guards the fields below
 	faults  []error
@@ -39,12 +42,13 @@ type account struct {
 	holder    atomic.Int32 // the number of workers that have the key
 	processed value        // everything that was processed; the worker with the key writes it
 
-	mu  sync.Mutex // guards the fields below
-	put value      // everything that was accepted
+	mu       sync.Mutex // guards the fields below
+	put      value      // everything that was accepted
+	tookBack value      // everything that a Cancel returned, in no order
 }
 
 // A tally counts what a round has done.
-type tally struct{ accepted, refused, takes, returned, panics, dropped, discarded, faults uint64 }
+type tally struct{ accepted, refused, takes, returned, panics, dropped, canceled, discarded, faults uint64 }
 
 func (t *tally) add(u tally) {
 	t.accepted += u.accepted
@@ -53,6 +57,7 @@ func (t *tally) add(u tally) {
 	t.returned += u.returned
 	t.panics += u.panics
 	t.dropped += u.dropped
+	t.canceled += u.canceled
 	t.discarded += u.discarded
 	t.faults += u.faults
 }
@@ -62,22 +67,25 @@ func count(n *uint64) { atomic.AddUint64(n, 1) }
 // errMerge is the value of a panic in Merge.
 var errMerge = errors.New("merge panics on purpose")
 
-// hangs is the time after which a round counts as hanging. Nothing is measured
-// by it.
-const hangs = time.Minute
+// Play plays the round of a plan. It returns what it has counted, and an error
+// with the faults. Patience is the time after which the round counts as hanging,
+// and the program ends.
+func Play(p Plan, patience time.Duration) (report.Counts, error) {
+	t, err := play(p, patience, newCoalescer)
+	return report.Counts{Rounds: 1, Adds: t.accepted + t.refused, HandOuts: t.takes, Checks: 2*t.takes + t.accepted}, err
+}
 
-// play runs the round of a seed, and returns every fault.
-func play(seed uint64, newTarget func(coalesce.Options[int, value]) target) (tally, error) {
-	r := &round{plan: newPlan(seed), stop: func() {}, tally: new(tally)}
+func play(p Plan, patience time.Duration, newTarget func(coalesce.Options[int, value]) target) (tally, error) {
+	r := &round{Plan: p, stop: func() {}, tally: new(tally)}
 	if r.run {
 		r.context, r.stop = context.WithCancel(context.Background())
 		defer r.stop()
 	}
-	r.keys = make([]account, r.plan.keys)
+	r.keys = make([]account, r.Plan.keys)
 	r.target = newTarget(r.options(r.merge))
-	watchdog := time.AfterFunc(hangs, func() { panic(fmt.Sprintf("seed %d: the round hangs", seed)) })
+	watchdog := time.AfterFunc(max(patience, time.Minute), func() { panic(fmt.Sprintf("seed %d: the round hangs: %v", p.Seed, p)) })
 	defer watchdog.Stop()
-	var producers, workers sync.WaitGroup
+	var producers, workers, keeper sync.WaitGroup
 	if r.run {
 		workers.Go(r.runWorkers)
 	} else {
@@ -88,11 +96,33 @@ func play(seed uint64, newTarget func(coalesce.Options[int, value]) target) (tal
 	for i := range r.producers {
 		producers.Go(func() { r.produce(i) })
 	}
+	produced := make(chan struct{})
+	if r.pauses {
+		keeper.Go(func() { r.pause(produced) })
+	}
 	producers.Wait()
+	close(produced)
+	keeper.Wait()
+	r.opened.Store(true)
 	r.end()
 	workers.Wait()
 	r.settle()
 	return *r.tally, errors.Join(r.faults...)
+}
+
+// pause pauses and resumes until producers have ended.
+func (r *round) pause(produced <-chan struct{}) {
+	defer r.target.Resume()
+	for {
+		select {
+		case <-produced:
+			return
+		case <-time.After(50 * time.Microsecond):
+			r.target.Pause()
+			runtime.Gosched()
+			r.target.Resume()
+		}
+	}
 }
 
 func (r *round) fault(format string, arguments ...any) {
@@ -126,12 +156,15 @@ func (r *round) guarded(do func()) (returned bool) {
 }
 
 func (r *round) produce(producer int) {
-	dice := rand.New(rand.NewPCG(r.seed, uint64(producer+1)))
+	dice := rand.New(rand.NewPCG(r.Seed, uint64(producer+1)))
 	for n := range r.puts {
 		if r.begun.Add(1) == r.closeAfter {
 			r.end()
 		}
 		key := dice.IntN(len(r.keys))
+		if r.cancels && dice.IntN(8) == 0 {
+			r.cancel(key)
+		}
 		one := stamp{producer, n}
 		var err error
 		if r.guarded(func() { err = r.putOne(dice, key, value{one}) }) && err == nil {
@@ -153,18 +186,41 @@ func (r *round) putOne(dice *rand.Rand, key int, v value) error {
 		return r.target.PutContext(ctx, key, v)
 	case way == 1 || r.bounded:
 		return r.target.TryPut(key, v)
+	case way == 2 && r.delays:
+		return r.target.PutWith(key, v, coalesce.PutOptions{
+			Delay:    time.Duration(dice.IntN(3000)-500) * time.Microsecond,
+			Policy:   shardq.DelayPolicy(dice.IntN(4)),
+			MaxWait:  time.Duration(dice.IntN(3000)) * time.Microsecond,
+			Priority: dice.IntN(3),
+		})
 	default:
 		return r.target.Put(key, v)
 	}
 }
 
+// cancel takes back the pending value of a key.
+func (r *round) cancel(key int) {
+	var v value
+	var ok bool
+	if r.guarded(func() { v, ok = r.target.Cancel(key) }) && ok {
+		count(&r.tally.canceled)
+		r.keys[key].mu.Lock()
+		defer r.keys[key].mu.Unlock()
+		r.keys[key].tookBack = append(r.keys[key].tookBack, v...)
+	}
+}
+
 func (r *round) work(worker int) {
-	dice := rand.New(rand.NewPCG(r.seed, uint64(worker+1000)))
+	dice := rand.New(rand.NewPCG(r.Seed, uint64(worker+1000)))
 	dst := make([]pair, r.batch)
 	for {
+		opened := r.opened.Load()
 		n, err := r.take(dice, dst)
 		if errors.Is(err, shardq.ErrShutDown) {
-			return
+			if opened {
+				return
+			}
+			time.Sleep(50 * time.Microsecond) // what is paused may be left
 		}
 		for i := range dst[:n] {
 			count(&r.tally.takes)
@@ -245,7 +301,7 @@ func (r *round) checkCapacity() {
 // end ends the coalescer, once.
 func (r *round) end() {
 	r.close.Do(func() {
-		if r.run && r.seed%2 == 0 { // the pool drains it, or leaves the rest for settle
+		if r.run && r.Seed%2 == 0 { // the pool drains it, or leaves the rest for settle
 			r.stop()
 			return
 		}

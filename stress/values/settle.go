@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"context"
@@ -36,6 +36,12 @@ func (r *round) checkKey(key int) {
 	missing := map[stamp]bool{}
 	for _, s := range r.keys[key].put {
 		missing[s] = true
+	}
+	for _, s := range r.keys[key].tookBack {
+		if !missing[s] {
+			r.fault("key %d: %v was taken back twice, or was refused", key, s)
+		}
+		delete(missing, s)
 	}
 	last := map[int]int{}
 	for _, s := range r.keys[key].processed {

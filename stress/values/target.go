@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 type coalescer interface {
 	Put(key int, v value) error
 	TryPut(key int, v value) error
+	PutWith(key int, v value, o coalesce.PutOptions) error
 	PutContext(ctx context.Context, key int, v value) error
 	TakeBatch(ctx context.Context, dst []pair) (int, error)
 	Take(ctx context.Context) (int, value, error)
@@ -19,6 +20,9 @@ type coalescer interface {
 	DoneBatch(taken []pair)
 	PutBack(key int, v value) error
 	Retry(key int, v value) error
+	Cancel(key int) (value, bool)
+	Pause()
+	Resume()
 	ShutDown()
 	Drain(ctx context.Context, options shardq.DrainOptions) ([]pair, error)
 	DrainWith(options shardq.DrainOptions) func(context.Context) ([]pair, error)

@@ -1,30 +1,30 @@
-package main
+package values
 
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/shardq/shardq"
 	"github.com/shardq/shardq/coalesce"
-	"github.com/shardq/shardq/internal/testscale"
 	"github.com/shardq/shardq/worker"
 )
 
-// TestC54ConservationUnderLoad runs some rounds.
-func TestC54ConservationUnderLoad(t *testing.T) {
+// TestNoValueIsLost plays some rounds.
+func TestNoValueIsLost(t *testing.T) {
 	var sum tally
-	for seed := range uint64(testscale.N(600)) {
-		one, err := play(seed, newCoalescer)
+	for seed := range uint64(300) {
+		one, err := play(Draw(seed), time.Minute, newCoalescer)
 		require.NoError(t, err, "seed %d", seed)
 		sum.add(one)
 	}
 	for what, n := range map[string]uint64{
 		"accepted": sum.accepted, "refused": sum.refused, "taken": sum.takes,
 		"returned": sum.returned, "panics": sum.panics, "dropped": sum.dropped,
-		"discarded": sum.discarded,
+		"discarded": sum.discarded, "canceled": sum.canceled,
 	} {
 		assert.NotZero(t, n, "nothing was %s", what)
 	}
@@ -44,6 +44,8 @@ var saboteurs = map[string]func(target) target{
 	"forgets what it drops":   func(t target) target { return &dropper{saboteur{t}} },
 	"OnDiscard is not called": func(t target) target { return &silent{saboteur{t}} },
 	"ignores the capacity":    func(t target) target { return &overfiller{saboteur{t}} },
+	"a cancel keeps a part":   func(t target) target { return &keeper{saboteur{t}} },
+	"a delay drops the value": func(t target) target { return &delayer{saboteur{t}} },
 }
 
 type loser struct {
@@ -122,12 +124,28 @@ type overfiller struct{ saboteur }
 
 func (s *overfiller) TryPut(key int, v value) error { return s.target.Put(key, v) }
 
+type keeper struct{ saboteur }
+
+func (s *keeper) Cancel(key int) (value, bool) {
+	v, ok := s.target.Cancel(key)
+	return v[:len(v)/2], ok
+}
+
+type delayer struct{ saboteur }
+
+func (s *delayer) PutWith(key int, v value, o coalesce.PutOptions) error {
+	if v[0].n%32 == 31 {
+		return nil
+	}
+	return s.target.PutWith(key, v, o)
+}
+
 // TestSaboteursAreFound checks that one of several rounds finds each fault.
 func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(2000) {
-				_, err := play(seed, func(o coalesce.Options[int, value]) target { return spoil(newCoalescer(o)) })
+				_, err := play(Draw(seed), time.Minute, func(o coalesce.Options[int, value]) target { return spoil(newCoalescer(o)) })
 				if err != nil {
 					t.Logf("seed %d: %v", seed, err)
 					return

@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (r *round) handle(_ context.Context, p pair) error {
 		r.fault("two workers have key %d", p.Key)
 	}
 	defer account.holder.Add(-1)
-	n := r.handed.Add(1) + r.seed
+	n := r.handed.Add(1) + r.Seed
 	if r.retries && n%3 == 0 {
 		count(&r.tally.returned)
 		r.putBeside(p.Key, int(n))

@@ -1,0 +1,95 @@
+package ledger
+
+import "sync/atomic"
+
+// Order checks the order in which Once keys are handed out. The keys of a group
+// and of a priority are a line, and a shard hands out a line in order:
+//
+//   - If a key was ready before the Add of another key of the line began, no
+//     Get of the other has returned before the Get of the first was called.
+//   - If priorities are strict, a Get that was called while a key was ready
+//     returned none of a lower priority of its group.
+//   - With one shard, no key waits longer than for a known number of hand-outs.
+type Order struct {
+	// LineOf returns the line of a key. The lines of a group follow each other,
+	// from the lowest priority to the highest.
+	LineOf func(key int) int
+	// Priorities is the number of lines of a group.
+	Priorities int
+	// Strict reports that priorities are strict.
+	Strict bool
+	// Bound is the number of hand-outs for which the key of a group may wait.
+	// It is nil if that is not known.
+	Bound func(key int) int64
+
+	lines []sharedLine
+	taken atomic.Int64
+}
+
+type sharedLine struct{ began, called atomic.Int64 }
+
+// line is a reading of what Gets of the line have returned: the latest stamp at
+// which the Add of such a key began, and the latest at which such a Get was
+// called.
+type line struct{ began, called int64 }
+
+// SetLines sets the number of lines.
+func (o *Order) SetLines(n int) { o.lines = make([]sharedLine, n) }
+
+func (o *Order) read(s *Sight) {
+	s.lines = s.lines[:0]
+	if o == nil {
+		return
+	}
+	for i := range o.lines {
+		s.lines = append(s.lines, line{o.lines[i].began.Load(), o.lines[i].called.Load()})
+	}
+}
+
+func (o *Order) landed(r *record) {
+	if o != nil {
+		r.awaited.Store(o.taken.Load())
+	}
+}
+
+// Count is called for each hand-out, after Begin.
+func (o *Order) Count() {
+	if o != nil {
+		o.taken.Add(1)
+	}
+}
+
+func (o *Order) begin(l *Ledger, key int, r *record, s *Sight) {
+	if o == nil || len(s.lines) == 0 {
+		return
+	}
+	number, landing := o.LineOf(key), r.landing.Load()
+	if landing > 0 {
+		o.check(l, key, number, landing, r, s)
+	}
+	raiseStamp(&o.lines[number].began, r.began.Load())
+	raiseStamp(&o.lines[number].called, s.called)
+}
+
+func (o *Order) check(l *Ledger, key, number int, landing int64, r *record, s *Sight) {
+	if r.wrong(s.lines[number].began > landing) {
+		l.Found.Add("order: key %d was ready before a key of its line was added that was handed out earlier", key)
+	}
+	for lower := number - number%o.Priorities; o.Strict && lower < number; lower++ {
+		if r.wrong(s.lines[lower].called > landing) {
+			l.Found.Add("priorities: while key %d was ready, a Get returned a key of a lower priority", key)
+		}
+	}
+	if o.Bound == nil {
+		return
+	}
+	if waited, most := o.taken.Load()-r.awaited.Load(), o.Bound(key); r.wrong(waited > most) {
+		l.Found.Add("starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
+	}
+}
+
+func raiseStamp(a *atomic.Int64, n int64) {
+	for old := a.Load(); old < n && !a.CompareAndSwap(old, n); {
+		old = a.Load()
+	}
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Own makes the caller the owner of a Timed or Once key, and reports whether it
+// was free. The owner calls Expect before an add, then Refused or Returned, and
+// at last Leave.
+func (l *Ledger) Own(key int) bool { return l.keys[key].use.CompareAndSwap(0, claimed) }
+
+// Disown gives a key back that the owner has not added.
+func (l *Ledger) Disown(key int) { l.keys[key].use.Store(0) }
+
+// Expect is called before the owner's add: the key will run once, not before
+// due. With takesBack, the owner may cancel it.
+func (l *Ledger) Expect(key int, due int64, takesBack bool) (number uint64) {
+	r := &l.keys[key]
+	r.once.Store(takesBack)
+	r.landing.Store(0)
+	r.counted.Store(0)
+	r.began.Store(Now())
+	r.due.Store(due)
+	r.owed.Store(1)
+	return l.Want(key)
+}
+
+// Postpone is called before another add of a Timed key, which changes its
+// deadline. No time passes meanwhile.
+func (l *Ledger) Postpone(key int, due int64) { l.keys[key].due.Store(due) }
+
+// Accepted is called after an add of the owner that was accepted, unless the
+// owner may take it back. The queue holds the key until its Done.
+func (l *Ledger) Accepted(key int) {
+	r := &l.keys[key]
+	l.Order.landed(r)
+	r.landing.CompareAndSwap(0, Now())
+	if r.counted.CompareAndSwap(0, 1) {
+		l.hold(key, r)
+	}
+}
+
+// Leave is called when the owner goes. The key is free after its run.
+func (l *Ledger) Leave(key int) { l.keys[key].use.Add(1 - claimed) }
+
+// TakenBack is called when the queue has said that the key will not run.
+func (l *Ledger) TakenBack(key int, why string) {
+	r := &l.keys[key]
+	l.Excuse(key)
+	if r.wrong(r.owed.Add(-1) != 0) && !l.Hurried.Load() {
+		l.Found.Add("%s: key %d ran, and the queue said that it would not", why, key)
+	}
+	r.use.Store(0)
+}
+
+// Unsure is called after an add of the owner, or of the holder, that a shutdown
+// may have refused.
+func (l *Ledger) Unsure(key int) {
+	if l != nil {
+		l.keys[key].unsure.Store(true)
+	}
+}
+
+// Dropped is called for a key that a drain has returned, which may have been
+// added with a delay only.
+func (l *Ledger) Dropped(key int) {
+	if l == nil {
+		return
+	}
+	r := &l.keys[key]
+	if r.wrong(r.wanted.Load() == 0) {
+		l.Found.Add("drain: a drain returned key %d, which was not added", key)
+	}
+	l.Excuse(key)
+	if ClassOf(key) != Free {
+		r.owed.Add(-1)
+	}
+}
+
+// Ran is called after the Done of a Timed or Once key.
+func (l *Ledger) Ran(key int) {
+	if l != nil && ClassOf(key) != Free {
+		l.keys[key].use.Add(-1)
+	}
+}
+
+// MayRetry reports whether the holder of a key may add it again.
+func (l *Ledger) MayRetry(key int) bool { return l == nil || !l.keys[key].once.Load() }
+
+// Again is called before the end of a processing that adds the key again, not
+// before due. NotAgain is called if it was not added.
+func (l *Ledger) Again(key int, due int64) (number uint64) {
+	if l == nil {
+		return 0
+	}
+	r := &l.keys[key]
+	if ClassOf(key) != Free {
+		r.landing.Store(-1)
+		r.due.Store(due)
+		r.owed.Add(1)
+	}
+	return l.Want(key)
+}
+
+// NotAgain takes Again back.
+func (l *Ledger) NotAgain(key int) {
+	if l == nil {
+		return
+	}
+	l.Excuse(key)
+	if ClassOf(key) != Free {
+		l.keys[key].owed.Add(-1)
+	}
+}
+
+// Failures is the number of failures of a Timed or Once key. Its holder may
+// change it.
+func (l *Ledger) Failures(key int) *atomic.Int32 { return &l.keys[key].failures }
+
+// CheckFailures is called by the holder of a key with what the queue says.
+func (l *Ledger) CheckFailures(key, got int) {
+	if l == nil || ClassOf(key) == Free {
+		return
+	}
+	r := &l.keys[key]
+	if want := int(r.failures.Load()); r.wrong(got != want) {
+		l.Found.Add("retries: key %d has failed %d times, and the queue says %d", key, want, got)
+	}
+}
+
+// window is that of the last add with a window that was accepted. Of the times
+// before and after that add, one is too early, and the other too late.
+type window struct {
+	open          bool
+	before, after int64
+	length        int64
+}
+
+// Admitted is called by the owner of a Once key after an add with a window,
+// with the time before the call.
+func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
+	r := &l.keys[key]
+	now := l.Time()
+	if w := r.window; r.wrong(w.open && now < w.before+w.length) {
+		l.Found.Add("windows: key %d was accepted %v before the end of its window", key, time.Duration(w.before+w.length-now))
+	}
+	r.window = window{true, before, now, int64(length)}
+}
+
+// Refused is called after an add that was refused because of a window. Slack is
+// two ticks.
+func (l *Ledger) Refused(key int, before int64, slack time.Duration) {
+	r := &l.keys[key]
+	if w := r.window; r.wrong(!w.open || before > w.after+w.length+int64(slack)) {
+		l.Found.Add("windows: key %d was refused, and no window was open", key)
+	}
+}
+
+// CloseWindow is called by the owner after a Cancel.
+func (l *Ledger) CloseWindow(key int) { l.keys[key].window.open = false }

@@ -1,0 +1,374 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
+	"github.com/shardq/shardq/stress/ledger"
+	"github.com/shardq/shardq/worker"
+)
+
+func (r *round) startConsumers() {
+	if r.plan.has(pools) {
+		r.startPool()
+		return
+	}
+	for range r.plan.consumers {
+		a := r.newActor()
+		r.consumers.Go(a.consume)
+	}
+}
+
+// consume takes keys until the queue is shut down. A Get does not wait for what
+// is paused then. So only a Get that was called after the gates were opened for
+// good tells that nothing is left.
+func (a *actor) consume() {
+	for {
+		opened := a.opened.Load()
+		if a.take() {
+			continue
+		}
+		if opened {
+			return
+		}
+		yield()
+	}
+}
+
+// take takes some keys in one of the ways, and reports false if the queue is
+// shut down.
+func (a *actor) take() (goesOn bool) {
+	a.ledger.Look(&a.sight)
+	switch way := a.IntN(8); {
+	case way < 2 && a.plan.has(claims):
+		return a.takeClaim(way == 0 && !a.calm.Load())
+	case way == 2 && a.plan.has(claims):
+		return a.takeClaims()
+	case way == 3 && a.plan.has(items) && !a.calm.Load():
+		return a.takeItems()
+	case way == 4 && !a.calm.Load():
+		ctx, cancel := context.WithTimeout(a.context, a.upTo(time.Millisecond))
+		defer cancel()
+		key, err := a.queue.GetContext(ctx)
+		return a.got(key, err, ctx)
+	}
+	key, shutdown := a.queue.Get()
+	if shutdown {
+		return false
+	}
+	a.workByGet(key)
+	return true
+}
+
+// got handles the result of a Get with a context.
+func (a *actor) got(key int, err error, ctx context.Context) (goesOn bool) {
+	if err == nil {
+		a.workByGet(key)
+		return true
+	}
+	return a.mayFail(err, ctx)
+}
+
+// mayFail checks the error of a call that takes nothing.
+func (a *actor) mayFail(err error, ctx context.Context) (goesOn bool) {
+	switch {
+	case errors.Is(err, shardq.ErrShutDown) && a.queue.ShuttingDown():
+		return false
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+		a.found.Add("a call that takes keys returned %v", err)
+	}
+	return !a.found.Any()
+}
+
+// took is called for each key that was handed out.
+func (a *actor) took(key int) {
+	a.gets.Add(1)
+	if key >= 0 && a.ledger != nil {
+		a.ledger.Begin(key, &a.sight)
+		a.ledger.Order.Count()
+	}
+}
+
+func (a *actor) workByGet(key int) {
+	a.took(key)
+	if key < 0 {
+		a.queue.Done(key)
+		return
+	}
+	a.process(key)
+	again := a.beforeDone(key)
+	a.queue.Done(key)
+	if !again {
+		a.ledger.Ran(key)
+	}
+}
+
+// process does what workers do with a key that they hold.
+func (a *actor) process(key int) {
+	if a.chance(3) {
+		runtime.Gosched()
+	}
+	a.ledger.CheckFailures(key, a.queue.NumRequeues(key))
+	if a.chance(4) {
+		if item, ok := a.queue.Lookup(key); !ok || item.State != stats.Processing {
+			a.found.Add("listings: a consumer has key %d, and Lookup says %v %v", key, item, ok)
+		}
+	}
+	if ledger.ClassOf(key) == ledger.Free || a.ledger == nil {
+		if a.chance(4) {
+			a.addFree(key, a.someOptions(), true)
+		} else if a.plan.has(cancels) && a.chance(16) {
+			a.cancelFree(key)
+		}
+	}
+}
+
+// mayRetry reports whether the holder of a key adds it again.
+func (a *actor) mayRetry(key int) bool {
+	return a.plan.has(retries) && a.chance(5) && a.ledger.MayRetry(key)
+}
+
+// beforeDone does what comes before a Done: perhaps an add of the key. It
+// reports whether the key runs again.
+func (a *actor) beforeDone(key int) (again bool) {
+	if a.owned(key) && a.mayRetry(key) {
+		a.adds.Add(1)
+		failures := a.ledger.Failures(key)
+		number, delayed := uint64(0), true
+		switch delay := a.upTo(longest); a.IntN(3) {
+		case 0:
+			number = a.ledger.Again(key, a.now()+int64(a.plan.leastBackoff(failures.Load())))
+			failures.Add(1)
+			a.queue.AddRateLimited(key)
+		case 1:
+			number = a.ledger.Again(key, a.now()+int64(delay))
+			a.queue.AddAfter(key, delay)
+		default:
+			number, delayed = a.ledger.Again(key, 0), false
+			a.queue.Add(key)
+		}
+		if again = !a.queue.ShuttingDown(); again {
+			a.ledger.Land(key, number, delayed)
+		} else {
+			a.ledger.Unsure(key)
+		}
+		a.ledger.End(key)
+		return true
+	}
+	if a.owned(key) && a.ledger.Failures(key).Swap(0) > 0 || a.chance(4) {
+		a.queue.Forget(key)
+	}
+	a.ledger.End(key)
+	return false
+}
+
+// owned reports whether a key has an owner.
+func (a *actor) owned(key int) bool { return a.ledger != nil && ledger.ClassOf(key) != ledger.Free }
+
+// takeItems takes some keys by Items. The body may panic.
+func (a *actor) takeItems() (goesOn bool) {
+	ctx, cancel := context.WithTimeout(a.context, a.upTo(2*time.Millisecond))
+	defer cancel()
+	last, again, broke := -1, true, false
+	ran := func() {
+		if last >= 0 && !again {
+			a.ledger.Ran(last)
+		}
+	}
+	attempt(func() {
+		for key := range a.queue.Items(ctx) {
+			ran()
+			last = key
+			a.took(key)
+			if key >= 0 {
+				a.process(key)
+				again = a.beforeDone(key)
+			}
+			a.ledger.Look(&a.sight)
+			if broke = a.chance(6); broke && a.plan.has(panics) {
+				panic(errHostile)
+			} else if broke {
+				break
+			}
+		}
+	})
+	ran()
+	return a.context.Err() == nil && (broke || ctx.Err() != nil || !a.queue.ShuttingDown())
+}
+
+// takeClaim takes a key by Claim, or by TryClaim.
+func (a *actor) takeClaim(try bool) (goesOn bool) {
+	if try {
+		if c, ok := a.queue.TryClaim(); ok {
+			a.begin(c)
+			a.endClaim(c)
+		}
+		return true
+	}
+	c, err := a.queue.Claim(a.context)
+	if err != nil {
+		return a.mayFail(err, a.context)
+	}
+	a.begin(c)
+	a.endClaim(c)
+	return true
+}
+
+// takeClaims takes some keys by ClaimBatch, and ends some of them together.
+func (a *actor) takeClaims() (goesOn bool) {
+	n, err := a.queue.ClaimBatch(a.context, a.batch[:1+a.IntN(mostBatch)])
+	if err != nil {
+		return a.mayFail(err, a.context)
+	}
+	for _, c := range a.batch[:n] {
+		a.begin(c)
+	}
+	single := a.IntN(n + 1)
+	for _, c := range a.batch[:single] {
+		a.endClaim(c)
+	}
+	a.endClaims(a.batch[single:n])
+	return true
+}
+
+func (a *actor) begin(c claim) {
+	a.took(c.Item)
+	if c.Item >= 0 {
+		a.ledger.Fence(c.Item, c.Fence())
+		a.ledger.CheckFailures(c.Item, c.Failures())
+	}
+	if !c.Valid() {
+		a.found.Add("claims: the claim to key %d is not valid", c.Item)
+	}
+}
+
+// finish is called before the end of a claim by which the key succeeds.
+func (a *actor) finish(key int) {
+	if key < 0 {
+		return
+	}
+	if a.owned(key) {
+		a.ledger.Failures(key).Store(0)
+	}
+	a.ledger.End(key)
+}
+
+func (a *actor) endClaims(all []claim) {
+	if len(all) == 0 {
+		return
+	}
+	for _, c := range all {
+		if c.Item >= 0 {
+			a.process(c.Item)
+		}
+		a.finish(c.Item)
+	}
+	own, want := all, error(nil)
+	if len(a.late) > 0 && a.chance(3) {
+		all, want = append(all[:len(all):len(all)], a.late[a.IntN(len(a.late))]), worker.ErrClaimEnded
+	}
+	if err := a.queue.DoneClaims(all); !errors.Is(err, want) {
+		a.found.Add("claims: DoneClaims returned %v, want %v", err, want)
+	}
+	for _, c := range own {
+		if c.Item >= 0 {
+			a.ledger.Ran(c.Item)
+		}
+	}
+}
+
+// endClaim ends a claim in one of the ways.
+func (a *actor) endClaim(c claim) {
+	key := c.Item
+	if key >= 0 {
+		a.process(key)
+	}
+	a.endLate()
+	if key >= 0 && a.mayRetry(key) {
+		a.returnClaim(c)
+	} else {
+		a.finish(key)
+		a.endOnce(c)
+		if key >= 0 {
+			a.ledger.Ran(key)
+		}
+	}
+	if len(a.late) < 16 {
+		a.late = append(a.late, c)
+	} else {
+		a.late[a.IntN(len(a.late))] = c
+	}
+}
+
+// endOnce calls Done, sometimes in two goroutines at once.
+func (a *actor) endOnce(c claim) {
+	if !a.chance(16) {
+		if err := c.Done(); err != nil {
+			a.found.Add("claims: Done of key %d returned %v", c.Item, err)
+		}
+		return
+	}
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range errs {
+		both.Go(func() { errs[i] = c.Done() })
+	}
+	both.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		a.found.Add("claims: two Dones of the claim to key %d returned %v", c.Item, errs)
+	}
+}
+
+// endLate ends a claim that has ended, perhaps while another consumer has its
+// key.
+func (a *actor) endLate() {
+	if len(a.late) == 0 || !a.chance(4) {
+		return
+	}
+	c := a.late[a.IntN(len(a.late))]
+	ends := []func() error{c.Done, c.Retry, c.Release, func() error { return c.RequeueAfter(longest) }}
+	if err := ends[a.IntN(len(ends))](); c.Valid() || !errors.Is(err, worker.ErrClaimEnded) {
+		a.found.Add("claims: a late end of the claim to key %d returned %v (valid: %t)", c.Item, err, c.Valid())
+	}
+}
+
+// returnClaim ends a claim so that its key runs again.
+func (a *actor) returnClaim(c claim) {
+	key, failures, delay := c.Item, int32(0), time.Duration(0)
+	if a.owned(key) {
+		failures = a.ledger.Failures(key).Load()
+	}
+	a.adds.Add(1)
+	end, delayed := c.Release, false
+	switch a.IntN(3) {
+	case 0:
+		delay, delayed = a.plan.leastBackoff(failures), true
+		failures++
+		end = c.Retry
+	case 1:
+		delay, delayed, failures = a.upTo(longest), true, 0
+		end = func() error { return c.RequeueAfter(delay) }
+	}
+	number := a.ledger.Again(key, a.now()+int64(delay))
+	if a.owned(key) {
+		a.ledger.Failures(key).Store(failures)
+	}
+	a.ledger.End(key)
+	switch err := end(); {
+	case err == nil:
+		a.ledger.Land(key, number, delayed)
+	case delayed && errors.Is(err, shardq.ErrShutDown) && a.queue.ShuttingDown():
+		if a.owned(key) {
+			a.ledger.Failures(key).Store(0)
+		}
+		a.ledger.NotAgain(key)
+		a.ledger.Ran(key)
+	default:
+		a.found.Add("claims: the return of key %d returned %v", key, err)
+	}
+}

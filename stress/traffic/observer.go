@@ -1,0 +1,85 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/shardq/shardq/stats"
+)
+
+// observe reads listings beside the traffic. Except in the last wave it adds
+// sleepers: keys whose delay is long. Each listing must have them.
+func (a *actor) observe(stop <-chan struct{}, last bool) {
+	asleep := !last && a.plan.has(delays) && a.plan.capacity == 0
+	for i := range sleepers {
+		if asleep {
+			a.adds.Add(1)
+			a.queue.AddAfter(sleeper-i, 1000*time.Hour)
+		}
+	}
+	for !closed(stop) && !a.found.Any() {
+		a.read(asleep)
+		yield()
+	}
+	for i := range sleepers {
+		if asleep && !a.cancel(sleeper-i).Delayed && !a.found.Any() {
+			a.found.Add("delays: a sleeper is not delayed any more")
+		}
+	}
+}
+
+func (a *actor) read(asleep bool) {
+	switch a.IntN(6) {
+	case 0:
+		s := a.queue.Snapshot(1 + a.IntN(20))
+		a.list("Snapshot", stats.Ready, s.Ready)
+		a.list("Snapshot", stats.Processing, s.Processing)
+		a.list("Snapshot", stats.Delayed, s.Delayed)
+	case 1, 2:
+		state := []stats.State{stats.Ready, stats.Processing, stats.Delayed}[a.IntN(3)]
+		var all []stats.Item[int]
+		for item := range a.queue.All(state) {
+			all = append(all, item)
+		}
+		if n := a.list("All", state, all); asleep && state == stats.Delayed && n != sleepers {
+			a.found.Add("listings: All has %d sleepers of %d", n, sleepers)
+		}
+	case 3:
+		seen := map[string]bool{}
+		for g := range a.queue.Groups() {
+			if seen[g.Group] || g.Ready < 0 || g.Processing < 0 || g.Held < max(g.Ready, g.Processing) {
+				a.found.Add("listings: Groups has %+v (seen: %t)", g, seen[g.Group])
+			}
+			seen[g.Group] = true
+		}
+	case 4:
+		a.queue.MostRetried(5)
+		a.queue.RecentFailures(5)
+	default:
+		a.readCounts()
+	}
+}
+
+// list checks a listing, and returns how many sleepers it has.
+func (a *actor) list(by string, state stats.State, all []stats.Item[int]) (asleep int) {
+	seen := map[int]bool{}
+	for _, item := range all {
+		if seen[item.Item] || item.State != state || item.Item >= a.plan.keys {
+			a.found.Add("listings: %s of %v has %+v (seen: %t)", by, state, item, seen[item.Item])
+		}
+		seen[item.Item] = true
+		if item.Item <= sleeper && item.Item > sleeper-sleepers {
+			asleep++
+		}
+	}
+	return asleep
+}
+
+func (a *actor) readCounts() {
+	s := a.queue.Stats()
+	most := a.plan.keys + sleepers + int(a.contests.Load())
+	for _, n := range []int{s.Ready, s.Processing, s.Delayed, s.Held, a.queue.Len()} {
+		if n < 0 || n > most {
+			a.found.Add("listings: of at most %d keys, Stats has %+v", most, s)
+		}
+	}
+}

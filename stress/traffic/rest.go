@@ -1,0 +1,214 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/shardq/shardq"
+)
+
+// rest waits until the queue holds nothing, and checks it. Then it uses the
+// queue a little, call by call, which no other traffic hides.
+func (r *round) rest() {
+	if r.becomesIdle() {
+		r.calm.Store(true)
+		a := r.newActor()
+		for range 3 + a.IntN(6) {
+			r.ping(a)
+		}
+		r.calm.Store(false)
+		r.fill(a)
+	}
+}
+
+// becomesIdle waits for the queue to hold nothing, and reports whether it does.
+func (r *round) becomesIdle() bool {
+	if err := r.queue.WaitIdle(r.context); err != nil {
+		if !r.found.Any() {
+			r.found.Add("WaitIdle returned %v", err)
+		}
+		return false
+	}
+	if s := r.queue.Stats(); s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+r.queue.Len() != 0 {
+		r.found.Add("conservation: WaitIdle has returned, and Stats is %+v", s)
+	}
+	r.ledger.Settle()
+	r.checkCounts()
+	return !r.found.Any()
+}
+
+// checkCounts compares the queue's counters with those of the actors.
+func (r *round) checkCounts() {
+	s := r.queue.Stats()
+	for _, c := range []struct {
+		what        string
+		queue, want uint64
+	}{
+		{"adds that asked for a run, with the hand-outs and what was canceled,", s.Added, r.sum(gets) + r.sum(withdrawn)},
+		{"Cancels", s.Canceled, r.sum(canceled)},
+		{"misuses", s.Misused, r.sum(misuses)},
+		{"calls of OnMisuse", r.misused.Load(), r.sum(misuses)},
+		{"discarded keys", s.Discarded, r.discarded.Load()},
+	} {
+		if c.queue != c.want {
+			r.found.Add("conservation: %s: the queue has counted %d, and the actors %d", c.what, c.queue, c.want)
+		}
+	}
+}
+
+// ping adds some keys while all consumers are parked, and waits until they have
+// run.
+func (r *round) ping(a *actor) {
+	for tries := 0; tries < 2000 && r.queue.Stats().Parked == 0; tries++ {
+		runtime.Gosched()
+	}
+	burst := 1 + a.IntN(r.plan.consumers+1)
+	if r.plan.strict {
+		burst = 1
+	}
+	switch way := a.IntN(4); {
+	case way == 0 && a.plan.has(pauses):
+		r.queue.Pause()
+		a.burst(burst, 0)
+		r.queue.Resume()
+	case way == 1 && a.plan.has(pauses) && a.plan.groups > 0:
+		until := a.clock().Now().Add(a.upTo(longest))
+		for group := range a.plan.groups {
+			r.queue.PauseGroup(groupName(group+1), until)
+		}
+		a.burst(burst, 0)
+	case way == 2 && a.plan.has(delays):
+		a.burst(burst, longest)
+	default:
+		a.burst(burst, 0)
+	}
+	r.becomesIdle()
+}
+
+// burst adds keys in a row, with a delay of at most that.
+func (a *actor) burst(n int, delay time.Duration) {
+	for range n {
+		o := addOptions{}
+		if delay > 0 {
+			o.After = a.upTo(delay)
+		}
+		key := a.IntN(a.plan.keys) &^ 3 // free
+		a.addFree(key, o, false)
+	}
+}
+
+// fill fills the queue to its capacity while it is paused.
+func (r *round) fill(a *actor) {
+	free := a.plan.keys / 4 // those that a multiple of 4 names
+	if r.plan.capacity == 0 || r.plan.capacity >= free || r.found.Any() {
+		return
+	}
+	r.queue.Pause()
+	for n := range r.plan.capacity {
+		number := r.ledger.Want(4 * n)
+		a.adds.Add(1)
+		if err := r.queue.TryAdd(4*n, addOptions{}); err != nil {
+			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, r.plan.capacity, err)
+		}
+		r.ledger.Land(4*n, number, false)
+	}
+	r.overfill()
+	waiting := make(chan error, 1)
+	key := 4 * r.plan.capacity
+	r.ledger.Want(key)
+	go func() { waiting <- r.queue.AddContext(r.context, key, addOptions{}) }()
+	r.queue.Resume()
+	if err := <-waiting; err != nil {
+		r.found.Add("capacity: AddContext returned %v", err)
+	}
+	r.becomesIdle()
+}
+
+// overfill tries to add a key to a queue that is full. A Get that had begun
+// before the pause may have made room.
+func (r *round) overfill() {
+	key := 4 * r.plan.capacity
+	full := func() bool { return r.queue.Stats().Held >= r.plan.capacity }
+	taken, before := r.sum(gets), full()
+	r.ledger.Want(key)
+	err := r.queue.TryAdd(key, addOptions{})
+	if before && full() && taken == r.sum(gets) && !errors.Is(err, shardq.ErrFull) {
+		r.found.Add("capacity: the queue is full, and TryAdd returned %v", err)
+	}
+	ctx, cancel := context.WithTimeout(r.context, time.Millisecond)
+	defer cancel()
+	if err == nil {
+		return
+	}
+	if err := r.queue.AddContext(ctx, key, addOptions{}); err == nil && taken == r.sum(gets) {
+		r.found.Add("capacity: the queue is full, and AddContext returned nil")
+	}
+}
+
+// settle checks a queue that is shut down, when all actors have left.
+func (r *round) settle() {
+	if r.found.Any() {
+		return
+	}
+	s := r.queue.Stats()
+	if s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+s.Parked+s.Workers+r.queue.Len() != 0 || !s.ShuttingDown {
+		r.found.Add("conservation: at the end, Stats is %+v", s)
+	}
+	r.ledger.Settle()
+	r.checkCounts()
+	r.checkShutDown(s.Dropped)
+	if r.plan.capacity > 0 && r.high.Load() {
+		r.found.Add("watermarks: at the end, the last call was with high=true")
+	}
+	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.has(rates|pauses) {
+		r.found.Add("shutdown: at the end, %d timers are set", r.fake.Timers())
+	}
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > r.begun; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			r.found.Add("shutdown: %d goroutines are left:\n%s", runtime.NumGoroutine()-r.begun, stacks[:runtime.Stack(stacks, true)])
+			return
+		}
+	}
+}
+
+// checkShutDown checks what calls of a queue return that is shut down.
+func (r *round) checkShutDown(dropped uint64) {
+	r.queue.Add(0)
+	r.queue.AddAfter(0, longest)
+	if err := r.queue.TryAdd(0, addOptions{}); !errors.Is(err, shardq.ErrShutDown) {
+		r.found.Add("shutdown: TryAdd returned %v", err)
+	}
+	if err := r.queue.AddContext(context.Background(), 0, addOptions{}); !errors.Is(err, shardq.ErrShutDown) {
+		r.found.Add("shutdown: AddContext returned %v", err)
+	}
+	if key, shutdown := r.queue.Get(); !shutdown {
+		r.found.Add("shutdown: Get returned key %d", key)
+	}
+	if _, err := r.queue.Claim(context.Background()); !errors.Is(err, shardq.ErrShutDown) {
+		r.found.Add("shutdown: Claim returned %v", err)
+	}
+	if now := r.queue.Stats().Dropped; now < dropped+2 {
+		r.found.Add("shutdown: after two more adds, Dropped has grown from %d to %d", dropped, now)
+	}
+	if left, err := r.queue.Drain(context.Background(), shardq.DrainOptions{}); len(left) > 0 || err != nil {
+		r.found.Add("shutdown: Drain returned %v %v", left, err)
+	}
+	r.queue.ShutDownWithDrain()
+	r.queue.ShutDown()
+}
+
+// checkDrained is called when a complete drain has returned.
+func (r *round) checkDrained(by string) {
+	if r.found.Any() {
+		return
+	}
+	if key := r.ledger.Held(); key >= 0 {
+		r.found.Add("drain: %s has returned, and a consumer has key %d", by, key)
+	}
+	if s := r.queue.Stats(); s.Ready+s.Processing > 0 {
+		r.found.Add("drain: %s has returned, and Stats is %+v", by, s)
+	}
+}

@@ -1,0 +1,297 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/clock"
+	"github.com/shardq/shardq/stress/ledger"
+	"github.com/shardq/shardq/stress/report"
+	"github.com/shardq/shardq/worker"
+)
+
+// A round is a plan in progress.
+type round struct {
+	plan   Plan
+	queue  target
+	ledger *ledger.Ledger // nil in a blind round
+	found  report.Violations
+	// context ends when the round hangs.
+	context context.Context
+	cancel  context.CancelFunc
+	begun   int // the goroutines at the beginning
+
+	// fake is nil if the clock is real. A step holds stepping, and so do
+	// sequences of adds between which no time may pass.
+	fake     *clock.Fake
+	stepping sync.RWMutex
+
+	gates     *gates
+	limits    *groupLimits
+	producers sync.WaitGroup
+	consumers sync.WaitGroup
+	helpers   sync.WaitGroup
+	pool      *worker.Pool[int]
+	endPool   context.CancelFunc
+	// opened is set when no gate will be closed again. Consumers that are told
+	// of the shutdown leave after that.
+	opened atomic.Bool
+	// calm is set when consumers may only block.
+	calm atomic.Bool
+
+	stuck, misused atomic.Uint64
+	discarded      atomic.Uint64
+	high           atomic.Bool  // the last watermark
+	marking        atomic.Int32 // the calls of OnWatermark
+	contests       atomic.Int64
+
+	mu     sync.Mutex // guards the fields below
+	actors []*actor
+	idle   []*actor // those of handlers
+}
+
+// An actor is a goroutine with its own dice and counters.
+type actor struct {
+	*round
+	*rand.Rand
+	sight ledger.Sight
+	late  []claim // some that have ended
+	batch [mostBatch]claim
+	// The atomics of an actor order nothing but the watchdog.
+	adds, gets, withdrawn, cancels, misuses atomic.Uint64
+}
+
+const mostBatch = 6
+
+func (r *round) newActor() *actor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := &actor{round: r, Rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.actors)+1)))}
+	r.actors = append(r.actors, a)
+	return a
+}
+
+func (a *actor) chance(n int) bool { return a.IntN(n) == 0 }
+
+// upTo returns a random duration.
+func (a *actor) upTo(d time.Duration) time.Duration { return 1 + time.Duration(a.Int64N(int64(d))) }
+
+// sum adds the counters of all actors.
+func (r *round) sum(counter func(*actor) *atomic.Uint64) (n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.actors {
+		n += counter(a).Load()
+	}
+	return n
+}
+
+func adds(a *actor) *atomic.Uint64      { return &a.adds }
+func gets(a *actor) *atomic.Uint64      { return &a.gets }
+func withdrawn(a *actor) *atomic.Uint64 { return &a.withdrawn }
+func canceled(a *actor) *atomic.Uint64  { return &a.cancels }
+func misuses(a *actor) *atomic.Uint64   { return &a.misuses }
+
+func (r *round) clock() clock.Clock {
+	if r.fake != nil {
+		return r.fake
+	}
+	return clock.Real()
+}
+
+var realStart = time.Now()
+
+// now returns the time of the queue's clock, as a ledger takes it.
+func (r *round) now() int64 {
+	if r.fake != nil {
+		return int64(r.fake.Now().Sub(realStart))
+	}
+	return int64(time.Since(realStart))
+}
+
+// Play plays the round of a plan. It returns what it has counted, and an error
+// with the violations. Patience is the time after which a round in which nothing
+// happens counts as hanging.
+func Play(p Plan, patience time.Duration) (report.Counts, error) {
+	return play(p, patience, func(q target) target { return q })
+}
+
+func play(p Plan, patience time.Duration, spoil func(target) target) (report.Counts, error) {
+	r := &round{plan: p, begun: runtime.NumGoroutine()}
+	r.context, r.cancel = context.WithCancel(context.Background())
+	defer r.cancel()
+	if p.has(fakeClock) {
+		r.fake = clock.NewFake(realStart.Add(time.Hour))
+	}
+	r.limits = newGroupLimits(&p)
+	r.gates = newGates(&p)
+	if !p.has(blind) {
+		r.ledger = r.newLedger()
+	}
+	r.queue = spoil(newQueue(r))
+	over := make(chan struct{})
+	var keepers sync.WaitGroup
+	keepers.Go(func() { r.watch(patience, over) })
+	if r.fake != nil {
+		keepers.Go(func() { r.step(over) })
+	}
+	r.run()
+	close(over)
+	keepers.Wait()
+	r.settle()
+	return report.Counts{Rounds: 1, Adds: r.sum(adds), HandOuts: r.sum(gets), Checks: r.ledger.Checks()}, r.found.Err()
+}
+
+func (r *round) newLedger() *ledger.Ledger {
+	l := ledger.New(r.plan.keys, &r.found, r.now)
+	l.Order = r.plan.newOrder()
+	l.Gates = r.gates.books
+	if r.plan.strict {
+		l.Capacity = int64(r.plan.capacity)
+	}
+	return l
+}
+
+// run plays all waves, and ends the queue.
+func (r *round) run() {
+	r.startConsumers()
+	for wave := range r.plan.waves {
+		last := wave == r.plan.waves-1
+		if last && r.ledger != nil {
+			r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
+		}
+		stop := make(chan struct{})
+		r.startHelpers(stop, last)
+		r.startProducers()
+		ended := func() {
+			r.producers.Wait()
+			close(stop)
+			r.helpers.Wait()
+		}
+		if last {
+			r.end(ended)
+			break
+		}
+		ended()
+		r.rest()
+		if r.found.Any() {
+			r.endAnyhow()
+			break
+		}
+	}
+	r.opened.Store(true)
+	r.consumers.Wait()
+}
+
+func (r *round) startProducers() {
+	for range r.plan.producers {
+		a := r.newActor()
+		r.producers.Go(func() { a.produce(1 + r.plan.adds/r.plan.producers) })
+	}
+}
+
+func (r *round) startHelpers(stop <-chan struct{}, last bool) {
+	keeper, observer := r.newActor(), r.newActor()
+	r.helpers.Go(func() { keeper.keepGates(stop) })
+	if r.plan.has(listings) {
+		r.helpers.Go(func() { observer.observe(stop, last) })
+	}
+}
+
+// step moves a fake clock.
+func (r *round) step(over <-chan struct{}) {
+	dice := rand.New(rand.NewPCG(r.plan.Seed, 1<<32))
+	for !closed(over) {
+		r.stepping.Lock()
+		r.fake.Step(time.Duration(dice.Int64N(int64(2 * r.plan.tick))))
+		r.stepping.Unlock()
+		yield()
+	}
+}
+
+// watch ends a round in which nothing happens.
+func (r *round) watch(patience time.Duration, over <-chan struct{}) {
+	last, since := uint64(0), time.Now()
+	for !closed(over) {
+		if n := r.sum(adds) + r.sum(gets); n != last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) > patience {
+			r.rescue(patience)
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	select {
+	case <-over:
+	case <-time.After(max(10*time.Second, patience)):
+		stacks := make([]byte, 1<<20)
+		panic(fmt.Sprintf("seed %d hangs: %v\n%v\n%s", r.plan.Seed, r.found.Err(), r.plan, stacks[:runtime.Stack(stacks, true)]))
+	}
+}
+
+// rescue reports a hang, and tries to end the round.
+func (r *round) rescue(patience time.Duration) {
+	s := r.queue.Stats()
+	r.found.Add("no lost wake-up: nothing has happened for %v: %d ready, %d in processing, %d delayed, %d groups throttled, "+
+		"%d consumers parked, closed: %t, shutting down: %t", patience, s.Ready, s.Processing, s.Delayed, s.Throttled, s.Parked, s.Closed, s.ShuttingDown)
+	r.endAnyhow()
+}
+
+// endAnyhow lets go of everything that may block.
+func (r *round) endAnyhow() {
+	r.cancel()
+	r.openGates()
+	r.opened.Store(true)
+	r.queue.ShutDown()
+	if r.endPool != nil {
+		r.endPool()
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// yield lets others run for a while.
+func yield() { time.Sleep(50 * time.Microsecond) }
+
+// attempt calls do, and reports whether user code panicked in it.
+func attempt(do func()) (panicked bool) {
+	defer func() {
+		if cause := recover(); cause == error(errHostile) {
+			panicked = true
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	do()
+	return false
+}
+
+func (r *round) onMisuse(shardq.Misuse[int]) {
+	if n := r.misused.Add(1); r.plan.has(panics) && n%3 == 0 {
+		panic(errHostile)
+	}
+}
+
+func (r *round) onWatermark(w shardq.Watermark) {
+	if r.marking.Add(1) > 1 {
+		r.found.Add("watermarks: OnWatermark was called while it was being called")
+	}
+	if r.high.Swap(w.High) == w.High {
+		r.found.Add("watermarks: OnWatermark was called twice in a row with high=%t", w.High)
+	}
+	r.marking.Add(-1)
+}
