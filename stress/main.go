@@ -73,7 +73,7 @@ func run(arguments []string, out, errs io.Writer) int {
 			return 1
 		}
 		if s.verbose {
-			fmt.Fprintf(out, "seed %d: %v: %v\n", seed, round, counts)
+			fmt.Fprintf(out, "%v seed %d: %v: %v\n", time.Since(begun), seed, round, counts)
 		} else if time.Since(said) > 10*time.Second {
 			said = time.Now()
 			fmt.Fprintf(out, "%6v  %v\n", time.Since(begun).Round(time.Second), total)

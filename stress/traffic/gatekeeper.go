@@ -28,7 +28,7 @@ func newGates(p *Plan) *gates {
 		g.books.Limits[target] = int32(p.limitOf(target))
 		if p.has(rates) && (int(p.Seed)+target)%3 > 0 {
 			g.highest[target] = shardq.Rate{
-				PerSecond: []float64{500, 4000, 20_000}[(int(p.Seed/3)+target)%3],
+				PerSecond: []float64{3000, 10_000, 50_000}[(int(p.Seed/3)+target)%3],
 				Burst:     []int{1, 8, 64}[(int(p.Seed/9)+target)%3],
 			}
 		}

@@ -342,8 +342,22 @@ func (a *actor) putOff(key int, d *deadline) (number uint64) {
 			a.ledger.Unsure(key)
 			return 0
 		}
+		a.checkDeadline(key, d.due)
 	}
 	return number
+}
+
+// checkDeadline compares a deadline with what the queue says: it is the first
+// tick at or after it.
+func (a *actor) checkDeadline(key int, due int64) {
+	item, held := a.queue.Lookup(key)
+	if a.ledger.Hurried.Load() || a.queue.ShuttingDown() {
+		return
+	}
+	late := time.Duration(int64(item.Deadline.Sub(realStart)) - due)
+	if !held || item.Deadline.IsZero() || late < 0 || late >= a.plan.tick {
+		a.found.Add("delays: Lookup says that key %d is %v, with a deadline %v too late", key, item.State, late)
+	}
 }
 
 // misbehave makes a call that must change nothing: a Done of an idle key, or an

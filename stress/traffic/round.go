@@ -119,10 +119,16 @@ func (r *round) now() int64 {
 // with the violations. Patience is the time after which a round in which nothing
 // happens counts as hanging.
 func Play(p Plan, patience time.Duration) (report.Counts, error) {
-	return play(p, patience, func(q target) target { return q })
+	return play(p, patience, saboteur{})
 }
 
-func play(p Plan, patience time.Duration, spoil func(target) target) (report.Counts, error) {
+// A saboteur spoils the queue of a round, by its options or by a wrapper.
+type saboteur struct {
+	options func(*shardq.Options[int])
+	wrap    func(target) target
+}
+
+func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	r := &round{plan: p, begun: runtime.NumGoroutine()}
 	r.context, r.cancel = context.WithCancel(context.Background())
 	defer r.cancel()
@@ -134,7 +140,7 @@ func play(p Plan, patience time.Duration, spoil func(target) target) (report.Cou
 	if !p.has(blind) {
 		r.ledger = r.newLedger()
 	}
-	r.queue = spoil(newQueue(r))
+	r.queue = newQueue(r, s)
 	over := make(chan struct{})
 	var keepers sync.WaitGroup
 	keepers.Go(func() { r.watch(patience, over) })
@@ -280,7 +286,11 @@ func attempt(do func()) (panicked bool) {
 	return false
 }
 
-func (r *round) onMisuse(shardq.Misuse[int]) {
+func (r *round) onMisuse(m shardq.Misuse[int]) {
+	if m.Item != stray {
+		r.found.Add("exclusion: key %d was taken from its consumer before its Done", m.Item)
+		return
+	}
 	if n := r.misused.Add(1); r.plan.has(panics) && n%3 == 0 {
 		panic(errHostile)
 	}

@@ -96,7 +96,7 @@ func (s stampedSource) ClaimBatch(ctx context.Context, dst []claim) (int, error)
 }
 
 // newQueue makes the queue of a round.
-func newQueue(r *round) target {
+func newQueue(r *round, s saboteur) target {
 	p := &r.plan
 	o := shardq.Options[int]{
 		Name: "stress", Shards: p.shards, RateLimiter: r.newLimiter(), Tick: p.tick, Capacity: p.capacity,
@@ -122,7 +122,14 @@ func newQueue(r *round) target {
 	case p.Seed%2 == 0:
 		o.StableRouting = true
 	}
-	return queue{shardq.MustNew(o)}
+	if s.options != nil {
+		s.options(&o)
+	}
+	q := target(queue{shardq.MustNew(o)})
+	if s.wrap != nil {
+		q = s.wrap(q)
+	}
+	return q
 }
 
 // groupName returns the name of a group, which is a digit.
