@@ -1,7 +1,7 @@
 // Stress plays rounds of mixed traffic against queues and coalescers, and checks
 // their promises. Run it with the race detector:
 //
-//	go run -race -C stress . -duration 60s -seed 1
+//	go run -C stress -race . -duration 60s -seed 1
 //
 // A round follows from its seed, as far as goroutines allow. If a promise is
 // broken, stress prints what it has found and the command that repeats the
@@ -97,7 +97,7 @@ func (s settings) play(seed uint64, features traffic.Features) (report.Counts, f
 
 // again returns the command that repeats a round.
 func (s settings) again(seed uint64) string {
-	text := fmt.Sprintf("go run -race -C stress . -rounds 1 -seed %d", seed)
+	text := fmt.Sprintf("go run -C stress -race . -rounds 1 -seed %d", seed)
 	if s.only != "" {
 		text += " -only " + s.only
 	}
