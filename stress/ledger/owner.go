@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"sync/atomic"
 	"time"
 )
 
@@ -62,23 +61,7 @@ func (l *Ledger) Unsure(key int) {
 	}
 }
 
-// Dropped is called for a key that a drain has returned, which may have been
-// added with a delay only.
-func (l *Ledger) Dropped(key int) {
-	if l == nil {
-		return
-	}
-	r := &l.keys[key]
-	if r.wrong(r.wanted.Load() == 0) {
-		l.Found.Add("drain: a drain returned key %d, which was not added", key)
-	}
-	l.Excuse(key)
-	if ClassOf(key) != Free {
-		r.owed.Add(-1)
-	}
-}
-
-// Ran is called after the Done of a Timed or Once key.
+// Ran is called after the last Done of a key.
 func (l *Ledger) Ran(key int) {
 	if l != nil && ClassOf(key) != Free {
 		l.keys[key].use.Add(-1)
@@ -88,35 +71,56 @@ func (l *Ledger) Ran(key int) {
 // MayRetry reports whether the holder of a key may add it again.
 func (l *Ledger) MayRetry(key int) bool { return l == nil || !l.keys[key].once.Load() }
 
-// Again is called before the end of a processing that adds the key again, not
-// before due. NotAgain is called if it was not added.
-func (l *Ledger) Again(key int, due int64) (number uint64) {
+// Again is End for a key that its holder adds again, not before due, with that
+// many failures.
+func (l *Ledger) Again(key int, due int64, failures int32) (number uint64) {
 	if l == nil {
 		return 0
 	}
-	r := &l.keys[key]
-	if ClassOf(key) != Free {
+	if r := &l.keys[key]; ClassOf(key) != Free {
 		r.landing.Store(-1)
 		r.due.Store(due)
 		r.owed.Add(1)
+		r.failures.Store(failures)
 	}
-	return l.Want(key)
+	number = l.Want(key)
+	l.End(key)
+	return number
 }
 
-// NotAgain takes Again back.
+// NotAgain is called for a key that was to run again, and does not: it was
+// refused, or a drain has dropped it.
 func (l *Ledger) NotAgain(key int) {
 	if l == nil {
 		return
 	}
 	l.Excuse(key)
+	r := &l.keys[key]
+	if r.wrong(r.wanted.Load() == 0) {
+		l.Found.Add("drain: key %d was dropped, and was not added", key)
+	}
 	if ClassOf(key) != Free {
-		l.keys[key].owed.Add(-1)
+		r.owed.Add(-1)
+		r.failures.Store(0)
+		l.Ran(key)
 	}
 }
 
-// Failures is the number of failures of a Timed or Once key. Its holder may
-// change it.
-func (l *Ledger) Failures(key int) *atomic.Int32 { return &l.keys[key].failures }
+// Finish is End for a key whose failures are forgotten.
+func (l *Ledger) Finish(key int) {
+	if l != nil {
+		l.keys[key].failures.Store(0)
+		l.End(key)
+	}
+}
+
+// Failures returns how often a key has failed, as far as that is known.
+func (l *Ledger) Failures(key int) int32 {
+	if l == nil {
+		return 0
+	}
+	return l.keys[key].failures.Load()
+}
 
 // CheckFailures is called by the holder of a key with what the queue says.
 func (l *Ledger) CheckFailures(key, got int) {

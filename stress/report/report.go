@@ -1,32 +1,26 @@
-// Package report collects what a run has found: the broken promises, and the
-// counts of its last line.
+// Package report collects what a run has found, and counts what it has done.
 package report
 
 import (
+	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// most is the number of violations that are kept. Those after it follow from
-// the first, as a rule.
-const most = 8
-
-// Violations collects broken promises. All methods are safe for concurrent use.
+// Violations collects the first broken promises. It is safe for concurrent use.
 type Violations struct {
-	any atomic.Bool
-
+	any   atomic.Bool
 	mu    sync.Mutex // guards found
-	found []string
+	found []error
 }
 
 // Add records a broken promise.
 func (v *Violations) Add(format string, arguments ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.found) < most {
-		v.found = append(v.found, fmt.Sprintf(format, arguments...))
+	if len(v.found) < 8 { // later ones follow from these, as a rule
+		v.found = append(v.found, fmt.Errorf(format, arguments...))
 	}
 	v.any.Store(true)
 }
@@ -36,26 +30,17 @@ func (v *Violations) Any() bool { return v.any.Load() }
 
 // Err returns the violations as an error, or nil.
 func (v *Violations) Err() error {
-	if !v.Any() {
-		return nil
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return fmt.Errorf("%s", strings.Join(v.found, "\n"))
+	return errors.Join(v.found...)
 }
 
-// Counts has the counts of a round, or of all rounds.
-type Counts struct {
-	// Rounds are those of queues and of coalescers.
-	Rounds, Adds, HandOuts, Checks uint64
-}
+// Counts has the counts of rounds.
+type Counts struct{ Rounds, Adds, HandOuts, Checks uint64 }
 
-// Plus adds the counts of a round.
+// Plus adds other counts.
 func (c *Counts) Plus(d Counts) {
-	c.Rounds += d.Rounds
-	c.Adds += d.Adds
-	c.HandOuts += d.HandOuts
-	c.Checks += d.Checks
+	*c = Counts{c.Rounds + d.Rounds, c.Adds + d.Adds, c.HandOuts + d.HandOuts, c.Checks + d.Checks}
 }
 
 // String returns the last line of a run.

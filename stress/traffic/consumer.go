@@ -55,7 +55,11 @@ func (a *actor) take() (goesOn bool) {
 		ctx, cancel := context.WithTimeout(a.context, a.upTo(time.Millisecond))
 		defer cancel()
 		key, err := a.queue.GetContext(ctx)
-		return a.got(key, err, ctx)
+		if err != nil {
+			return a.mayFail(err, ctx)
+		}
+		a.workByGet(key)
+		return true
 	}
 	key, shutdown := a.queue.Get()
 	if shutdown {
@@ -63,15 +67,6 @@ func (a *actor) take() (goesOn bool) {
 	}
 	a.workByGet(key)
 	return true
-}
-
-// got handles the result of a Get with a context.
-func (a *actor) got(key int, err error, ctx context.Context) (goesOn bool) {
-	if err == nil {
-		a.workByGet(key)
-		return true
-	}
-	return a.mayFail(err, ctx)
 }
 
 // mayFail checks the error of a call that takes nothing.
@@ -96,20 +91,80 @@ func (a *actor) took(key int) {
 
 func (a *actor) workByGet(key int) {
 	a.took(key)
-	if key < 0 {
+	done := func() error { a.queue.Done(key); return nil }
+	switch {
+	case key < 0:
 		a.queue.Done(key)
-		return
-	}
-	a.process(key)
-	again := a.beforeDone(key)
-	a.queue.Done(key)
-	if !again {
+	case a.process(key):
+		a.runAgain(key, ends{
+			retry:   func() error { return a.addAgain(func() { a.queue.AddRateLimited(key) }, done) },
+			release: func() error { return a.addAgain(func() { a.queue.Add(key) }, done) },
+			requeue: func(d time.Duration) error {
+				a.queue.Forget(key)
+				return a.addAgain(func() { a.queue.AddAfter(key, d) }, done)
+			},
+		})
+	default:
+		a.finish(key)
+		a.queue.Done(key)
 		a.ledger.Ran(key)
 	}
 }
 
-// process does what workers do with a key that they hold.
-func (a *actor) process(key int) {
+// errUnsure says that a shutdown may have refused an add.
+var errUnsure = errors.New("a shutdown has begun")
+
+// addAgain adds a key before its Done.
+func (a *actor) addAgain(add func(), done func() error) error {
+	add()
+	if a.queue.ShuttingDown() {
+		return errors.Join(done(), errUnsure)
+	}
+	return done()
+}
+
+// finish is called before a Done.
+func (a *actor) finish(key int) {
+	if a.ledger.Failures(key) > 0 || a.chance(4) {
+		a.queue.Forget(key)
+	}
+	a.ledger.Finish(key)
+}
+
+// ends are the ways to end a processing so that the key runs again.
+type ends struct {
+	retry, release func() error
+	requeue        func(time.Duration) error
+}
+
+// runAgain ends a processing in one of the ways.
+func (a *actor) runAgain(key int, by ends) {
+	a.adds.Add(1)
+	end, failures, delay := by.release, a.ledger.Failures(key), time.Duration(0)
+	switch a.IntN(3) {
+	case 0:
+		delay = a.plan.leastBackoff(failures)
+		end, failures = by.retry, failures+1
+	case 1:
+		delay, failures = a.upTo(longest), 0
+		end = func() error { return by.requeue(delay) }
+	}
+	number := a.ledger.Again(key, a.now()+int64(delay), failures)
+	switch err := end(); {
+	case err == nil:
+		a.ledger.Land(key, number, delay > 0)
+	case errors.Is(err, errUnsure):
+		a.ledger.Unsure(key)
+	case delay > 0 && errors.Is(err, shardq.ErrShutDown) && a.queue.ShuttingDown():
+		a.ledger.NotAgain(key)
+	default:
+		a.found.Add("claims: the return of key %d returned %v", key, err)
+	}
+}
+
+// process does what workers do with a key that they hold. It reports whether the
+// key is to run again.
+func (a *actor) process(key int) (again bool) {
 	if a.chance(3) {
 		runtime.Gosched()
 	}
@@ -126,57 +181,16 @@ func (a *actor) process(key int) {
 			a.cancelFree(key)
 		}
 	}
-}
-
-// mayRetry reports whether the holder of a key adds it again.
-func (a *actor) mayRetry(key int) bool {
 	return a.plan.has(retries) && a.chance(5) && a.ledger.MayRetry(key)
 }
-
-// beforeDone does what comes before a Done: perhaps an add of the key. It
-// reports whether the key runs again.
-func (a *actor) beforeDone(key int) (again bool) {
-	if a.owned(key) && a.mayRetry(key) {
-		a.adds.Add(1)
-		failures := a.ledger.Failures(key)
-		number, delayed := uint64(0), true
-		switch delay := a.upTo(longest); a.IntN(3) {
-		case 0:
-			number = a.ledger.Again(key, a.now()+int64(a.plan.leastBackoff(failures.Load())))
-			failures.Add(1)
-			a.queue.AddRateLimited(key)
-		case 1:
-			number = a.ledger.Again(key, a.now()+int64(delay))
-			a.queue.AddAfter(key, delay)
-		default:
-			number, delayed = a.ledger.Again(key, 0), false
-			a.queue.Add(key)
-		}
-		if again = !a.queue.ShuttingDown(); again {
-			a.ledger.Land(key, number, delayed)
-		} else {
-			a.ledger.Unsure(key)
-		}
-		a.ledger.End(key)
-		return true
-	}
-	if a.owned(key) && a.ledger.Failures(key).Swap(0) > 0 || a.chance(4) {
-		a.queue.Forget(key)
-	}
-	a.ledger.End(key)
-	return false
-}
-
-// owned reports whether a key has an owner.
-func (a *actor) owned(key int) bool { return a.ledger != nil && ledger.ClassOf(key) != ledger.Free }
 
 // takeItems takes some keys by Items. The body may panic.
 func (a *actor) takeItems() (goesOn bool) {
 	ctx, cancel := context.WithTimeout(a.context, a.upTo(2*time.Millisecond))
 	defer cancel()
-	last, again, broke := -1, true, false
+	last, broke := -1, false
 	ran := func() {
-		if last >= 0 && !again {
+		if last >= 0 {
 			a.ledger.Ran(last)
 		}
 	}
@@ -187,7 +201,7 @@ func (a *actor) takeItems() (goesOn bool) {
 			a.took(key)
 			if key >= 0 {
 				a.process(key)
-				again = a.beforeDone(key)
+				a.finish(key)
 			}
 			a.ledger.Look(&a.sight)
 			if broke = a.chance(6); broke && a.plan.has(panics) {
@@ -247,26 +261,12 @@ func (a *actor) begin(c claim) {
 	}
 }
 
-// finish is called before the end of a claim by which the key succeeds.
-func (a *actor) finish(key int) {
-	if key < 0 {
-		return
-	}
-	if a.owned(key) {
-		a.ledger.Failures(key).Store(0)
-	}
-	a.ledger.End(key)
-}
-
 func (a *actor) endClaims(all []claim) {
-	if len(all) == 0 {
-		return
-	}
 	for _, c := range all {
 		if c.Item >= 0 {
 			a.process(c.Item)
+			a.ledger.Finish(c.Item)
 		}
-		a.finish(c.Item)
 	}
 	own, want := all, error(nil)
 	if len(a.late) > 0 && a.chance(3) {
@@ -284,19 +284,16 @@ func (a *actor) endClaims(all []claim) {
 
 // endClaim ends a claim in one of the ways.
 func (a *actor) endClaim(c claim) {
-	key := c.Item
-	if key >= 0 {
-		a.process(key)
-	}
 	a.endLate()
-	if key >= 0 && a.mayRetry(key) {
-		a.returnClaim(c)
-	} else {
-		a.finish(key)
+	switch key := c.Item; {
+	case key < 0:
 		a.endOnce(c)
-		if key >= 0 {
-			a.ledger.Ran(key)
-		}
+	case a.process(key):
+		a.runAgain(key, ends{c.Retry, c.Release, c.RequeueAfter})
+	default:
+		a.ledger.Finish(key)
+		a.endOnce(c)
+		a.ledger.Ran(key)
 	}
 	if len(a.late) < 16 {
 		a.late = append(a.late, c)
@@ -334,41 +331,5 @@ func (a *actor) endLate() {
 	ends := []func() error{c.Done, c.Retry, c.Release, func() error { return c.RequeueAfter(longest) }}
 	if err := ends[a.IntN(len(ends))](); c.Valid() || !errors.Is(err, worker.ErrClaimEnded) {
 		a.found.Add("claims: a late end of the claim to key %d returned %v (valid: %t)", c.Item, err, c.Valid())
-	}
-}
-
-// returnClaim ends a claim so that its key runs again.
-func (a *actor) returnClaim(c claim) {
-	key, failures, delay := c.Item, int32(0), time.Duration(0)
-	if a.owned(key) {
-		failures = a.ledger.Failures(key).Load()
-	}
-	a.adds.Add(1)
-	end, delayed := c.Release, false
-	switch a.IntN(3) {
-	case 0:
-		delay, delayed = a.plan.leastBackoff(failures), true
-		failures++
-		end = c.Retry
-	case 1:
-		delay, delayed, failures = a.upTo(longest), true, 0
-		end = func() error { return c.RequeueAfter(delay) }
-	}
-	number := a.ledger.Again(key, a.now()+int64(delay))
-	if a.owned(key) {
-		a.ledger.Failures(key).Store(failures)
-	}
-	a.ledger.End(key)
-	switch err := end(); {
-	case err == nil:
-		a.ledger.Land(key, number, delayed)
-	case delayed && errors.Is(err, shardq.ErrShutDown) && a.queue.ShuttingDown():
-		if a.owned(key) {
-			a.ledger.Failures(key).Store(0)
-		}
-		a.ledger.NotAgain(key)
-		a.ledger.Ran(key)
-	default:
-		a.found.Add("claims: the return of key %d returned %v", key, err)
 	}
 }

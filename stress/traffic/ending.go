@@ -136,6 +136,6 @@ func (r *round) drop(keys []int) {
 		if r.plan.drain.Delayed != shardq.DropDelayed && !r.queue.ShuttingDown() {
 			r.found.Add("drain: a drain that drops nothing returned key %d", key)
 		}
-		r.notAgain(key)
+		r.ledger.NotAgain(key)
 	}
 }

@@ -21,7 +21,7 @@ func (r *round) startPool() {
 	if r.plan.ending == drained {
 		o.Drain = func(ctx context.Context) ([]int, error) { return r.queue.Drain(ctx, r.plan.drain) }
 	}
-	pool, err := r.queue.NewPool(o, poolStamper{r})
+	pool, err := worker.New(stampedSource{r.queue.Queue, r}, o)
 	if err != nil {
 		panic(err)
 	}
@@ -40,26 +40,15 @@ func (r *round) startPool() {
 // attempts is the limit of the attempts of a key, or 0.
 func (p *Plan) attempts() int { return int(p.Seed/2%2) * 3 }
 
-// A poolStamper stamps the claims of the pool.
-type poolStamper struct{ *round }
-
-func (s poolStamper) before() *ledger.Sight {
-	sight := new(ledger.Sight)
-	s.ledger.Look(sight)
-	return sight
-}
-
-func (s poolStamper) after(claimed []claim, sight *ledger.Sight) {
-	if len(claimed) == 0 {
-		return
-	}
-	a := s.borrow()
-	defer s.giveBack(a)
+// stamp counts and stamps the claims of a ClaimBatch.
+func (r *round) stamp(claimed []claim, sight *ledger.Sight) {
+	a := r.borrow()
+	defer r.giveBack(a)
 	a.gets.Add(uint64(len(claimed)))
 	for _, c := range claimed {
 		if c.Item >= 0 {
-			s.ledger.Stamp(c.Item, sight)
-			s.ledger.Fence(c.Item, c.Fence())
+			r.ledger.Stamp(c.Item, sight)
+			r.ledger.Fence(c.Item, c.Fence())
 		}
 	}
 }
@@ -119,45 +108,22 @@ func (r *round) handleOne(key int) error {
 		a.ledger.Stamped(key, &a.sight)
 		a.ledger.Begin(key, &a.sight)
 	}
-	a.process(key)
-	if !a.mayRetry(key) {
-		return a.succeed(key)
+	if !a.process(key) {
+		a.ledger.Finish(key)
+		a.ledger.Ran(key)
+		if a.chance(8) {
+			a.discarded.Add(1)
+			return worker.Permanent(errFails)
+		}
+		return nil
 	}
-	return a.fail(key)
-}
-
-// succeed ends an attempt that is the last: the key has succeeded, or is
-// discarded for good.
-func (a *actor) succeed(key int) error {
-	if a.owned(key) {
-		a.ledger.Failures(key).Store(0)
-	}
-	a.ledger.End(key)
-	a.ledger.Ran(key)
-	if a.chance(8) {
-		a.discarded.Add(1)
-		return worker.Permanent(errFails)
-	}
-	return nil
-}
-
-// fail ends an attempt after which the key runs again, unless onDiscard is
-// called.
-func (a *actor) fail(key int) error {
-	failures := int32(0)
-	if a.owned(key) {
-		failures = a.ledger.Failures(key).Load()
-	}
+	failures := a.ledger.Failures(key)
 	delay, err := a.plan.leastBackoff(failures), errFails
 	if failures++; a.chance(3) {
 		delay, failures = a.upTo(longest), 0
 		err = worker.RequeueAfter(delay)
 	}
-	a.ledger.Again(key, a.now()+int64(delay))
-	if a.owned(key) {
-		a.ledger.Failures(key).Store(failures)
-	}
-	a.ledger.End(key)
+	a.ledger.Again(key, a.now()+int64(delay), failures) // or see onDiscard
 	return err
 }
 
@@ -171,17 +137,5 @@ func (r *round) onDiscard(_ context.Context, f worker.Failure[int]) {
 	case !r.queue.ShuttingDown():
 		r.found.Add("pools: key %d was discarded: %v", f.Item, f.Err)
 	}
-	r.notAgain(f.Item)
-}
-
-// notAgain takes back a run that was owed.
-func (r *round) notAgain(key int) {
-	if r.ledger == nil {
-		return
-	}
-	if ledger.ClassOf(key) != ledger.Free {
-		r.ledger.Failures(key).Store(0)
-	}
-	r.ledger.Dropped(key)
-	r.ledger.Ran(key)
+	r.ledger.NotAgain(f.Item)
 }

@@ -68,18 +68,25 @@ func (r *round) ping(a *actor) {
 	if r.plan.strict {
 		burst = 1
 	}
-	switch way := a.IntN(4); {
-	case way == 0 && a.plan.has(pauses):
+	switch way := a.IntN(5); {
+	case way == 0 && a.plan.has(pauses) && (a.plan.groups == 0 || a.chance(2)):
 		r.queue.Pause()
 		a.burst(burst, 0)
 		r.queue.Resume()
-	case way == 1 && a.plan.has(pauses) && a.plan.groups > 0:
-		until := a.clock().Now().Add(a.upTo(longest))
+	case way <= 1 && a.plan.has(pauses) && a.plan.groups > 0:
+		until := []time.Time{{}, a.clock().Now().Add(a.upTo(longest))}[way]
 		for group := range a.plan.groups {
 			r.queue.PauseGroup(groupName(group+1), until)
 		}
 		a.burst(burst, 0)
-	case way == 2 && a.plan.has(delays):
+		for group := range a.plan.groups * (1 - way) {
+			r.queue.ResumeGroup(groupName(group + 1))
+		}
+	case way == 2 && a.plan.has(rates):
+		r.queue.SetRate(shardq.Rate{PerSecond: 1})
+		a.burst(burst, 0)
+		r.queue.SetRate(shardq.Rate{})
+	case way == 3 && a.plan.has(delays):
 		a.burst(burst, longest)
 	default:
 		a.burst(burst, 0)

@@ -19,7 +19,7 @@ import (
 // A round is a plan in progress.
 type round struct {
 	plan   Plan
-	queue  target
+	queue  *target
 	ledger *ledger.Ledger // nil in a blind round
 	found  report.Violations
 	// context ends when the round hangs.
@@ -125,7 +125,7 @@ func Play(p Plan, patience time.Duration) (report.Counts, error) {
 // A saboteur spoils the queue of a round, by its options or by a wrapper.
 type saboteur struct {
 	options func(*shardq.Options[int])
-	wrap    func(target) target
+	queue   func(*target)
 }
 
 func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {

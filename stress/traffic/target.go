@@ -20,83 +20,54 @@ type (
 	claim      = worker.Claim[int]
 )
 
-// A target is the queue, or a saboteur around it.
-type target interface {
-	Add(key int)
-	AddAfter(key int, delay time.Duration)
-	AddRateLimited(key int)
-	AddWith(key int, o addOptions)
-	TryAdd(key int, o addOptions) error
-	AddContext(ctx context.Context, key int, o addOptions) error
-	AddBatch(keys []int, o addOptions)
-	Get() (key int, shutdown bool)
-	GetContext(ctx context.Context) (int, error)
-	Done(key int)
-	Items(ctx context.Context) iter.Seq[int]
-	Claim(ctx context.Context) (claim, error)
-	TryClaim() (claim, bool)
-	ClaimBatch(ctx context.Context, dst []claim) (int, error)
-	DoneClaims(all []claim) error
-	Cancel(key int) shardq.Canceled
-	Forget(key int)
-	NumRequeues(key int) int
-	Pause()
-	Resume()
-	PauseGroup(group string, until time.Time)
-	ResumeGroup(group string)
-	RefreshGroup(group string)
-	SetRate(r shardq.Rate)
-	ShutDown()
-	ShutDownWithDrain()
-	ShuttingDown() bool
-	Drain(ctx context.Context, o shardq.DrainOptions) ([]int, error)
-	WaitIdle(ctx context.Context) error
-	Len() int
-	Stats() shardq.Stats
-	Snapshot(limit int) shardq.Snapshot[int]
-	All(state stats.State) iter.Seq[stats.Item[int]]
-	Lookup(key int) (stats.Item[int], bool)
-	Groups() iter.Seq[stats.Group]
-	MostRetried(limit int) []limiter.Failed[int]
-	RecentFailures(limit int) (failed, discarded []stats.Failure[int])
-	// NewPool returns a pool whose claims are stamped.
-	NewPool(o worker.Options[int], s stamper) (*worker.Pool[int], error)
+// A target is the queue. A saboteur replaces some of its functions.
+type target struct {
+	*shardq.Queue[int]
+	Add, Done, Forget func(key int)
+	AddAfter          func(key int, delay time.Duration)
+	AddWith           func(key int, o addOptions)
+	TryAdd            func(key int, o addOptions) error
+	AddContext        func(ctx context.Context, key int, o addOptions) error
+	AddBatch          func(keys []int, o addOptions)
+	Get               func() (key int, shutdown bool)
+	Cancel            func(key int) shardq.Canceled
+	Lookup            func(key int) (stats.Item[int], bool)
+	All               func(state stats.State) iter.Seq[stats.Item[int]]
+	Drain             func(ctx context.Context, o shardq.DrainOptions) ([]int, error)
+	WaitIdle          func(ctx context.Context) error
+	SetRate           func(r shardq.Rate)
+
+	Pause, Resume, ShutDown, ShutDownWithDrain func()
 }
 
-// queue is the queue as a target.
-type queue struct{ *shardq.Queue[int] }
-
-func (q queue) TryAdd(key int, o addOptions) error { return q.TryAddWith(key, o) }
-func (q queue) AddBatch(keys []int, o addOptions)  { q.AddBatchWith(keys, o) }
-func (q queue) AddContext(ctx context.Context, key int, o addOptions) error {
-	return q.AddContextWith(ctx, key, o)
+func newTarget(q *shardq.Queue[int]) *target {
+	return &target{
+		Queue: q, Add: q.Add, Done: q.Done, Forget: q.Forget, AddAfter: q.AddAfter, AddWith: q.AddWith,
+		TryAdd: q.TryAddWith, AddContext: q.AddContextWith, AddBatch: q.AddBatchWith, Get: q.Get,
+		Cancel: q.Cancel, Lookup: q.Lookup, All: q.All, Drain: q.Drain, WaitIdle: q.WaitIdle, SetRate: q.SetRate,
+		Pause: q.Pause, Resume: q.Resume, ShutDown: q.ShutDown, ShutDownWithDrain: q.ShutDownWithDrain,
+	}
 }
 
-func (q queue) NewPool(o worker.Options[int], s stamper) (*worker.Pool[int], error) {
-	return worker.New(stampedSource{q.Queue, s}, o)
-}
-
-// A stamper is told of the claims of a pool: before and after each ClaimBatch.
-type stamper interface {
-	before() *ledger.Sight
-	after(claimed []claim, s *ledger.Sight)
-}
-
-// A stampedSource is a queue that tells a stamper.
+// A stampedSource is a queue that stamps the claims of a pool, whose calls
+// handlers do not see.
 type stampedSource struct {
 	*shardq.Queue[int]
-	stamper stamper
+	round *round
 }
 
 func (s stampedSource) ClaimBatch(ctx context.Context, dst []claim) (int, error) {
-	sight := s.stamper.before()
+	var sight ledger.Sight
+	s.round.ledger.Look(&sight)
 	n, err := s.Queue.ClaimBatch(ctx, dst)
-	s.stamper.after(dst[:n], sight)
+	if n > 0 {
+		s.round.stamp(dst[:n], &sight)
+	}
 	return n, err
 }
 
 // newQueue makes the queue of a round.
-func newQueue(r *round, s saboteur) target {
+func newQueue(r *round, s saboteur) *target {
 	p := &r.plan
 	o := shardq.Options[int]{
 		Name: "stress", Shards: p.shards, RateLimiter: r.newLimiter(), Tick: p.tick, Capacity: p.capacity,
@@ -125,9 +96,9 @@ func newQueue(r *round, s saboteur) target {
 	if s.options != nil {
 		s.options(&o)
 	}
-	q := target(queue{shardq.MustNew(o)})
-	if s.wrap != nil {
-		q = s.wrap(q)
+	q := newTarget(shardq.MustNew(o))
+	if s.queue != nil {
+		s.queue(q)
 	}
 	return q
 }

@@ -25,9 +25,6 @@ type value = []stamp
 // A pair is a key with its value.
 type pair = coalesce.Entry[int, value]
 
-// A target is a Coalescer, or a saboteur of one.
-type target = coalescer
-
 // A Plan is all of a round except the scheduler. It follows from the seed.
 type Plan struct {
 	Seed                     uint64

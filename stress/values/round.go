@@ -18,14 +18,13 @@ import (
 // A round is a plan in progress.
 type round struct {
 	Plan
-	target target
+	target *target
 	merges atomic.Uint64
 	begun  atomic.Int64 // the puts that began
 	close  sync.Once
 	keys   []account
-	// tally is shared by all goroutines. It is a separate variable so that its
-	// words are aligned for atomics on 32-bit platforms.
-	tally *tally
+	tally  tally
+	found  report.Violations
 	// context is the context of the pool, and stop ends it.
 	context context.Context
 	stop    context.CancelFunc
@@ -33,7 +32,6 @@ type round struct {
 	opened  atomic.Bool   // no pause will begin any more
 
 	mu      sync.Mutex // guards the fields below
-	faults  []error
 	dropped []pair
 }
 
@@ -48,21 +46,7 @@ type account struct {
 }
 
 // A tally counts what a round has done.
-type tally struct{ accepted, refused, takes, returned, panics, dropped, canceled, discarded, faults uint64 }
-
-func (t *tally) add(u tally) {
-	t.accepted += u.accepted
-	t.refused += u.refused
-	t.takes += u.takes
-	t.returned += u.returned
-	t.panics += u.panics
-	t.dropped += u.dropped
-	t.canceled += u.canceled
-	t.discarded += u.discarded
-	t.faults += u.faults
-}
-
-func count(n *uint64) { atomic.AddUint64(n, 1) }
+type tally struct{ accepted, refused, takes, returned, panics, dropped, canceled, discarded atomic.Uint64 }
 
 // errMerge is the value of a panic in Merge.
 var errMerge = errors.New("merge panics on purpose")
@@ -71,18 +55,20 @@ var errMerge = errors.New("merge panics on purpose")
 // with the faults. Patience is the time after which the round counts as hanging,
 // and the program ends.
 func Play(p Plan, patience time.Duration) (report.Counts, error) {
-	t, err := play(p, patience, newCoalescer)
-	return report.Counts{Rounds: 1, Adds: t.accepted + t.refused, HandOuts: t.takes, Checks: 2*t.takes + t.accepted}, err
+	t, err := play(p, patience, func(*target) {})
+	accepted, takes := t.accepted.Load(), t.takes.Load()
+	return report.Counts{Rounds: 1, Adds: accepted + t.refused.Load(), HandOuts: takes, Checks: 2*takes + accepted}, err
 }
 
-func play(p Plan, patience time.Duration, newTarget func(coalesce.Options[int, value]) target) (tally, error) {
-	r := &round{Plan: p, stop: func() {}, tally: new(tally)}
+func play(p Plan, patience time.Duration, spoil func(*target)) (*tally, error) {
+	r := &round{Plan: p, stop: func() {}}
 	if r.run {
 		r.context, r.stop = context.WithCancel(context.Background())
 		defer r.stop()
 	}
 	r.keys = make([]account, r.Plan.keys)
-	r.target = newTarget(r.options(r.merge))
+	r.target = newTarget(coalesce.MustNew(r.options(r.merge)), r)
+	spoil(r.target)
 	watchdog := time.AfterFunc(max(patience, time.Minute), func() { panic(fmt.Sprintf("seed %d: the round hangs: %v", p.Seed, p)) })
 	defer watchdog.Stop()
 	var producers, workers, keeper sync.WaitGroup
@@ -107,7 +93,7 @@ func play(p Plan, patience time.Duration, newTarget func(coalesce.Options[int, v
 	r.end()
 	workers.Wait()
 	r.settle()
-	return *r.tally, errors.Join(r.faults...)
+	return &r.tally, r.found.Err()
 }
 
 // pause pauses and resumes until producers have ended.
@@ -125,14 +111,6 @@ func (r *round) pause(produced <-chan struct{}) {
 	}
 }
 
-func (r *round) fault(format string, arguments ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.faults) < 10 {
-		r.faults = append(r.faults, fmt.Errorf(format, arguments...))
-	}
-}
-
 // merge makes a new value, so that the race detector sees other users of the
 // old ones.
 func (r *round) merge(pending, next value) value {
@@ -145,8 +123,9 @@ func (r *round) merge(pending, next value) value {
 // guarded calls do, and reports whether it returned without a panic.
 func (r *round) guarded(do func()) (returned bool) {
 	defer func() {
-		if cause := recover(); cause == errMerge {
-			count(&r.tally.panics)
+		cause := recover()
+		if err, _ := cause.(error); errors.Is(err, errMerge) {
+			r.tally.panics.Add(1)
 		} else if cause != nil {
 			panic(cause)
 		}
@@ -168,12 +147,12 @@ func (r *round) produce(producer int) {
 		one := stamp{producer, n}
 		var err error
 		if r.guarded(func() { err = r.putOne(dice, key, value{one}) }) && err == nil {
-			count(&r.tally.accepted)
+			r.tally.accepted.Add(1)
 			r.keys[key].mu.Lock()
 			r.keys[key].put = append(r.keys[key].put, one)
 			r.keys[key].mu.Unlock()
 		} else {
-			count(&r.tally.refused)
+			r.tally.refused.Add(1)
 		}
 	}
 }
@@ -203,7 +182,7 @@ func (r *round) cancel(key int) {
 	var v value
 	var ok bool
 	if r.guarded(func() { v, ok = r.target.Cancel(key) }) && ok {
-		count(&r.tally.canceled)
+		r.tally.canceled.Add(1)
 		r.keys[key].mu.Lock()
 		defer r.keys[key].mu.Unlock()
 		r.keys[key].tookBack = append(r.keys[key].tookBack, v...)
@@ -223,9 +202,9 @@ func (r *round) work(worker int) {
 			time.Sleep(50 * time.Microsecond) // what is paused may be left
 		}
 		for i := range dst[:n] {
-			count(&r.tally.takes)
+			r.tally.takes.Add(1)
 			if r.keys[dst[i].Key].holder.Add(1) != 1 {
-				r.fault("two workers have key %d", dst[i].Key)
+				r.found.Add("two workers have key %d", dst[i].Key)
 			}
 		}
 		r.deal(dice, dst[:n])
@@ -282,19 +261,19 @@ func (r *round) putBack(dice *rand.Rand, p pair) bool {
 	}
 	if err := back(p.Key, p.Value); err != nil {
 		if !errors.Is(err, shardq.ErrShutDown) {
-			r.fault("a value is not taken back: %v", err)
+			r.found.Add("a value is not taken back: %v", err)
 		}
 		r.keys[p.Key].holder.Add(1)
 		return false
 	}
-	count(&r.tally.returned)
+	r.tally.returned.Add(1)
 	return true
 }
 
 // checkCapacity checks the capacity if all puts honor it.
 func (r *round) checkCapacity() {
 	if stats := r.target.Stats(); r.capacity > 0 && stats.Values.Weight > r.capacity {
-		r.fault("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
+		r.found.Add("%d are pending, with a capacity of %d", stats.Values.Weight, r.capacity)
 	}
 }
 

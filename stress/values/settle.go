@@ -10,24 +10,24 @@ import (
 func (r *round) settle() {
 	dropped, err := r.target.Drain(context.Background(), shardq.DrainOptions{})
 	if err != nil {
-		r.fault("a drain at the end: %v", err)
+		r.found.Add("a drain at the end: %v", err)
 	}
 	r.drop(dropped)
 	for _, p := range r.dropped {
-		r.tally.dropped++
+		r.tally.dropped.Add(1)
 		r.keys[p.Key].processed = append(r.keys[p.Key].processed, p.Value...)
 	}
 	for key := range r.keys {
 		r.checkKey(key)
 	}
 	if s := r.target.Stats(); s.Values.Keys != 0 || s.Values.Weight != 0 || s.Held != 0 || s.Misused != 0 {
-		r.fault("at the end %+v", s)
+		r.found.Add("at the end %+v", s)
 	}
-	if s := r.target.Stats(); s.Values.Put != r.tally.accepted || s.Values.Merged > s.Values.Put {
-		r.fault("%d values were put and accepted, not %+v", r.tally.accepted, s.Values)
+	if s := r.target.Stats(); s.Values.Put != r.tally.accepted.Load() || s.Values.Merged > s.Values.Put {
+		r.found.Add("%d values were put and accepted, not %+v", r.tally.accepted.Load(), s.Values)
 	}
 	if s := r.target.Stats(); r.bounded && s.Values.OverCapacity != 0 {
-		r.fault("the capacity was exceeded %d times, though all puts honor it", s.Values.OverCapacity)
+		r.found.Add("the capacity was exceeded %d times, though all puts honor it", s.Values.OverCapacity)
 	}
 }
 
@@ -39,22 +39,22 @@ func (r *round) checkKey(key int) {
 	}
 	for _, s := range r.keys[key].tookBack {
 		if !missing[s] {
-			r.fault("key %d: %v was taken back twice, or was refused", key, s)
+			r.found.Add("key %d: %v was taken back twice, or was refused", key, s)
 		}
 		delete(missing, s)
 	}
 	last := map[int]int{}
 	for _, s := range r.keys[key].processed {
 		if !missing[s] {
-			r.fault("key %d: %v was taken twice, or was refused", key, s)
+			r.found.Add("key %d: %v was taken twice, or was refused", key, s)
 		}
 		delete(missing, s)
 		if n, known := last[s.producer]; known && n > s.n {
-			r.fault("key %d: %v was taken after the %d-th of its producer", key, s, n)
+			r.found.Add("key %d: %v was taken after the %d-th of its producer", key, s, n)
 		}
 		last[s.producer] = s.n
 	}
 	for s := range missing {
-		r.fault("key %d: %v is lost", key, s)
+		r.found.Add("key %d: %v is lost", key, s)
 	}
 }

@@ -8,36 +8,20 @@ import (
 	"github.com/shardq/shardq/worker"
 )
 
-// coalescer has the methods of a Coalescer that a round uses.
-type coalescer interface {
-	Put(key int, v value) error
-	TryPut(key int, v value) error
-	PutWith(key int, v value, o coalesce.PutOptions) error
-	PutContext(ctx context.Context, key int, v value) error
-	TakeBatch(ctx context.Context, dst []pair) (int, error)
-	Take(ctx context.Context) (int, value, error)
-	Done(key int)
-	DoneBatch(taken []pair)
-	PutBack(key int, v value) error
-	Retry(key int, v value) error
-	Cancel(key int) (value, bool)
-	Pause()
-	Resume()
-	ShutDown()
-	Drain(ctx context.Context, options shardq.DrainOptions) ([]pair, error)
-	DrainWith(options shardq.DrainOptions) func(context.Context) ([]pair, error)
-	Stats() shardq.Stats
-	NewPool(o worker.Options[pair]) (*worker.Pool[pair], error)
-}
-
-type withPool struct {
+// A target is the Coalescer. A saboteur replaces some of its functions.
+type target struct {
 	*coalesce.Coalescer[int, value]
+	Put, TryPut, PutBack func(key int, v value) error
+	PutWith              func(key int, v value, o coalesce.PutOptions) error
+	Take                 func(ctx context.Context) (int, value, error)
+	Cancel               func(key int) (value, bool)
+	Drain                func(ctx context.Context, o shardq.DrainOptions) ([]pair, error)
+	onDiscard            func(context.Context, worker.Failure[pair])
 }
 
-func (c withPool) NewPool(o worker.Options[pair]) (*worker.Pool[pair], error) {
-	return worker.New(c.Coalescer, o)
-}
-
-func newCoalescer(o coalesce.Options[int, value]) target {
-	return withPool{coalesce.MustNew(o)}
+func newTarget(c *coalesce.Coalescer[int, value], r *round) *target {
+	return &target{
+		Coalescer: c, Put: c.Put, TryPut: c.TryPut, PutBack: c.PutBack, PutWith: c.PutWith,
+		Take: c.Take, Cancel: c.Cancel, Drain: c.Drain, onDiscard: r.discard,
+	}
 }

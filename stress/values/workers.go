@@ -15,36 +15,24 @@ import (
 var errFails = errors.New("fails on purpose")
 
 // runWorkers runs pools until the round ends, and then takes what is left. If
-// Merge panics in a worker, Run panics, and runWorkers makes a new pool.
+// Merge panics in a worker, Run panics, and there is a new pool.
 func (r *round) runWorkers() {
 	defer r.work(0)
 	defer r.target.ShutDown() // otherwise workers would wait forever
 	for {
-		w, err := r.target.NewPool(r.workerOptions())
+		w, err := worker.New(r.target.Coalescer, r.workerOptions())
 		if err != nil {
-			r.fault("no workers: %v", err)
+			r.found.Add("no workers: %v", err)
 			return
 		}
-		if r.runOnce(w) {
+		if r.guarded(func() { _ = w.Run(r.context) }) {
 			return
 		}
-		count(&r.tally.faults)
 	}
 }
 
-// runOnce reports whether Run returned without a panic.
-func (r *round) runOnce(w *worker.Pool[pair]) (returned bool) {
-	defer func() {
-		if cause := recover(); cause != nil && !errors.Is(cause.(error), errMerge) {
-			panic(cause)
-		}
-	}()
-	_ = w.Run(r.context)
-	return true
-}
-
 func (r *round) workerOptions() worker.Options[pair] {
-	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.discard}
+	o := worker.Options[pair]{Workers: r.workers, MaxAttempts: r.maxAttempts, OnDiscard: r.target.onDiscard}
 	if r.batch > 2 {
 		o.HandleBatch, o.BatchSize = r.handleBatch, r.batch
 	} else {
@@ -57,26 +45,33 @@ func (r *round) workerOptions() worker.Options[pair] {
 	return o
 }
 
-// handle processes a key. It succeeds most of the time.
+// handle processes a key, and sometimes panics or exits.
 func (r *round) handle(_ context.Context, p pair) error {
-	count(&r.tally.takes)
+	err := r.decide(p)
+	if n := len(p.Value); err == errFails && n%3 == 0 {
+		panic(err)
+	} else if err == errFails && n%3 == 1 {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// decide processes a key. It succeeds most of the time.
+func (r *round) decide(p pair) error {
+	r.tally.takes.Add(1)
 	account := &r.keys[p.Key]
 	if account.holder.Add(1) != 1 {
-		r.fault("two workers have key %d", p.Key)
+		r.found.Add("two workers have key %d", p.Key)
 	}
 	defer account.holder.Add(-1)
 	n := r.handed.Add(1) + r.Seed
 	if r.retries && n%3 == 0 {
-		count(&r.tally.returned)
+		r.tally.returned.Add(1)
 		r.putBeside(p.Key, int(n))
-		switch n / 3 % 6 {
+		switch n / 3 % 4 {
 		case 0:
-			panic(errFails)
-		case 1:
-			runtime.Goexit()
-		case 2:
 			return worker.RequeueAfter(time.Duration(n%5) * time.Millisecond)
-		case 3:
+		case 1:
 			return worker.Permanent(errFails)
 		}
 		return errFails
@@ -95,44 +90,26 @@ func (r *round) putBeside(key, n int) {
 	if !r.guarded(func() { err = r.target.Put(key, value{one}) }) || err != nil {
 		return
 	}
-	count(&r.tally.accepted)
+	r.tally.accepted.Add(1)
 	r.keys[key].mu.Lock()
 	defer r.keys[key].mu.Unlock()
 	r.keys[key].put = append(r.keys[key].put, one)
 }
 
-// handleBatch calls handle for each key, or fails for all.
-func (r *round) handleBatch(ctx context.Context, all []pair) []error {
+// handleBatch calls decide for each key.
+func (r *round) handleBatch(_ context.Context, all []pair) []error {
 	errs := make([]error, len(all))
 	for i, p := range all {
-		errs[i] = r.handleOne(ctx, p)
+		errs[i] = r.decide(p)
 		all[i] = pair{Key: -1} // the handler owns the slice
 	}
 	return errs
 }
 
-// handleOne converts a panic or an exit into an error. Otherwise it would end
-// the whole batch.
-func (r *round) handleOne(ctx context.Context, p pair) (err error) {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = errFails
-			}
-		}()
-		err = errFails // unless handle returns
-		err = r.handle(ctx, p)
-	}()
-	<-over
-	return err
-}
-
 // discard records a discarded value. Unless a drain has dropped it, the worker
 // still has the key.
 func (r *round) discard(_ context.Context, f worker.Failure[pair]) {
-	count(&r.tally.discarded)
+	r.tally.discarded.Add(1)
 	if strings.Contains(f.Err.Error(), "dropped while it was delayed") {
 		r.drop([]pair{f.Item})
 	} else {
