@@ -28,7 +28,7 @@ func newGates(p *Plan) *gates {
 		g.books.Limits[target] = int32(p.limitOf(target))
 		if p.has(rates) && (int(p.Seed)+target)%3 > 0 {
 			g.highest[target] = shardq.Rate{
-				PerSecond: []float64{3000, 10_000, 50_000}[(int(p.Seed/3)+target)%3],
+				PerSecond: []float64{1000, 4000, 20_000}[(int(p.Seed/3)+target)%3],
 				Burst:     []int{1, 8, 64}[(int(p.Seed/9)+target)%3],
 			}
 		}
@@ -102,7 +102,7 @@ func (a *actor) giveRates() {
 // to count anew, because a bound for a short time is narrow.
 func (a *actor) changeRate(target int) {
 	rate := a.gates.highest[target]
-	rate.PerSecond /= float64(1 + a.IntN(3))
+	rate.PerSecond /= float64(1 + a.IntN(2))
 	a.setRate(target, rate)
 	if a.chance(2) && !a.queue.ShuttingDown() {
 		a.gates.books.Meter(target, a.gates.highest[target], a.now)

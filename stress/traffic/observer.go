@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shardq/shardq/stats"
@@ -31,16 +32,12 @@ func (a *actor) read(asleep bool) {
 	switch a.IntN(6) {
 	case 0:
 		s := a.queue.Snapshot(1 + a.IntN(20))
-		a.list("Snapshot", stats.Ready, s.Ready)
-		a.list("Snapshot", stats.Processing, s.Processing)
-		a.list("Snapshot", stats.Delayed, s.Delayed)
+		a.list(stats.Ready, s.Ready)
+		a.list(stats.Processing, s.Processing)
+		a.list(stats.Delayed, s.Delayed)
 	case 1, 2:
 		state := []stats.State{stats.Ready, stats.Processing, stats.Delayed}[a.IntN(3)]
-		var all []stats.Item[int]
-		for item := range a.queue.All(state) {
-			all = append(all, item)
-		}
-		if n := a.list("All", state, all); asleep && state == stats.Delayed && n != sleepers {
+		if n := a.list(state, slices.Collect(a.queue.All(state))); asleep && state == stats.Delayed && n != sleepers {
 			a.found.Add("listings: All has %d sleepers of %d", n, sleepers)
 		}
 	case 3:
@@ -55,16 +52,19 @@ func (a *actor) read(asleep bool) {
 		a.queue.MostRetried(5)
 		a.queue.RecentFailures(5)
 	default:
-		a.readCounts()
+		s, most := a.queue.Stats(), a.plan.keys+sleepers+int(a.contests.Load())
+		if n := max(s.Ready, s.Processing, s.Delayed, s.Held, a.queue.Len()); n > most {
+			a.found.Add("listings: of at most %d keys, Stats has %+v", most, s)
+		}
 	}
 }
 
 // list checks a listing, and returns how many sleepers it has.
-func (a *actor) list(by string, state stats.State, all []stats.Item[int]) (asleep int) {
+func (a *actor) list(state stats.State, all []stats.Item[int]) (asleep int) {
 	seen := map[int]bool{}
 	for _, item := range all {
 		if seen[item.Item] || item.State != state || item.Item >= a.plan.keys {
-			a.found.Add("listings: %s of %v has %+v (seen: %t)", by, state, item, seen[item.Item])
+			a.found.Add("listings: that of %v has %+v (seen: %t)", state, item, seen[item.Item])
 		}
 		seen[item.Item] = true
 		if item.Item <= sleeper && item.Item > sleeper-sleepers {
@@ -72,14 +72,4 @@ func (a *actor) list(by string, state stats.State, all []stats.Item[int]) (aslee
 		}
 	}
 	return asleep
-}
-
-func (a *actor) readCounts() {
-	s := a.queue.Stats()
-	most := a.plan.keys + sleepers + int(a.contests.Load())
-	for _, n := range []int{s.Ready, s.Processing, s.Delayed, s.Held, a.queue.Len()} {
-		if n < 0 || n > most {
-			a.found.Add("listings: of at most %d keys, Stats has %+v", most, s)
-		}
-	}
 }

@@ -36,10 +36,8 @@ func (a *actor) produceOne() {
 		a.contest()
 	case a.ledger == nil || class == ledger.Free:
 		a.produceFree(key)
-	case class == ledger.Timed && a.plan.has(delays):
-		a.produceTimed(key)
-	case class == ledger.Once:
-		a.produceOnce(key)
+	case class == ledger.Once || a.plan.has(delays):
+		a.produceOwned(key)
 	}
 }
 
@@ -61,8 +59,7 @@ func (a *actor) produceFree(key int) {
 	case a.plan.has(batches) && !a.plan.strict && a.chance(6):
 		a.produceBatch()
 	default:
-		o := a.someOptions()
-		a.addFree(key, o, false)
+		a.addFree(key, a.someOptions(), false)
 	}
 }
 
@@ -160,8 +157,7 @@ func (a *actor) judge(err error, held, mayBeFull bool) outcome {
 
 // produceBatch adds some free keys.
 func (a *actor) produceBatch() {
-	o := a.someOptions()
-	keys := make([]int, 2+a.IntN(70))
+	o, keys := a.someOptions(), make([]int, 2+a.IntN(70))
 	numbers := make([]uint64, len(keys))
 	for i := range keys {
 		keys[i] = a.IntN(a.plan.keys) &^ 3
@@ -169,11 +165,11 @@ func (a *actor) produceBatch() {
 	}
 	a.adds.Add(uint64(len(keys)))
 	a.queue.AddBatch(keys, o)
-	if o.NotAgainWithin > 0 || a.queue.ShuttingDown() {
-		return
-	}
+	sure := o.NotAgainWithin <= 0 && !a.queue.ShuttingDown()
 	for i, key := range keys {
-		a.ledger.Land(key, numbers[i], isDelayed(o))
+		if sure {
+			a.ledger.Land(key, numbers[i], isDelayed(o))
+		}
 	}
 }
 
@@ -208,35 +204,50 @@ func (a *actor) own(key int) bool {
 	return !held
 }
 
-// produceOnce adds an idle key at once, perhaps with a window.
-func (a *actor) produceOnce(key int) {
+// produceOwned adds an idle key: a Once key at once, perhaps with a window, and a
+// Timed key with a delay. While a fake clock stands still, it adds a Timed key
+// several times, under policies.
+func (a *actor) produceOwned(key int) {
 	if !a.own(key) {
 		return
 	}
+	timed := ledger.ClassOf(key) == ledger.Timed
 	o := addOptions{Priority: a.plan.priorityOf(key)}
-	if a.plan.has(windows) && a.chance(3) {
-		o.NotAgainWithin = a.upTo(longest)
-		if a.chance(8) {
-			o.NotAgainWithin = 1000 * time.Hour
-		}
+	if timed {
+		o.After = a.upTo(longest)
 	}
-	cancels := a.plan.has(cancels) && a.chance(6)
-	number, before := a.ledger.Expect(key, 0, cancels), a.now()
-	switch a.add(key, o, false, o.NotAgainWithin > 0) {
+	if timed && a.plan.has(policies) && a.chance(3) {
+		o.MaxWait = a.upTo(longest)
+	}
+	if !timed && a.plan.has(windows) && a.chance(3) {
+		o.NotAgainWithin = []time.Duration{a.upTo(longest), 1000 * time.Hour}[a.IntN(8)/7]
+	}
+	exact := timed && a.fake != nil && a.plan.has(policies)
+	if exact {
+		a.stepping.RLock()
+		defer a.stepping.RUnlock()
+	}
+	cancels, before := a.plan.has(cancels) && a.chance(6), a.now()
+	d := newDeadline(before, o)
+	number := a.ledger.Expect(key, d.due, cancels)
+	switch a.add(key, o, false, exact || o.NotAgainWithin > 0) {
 	case accepted:
+		if exact {
+			number = a.putOff(key, &d)
+		}
 		if o.NotAgainWithin > 0 {
 			a.ledger.Admitted(key, before, o.NotAgainWithin)
 		}
-		a.ledger.Land(key, number, false)
+		a.ledger.Land(key, number, timed)
 		a.leave(key, cancels)
-	case notAgain:
-		a.ledger.Refused(key, before, 2*a.plan.tick)
-		a.ledger.TakenBack(key, "windows")
-	case refused:
-		a.ledger.TakenBack(key, "capacity")
 	case unsure:
 		a.ledger.Unsure(key)
 		a.ledger.Leave(key)
+	case notAgain:
+		a.ledger.Refused(key, before, 2*a.plan.tick)
+		a.ledger.TakenBack(key, "windows")
+	default:
+		a.ledger.TakenBack(key, "capacity")
 	}
 }
 
@@ -259,49 +270,12 @@ func (a *actor) leave(key int, cancels bool) {
 	a.ledger.Leave(key)
 }
 
-// produceTimed adds an idle key with a delay. By a fake clock it adds the key
-// several times, under policies.
-func (a *actor) produceTimed(key int) {
-	if !a.own(key) {
-		return
-	}
-	cancels := a.plan.has(cancels) && a.chance(6)
-	o := addOptions{After: a.upTo(longest), Priority: a.plan.priorityOf(key)}
-	if a.plan.has(policies) && a.chance(3) {
-		o.MaxWait = a.upTo(longest)
-	}
-	exact := a.fake != nil && a.plan.has(policies)
-	if exact {
-		a.stepping.RLock()
-	}
-	d := newDeadline(a.now(), o)
-	number := a.ledger.Expect(key, d.due, cancels)
-	result := a.add(key, o, false, exact)
-	if result == accepted && exact {
-		number = a.putOff(key, &d)
-	}
-	if exact {
-		a.stepping.RUnlock()
-	}
-	switch result {
-	case accepted:
-		a.ledger.Land(key, number, true)
-		a.leave(key, cancels)
-	case unsure:
-		a.ledger.Unsure(key)
-		a.ledger.Leave(key)
-	default:
-		a.ledger.TakenBack(key, "capacity")
-	}
-}
-
 // A deadline is the earliest time at which a key may run, as policies change
 // it.
 type deadline struct{ due, limit int64 }
 
-func newDeadline(now int64, o addOptions) (d deadline) {
-	d.limit = ledger.Forever
-	d.due = now + int64(o.After)
+func newDeadline(now int64, o addOptions) deadline {
+	d := deadline{now + int64(o.After), ledger.Forever}
 	d.bound(now, o)
 	return d
 }
@@ -363,19 +337,18 @@ func (a *actor) checkDeadline(key int, due int64) {
 // misbehave makes a call that must change nothing: a Done of an idle key, or an
 // add in which user code panics.
 func (a *actor) misbehave() {
-	if a.plan.has(misuse) && a.chance(2) {
+	if !a.plan.has(panics) || a.plan.has(misuse) && a.chance(2) {
 		a.misuses.Add(1)
 		attempt(func() { a.queue.Done(stray) })
 		return
 	}
-	if !a.plan.has(panics) {
-		return
+	calls := []func(){
+		func() { a.queue.AddRateLimited(hostile) }, func() { a.queue.Add(hostile) }, func() { a.queue.Done(hostile) },
+		func() { a.queue.AddWith(hostile, addOptions{After: longest, Policy: shardq.KeepNew}) },
+		func() { _ = a.queue.TryAdd(hostile, addOptions{NotAgainWithin: longest}) },
 	}
-	calls := []func(){func() { a.queue.AddRateLimited(hostile) }}
-	if a.plan.groups > 0 || a.plan.hashed {
-		calls = append(calls, func() { a.queue.Add(hostile) }, func() { a.queue.Done(hostile) },
-			func() { a.queue.AddWith(hostile, addOptions{After: longest, Policy: shardq.KeepNew}) },
-			func() { _ = a.queue.TryAdd(hostile, addOptions{NotAgainWithin: longest}) })
+	if a.plan.groups == 0 && !a.plan.hashed {
+		calls = calls[:1] // only the limiter is ours
 	}
 	if !attempt(calls[a.IntN(len(calls))]) {
 		a.found.Add("panics: a panic of user code did not reach its caller")

@@ -106,52 +106,35 @@ func (a *actor) burst(n int, delay time.Duration) {
 	}
 }
 
-// fill fills the queue to its capacity while it is paused.
+// fill fills the queue to its capacity while it is paused. Then there is no room
+// for one key more, unless a Get that had begun before the pause has made some.
 func (r *round) fill(a *actor) {
-	free := a.plan.keys / 4 // those that a multiple of 4 names
+	free := a.plan.keys / 4 // multiples of 4 are free keys
 	if r.plan.capacity == 0 || r.plan.capacity >= free || r.found.Any() {
 		return
 	}
 	r.queue.Pause()
-	for n := range r.plan.capacity {
+	taken := r.sum(gets)
+	for n := range r.plan.capacity + 1 {
 		number := r.ledger.Want(4 * n)
-		a.adds.Add(1)
-		if err := r.queue.TryAdd(4*n, addOptions{}); err != nil {
+		switch err := r.queue.TryAdd(4*n, addOptions{}); {
+		case err == nil:
+			r.ledger.Land(4*n, number, false)
+		case n < r.plan.capacity:
 			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, r.plan.capacity, err)
 		}
-		r.ledger.Land(4*n, number, false)
 	}
-	r.overfill()
-	waiting := make(chan error, 1)
-	key := 4 * r.plan.capacity
-	r.ledger.Want(key)
-	go func() { waiting <- r.queue.AddContext(r.context, key, addOptions{}) }()
+	if held := r.queue.Stats().Held; held > r.plan.capacity && taken == r.sum(gets) {
+		r.found.Add("capacity: the queue holds %d keys", held)
+	}
+	waiting, key := make(chan error, 1), 4*(r.plan.capacity+1)
+	r.ledger.Want(key % r.plan.keys)
+	go func() { waiting <- r.queue.AddContext(r.context, key%r.plan.keys, addOptions{}) }()
 	r.queue.Resume()
 	if err := <-waiting; err != nil {
 		r.found.Add("capacity: AddContext returned %v", err)
 	}
 	r.becomesIdle()
-}
-
-// overfill tries to add a key to a queue that is full. A Get that had begun
-// before the pause may have made room.
-func (r *round) overfill() {
-	key := 4 * r.plan.capacity
-	full := func() bool { return r.queue.Stats().Held >= r.plan.capacity }
-	taken, before := r.sum(gets), full()
-	r.ledger.Want(key)
-	err := r.queue.TryAdd(key, addOptions{})
-	if before && full() && taken == r.sum(gets) && !errors.Is(err, shardq.ErrFull) {
-		r.found.Add("capacity: the queue is full, and TryAdd returned %v", err)
-	}
-	ctx, cancel := context.WithTimeout(r.context, time.Millisecond)
-	defer cancel()
-	if err == nil {
-		return
-	}
-	if err := r.queue.AddContext(ctx, key, addOptions{}); err == nil && taken == r.sum(gets) {
-		r.found.Add("capacity: the queue is full, and AddContext returned nil")
-	}
 }
 
 // settle checks a queue that is shut down, when all actors have left.
@@ -183,25 +166,20 @@ func (r *round) settle() {
 
 // checkShutDown checks what calls of a queue return that is shut down.
 func (r *round) checkShutDown(dropped uint64) {
+	ctx := context.Background()
 	r.queue.Add(0)
 	r.queue.AddAfter(0, longest)
-	if err := r.queue.TryAdd(0, addOptions{}); !errors.Is(err, shardq.ErrShutDown) {
-		r.found.Add("shutdown: TryAdd returned %v", err)
+	_, claim := r.queue.Claim(ctx)
+	try, add := r.queue.TryAdd(0, addOptions{}), r.queue.AddContext(ctx, 0, addOptions{})
+	for _, err := range []error{claim, try, add} {
+		if !errors.Is(err, shardq.ErrShutDown) {
+			r.found.Add("shutdown: a call returned %v", err)
+		}
 	}
-	if err := r.queue.AddContext(context.Background(), 0, addOptions{}); !errors.Is(err, shardq.ErrShutDown) {
-		r.found.Add("shutdown: AddContext returned %v", err)
-	}
-	if key, shutdown := r.queue.Get(); !shutdown {
-		r.found.Add("shutdown: Get returned key %d", key)
-	}
-	if _, err := r.queue.Claim(context.Background()); !errors.Is(err, shardq.ErrShutDown) {
-		r.found.Add("shutdown: Claim returned %v", err)
-	}
-	if now := r.queue.Stats().Dropped; now < dropped+2 {
-		r.found.Add("shutdown: after two more adds, Dropped has grown from %d to %d", dropped, now)
-	}
-	if left, err := r.queue.Drain(context.Background(), shardq.DrainOptions{}); len(left) > 0 || err != nil {
-		r.found.Add("shutdown: Drain returned %v %v", left, err)
+	_, shutdown := r.queue.Get()
+	left, err := r.queue.Drain(ctx, shardq.DrainOptions{})
+	if now := r.queue.Stats().Dropped; !shutdown || len(left) > 0 || err != nil || now < dropped+2 {
+		r.found.Add("shutdown: Get: %t, Drain: %v %v, Dropped: %d, then %d", shutdown, left, err, dropped, now)
 	}
 	r.queue.ShutDownWithDrain()
 	r.queue.ShutDown()

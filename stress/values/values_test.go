@@ -14,19 +14,16 @@ import (
 
 // TestNoValueIsLost plays some rounds, in which everything happens.
 func TestNoValueIsLost(t *testing.T) {
-	counts := map[string]uint64{}
+	seen := map[string]int{}
 	for seed := range uint64(300) {
-		one, err := play(Draw(seed), time.Minute, func(*target) {})
-		require.NoError(t, err, "seed %d", seed)
-		counts["refused"] += one.refused.Load()
-		counts["returned"] += one.returned.Load()
-		counts["panicked"] += one.panics.Load()
-		counts["dropped"] += one.dropped.Load()
-		counts["canceled"] += one.canceled.Load()
-		counts["discarded"] += one.discarded.Load()
+		r := play(Draw(seed), time.Minute, func(*target) {})
+		require.NoError(t, r.found.Err(), "seed %d", seed)
+		for what, n := range r.seen {
+			seen[what] += n
+		}
 	}
-	for what, n := range counts {
-		assert.NotZero(t, n, "nothing was %s", what)
+	for _, what := range []string{"refusal", "return", "panic", "drop", "cancel", "discard"} {
+		assert.NotZero(t, seen[what], what)
 	}
 }
 
@@ -109,7 +106,7 @@ func TestSaboteursAreFound(t *testing.T) {
 	for name, spoil := range saboteurs {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(1000) {
-				if _, err := play(Draw(seed), time.Minute, spoil); err != nil {
+				if err := play(Draw(seed), time.Minute, spoil).found.Err(); err != nil {
 					t.Logf("seed %d: %.200v", seed, err)
 					return
 				}
