@@ -50,9 +50,6 @@ func (r *round) end(ended func()) {
 			ended()
 		}
 	}
-	if r.found.Any() {
-		r.endAnyhow()
-	}
 }
 
 // together calls do in several goroutines beside ended, and waits for all.

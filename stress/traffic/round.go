@@ -33,7 +33,6 @@ type round struct {
 	stepping sync.RWMutex
 
 	gates     *gates
-	limits    *groupLimits
 	producers sync.WaitGroup
 	consumers sync.WaitGroup
 	helpers   sync.WaitGroup
@@ -135,7 +134,6 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	if p.has(fakeClock) {
 		r.fake = clock.NewFake(realStart.Add(time.Hour))
 	}
-	r.limits = newGroupLimits(&p)
 	r.gates = newGates(&p)
 	if !p.has(blind) {
 		r.ledger = r.newLedger()
@@ -167,46 +165,42 @@ func (r *round) newLedger() *ledger.Ledger {
 // run plays all waves, and ends the queue.
 func (r *round) run() {
 	r.startConsumers()
-	for wave := range r.plan.waves {
-		last := wave == r.plan.waves-1
-		if last && r.ledger != nil {
-			r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
+	for wave := range r.plan.waves - 1 {
+		if r.wave(wave)(); !r.found.Any() {
+			r.rest()
 		}
-		stop := make(chan struct{})
-		r.startHelpers(stop, last)
-		r.startProducers()
-		ended := func() {
-			r.producers.Wait()
-			close(stop)
-			r.helpers.Wait()
-		}
-		if last {
-			r.end(ended)
-			break
-		}
+	}
+	if r.ledger != nil {
+		r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
+	}
+	if ended := r.wave(r.plan.waves - 1); r.found.Any() {
 		ended()
-		r.rest()
-		if r.found.Any() {
-			r.endAnyhow()
-			break
-		}
+	} else {
+		r.end(ended)
+	}
+	if r.found.Any() {
+		r.endAnyhow()
 	}
 	r.opened.Store(true)
 	r.consumers.Wait()
 }
 
-func (r *round) startProducers() {
+// wave starts producers and helpers. The result waits for their end.
+func (r *round) wave(number int) (ended func()) {
+	stop := make(chan struct{})
+	keeper, observer := r.newActor(), r.newActor()
+	r.helpers.Go(func() { keeper.keepGates(stop) })
+	if r.plan.has(listings) {
+		r.helpers.Go(func() { observer.observe(stop, number == r.plan.waves-1) })
+	}
 	for range r.plan.producers {
 		a := r.newActor()
 		r.producers.Go(func() { a.produce(1 + r.plan.adds/r.plan.producers) })
 	}
-}
-
-func (r *round) startHelpers(stop <-chan struct{}, last bool) {
-	keeper, observer := r.newActor(), r.newActor()
-	r.helpers.Go(func() { keeper.keepGates(stop) })
-	if r.plan.has(listings) {
-		r.helpers.Go(func() { observer.observe(stop, last) })
+	return func() {
+		r.producers.Wait()
+		close(stop)
+		r.helpers.Wait()
 	}
 }
 
@@ -221,33 +215,23 @@ func (r *round) step(over <-chan struct{}) {
 	}
 }
 
-// watch ends a round in which nothing happens.
+// watch ends a round in which nothing happens, or the program.
 func (r *round) watch(patience time.Duration, over <-chan struct{}) {
 	last, since := uint64(0), time.Now()
-	for !closed(over) {
+	for ; !closed(over); time.Sleep(5 * time.Millisecond) {
+		quiet := time.Since(since)
 		if n := r.sum(adds) + r.sum(gets); n != last {
 			last, since = n, time.Now()
+		} else if quiet > patience && r.context.Err() == nil {
+			s := r.queue.Stats()
+			s.PerShard, s.Priorities = nil, nil
+			r.found.Add("no lost wake-up: nothing has happened for %v: %+v", patience, s)
+			r.endAnyhow()
+		} else if quiet > 2*patience+10*time.Second {
+			stacks := make([]byte, 1<<20)
+			panic(fmt.Sprintf("%v\n%v\n%s", r.found.Err(), r.plan, stacks[:runtime.Stack(stacks, true)]))
 		}
-		if time.Since(since) > patience {
-			r.rescue(patience)
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	select {
-	case <-over:
-	case <-time.After(max(10*time.Second, patience)):
-		stacks := make([]byte, 1<<20)
-		panic(fmt.Sprintf("seed %d hangs: %v\n%v\n%s", r.plan.Seed, r.found.Err(), r.plan, stacks[:runtime.Stack(stacks, true)]))
-	}
-}
-
-// rescue reports a hang, and tries to end the round.
-func (r *round) rescue(patience time.Duration) {
-	s := r.queue.Stats()
-	r.found.Add("no lost wake-up: nothing has happened for %v: %d ready, %d in processing, %d delayed, %d groups throttled, "+
-		"%d consumers parked, closed: %t, shutting down: %t", patience, s.Ready, s.Processing, s.Delayed, s.Throttled, s.Parked, s.Closed, s.ShuttingDown)
-	r.endAnyhow()
 }
 
 // endAnyhow lets go of everything that may block.

@@ -86,8 +86,8 @@ func newQueue(r *round, s saboteur) *target {
 	case p.groups > 0:
 		o.Group = func(key int) string { panicIfHostile(key); return groupName(p.groupOf(key)) }
 		o.GroupWeight = func(group string) int { return p.weightOf(groupNumber(group)) }
-		o.GroupLimitOf = func(group string) int { return r.limits.now(groupNumber(group)) }
-		o.GroupRate = func(group string) shardq.Rate { return r.gates.rateNow(groupNumber(group)) }
+		o.GroupLimitOf = func(group string) int { return int(r.gates.limits[groupNumber(group)].Load()) }
+		o.GroupRate = func(group string) shardq.Rate { return *r.gates.rates[groupNumber(group)].Load() }
 	case p.hashed:
 		o.Hash = func(key int) uint64 { panicIfHostile(key); return uint64(max(key, 0)/4%lines) * 0x9e3779b97f4a7c15 }
 	case p.Seed%2 == 0:
