@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,53 +29,46 @@ type settings struct {
 	duration, patience time.Duration
 	seed, rounds       uint64
 	only               string
-	verbose            bool
 }
 
-func parse(arguments []string, errs io.Writer) (s settings, features traffic.Features, err error) {
+func (s *settings) parse(arguments []string, errs io.Writer) error {
 	flags := flag.NewFlagSet("stress", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.DurationVar(&s.duration, "duration", 10*time.Second, "the time during which new rounds begin")
 	flags.Uint64Var(&s.seed, "seed", 1, "the `seed` of the first round; each round adds one")
 	flags.Uint64Var(&s.rounds, "rounds", 1<<62, "the greatest number of rounds")
-	flags.StringVar(&s.only, "only", "", "the features that rounds of queues may have, or values, which is rounds of coalescers: some of "+traffic.Names())
+	flags.StringVar(&s.only, "only", "", "the features that rounds of queues may have, some of "+traffic.Names()+
+		"; or values, for rounds of coalescers")
 	flags.DurationVar(&s.patience, "patience", 30*time.Second, "the time without any progress that counts as a hang")
-	flags.BoolVar(&s.verbose, "v", false, "print each round")
 	if err := flags.Parse(arguments); err != nil {
-		return s, 0, err
+		return err
 	}
-	if flags.NArg() > 0 {
-		return s, 0, fmt.Errorf("want flags only, got %q", flags.Args())
+	_, err := traffic.Parse(s.only)
+	if flags.NArg() > 0 || err != nil && s.only != "values" {
+		fmt.Fprintf(errs, "stress: unexpected arguments %q, or -only %q (%v)\n", flags.Args(), s.only, err)
+		return errors.New("the flags are invalid")
 	}
-	features = traffic.All
-	if s.only != "" && s.only != "values" {
-		features, err = traffic.Parse(s.only)
-	}
-	return s, features, err
+	return nil
 }
 
 // run runs the command, and returns its exit code.
 func run(arguments []string, out, errs io.Writer) int {
-	s, features, err := parse(arguments, errs)
-	if err == flag.ErrHelp {
+	var s settings
+	if err := s.parse(arguments, errs); errors.Is(err, flag.ErrHelp) {
 		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(errs, "stress:", err)
+	} else if err != nil {
 		return 2
 	}
 	var total report.Counts
 	begun, said := time.Now(), time.Now()
 	for seed := s.seed; seed-s.seed < s.rounds && (seed == s.seed || time.Since(begun) < s.duration); seed++ {
-		counts, round, err := s.play(seed, features)
+		counts, round, err := s.play(seed)
 		total.Plus(counts)
 		if err != nil {
 			fmt.Fprintf(errs, "seed %d: %v\nround: %v\nagain: %s\n", seed, err, round, s.again(seed))
 			return 1
 		}
-		if s.verbose {
-			fmt.Fprintf(out, "%v seed %d: %v: %v\n", time.Since(begun), seed, round, counts)
-		} else if time.Since(said) > 10*time.Second {
+		if time.Since(said) > 10*time.Second {
 			said = time.Now()
 			fmt.Fprintf(out, "%6v  %v\n", time.Since(begun).Round(time.Second), total)
 		}
@@ -84,19 +78,20 @@ func run(arguments []string, out, errs io.Writer) int {
 }
 
 // play plays the round of a seed. Every fourth is one of a coalescer.
-func (s settings) play(seed uint64, features traffic.Features) (report.Counts, fmt.Stringer, error) {
+func (s *settings) play(seed uint64) (report.Counts, fmt.Stringer, error) {
 	if s.only == "values" || s.only == "" && seed%4 == 0 {
 		plan := values.Draw(seed)
 		counts, err := values.Play(plan, s.patience)
 		return counts, plan, err
 	}
+	features, _ := traffic.Parse(s.only)
 	plan := traffic.Draw(seed, features)
 	counts, err := traffic.Play(plan, s.patience)
 	return counts, plan, err
 }
 
 // again returns the command that repeats a round.
-func (s settings) again(seed uint64) string {
+func (s *settings) again(seed uint64) string {
 	text := fmt.Sprintf("go run -C stress -race . -rounds 1 -seed %d", seed)
 	if s.only != "" {
 		text += " -only " + s.only

@@ -79,9 +79,9 @@ func (g *Gates) begin(l *Ledger, key int, r *record, called int64) {
 	}
 	g.check(l, group, key, r, called)
 	if limit := g.Limits[group]; limit > 0 {
-		if n := g.holding[group].Add(1); r.wrong(n > limit) {
-			l.Found.Add("limits: with key %d, consumers have %d keys of group %d, whose limit is %d", key, n, group, limit)
-		}
+		n := g.holding[group].Add(1)
+		l.check(r, n > limit,
+			"limits: with key %d, consumers have %d keys of group %d, whose limit is %d", key, n, group, limit)
 	}
 }
 
@@ -95,8 +95,8 @@ func (g *Gates) end(key int) {
 }
 
 func (g *Gates) check(l *Ledger, target, key int, r *record, called int64) {
-	if s := g.stops[target].Load(); s != nil && r.wrong(called > s.since && l.Time() < s.until) {
-		l.Found.Add("pauses: key %d was handed out by a Get that was called %v after a pause of target %d",
+	if s := g.stops[target].Load(); s != nil {
+		l.check(r, called > s.since && l.Time() < s.until, "pauses: key %d was handed out by a Get that was called %v after a pause of target %d",
 			key, time.Duration(called-s.since), target)
 	}
 	m := g.meters[target].Load()
@@ -105,7 +105,6 @@ func (g *Gates) check(l *Ledger, target, key int, r *record, called int64) {
 	}
 	n := m.counts.Add(1)
 	most := float64(m.rate.Burst) + m.rate.PerSecond*(time.Duration(l.Time()-m.from)+g.Slack).Seconds()
-	if g.meters[target].Load() == m && r.wrong(float64(n) > most+1e-6) {
-		l.Found.Add("rates: with key %d, %d keys of target %d were handed out; the rate %v allows %.1f", key, n, target, m.rate, most)
-	}
+	l.check(r, g.meters[target].Load() == m && float64(n) > most+1e-6,
+		"rates: with key %d, %d keys of target %d were handed out; the rate %v allows %.1f", key, n, target, m.rate, most)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/shardq/shardq/stress/report"
 )
 
-// A Class says how actors use a key. It is chosen by the key, so that each
-// promise can be checked exactly for some keys.
+// A Class says how actors use a key, so that each promise can be checked exactly
+// for some keys.
 type Class int
 
 const (
@@ -24,8 +24,7 @@ const (
 	// Timed keys are added with delays only. One producer at a time owns a key,
 	// until it has run. So its deadline is known.
 	Timed
-	// Once keys are added at once, by their owner, while they are idle. So the
-	// moment at which each becomes ready is known.
+	// Once keys are added at once, by their owner, while they are idle.
 	Once
 )
 
@@ -39,27 +38,18 @@ var start = time.Now()
 // goroutines without ordering them, as a shared counter would.
 func Now() int64 { return int64(time.Since(start)) }
 
-// A Ledger has the books of a round. The nil Ledger is that of a blind round:
-// it checks nothing. The atomics of a ledger order the calls, and so hide data
-// races from the detector. Blind rounds show them.
+// A Ledger has the books of a round. The nil Ledger is that of a blind round: it
+// checks nothing, because its atomics would hide data races from the detector.
 type Ledger struct {
-	// Found gets the violations.
-	Found *report.Violations
-	// Time returns the time of the queue's clock.
-	Time func() int64
-	// Capacity limits the keys that are held, if all adds honor it.
-	//
-	// If zero, there is no limit.
-	Capacity int64
+	Found    *report.Violations
+	Time     func() int64 // the time of the queue's clock
+	Capacity int64        // 0 unless all adds honor it
 	// DropsDelayed is set before the end of a round that drops delayed keys, so
-	// that an add with a delay may have no run.
-	DropsDelayed atomic.Bool
-	// Hurried is set before delays are cut short.
-	Hurried atomic.Bool
-	// Order checks the order. If nil, the order is not known.
-	Order *Order
-	// Gates check pauses, rates and limits. They may be nil.
-	Gates *Gates
+	// that an add with a delay may have no run. Hurried is set before delays are
+	// cut short.
+	DropsDelayed, Hurried atomic.Bool
+	Order                 *Order // nil if the order is not known
+	Gates                 *Gates
 
 	keys []record
 	held atomic.Int64 // the keys that the queue surely holds
@@ -71,37 +61,26 @@ type record struct {
 	// wanted counts the adds that began. landed is the last of them that was
 	// surely accepted. served is the last that had begun when the latest run
 	// began. excused is the last that may have been taken back.
-	wanted, landed, served, excused atomic.Uint64
-	runs, checks                    atomic.Uint64
+	wanted, landed, served, excused, runs atomic.Int64
+	checks, fence                         atomic.Uint64
 	// counted says whether the key counts as held: 0 before the return of its
 	// add, 1 after it, 2 from the Get on, 3 from the Done on.
 	counted atomic.Int32
+	called  atomic.Int64 // the stamp of a pool's call
 
-	// The fields below are of Timed and Once keys.
-
-	// use is 0 while nobody owns the key. An owner adds claimed. It becomes 1
-	// for the run to come, when the owner has let go of it.
-	use atomic.Int32
-	// owed is the number of runs to come.
-	owed atomic.Int32
-	// unsure reports that a shutdown may have refused a run that is owed.
-	unsure atomic.Bool
-	// once reports that the holder must not add the key again, because its
-	// owner may take it back.
-	once atomic.Bool
-	// due is the earliest time at which the key may run.
-	due atomic.Int64
+	// The fields below are of Timed and Once keys. An owner adds claimed to use,
+	// which becomes 1 for the run to come when the owner leaves.
+	use    atomic.Int32
+	owed   atomic.Int32 // the runs to come
+	unsure atomic.Bool  // a shutdown may have refused one
+	once   atomic.Bool  // the holder must not add the key again
+	due    atomic.Int64 // the earliest time at which the key may run
 	// began and landing are the stamps before and after the Add of a Once key.
-	// landing is 0 during the Add, and -1 if the key was added again.
-	began, landing atomic.Int64
-	// awaited is the number of hand-outs at the landing.
-	awaited atomic.Int64
-	// failures is the number that the limiter must know. The holder writes it.
-	failures atomic.Int32
-	// window is that of the last add. The owner writes it.
-	window window
-	fence  atomic.Uint64
-	called atomic.Int64
+	// landing is 0 during the Add, and -1 if the key was added again. awaited is
+	// the number of hand-outs at the landing.
+	began, landing, awaited atomic.Int64
+	failures                atomic.Int32 // what the limiter must know
+	window                  window       // the owner's
 }
 
 const claimed = 1 << 20
@@ -111,10 +90,10 @@ func New(keys int, found *report.Violations, clock func() int64) *Ledger {
 	return &Ledger{Found: found, Time: clock, keys: make([]record, keys)}
 }
 
-// wrong counts a check, and returns its result.
-func (r *record) wrong(is bool) bool {
+// check counts a check, and reports a broken promise.
+func (l *Ledger) check(r *record, broken bool, format string, arguments ...any) {
 	r.checks.Add(1)
-	return is
+	l.Found.If(broken, format, arguments...)
 }
 
 // Checks returns the number of checks.
@@ -129,7 +108,7 @@ func (l *Ledger) Checks() (n uint64) {
 }
 
 // Want is called before an add. It returns the number of the add.
-func (l *Ledger) Want(key int) uint64 {
+func (l *Ledger) Want(key int) int64 {
 	if l == nil {
 		return 0
 	}
@@ -137,7 +116,7 @@ func (l *Ledger) Want(key int) uint64 {
 }
 
 // Land is called after an add that was surely accepted.
-func (l *Ledger) Land(key int, number uint64, delayed bool) {
+func (l *Ledger) Land(key int, number int64, delayed bool) {
 	if l != nil && !(delayed && l.DropsDelayed.Load()) {
 		raise(&l.keys[key].landed, number)
 	}
@@ -171,14 +150,10 @@ func (l *Ledger) Begin(key int, s *Sight) {
 		return
 	}
 	r := &l.keys[key]
-	if r.wrong(!r.holder.CompareAndSwap(0, 1)) {
-		l.Found.Add("exclusion: key %d was handed out while a consumer had it", key)
-	}
+	l.check(r, !r.holder.CompareAndSwap(0, 1), "exclusion: key %d was handed out while a consumer had it", key)
 	runs := r.runs.Add(1)
 	wanted := r.wanted.Load()
-	if r.wrong(runs > wanted) {
-		l.Found.Add("deduplication: key %d has run %d times, and there were %d adds", key, runs, wanted)
-	}
+	l.check(r, runs > wanted, "deduplication: key %d has run %d times, and there were %d adds", key, runs, wanted)
 	r.served.Store(wanted)
 	l.Gates.begin(l, key, r, s.called)
 	if r.counted.Swap(2) != 1 {
@@ -190,13 +165,11 @@ func (l *Ledger) Begin(key int, s *Sight) {
 }
 
 func (l *Ledger) beginOwned(key int, r *record, s *Sight) {
-	if r.wrong(r.owed.Add(-1) < 0) && !l.Hurried.Load() {
-		l.Found.Add("deduplication: key %d was handed out, and no run of it was owed", key)
-	}
+	l.check(r, r.owed.Add(-1) < 0 && !l.Hurried.Load(),
+		"deduplication: key %d was handed out, and no run of it was owed", key)
 	now, due := l.Time(), r.due.Load()
-	if r.wrong(now < due) && !l.Hurried.Load() {
-		l.Found.Add("delays: key %d was handed out %v early", key, time.Duration(due-now))
-	}
+	l.check(r, now < due && !l.Hurried.Load(),
+		"delays: key %d was handed out %v early", key, time.Duration(due-now))
 	if ClassOf(key) == Once {
 		l.Order.begin(l, key, r, s)
 	}
@@ -226,12 +199,8 @@ func (l *Ledger) End(key int) {
 	r := &l.keys[key]
 	l.Gates.end(key)
 	r.counted.Store(3)
-	if l.Capacity > 0 {
-		l.held.Add(-1)
-	}
-	if r.wrong(!r.holder.CompareAndSwap(1, 0)) {
-		l.Found.Add("exclusion: another consumer got key %d before its Done", key)
-	}
+	l.held.Add(-1)
+	l.check(r, !r.holder.CompareAndSwap(1, 0), "exclusion: another consumer got key %d before its Done", key)
 }
 
 // Fence is called with the fence of a claim.
@@ -240,18 +209,14 @@ func (l *Ledger) Fence(key int, fence uint64) {
 		return
 	}
 	r := &l.keys[key]
-	if last := r.fence.Swap(fence); r.wrong(last >= fence) {
-		l.Found.Add("claims: key %d has the fence %d after %d", key, fence, last)
-	}
+	last := r.fence.Swap(fence)
+	l.check(r, last >= fence, "claims: key %d has the fence %d after %d", key, fence, last)
 }
 
 // hold counts a key that the queue surely holds, until End.
 func (l *Ledger) hold(key int, r *record) {
-	if l.Capacity == 0 {
-		return
-	}
-	if n := l.held.Add(1); r.wrong(n > l.Capacity) {
-		l.Found.Add("capacity: with key %d, %d keys are held of %d, and all adds honor the capacity", key, n, l.Capacity)
+	if n := l.held.Add(1); l.Capacity > 0 {
+		l.check(r, n > l.Capacity, "capacity: with key %d, %d keys are held of %d, and all adds honor the capacity", key, n, l.Capacity)
 	}
 }
 
@@ -263,15 +228,12 @@ func (l *Ledger) Settle() {
 	for key := range l.keys {
 		r := &l.keys[key]
 		landed, served := r.landed.Load(), r.served.Load()
-		if r.wrong(max(served, r.excused.Load()) < landed) {
-			l.Found.Add("no lost add: the add number %d of key %d has no run; the last run began after number %d", landed, key, served)
-		}
-		if r.wrong(r.holder.Load() != 0) {
-			l.Found.Add("drain: at rest, a consumer has key %d", key)
-		}
-		if owed := r.owed.Load(); r.wrong(owed > 0 && !l.DropsDelayed.Load() && !r.unsure.Load()) {
-			l.Found.Add("no lost add: at rest, key %d is still to run %d times", key, owed)
-		}
+		l.check(r, max(served, r.excused.Load()) < landed,
+			"no lost add: the add number %d of key %d has no run; the last run began after number %d", landed, key, served)
+		l.check(r, r.holder.Load() != 0, "drain: at rest, a consumer has key %d", key)
+		owed := r.owed.Load()
+		l.check(r, owed > 0 && !l.DropsDelayed.Load() && !r.unsure.Load(),
+			"no lost add: at rest, key %d is still to run %d times", key, owed)
 	}
 }
 
@@ -288,7 +250,7 @@ func (l *Ledger) Held() int {
 }
 
 // raise sets a to n if n is greater.
-func raise(a *atomic.Uint64, n uint64) {
+func raise(a *atomic.Int64, n int64) {
 	for old := a.Load(); old < n && !a.CompareAndSwap(old, n); {
 		old = a.Load()
 	}

@@ -67,29 +67,20 @@ func (o *Order) begin(l *Ledger, key int, r *record, s *Sight) {
 	if landing > 0 {
 		o.check(l, key, number, landing, r, s)
 	}
-	raiseStamp(&o.lines[number].began, r.began.Load())
-	raiseStamp(&o.lines[number].called, s.called)
+	raise(&o.lines[number].began, r.began.Load())
+	raise(&o.lines[number].called, s.called)
 }
 
 func (o *Order) check(l *Ledger, key, number int, landing int64, r *record, s *Sight) {
-	if r.wrong(s.lines[number].began > landing) {
-		l.Found.Add("order: key %d was ready before a key of its line was added that was handed out earlier", key)
-	}
+	l.check(r, s.lines[number].began > landing,
+		"order: key %d was ready before a key of its line was added that was handed out earlier", key)
 	for lower := number - number%o.Priorities; o.Strict && lower < number; lower++ {
-		if r.wrong(s.lines[lower].called > landing) {
-			l.Found.Add("priorities: while key %d was ready, a Get returned a key of a lower priority", key)
-		}
+		l.check(r, s.lines[lower].called > landing,
+			"priorities: while key %d was ready, a Get returned a key of a lower priority", key)
 	}
 	if o.Bound == nil {
 		return
 	}
-	if waited, most := o.taken.Load()-r.awaited.Load(), o.Bound(key); r.wrong(waited > most) {
-		l.Found.Add("starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
-	}
-}
-
-func raiseStamp(a *atomic.Int64, n int64) {
-	for old := a.Load(); old < n && !a.CompareAndSwap(old, n); {
-		old = a.Load()
-	}
+	waited, most := o.taken.Load()-r.awaited.Load(), o.Bound(key)
+	l.check(r, waited > most, "starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
 }

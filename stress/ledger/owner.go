@@ -14,7 +14,7 @@ func (l *Ledger) Disown(key int) { l.keys[key].use.Store(0) }
 
 // Expect is called before the owner's add: the key will run once, not before
 // due. With takesBack, the owner may cancel it.
-func (l *Ledger) Expect(key int, due int64, takesBack bool) (number uint64) {
+func (l *Ledger) Expect(key int, due int64, takesBack bool) (number int64) {
 	r := &l.keys[key]
 	r.once.Store(takesBack)
 	r.landing.Store(0)
@@ -47,9 +47,8 @@ func (l *Ledger) Leave(key int) { l.keys[key].use.Add(1 - claimed) }
 func (l *Ledger) TakenBack(key int, why string) {
 	r := &l.keys[key]
 	l.Excuse(key)
-	if r.wrong(r.owed.Add(-1) != 0) && !l.Hurried.Load() {
-		l.Found.Add("%s: key %d ran, and the queue said that it would not", why, key)
-	}
+	l.check(r, r.owed.Add(-1) != 0 && !l.Hurried.Load(),
+		"%s: key %d ran, and the queue said that it would not", why, key)
 	r.use.Store(0)
 }
 
@@ -61,9 +60,9 @@ func (l *Ledger) Unsure(key int) {
 	}
 }
 
-// Ran is called after the last Done of a key.
+// Ran is called after the last Done of a key, or of none.
 func (l *Ledger) Ran(key int) {
-	if l != nil && ClassOf(key) != Free {
+	if l != nil && key >= 0 && ClassOf(key) != Free {
 		l.keys[key].use.Add(-1)
 	}
 }
@@ -73,7 +72,7 @@ func (l *Ledger) MayRetry(key int) bool { return l == nil || !l.keys[key].once.L
 
 // Again is End for a key that its holder adds again, not before due, with that
 // many failures.
-func (l *Ledger) Again(key int, due int64, failures int32) (number uint64) {
+func (l *Ledger) Again(key int, due int64, failures int32) (number int64) {
 	if l == nil {
 		return 0
 	}
@@ -96,9 +95,7 @@ func (l *Ledger) NotAgain(key int) {
 	}
 	l.Excuse(key)
 	r := &l.keys[key]
-	if r.wrong(r.wanted.Load() == 0) {
-		l.Found.Add("drain: key %d was dropped, and was not added", key)
-	}
+	l.check(r, r.wanted.Load() == 0, "drain: key %d was dropped, and was not added", key)
 	if ClassOf(key) != Free {
 		r.owed.Add(-1)
 		r.failures.Store(0)
@@ -128,9 +125,8 @@ func (l *Ledger) CheckFailures(key, got int) {
 		return
 	}
 	r := &l.keys[key]
-	if want := int(r.failures.Load()); r.wrong(got != want) {
-		l.Found.Add("retries: key %d has failed %d times, and the queue says %d", key, want, got)
-	}
+	want := int(r.failures.Load())
+	l.check(r, got != want, "retries: key %d has failed %d times, and the queue says %d", key, want, got)
 }
 
 // window is that of the last add with a window that was accepted. Of the times
@@ -146,9 +142,9 @@ type window struct {
 func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
 	r := &l.keys[key]
 	now := l.Time()
-	if w := r.window; r.wrong(w.open && now < w.before+w.length) {
-		l.Found.Add("windows: key %d was accepted %v before the end of its window", key, time.Duration(w.before+w.length-now))
-	}
+	w := r.window
+	l.check(r, w.open && now < w.before+w.length,
+		"windows: key %d was accepted %v before the end of its window", key, time.Duration(w.before+w.length-now))
 	r.window = window{true, before, now, int64(length)}
 }
 
@@ -156,9 +152,9 @@ func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
 // two ticks.
 func (l *Ledger) Refused(key int, before int64, slack time.Duration) {
 	r := &l.keys[key]
-	if w := r.window; r.wrong(!w.open || before > w.after+w.length+int64(slack)) {
-		l.Found.Add("windows: key %d was refused, and no window was open", key)
-	}
+	w := r.window
+	l.check(r, !w.open || before > w.after+w.length+int64(slack),
+		"windows: key %d was refused, and no window was open", key)
 }
 
 // CloseWindow is called by the owner after a Cancel.

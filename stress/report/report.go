@@ -25,6 +25,13 @@ func (v *Violations) Add(format string, arguments ...any) {
 	v.any.Store(true)
 }
 
+// If records a broken promise if it is broken.
+func (v *Violations) If(broken bool, format string, arguments ...any) {
+	if broken {
+		v.Add(format, arguments...)
+	}
+}
+
 // Any reports whether there are violations.
 func (v *Violations) Any() bool { return v.any.Load() }
 

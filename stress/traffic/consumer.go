@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/shardq/shardq"
@@ -28,15 +27,12 @@ func (r *round) startConsumers() {
 // is paused then. So only a Get that was called after the gates were opened for
 // good tells that nothing is left.
 func (a *actor) consume() {
-	for {
-		opened := a.opened.Load()
-		if a.take() {
-			continue
+	for opened := false; ; yield() {
+		for opened = a.opened.Load(); a.take(); opened = a.opened.Load() {
 		}
 		if opened {
 			return
 		}
-		yield()
 	}
 }
 
@@ -62,11 +58,10 @@ func (a *actor) take() (goesOn bool) {
 		return true
 	}
 	key, shutdown := a.queue.Get()
-	if shutdown {
-		return false
+	if !shutdown {
+		a.workByGet(key)
 	}
-	a.workByGet(key)
-	return true
+	return !shutdown
 }
 
 // mayFail checks the error of a call that takes nothing.
@@ -91,17 +86,23 @@ func (a *actor) took(key int) {
 
 func (a *actor) workByGet(key int) {
 	a.took(key)
-	done := func() error { a.queue.Done(key); return nil }
+	doneAfter := func(add func()) error {
+		add()
+		sure := !a.queue.ShuttingDown()
+		if a.queue.Done(key); !sure {
+			return errUnsure
+		}
+		return nil
+	}
 	switch {
 	case key < 0:
 		a.queue.Done(key)
 	case a.process(key):
 		a.runAgain(key, ends{
-			retry:   func() error { return a.addAgain(func() { a.queue.AddRateLimited(key) }, done) },
-			release: func() error { return a.addAgain(func() { a.queue.Add(key) }, done) },
+			retry:   func() error { return doneAfter(func() { a.queue.AddRateLimited(key) }) },
+			release: func() error { return doneAfter(func() { a.queue.Add(key) }) },
 			requeue: func(d time.Duration) error {
-				a.queue.Forget(key)
-				return a.addAgain(func() { a.queue.AddAfter(key, d) }, done)
+				return doneAfter(func() { a.queue.Forget(key); a.queue.AddAfter(key, d) })
 			},
 		})
 	default:
@@ -113,15 +114,6 @@ func (a *actor) workByGet(key int) {
 
 // errUnsure says that a shutdown may have refused an add.
 var errUnsure = errors.New("a shutdown has begun")
-
-// addAgain adds a key before its Done.
-func (a *actor) addAgain(add func(), done func() error) error {
-	add()
-	if a.queue.ShuttingDown() {
-		return errors.Join(done(), errUnsure)
-	}
-	return done()
-}
 
 // finish is called before a Done.
 func (a *actor) finish(key int) {
@@ -170,9 +162,8 @@ func (a *actor) process(key int) (again bool) {
 	}
 	a.ledger.CheckFailures(key, a.queue.NumRequeues(key))
 	if a.chance(4) {
-		if item, ok := a.queue.Lookup(key); !ok || item.State != stats.Processing {
-			a.found.Add("listings: a consumer has key %d, and Lookup says %v %v", key, item, ok)
-		}
+		item, ok := a.queue.Lookup(key)
+		a.found.If(item.State != stats.Processing, "listings: a consumer has key %d, and Lookup says %v %v", key, item, ok)
 	}
 	if ledger.ClassOf(key) == ledger.Free || a.ledger == nil {
 		if a.chance(4) {
@@ -189,14 +180,9 @@ func (a *actor) takeItems() (goesOn bool) {
 	ctx, cancel := context.WithTimeout(a.context, a.upTo(2*time.Millisecond))
 	defer cancel()
 	last, broke := -1, false
-	ran := func() {
-		if last >= 0 {
-			a.ledger.Ran(last)
-		}
-	}
 	attempt(func() {
 		for key := range a.queue.Items(ctx) {
-			ran()
+			a.ledger.Ran(last)
 			last = key
 			a.took(key)
 			if key >= 0 {
@@ -211,25 +197,24 @@ func (a *actor) takeItems() (goesOn bool) {
 			}
 		}
 	})
-	ran()
+	a.ledger.Ran(last)
 	return a.context.Err() == nil && (broke || ctx.Err() != nil || !a.queue.ShuttingDown())
 }
 
 // takeClaim takes a key by Claim, or by TryClaim.
 func (a *actor) takeClaim(try bool) (goesOn bool) {
+	c, ok := claim{}, false
 	if try {
-		if c, ok := a.queue.TryClaim(); ok {
-			a.begin(c)
-			a.endClaim(c)
-		}
-		return true
-	}
-	c, err := a.queue.Claim(a.context)
-	if err != nil {
+		c, ok = a.queue.TryClaim()
+	} else if taken, err := a.queue.Claim(a.context); err != nil {
 		return a.mayFail(err, a.context)
+	} else {
+		c, ok = taken, true
 	}
-	a.begin(c)
-	a.endClaim(c)
+	if ok {
+		a.begin(c)
+		a.endClaim(c)
+	}
 	return true
 }
 
@@ -256,9 +241,7 @@ func (a *actor) begin(c claim) {
 		a.ledger.Fence(c.Item, c.Fence())
 		a.ledger.CheckFailures(c.Item, c.Failures())
 	}
-	if !c.Valid() {
-		a.found.Add("claims: the claim to key %d is not valid", c.Item)
-	}
+	a.found.If(!c.Valid(), "claims: the claim to key %d is not valid", c.Item)
 }
 
 func (a *actor) endClaims(all []claim) {
@@ -272,13 +255,10 @@ func (a *actor) endClaims(all []claim) {
 	if len(a.late) > 0 && a.chance(3) {
 		all, want = append(all[:len(all):len(all)], a.late[a.IntN(len(a.late))]), worker.ErrClaimEnded
 	}
-	if err := a.queue.DoneClaims(all); !errors.Is(err, want) {
-		a.found.Add("claims: DoneClaims returned %v, want %v", err, want)
-	}
+	err := a.queue.DoneClaims(all)
+	a.found.If(!errors.Is(err, want), "claims: DoneClaims returned %v, want %v", err, want)
 	for _, c := range own {
-		if c.Item >= 0 {
-			a.ledger.Ran(c.Item)
-		}
+		a.ledger.Ran(c.Item)
 	}
 }
 
@@ -295,30 +275,22 @@ func (a *actor) endClaim(c claim) {
 		a.endOnce(c)
 		a.ledger.Ran(key)
 	}
-	if len(a.late) < 16 {
-		a.late = append(a.late, c)
-	} else {
-		a.late[a.IntN(len(a.late))] = c
+	a.late = append(a.late, c)
+	if n := len(a.late) - 1; n >= 16 {
+		a.late[a.IntN(n)], a.late = c, a.late[:n]
 	}
 }
 
 // endOnce calls Done, sometimes in two goroutines at once.
 func (a *actor) endOnce(c claim) {
 	if !a.chance(16) {
-		if err := c.Done(); err != nil {
-			a.found.Add("claims: Done of key %d returned %v", c.Item, err)
-		}
+		err := c.Done()
+		a.found.If(err != nil, "claims: Done of key %d returned %v", c.Item, err)
 		return
 	}
-	var errs [2]error
-	var both sync.WaitGroup
-	for i := range errs {
-		both.Go(func() { errs[i] = c.Done() })
-	}
-	both.Wait()
-	if (errs[0] == nil) == (errs[1] == nil) {
-		a.found.Add("claims: two Dones of the claim to key %d returned %v", c.Item, errs)
-	}
+	errs := twice(c.Done)
+	a.found.If((errs[0] == nil) == (errs[1] == nil),
+		"claims: two Dones of the claim to key %d returned %v", c.Item, errs)
 }
 
 // endLate ends a claim that has ended, perhaps while another consumer has its
@@ -329,7 +301,7 @@ func (a *actor) endLate() {
 	}
 	c := a.late[a.IntN(len(a.late))]
 	ends := []func() error{c.Done, c.Retry, c.Release, func() error { return c.RequeueAfter(longest) }}
-	if err := ends[a.IntN(len(ends))](); c.Valid() || !errors.Is(err, worker.ErrClaimEnded) {
-		a.found.Add("claims: a late end of the claim to key %d returned %v (valid: %t)", c.Item, err, c.Valid())
-	}
+	err := ends[a.IntN(len(ends))]()
+	a.found.If(c.Valid() || !errors.Is(err, worker.ErrClaimEnded),
+		"claims: a late end of the claim to key %d returned %v (valid: %t)", c.Item, err, c.Valid())
 }

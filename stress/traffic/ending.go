@@ -86,14 +86,9 @@ func (r *round) drainToTheEnd(int) {
 	}
 	dropped, err := r.queue.Drain(r.context, r.plan.drain)
 	r.drop(dropped)
-	if err != nil && !r.found.Any() {
-		r.found.Add("drain: Drain returned %v", err)
-		return
-	}
+	left := r.queue.Stats().Delayed
+	r.found.If(!r.found.Any() && (err != nil || left > 0), "drain: Drain returned %v, and %d keys are delayed", err, left)
 	r.checkDrained("Drain")
-	if s := r.queue.Stats(); s.Delayed > 0 {
-		r.found.Add("drain: Drain has returned, and %d keys are delayed", s.Delayed)
-	}
 }
 
 // drainEarly drains with a context that ends soon.
@@ -111,9 +106,8 @@ func (a *actor) drainEarly() {
 		a.found.Add("drain: Drain returned %v, and the error of its context is %v", err, ctx.Err())
 		return
 	}
-	if n := left.Ready + left.Processing + left.Delayed; n != len(left.Left()) {
-		a.found.Add("drain: %d keys are left, and Left has %d", n, len(left.Left()))
-	}
+	n := left.Ready + left.Processing + left.Delayed
+	a.found.If(n != len(left.Left()), "drain: %d keys are left, and Left has %d", n, len(left.Left()))
 }
 
 // drop enters the keys that a drain has dropped.
@@ -123,9 +117,8 @@ func (r *round) drop(keys []int) {
 			r.found.Add("drain: a drain returned key %d", key)
 			return
 		}
-		if r.plan.drain.Delayed != shardq.DropDelayed && !r.queue.ShuttingDown() {
-			r.found.Add("drain: a drain that drops nothing returned key %d", key)
-		}
+		r.found.If(r.plan.drain.Delayed != shardq.DropDelayed && !r.queue.ShuttingDown(),
+			"drain: a drain that drops nothing returned key %d", key)
 		r.ledger.NotAgain(key)
 	}
 }

@@ -22,9 +22,8 @@ func (a *actor) observe(stop <-chan struct{}, last bool) {
 		yield()
 	}
 	for i := range sleepers {
-		if asleep && !a.cancel(sleeper-i).Delayed && !a.found.Any() {
-			a.found.Add("delays: a sleeper is not delayed any more")
-		}
+		a.found.If(asleep && !a.cancel(sleeper-i).Delayed && !a.found.Any(),
+			"delays: a sleeper is not delayed any more")
 	}
 }
 
@@ -43,9 +42,8 @@ func (a *actor) read(asleep bool) {
 	case 3:
 		seen := map[string]bool{}
 		for g := range a.queue.Groups() {
-			if seen[g.Group] || g.Ready < 0 || g.Processing < 0 || g.Held < max(g.Ready, g.Processing) {
-				a.found.Add("listings: Groups has %+v (seen: %t)", g, seen[g.Group])
-			}
+			a.found.If(seen[g.Group] || g.Ready < 0 || g.Processing < 0 || g.Held < max(g.Ready, g.Processing),
+				"listings: Groups has %+v (seen: %t)", g, seen[g.Group])
 			seen[g.Group] = true
 		}
 	case 4:
@@ -63,9 +61,8 @@ func (a *actor) read(asleep bool) {
 func (a *actor) list(state stats.State, all []stats.Item[int]) (asleep int) {
 	seen := map[int]bool{}
 	for _, item := range all {
-		if seen[item.Item] || item.State != state || item.Item >= a.plan.keys {
-			a.found.Add("listings: that of %v has %+v (seen: %t)", state, item, seen[item.Item])
-		}
+		a.found.If(seen[item.Item] || item.State != state || item.Item >= a.plan.keys,
+			"listings: that of %v has %+v (seen: %t)", state, item, seen[item.Item])
 		seen[item.Item] = true
 		if item.Item <= sleeper && item.Item > sleeper-sleepers {
 			asleep++

@@ -41,7 +41,7 @@ const (
 	fakeClock
 	blind
 	// All is every feature.
-	All = 1<<iota - 1
+	All Features = 1<<iota - 1
 )
 
 var names = []string{
@@ -50,14 +50,17 @@ var names = []string{
 }
 
 // Names returns the names of all features, with commas.
-func Names() string { return strings.Join(names, ",") }
+func Names() string { return All.String() }
 
-// Parse returns the features of a list of names.
+// Parse returns the features of a list of names. An empty list has all.
 func Parse(list string) (f Features, err error) {
+	if list == "" {
+		return All, nil
+	}
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return 0, fmt.Errorf("unknown feature %q: want some of %s", name, Names())
+			return 0, fmt.Errorf("unknown feature %q", name)
 		}
 		f |= 1 << i
 	}
@@ -79,38 +82,27 @@ func (f Features) String() string {
 type ending int
 
 const (
-	// atRest shuts down a queue that is at rest.
-	atRest ending = iota
-	// withDrain calls ShutDownWithDrain several times when producers have ended.
-	withDrain
-	// storm calls ShutDown and ShutDownWithDrain at once, beside producers.
-	storm
-	// drained calls Drain several times, beside producers.
-	drained
-	// drainedEarly lets drains end early, and then shuts down.
-	drainedEarly
+	atRest       ending = iota // a ShutDown of a queue that holds nothing
+	withDrain                  // ShutDownWithDrain, several times, without producers
+	storm                      // ShutDown and ShutDownWithDrain, beside producers
+	drained                    // Drain, several times, beside producers
+	drainedEarly               // drains that end early, and a ShutDown
 	endings
 )
-
-func (e ending) String() string {
-	return [...]string{"at rest", "with drain", "storm", "drained", "drained early"}[e]
-}
 
 // A Plan is all of a round except the scheduler. It follows from the seed.
 type Plan struct {
 	Seed     uint64
 	features Features
 
-	waves, adds                        int
-	shards, producers, consumers, keys int
-	groups, priorities, interval       int // 0, 1 and 0 if there are none
-	capacity                           int
-	strict                             bool // all adds honor the capacity
-	hashed                             bool // keys are routed by their lines
-	limiter                            int
-	tick                               time.Duration
-	ending                             ending
-	drain                              shardq.DrainOptions
+	waves, adds, shards, producers, consumers, keys int
+	groups, priorities, interval, capacity          int  // 0, 1, 0 and 0 if there are none
+	strict                                          bool // all adds honor the capacity
+	hashed                                          bool // keys are routed by their lines
+	limiter                                         int
+	tick                                            time.Duration
+	ending                                          ending
+	drain                                           shardq.DrainOptions
 }
 
 // lines is the number of lines of a queue whose keys are routed by them.
@@ -230,9 +222,8 @@ func (p *Plan) newOrder() *ledger.Order {
 	return o
 }
 
-// String describes the plan in a line.
+// String describes the plan.
 func (p Plan) String() string {
-	return fmt.Sprintf("%d waves of %d adds by %d producers, %d shards, %d consumers, %d keys, %d groups, %d priorities, "+
-		"interval %d, capacity %d (strict: %t), hashed: %t, limiter %d, tick %v, %v %+v, with %v", p.waves, p.adds, p.producers, p.shards,
-		p.consumers, p.keys, p.groups, p.priorities, p.interval, p.capacity, p.strict, p.hashed, p.limiter, p.tick, p.ending, p.drain, p.features)
+	type plain Plan // without this method
+	return fmt.Sprintf("%+v", plain(p))
 }

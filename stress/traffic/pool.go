@@ -30,9 +30,8 @@ func (r *round) startPool() {
 	r.endPool = end
 	last := r.newActor() // takes what a pause has kept from the pool
 	r.consumers.Go(func() {
-		if err := pool.Run(ctx); err != nil && !r.found.Any() {
-			r.found.Add("pools: Run returned %v", err)
-		}
+		err := pool.Run(ctx)
+		r.found.If(err != nil && !r.found.Any(), "pools: Run returned %v", err)
 		last.consume()
 	})
 }
@@ -56,21 +55,19 @@ func (r *round) stamp(claimed []claim, sight *ledger.Sight) {
 // borrow returns an actor that no other goroutine has: handlers are called in
 // the pool's goroutines.
 func (r *round) borrow() *actor {
-	r.mu.Lock()
-	if n := len(r.idle); n > 0 {
-		a := r.idle[n-1]
-		r.idle = r.idle[:n-1]
-		r.mu.Unlock()
+	select {
+	case a := <-r.idle:
 		return a
+	default:
+		return r.newActor()
 	}
-	r.mu.Unlock()
-	return r.newActor()
 }
 
 func (r *round) giveBack(a *actor) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.idle = append(r.idle, a)
+	select {
+	case r.idle <- a:
+	default:
+	}
 }
 
 var errFails = errors.New("the handler fails on purpose")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardq/shardq"
+	"github.com/shardq/shardq/stats"
 	"github.com/shardq/shardq/stress/ledger"
 )
 
@@ -16,10 +17,7 @@ const longest = 4 * time.Millisecond
 
 // produce makes about n adds.
 func (a *actor) produce(n int) {
-	for range n {
-		if a.found.Any() {
-			return
-		}
+	for i := 0; i < n && !a.found.Any(); i++ {
 		a.produceOne()
 		if a.chance(4) {
 			runtime.Gosched()
@@ -158,7 +156,7 @@ func (a *actor) judge(err error, held, mayBeFull bool) outcome {
 // produceBatch adds some free keys.
 func (a *actor) produceBatch() {
 	o, keys := a.someOptions(), make([]int, 2+a.IntN(70))
-	numbers := make([]uint64, len(keys))
+	numbers := make([]int64, len(keys))
 	for i := range keys {
 		keys[i] = a.IntN(a.plan.keys) &^ 3
 		numbers[i] = a.ledger.Want(keys[i])
@@ -195,9 +193,8 @@ func (a *actor) own(key int) bool {
 		return false
 	}
 	item, held := a.queue.Lookup(key)
-	if held && !a.plan.has(pools) && !a.ledger.Hurried.Load() && !a.queue.ShuttingDown() {
-		a.found.Add("conservation: key %d is idle, and Lookup says %v", key, item)
-	}
+	a.found.If(held && !a.plan.has(pools) && !a.ledger.Hurried.Load() && !a.queue.ShuttingDown(),
+		"conservation: key %d is idle, and Lookup says %v", key, item)
 	if held {
 		a.ledger.Disown(key)
 	}
@@ -215,12 +212,11 @@ func (a *actor) produceOwned(key int) {
 	o := addOptions{Priority: a.plan.priorityOf(key)}
 	if timed {
 		o.After = a.upTo(longest)
+	} else if a.plan.has(windows) && a.chance(3) {
+		o.NotAgainWithin = []time.Duration{a.upTo(longest), 1000 * time.Hour}[a.IntN(8)/7]
 	}
 	if timed && a.plan.has(policies) && a.chance(3) {
 		o.MaxWait = a.upTo(longest)
-	}
-	if !timed && a.plan.has(windows) && a.chance(3) {
-		o.NotAgainWithin = []time.Duration{a.upTo(longest), 1000 * time.Hour}[a.IntN(8)/7]
 	}
 	exact := timed && a.fake != nil && a.plan.has(policies)
 	if exact {
@@ -228,7 +224,8 @@ func (a *actor) produceOwned(key int) {
 		defer a.stepping.RUnlock()
 	}
 	cancels, before := a.plan.has(cancels) && a.chance(6), a.now()
-	d := newDeadline(before, o)
+	d := deadline{ledger.Forever, ledger.Forever}
+	d.change(before, o)
 	number := a.ledger.Expect(key, d.due, cancels)
 	switch a.add(key, o, false, exact || o.NotAgainWithin > 0) {
 	case accepted:
@@ -264,9 +261,8 @@ func (a *actor) leave(key int, cancels bool) {
 		a.ledger.TakenBack(key, "cancel")
 		return
 	}
-	if item, _ := a.queue.Lookup(key); item.State.String() == "ready" || item.State.String() == "delayed" {
-		a.found.Add("cancel: after a Cancel key %d is %v", key, item.State)
-	}
+	item, _ := a.queue.Lookup(key)
+	a.found.If(item.State == stats.Ready || item.State == stats.Delayed, "cancel: after a Cancel key %d is %v", key, item.State)
 	a.ledger.Leave(key)
 }
 
@@ -274,22 +270,8 @@ func (a *actor) leave(key int, cancels bool) {
 // it.
 type deadline struct{ due, limit int64 }
 
-func newDeadline(now int64, o addOptions) deadline {
-	d := deadline{now + int64(o.After), ledger.Forever}
-	d.bound(now, o)
-	return d
-}
-
-func (d *deadline) bound(now int64, o addOptions) {
-	if o.MaxWait > 0 {
-		d.limit = min(d.limit, now+int64(o.MaxWait))
-	}
-	d.due = min(d.due, d.limit)
-}
-
 func (d *deadline) change(now int64, o addOptions) {
-	next := now + int64(o.After)
-	switch o.Policy {
+	switch next := now + int64(o.After); o.Policy {
 	case shardq.KeepEarliest:
 		d.due = min(d.due, next)
 	case shardq.KeepLatest:
@@ -297,11 +279,14 @@ func (d *deadline) change(now int64, o addOptions) {
 	case shardq.KeepNew:
 		d.due = next
 	}
-	d.bound(now, o)
+	if o.MaxWait > 0 {
+		d.limit = min(d.limit, now+int64(o.MaxWait))
+	}
+	d.due = min(d.due, d.limit)
 }
 
 // putOff adds a delayed key again, while the clock stands still.
-func (a *actor) putOff(key int, d *deadline) (number uint64) {
+func (a *actor) putOff(key int, d *deadline) (number int64) {
 	for range 1 + a.IntN(3) {
 		o := addOptions{After: a.upTo(longest), Policy: shardq.DelayPolicy(a.IntN(4)), Priority: a.plan.priorityOf(key)}
 		if a.chance(3) {
@@ -329,9 +314,8 @@ func (a *actor) checkDeadline(key int, due int64) {
 		return
 	}
 	late := time.Duration(int64(item.Deadline.Sub(realStart)) - due)
-	if !held || item.Deadline.IsZero() || late < 0 || late >= a.plan.tick {
-		a.found.Add("delays: Lookup says that key %d is %v, with a deadline %v too late", key, item.State, late)
-	}
+	a.found.If(!held || item.Deadline.IsZero() || late < 0 || late >= a.plan.tick,
+		"delays: Lookup says that key %d is %v, with a deadline %v too late", key, item.State, late)
 }
 
 // misbehave makes a call that must change nothing: a Done of an idle key, or an
@@ -350,22 +334,24 @@ func (a *actor) misbehave() {
 	if a.plan.groups == 0 && !a.plan.hashed {
 		calls = calls[:1] // only the limiter is ours
 	}
-	if !attempt(calls[a.IntN(len(calls))]) {
-		a.found.Add("panics: a panic of user code did not reach its caller")
-	}
+	a.found.If(!attempt(calls[a.IntN(len(calls))]), "panics: a panic of user code did not reach its caller")
 }
 
 // contest adds a new key twice at the same time, with a long window.
 func (a *actor) contest() {
 	key := contested - int(a.contests.Add(1))
-	var errs [2]error
+	errs := twice(func() error { return a.queue.TryAdd(key, addOptions{NotAgainWithin: 1000 * time.Hour}) })
+	a.found.If(!a.queue.ShuttingDown() && (errs[0] == nil) == (errs[1] == nil),
+		"windows: of two adds at the same time in one window, the errors are %v", errs)
+	a.cancel(key)
+}
+
+// twice calls do in two goroutines at the same time.
+func twice(do func() error) (errs [2]error) {
 	var both sync.WaitGroup
 	for i := range errs {
-		both.Go(func() { errs[i] = a.queue.TryAdd(key, addOptions{NotAgainWithin: 1000 * time.Hour}) })
+		both.Go(func() { errs[i] = do() })
 	}
 	both.Wait()
-	if !a.queue.ShuttingDown() && (errs[0] == nil) == (errs[1] == nil) {
-		a.found.Add("windows: of two adds at the same time in one window, the errors are %v", errs)
-	}
-	a.cancel(key)
+	return errs
 }

@@ -26,14 +26,12 @@ func (r *round) rest() {
 // becomesIdle waits for the queue to hold nothing, and reports whether it does.
 func (r *round) becomesIdle() bool {
 	if err := r.queue.WaitIdle(r.context); err != nil {
-		if !r.found.Any() {
-			r.found.Add("WaitIdle returned %v", err)
-		}
+		r.found.If(!r.found.Any(), "WaitIdle returned %v", err)
 		return false
 	}
-	if s := r.queue.Stats(); s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+r.queue.Len() != 0 {
-		r.found.Add("conservation: WaitIdle has returned, and Stats is %+v", s)
-	}
+	s := r.queue.Stats()
+	r.found.If(s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+r.queue.Len() != 0,
+		"conservation: WaitIdle has returned, and Stats is %+v", s)
 	r.ledger.Settle()
 	r.checkCounts()
 	return !r.found.Any()
@@ -52,9 +50,8 @@ func (r *round) checkCounts() {
 		{"calls of OnMisuse", r.misused.Load(), r.sum(misuses)},
 		{"discarded keys", s.Discarded, r.discarded.Load()},
 	} {
-		if c.queue != c.want {
-			r.found.Add("conservation: %s: the queue has counted %d, and the actors %d", c.what, c.queue, c.want)
-		}
+		r.found.If(c.queue != c.want,
+			"conservation: %s: the queue has counted %d, and the actors %d", c.what, c.queue, c.want)
 	}
 }
 
@@ -65,8 +62,8 @@ func (r *round) ping(a *actor) {
 		runtime.Gosched()
 	}
 	burst := 1 + a.IntN(r.plan.consumers+1)
-	if r.plan.strict {
-		burst = 1
+	if r.plan.capacity > 0 {
+		burst = 1 // more may wait for room, and nothing makes some
 	}
 	switch way := a.IntN(5); {
 	case way == 0 && a.plan.has(pauses) && (a.plan.groups == 0 || a.chance(2)):
@@ -97,12 +94,8 @@ func (r *round) ping(a *actor) {
 // burst adds keys in a row, with a delay of at most that.
 func (a *actor) burst(n int, delay time.Duration) {
 	for range n {
-		o := addOptions{}
-		if delay > 0 {
-			o.After = a.upTo(delay)
-		}
-		key := a.IntN(a.plan.keys) &^ 3 // free
-		a.addFree(key, o, false)
+		after := min(delay, a.upTo(longest))
+		a.addFree(a.IntN(a.plan.keys)&^3, addOptions{After: after}, false)
 	}
 }
 
@@ -124,16 +117,14 @@ func (r *round) fill(a *actor) {
 			r.found.Add("capacity: with %d keys of %d, TryAdd returned %v", n, r.plan.capacity, err)
 		}
 	}
-	if held := r.queue.Stats().Held; held > r.plan.capacity && taken == r.sum(gets) {
-		r.found.Add("capacity: the queue holds %d keys", held)
-	}
-	waiting, key := make(chan error, 1), 4*(r.plan.capacity+1)
-	r.ledger.Want(key % r.plan.keys)
-	go func() { waiting <- r.queue.AddContext(r.context, key%r.plan.keys, addOptions{}) }()
+	held := r.queue.Stats().Held
+	r.found.If(held > r.plan.capacity && taken == r.sum(gets), "capacity: the queue holds %d keys", held)
+	waiting, key := make(chan error, 1), 4*(r.plan.capacity+1)%r.plan.keys
+	r.ledger.Want(key)
+	go func() { waiting <- r.queue.AddContext(r.context, key, addOptions{}) }()
 	r.queue.Resume()
-	if err := <-waiting; err != nil {
-		r.found.Add("capacity: AddContext returned %v", err)
-	}
+	err := <-waiting
+	r.found.If(err != nil, "capacity: AddContext returned %v", err)
 	r.becomesIdle()
 }
 
@@ -143,18 +134,13 @@ func (r *round) settle() {
 		return
 	}
 	s := r.queue.Stats()
-	if s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+s.Parked+s.Workers+r.queue.Len() != 0 || !s.ShuttingDown {
-		r.found.Add("conservation: at the end, Stats is %+v", s)
-	}
+	r.found.If(s.Ready+s.Processing+s.Delayed+s.Held+s.Groups+s.Parked+s.Workers+r.queue.Len() != 0 || !s.ShuttingDown,
+		"conservation: at the end, Stats is %+v", s)
 	r.ledger.Settle()
 	r.checkCounts()
 	r.checkShutDown(s.Dropped)
-	if r.plan.capacity > 0 && r.high.Load() {
-		r.found.Add("watermarks: at the end, the last call was with high=true")
-	}
-	if r.fake != nil && r.fake.Timers() > 0 && !r.plan.has(rates|pauses) {
-		r.found.Add("shutdown: at the end, %d timers are set", r.fake.Timers())
-	}
+	r.found.If(r.plan.capacity > 0 && r.high.Load(), "watermarks: at the end, the last call was with high=true")
+	r.found.If(r.fake != nil && !r.plan.has(rates|pauses) && r.fake.Timers() > 0, "shutdown: at the end, timers are set")
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > r.begun; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
@@ -172,28 +158,20 @@ func (r *round) checkShutDown(dropped uint64) {
 	_, claim := r.queue.Claim(ctx)
 	try, add := r.queue.TryAdd(0, addOptions{}), r.queue.AddContext(ctx, 0, addOptions{})
 	for _, err := range []error{claim, try, add} {
-		if !errors.Is(err, shardq.ErrShutDown) {
-			r.found.Add("shutdown: a call returned %v", err)
-		}
+		r.found.If(!errors.Is(err, shardq.ErrShutDown), "shutdown: a call returned %v", err)
 	}
 	_, shutdown := r.queue.Get()
 	left, err := r.queue.Drain(ctx, shardq.DrainOptions{})
-	if now := r.queue.Stats().Dropped; !shutdown || len(left) > 0 || err != nil || now < dropped+2 {
-		r.found.Add("shutdown: Get: %t, Drain: %v %v, Dropped: %d, then %d", shutdown, left, err, dropped, now)
-	}
+	now := r.queue.Stats().Dropped
+	r.found.If(!shutdown || len(left) > 0 || err != nil || now < dropped+2,
+		"shutdown: Get: %t, Drain: %v %v, Dropped: %d, then %d", shutdown, left, err, dropped, now)
 	r.queue.ShutDownWithDrain()
 	r.queue.ShutDown()
 }
 
 // checkDrained is called when a complete drain has returned.
 func (r *round) checkDrained(by string) {
-	if r.found.Any() {
-		return
-	}
-	if key := r.ledger.Held(); key >= 0 {
-		r.found.Add("drain: %s has returned, and a consumer has key %d", by, key)
-	}
-	if s := r.queue.Stats(); s.Ready+s.Processing > 0 {
-		r.found.Add("drain: %s has returned, and Stats is %+v", by, s)
-	}
+	key, s := r.ledger.Held(), r.queue.Stats()
+	r.found.If(!r.found.Any() && (key >= 0 || s.Ready+s.Processing > 0),
+		"drain: %s has returned, a consumer has key %d, and Stats is %+v", by, key, s)
 }

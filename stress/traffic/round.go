@@ -44,15 +44,15 @@ type round struct {
 	// calm is set when consumers may only block.
 	calm atomic.Bool
 
-	stuck, misused atomic.Uint64
-	discarded      atomic.Uint64
-	high           atomic.Bool  // the last watermark
-	marking        atomic.Int32 // the calls of OnWatermark
-	contests       atomic.Int64
+	misused, discarded atomic.Uint64
+	high               atomic.Bool  // the last watermark
+	marking            atomic.Int32 // the calls of OnWatermark
+	contests           atomic.Int64
 
-	mu     sync.Mutex // guards the fields below
+	idle chan *actor // those of handlers
+
+	mu     sync.Mutex // guards actors
 	actors []*actor
-	idle   []*actor // those of handlers
 }
 
 // An actor is a goroutine with its own dice and counters.
@@ -108,10 +108,7 @@ var realStart = time.Now()
 
 // now returns the time of the queue's clock, as a ledger takes it.
 func (r *round) now() int64 {
-	if r.fake != nil {
-		return int64(r.fake.Now().Sub(realStart))
-	}
-	return int64(time.Since(realStart))
+	return int64(r.clock().Now().Sub(realStart))
 }
 
 // Play plays the round of a plan. It returns what it has counted, and an error
@@ -128,7 +125,7 @@ type saboteur struct {
 }
 
 func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
-	r := &round{plan: p, begun: runtime.NumGoroutine()}
+	r := &round{plan: p, begun: runtime.NumGoroutine(), idle: make(chan *actor, 64)}
 	r.context, r.cancel = context.WithCancel(context.Background())
 	defer r.cancel()
 	if p.has(fakeClock) {
@@ -136,7 +133,11 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	}
 	r.gates = newGates(&p)
 	if !p.has(blind) {
-		r.ledger = r.newLedger()
+		r.ledger = ledger.New(p.keys, &r.found, r.now)
+		r.ledger.Order, r.ledger.Gates = p.newOrder(), r.gates.books
+	}
+	if r.ledger != nil && p.strict {
+		r.ledger.Capacity = int64(p.capacity)
 	}
 	r.queue = newQueue(r, s)
 	over := make(chan struct{})
@@ -152,16 +153,6 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 	return report.Counts{Rounds: 1, Adds: r.sum(adds), HandOuts: r.sum(gets), Checks: r.ledger.Checks()}, r.found.Err()
 }
 
-func (r *round) newLedger() *ledger.Ledger {
-	l := ledger.New(r.plan.keys, &r.found, r.now)
-	l.Order = r.plan.newOrder()
-	l.Gates = r.gates.books
-	if r.plan.strict {
-		l.Capacity = int64(r.plan.capacity)
-	}
-	return l
-}
-
 // run plays all waves, and ends the queue.
 func (r *round) run() {
 	r.startConsumers()
@@ -173,11 +164,7 @@ func (r *round) run() {
 	if r.ledger != nil {
 		r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
 	}
-	if ended := r.wave(r.plan.waves - 1); r.found.Any() {
-		ended()
-	} else {
-		r.end(ended)
-	}
+	r.end(r.wave(r.plan.waves - 1))
 	if r.found.Any() {
 		r.endAnyhow()
 	}
@@ -260,9 +247,8 @@ func yield() { time.Sleep(50 * time.Microsecond) }
 // attempt calls do, and reports whether user code panicked in it.
 func attempt(do func()) (panicked bool) {
 	defer func() {
-		if cause := recover(); cause == error(errHostile) {
-			panicked = true
-		} else if cause != nil {
+		cause := recover()
+		if panicked = cause == error(errHostile); cause != nil && !panicked {
 			panic(cause)
 		}
 	}()
@@ -281,11 +267,8 @@ func (r *round) onMisuse(m shardq.Misuse[int]) {
 }
 
 func (r *round) onWatermark(w shardq.Watermark) {
-	if r.marking.Add(1) > 1 {
-		r.found.Add("watermarks: OnWatermark was called while it was being called")
-	}
-	if r.high.Swap(w.High) == w.High {
-		r.found.Add("watermarks: OnWatermark was called twice in a row with high=%t", w.High)
-	}
+	r.found.If(r.marking.Add(1) > 1, "watermarks: OnWatermark was called while it was being called")
+	r.found.If(r.high.Swap(w.High) == w.High,
+		"watermarks: OnWatermark was called twice in a row with high=%t", w.High)
 	r.marking.Add(-1)
 }

@@ -80,7 +80,7 @@ func newQueue(r *round, s saboteur) *target {
 		o.HighWatermark, o.LowWatermark, o.OnWatermark = p.capacity/2+1, p.capacity/4, r.onWatermark
 	}
 	if p.Seed%5 == 0 {
-		o.OnStuck, o.StuckAfter = func(stats.Item[int]) { r.stuck.Add(1) }, time.Millisecond
+		o.OnStuck, o.StuckAfter = func(stats.Item[int]) { r.queue.Len() }, time.Millisecond
 	}
 	switch {
 	case p.groups > 0:
@@ -142,25 +142,16 @@ func (l hostileLimiter) When(key int) time.Duration {
 
 func (r *round) newLimiter() limiter.Limiter[int] {
 	exponential := limiter.NewExponential[int](backoff, backoffMost)
-	var l limiter.Limiter[int]
-	switch r.plan.limiter {
-	case 0:
-		l = exponential
-	case 1:
-		l = limiter.NewFastSlow[int](backoff, backoffMost, 2)
-	default:
-		l = limiter.NewMaxOf(exponential, limiter.NewBucket[int](rate.NewLimiter(50_000, 1000), limiter.Options{Clock: r.clock()}))
-	}
-	return hostileLimiter{l}
+	bucket := limiter.NewBucket[int](rate.NewLimiter(50_000, 1000), limiter.Options{Clock: r.clock()})
+	return hostileLimiter{[]limiter.Limiter[int]{
+		exponential, limiter.NewFastSlow[int](backoff, backoffMost, 2), limiter.NewMaxOf(exponential, bucket),
+	}[r.plan.limiter]}
 }
 
 // leastBackoff returns the least delay after so many failures.
 func (p *Plan) leastBackoff(failures int32) time.Duration {
 	if p.limiter == 1 {
-		if failures < 2 {
-			return backoff
-		}
-		return backoffMost
+		failures = failures / 2 * 2 // the second is as fast as the first
 	}
 	return min(backoff<<min(failures, 8), backoffMost)
 }

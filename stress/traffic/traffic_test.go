@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -113,9 +112,6 @@ var saboteurs = map[string]struct {
 			return get()
 		}
 	})},
-	"a backoff is short": {"delays", changed(func(o *shardq.Options[int]) {
-		o.RateLimiter = shortLimiter{o.RateLimiter.(hostileLimiter)}
-	})},
 	"a deadline is ignored": {"delays", added(func(o *addOptions) {
 		if o.Policy == shardq.KeepLatest {
 			o.Policy = shardq.KeepEarliest
@@ -145,9 +141,6 @@ var saboteurs = map[string]struct {
 				resume()
 			}
 		}
-	})},
-	"a cancel only says so": {"cancel", spoiled(func(q *target) {
-		q.Cancel = func(int) shardq.Canceled { return shardq.Canceled{Ready: true} }
 	})},
 	"failures are kept":     {"retries", spoiled(func(q *target) { q.Forget = func(int) {} })},
 	"a drain does not wait": {"drain", spoiled(func(q *target) { q.ShutDownWithDrain = q.ShutDown })},
@@ -181,25 +174,7 @@ var saboteurs = map[string]struct {
 			return slices.Values(items[min(1, len(items)):])
 		}
 	})},
-	"misuse is not counted": {"conservation", spoiled(func(q *target) {
-		done := q.Done
-		q.Done = func(key int) {
-			if key >= 0 {
-				done(key)
-			}
-		}
-	})},
-	"a panic is swallowed": {"panics", changed(func(o *shardq.Options[int]) {
-		o.RateLimiter = o.RateLimiter.(hostileLimiter).Limiter
-	})},
-	"TryAdd invents an error": {"capacity", spoiled(func(q *target) {
-		q.TryAdd = func(int, addOptions) error { return errors.New("invented") }
-	})},
 }
-
-type shortLimiter struct{ hostileLimiter }
-
-func (l shortLimiter) When(key int) time.Duration { return l.hostileLimiter.When(key) / 2 }
 
 func faster(r shardq.Rate) shardq.Rate {
 	return shardq.Rate{PerSecond: 4 * r.PerSecond, Burst: 4 * r.Burst}

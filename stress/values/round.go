@@ -44,8 +44,9 @@ type round struct {
 	close   sync.Once
 	context context.Context // of the pool
 	stop    context.CancelFunc
-	// opened is set when no pause will begin any more.
-	opened                  atomic.Bool
+	// produced is set when producers have ended, and opened when no pause begins
+	// any more after that.
+	produced, opened        atomic.Bool
 	begun                   atomic.Int64
 	merges, accepted, takes atomic.Uint64
 
@@ -94,10 +95,9 @@ func play(p Plan, patience time.Duration, spoil func(*target)) *round {
 	for i := range p.producers {
 		producers.Go(func() { r.produce(i) })
 	}
-	produced := make(chan struct{})
-	keeper.Go(func() { r.pause(produced) })
+	keeper.Go(r.pause)
 	producers.Wait()
-	close(produced)
+	r.produced.Store(true)
 	keeper.Wait()
 	r.opened.Store(true)
 	r.close.Do(r.end)
@@ -107,18 +107,12 @@ func play(p Plan, patience time.Duration, spoil func(*target)) *round {
 }
 
 // pause pauses and resumes until producers have ended.
-func (r *round) pause(produced <-chan struct{}) {
-	for {
-		select {
-		case <-produced:
-			return
-		case <-time.After(50 * time.Microsecond):
-			if r.pauses {
-				r.target.Pause()
-				runtime.Gosched()
-				r.target.Resume()
-			}
-		}
+func (r *round) pause() {
+	for r.pauses && !r.produced.Load() {
+		time.Sleep(50 * time.Microsecond)
+		r.target.Pause()
+		runtime.Gosched()
+		r.target.Resume()
 	}
 }
 
@@ -248,9 +242,7 @@ func (r *round) checkKey(key int) {
 		missing[s] = true
 	}
 	for i, s := range append(account.processed, account.tookBack...) {
-		if !missing[s] {
-			r.found.Add("key %d: %v was taken twice, or was refused", key, s)
-		}
+		r.found.If(!missing[s], "key %d: %v was taken twice, or was refused", key, s)
 		delete(missing, s)
 		if n, known := last[s.producer]; known && n > s.n && i < len(account.processed) {
 			r.found.Add("key %d: %v was taken after the %d-th of its producer", key, s, n)

@@ -55,9 +55,7 @@ func (r *round) take(dice *rand.Rand, taken []pair) (n int, err error) {
 // begin is called for each key that was taken.
 func (r *round) begin(p pair) {
 	r.takes.Add(1)
-	if r.keys[p.Key].holders.Add(1) != 1 {
-		r.found.Add("two workers have key %d", p.Key)
-	}
+	r.found.If(r.keys[p.Key].holders.Add(1) != 1, "two workers have key %d", p.Key)
 	if v := r.target.Stats().Values; r.bounded && r.capacity > 0 && v.Weight > r.capacity {
 		r.found.Add("%d are pending, with a capacity of %d", v.Weight, r.capacity)
 	}
@@ -80,9 +78,7 @@ func (r *round) putBack(dice *rand.Rand, p pair) bool {
 	if err != nil {
 		r.keys[p.Key].holders.Add(1)
 	}
-	if err != nil && !errors.Is(err, shardq.ErrShutDown) {
-		r.found.Add("a value is not taken back: %v", err)
-	}
+	r.found.If(err != nil && !errors.Is(err, shardq.ErrShutDown), "a value is not taken back: %v", err)
 	r.happened("return")
 	return err == nil
 }
