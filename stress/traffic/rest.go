@@ -138,7 +138,6 @@ func (r *round) settle() {
 		"conservation: at the end, Stats is %+v", s)
 	r.ledger.Settle()
 	r.checkCounts()
-	r.checkShutDown(s.Dropped)
 	r.found.If(r.plan.capacity > 0 && r.high.Load(), "watermarks: at the end, the last call was with high=true")
 	r.found.If(r.fake != nil && !r.plan.has(rates|pauses) && r.fake.Timers() > 0, "shutdown: at the end, timers are set")
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > r.begun; time.Sleep(time.Millisecond) {
@@ -151,8 +150,8 @@ func (r *round) settle() {
 }
 
 // checkShutDown checks what calls of a queue return that is shut down.
-func (r *round) checkShutDown(dropped uint64) {
-	ctx := context.Background()
+func (r *round) checkShutDown() {
+	ctx, dropped := context.Background(), r.queue.Stats().Dropped
 	r.queue.Add(0)
 	r.queue.AddAfter(0, longest)
 	_, claim := r.queue.Claim(ctx)

@@ -147,6 +147,7 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 		keepers.Go(func() { r.step(over) })
 	}
 	r.run()
+	r.checkShutDown() // it may hang
 	close(over)
 	keepers.Wait()
 	r.settle()
