@@ -11,12 +11,9 @@ import (
 // Gates check what holds keys back: the limit of a group, pauses, and rates. A
 // target is a group, by its number, or Whole.
 type Gates struct {
-	// GroupOf returns the group of a key, or Whole if there are no groups.
-	GroupOf func(key int) int
-	// Limits are the greatest limits of the groups, or 0.
-	Limits []int32
-	// Slack is two ticks.
-	Slack time.Duration
+	GroupOf func(key int) int // it returns Whole if there are no groups
+	Limits  []int32           // the greatest, or 0
+	Slack   time.Duration     // two ticks
 
 	holding []atomic.Int32
 	stops   []atomic.Pointer[stop]
@@ -27,10 +24,10 @@ type Gates struct {
 const Whole = 0
 
 // NewGates returns gates of that many targets, with Whole.
-func NewGates(targets int, groupOf func(key int) int) *Gates {
+func NewGates(n int, groupOf func(key int) int) *Gates {
 	return &Gates{
-		GroupOf: groupOf, Limits: make([]int32, targets), holding: make([]atomic.Int32, targets),
-		stops: make([]atomic.Pointer[stop], targets), meters: make([]atomic.Pointer[meter], targets),
+		GroupOf: groupOf, Limits: make([]int32, n), holding: make([]atomic.Int32, n),
+		stops: make([]atomic.Pointer[stop], n), meters: make([]atomic.Pointer[meter], n),
 	}
 }
 
@@ -72,31 +69,25 @@ func (g *Gates) begin(l *Ledger, key int, r *record, called int64) {
 	if g == nil {
 		return
 	}
-	group := g.GroupOf(key)
 	g.check(l, Whole, key, r, called)
-	if group == Whole {
-		return
-	}
-	g.check(l, group, key, r, called)
-	if limit := g.Limits[group]; limit > 0 {
-		n := g.holding[group].Add(1)
-		l.check(r, n > limit,
+	if group := g.GroupOf(key); group != Whole {
+		g.check(l, group, key, r, called)
+		n, limit := g.holding[group].Add(1), g.Limits[group]
+		l.check(r, limit > 0 && n > limit,
 			"limits: with key %d, consumers have %d keys of group %d, whose limit is %d", key, n, group, limit)
 	}
 }
 
 func (g *Gates) end(key int) {
-	if g == nil {
-		return
-	}
-	if group := g.GroupOf(key); group != Whole && g.Limits[group] > 0 {
-		g.holding[group].Add(-1)
+	if g != nil {
+		g.holding[g.GroupOf(key)].Add(-1) // that of Whole means nothing
 	}
 }
 
 func (g *Gates) check(l *Ledger, target, key int, r *record, called int64) {
 	if s := g.stops[target].Load(); s != nil {
-		l.check(r, called > s.since && l.Time() < s.until, "pauses: key %d was handed out by a Get that was called %v after a pause of target %d",
+		l.check(r, called > s.since && l.Time() < s.until,
+			"pauses: key %d was handed out by a Get that was called %v after a pause of target %d",
 			key, time.Duration(called-s.since), target)
 	}
 	m := g.meters[target].Load()

@@ -1,10 +1,7 @@
 // Package ledger keeps the books of a round: one record for each key, which the
-// actors write before and after their calls. It knows no queue. So a check
-// depends on nothing but what the actors did and saw.
-//
-// Each check is written so that no schedule can break it while the queue keeps
-// its promises: an actor records an intention before its call, and a result
-// after it.
+// actors write before and after their calls. It knows no queue. No schedule can
+// break a check while the queue keeps its promises: an actor records an
+// intention before its call, and a result after it.
 package ledger
 
 import (
@@ -28,28 +25,26 @@ const (
 	Once
 )
 
-// ClassOf returns the class of a key.
-func ClassOf(key int) Class { return [4]Class{Free, Free, Timed, Once}[key%4] }
-
-// start is the time of stamp 0.
 var start = time.Now()
 
 // Now returns a stamp. The machine's clock gives stamps that compare across
 // goroutines without ordering them, as a shared counter would.
 func Now() int64 { return int64(time.Since(start)) }
 
-// A Ledger has the books of a round. The nil Ledger is that of a blind round: it
-// checks nothing, because its atomics would hide data races from the detector.
+// A Ledger has the books of a round.
 type Ledger struct {
 	Found    *report.Violations
 	Time     func() int64 // the time of the queue's clock
 	Capacity int64        // 0 unless all adds honor it
+	// Blind ledgers check nothing, and share no atomics: these order the calls,
+	// and so hide data races from the detector. All their keys are Free.
+	Blind bool
 	// DropsDelayed is set before the end of a round that drops delayed keys, so
 	// that an add with a delay may have no run. Hurried is set before delays are
 	// cut short.
 	DropsDelayed, Hurried atomic.Bool
 	Order                 *Order // nil if the order is not known
-	Gates                 *Gates
+	Gates                 *Gates // nil if the ledger is blind
 
 	keys []record
 	held atomic.Int64 // the keys that the queue surely holds
@@ -90,17 +85,29 @@ func New(keys int, found *report.Violations, clock func() int64) *Ledger {
 	return &Ledger{Found: found, Time: clock, keys: make([]record, keys)}
 }
 
+// Class returns the class of a key.
+func (l *Ledger) Class(key int) Class {
+	if l.Blind || key < 0 {
+		return Free
+	}
+	return [4]Class{Free, Free, Timed, Once}[key%4]
+}
+
+func (l *Ledger) of(key int) *record {
+	if l.Blind {
+		return new(record)
+	}
+	return &l.keys[key]
+}
+
 // check counts a check, and reports a broken promise.
 func (l *Ledger) check(r *record, broken bool, format string, arguments ...any) {
 	r.checks.Add(1)
-	l.Found.If(broken, format, arguments...)
+	l.Found.If(broken && !l.Blind, format, arguments...)
 }
 
 // Checks returns the number of checks.
 func (l *Ledger) Checks() (n uint64) {
-	if l == nil {
-		return 0
-	}
 	for i := range l.keys {
 		n += l.keys[i].checks.Load()
 	}
@@ -108,25 +115,19 @@ func (l *Ledger) Checks() (n uint64) {
 }
 
 // Want is called before an add. It returns the number of the add.
-func (l *Ledger) Want(key int) int64 {
-	if l == nil {
-		return 0
-	}
-	return l.keys[key].wanted.Add(1)
-}
+func (l *Ledger) Want(key int) int64 { return l.of(key).wanted.Add(1) }
 
 // Land is called after an add that was surely accepted.
 func (l *Ledger) Land(key int, number int64, delayed bool) {
-	if l != nil && !(delayed && l.DropsDelayed.Load()) {
-		raise(&l.keys[key].landed, number)
+	if !delayed || !l.DropsDelayed.Load() {
+		raise(&l.of(key).landed, number)
 	}
 }
 
 // Excuse is called after a call that may have taken back all adds before it.
 func (l *Ledger) Excuse(key int) {
-	if l != nil {
-		raise(&l.keys[key].excused, l.keys[key].wanted.Load())
-	}
+	r := l.of(key)
+	raise(&r.excused, r.wanted.Load())
 }
 
 // A Sight is what a consumer has read before a Get.
@@ -137,101 +138,68 @@ type Sight struct {
 
 // Look is called before a Get.
 func (l *Ledger) Look(s *Sight) {
-	if l == nil {
-		return
-	}
 	s.called = Now()
 	l.Order.read(s)
 }
 
+// Stamp keeps the sight of a pool's call, and Stamped returns it to the handler,
+// which does not see the call. It tells no order.
+func (l *Ledger) Stamp(key int, s *Sight)   { l.of(key).called.Store(s.called) }
+func (l *Ledger) Stamped(key int, s *Sight) { *s = Sight{called: l.of(key).called.Load()} }
+
 // Begin is called after the Get of a key.
 func (l *Ledger) Begin(key int, s *Sight) {
-	if l == nil {
-		return
-	}
-	r := &l.keys[key]
+	r := l.of(key)
 	l.check(r, !r.holder.CompareAndSwap(0, 1), "exclusion: key %d was handed out while a consumer had it", key)
-	runs := r.runs.Add(1)
-	wanted := r.wanted.Load()
+	runs, wanted := r.runs.Add(1), r.wanted.Load()
 	l.check(r, runs > wanted, "deduplication: key %d has run %d times, and there were %d adds", key, runs, wanted)
 	r.served.Store(wanted)
 	l.Gates.begin(l, key, r, s.called)
 	if r.counted.Swap(2) != 1 {
 		l.hold(key, r)
 	}
-	if ClassOf(key) != Free {
-		l.beginOwned(key, r, s)
+	if class := l.Class(key); class != Free {
+		now, due, early := l.Time(), r.due.Load(), !l.Hurried.Load()
+		l.check(r, r.owed.Add(-1) < 0 && early, "deduplication: key %d was handed out, and no run was owed", key)
+		l.check(r, now < due && early, "delays: key %d was handed out %v early", key, time.Duration(due-now))
+		l.Order.begin(l, key, r, s, class)
 	}
-}
-
-func (l *Ledger) beginOwned(key int, r *record, s *Sight) {
-	l.check(r, r.owed.Add(-1) < 0 && !l.Hurried.Load(),
-		"deduplication: key %d was handed out, and no run of it was owed", key)
-	now, due := l.Time(), r.due.Load()
-	l.check(r, now < due && !l.Hurried.Load(),
-		"delays: key %d was handed out %v early", key, time.Duration(due-now))
-	if ClassOf(key) == Once {
-		l.Order.begin(l, key, r, s)
-	}
-}
-
-// Stamp is called after a ClaimBatch of a pool, with what it saw. Stamped
-// returns the stamp to the handler.
-func (l *Ledger) Stamp(key int, s *Sight) {
-	if l != nil {
-		l.keys[key].called.Store(s.called)
-	}
-}
-
-// Stamped is Look for a handler, which does not see the call of the claim.
-func (l *Ledger) Stamped(key int, s *Sight) {
-	if l != nil {
-		s.called = l.keys[key].called.Load()
-		s.lines = s.lines[:0] // no order
-	}
+	l.Order.count()
 }
 
 // End is called before the end of a processing.
 func (l *Ledger) End(key int) {
-	if l == nil {
-		return
-	}
-	r := &l.keys[key]
+	r := l.of(key)
 	l.Gates.end(key)
-	r.counted.Store(3)
-	l.held.Add(-1)
+	if r.counted.Store(3); l.Capacity > 0 {
+		l.held.Add(-1)
+	}
 	l.check(r, !r.holder.CompareAndSwap(1, 0), "exclusion: another consumer got key %d before its Done", key)
 }
 
 // Fence is called with the fence of a claim.
 func (l *Ledger) Fence(key int, fence uint64) {
-	if l == nil {
-		return
-	}
-	r := &l.keys[key]
+	r := l.of(key)
 	last := r.fence.Swap(fence)
 	l.check(r, last >= fence, "claims: key %d has the fence %d after %d", key, fence, last)
 }
 
 // hold counts a key that the queue surely holds, until End.
 func (l *Ledger) hold(key int, r *record) {
-	if n := l.held.Add(1); l.Capacity > 0 {
-		l.check(r, n > l.Capacity, "capacity: with key %d, %d keys are held of %d, and all adds honor the capacity", key, n, l.Capacity)
+	if l.Capacity > 0 {
+		n := l.held.Add(1)
+		l.check(r, n > l.Capacity, "capacity: with key %d, %d keys of at most %d are held", key, n, l.Capacity)
 	}
 }
 
 // Settle checks a queue at rest.
 func (l *Ledger) Settle() {
-	if l == nil {
-		return
-	}
 	for key := range l.keys {
 		r := &l.keys[key]
-		landed, served := r.landed.Load(), r.served.Load()
+		landed, served, owed := r.landed.Load(), r.served.Load(), r.owed.Load()
 		l.check(r, max(served, r.excused.Load()) < landed,
 			"no lost add: the add number %d of key %d has no run; the last run began after number %d", landed, key, served)
 		l.check(r, r.holder.Load() != 0, "drain: at rest, a consumer has key %d", key)
-		owed := r.owed.Load()
 		l.check(r, owed > 0 && !l.DropsDelayed.Load() && !r.unsure.Load(),
 			"no lost add: at rest, key %d is still to run %d times", key, owed)
 	}
@@ -239,11 +207,9 @@ func (l *Ledger) Settle() {
 
 // Held returns a key that a consumer has, or -1.
 func (l *Ledger) Held() int {
-	if l != nil {
-		for key := range l.keys {
-			if l.keys[key].holder.Load() != 0 {
-				return key
-			}
+	for key := range l.keys {
+		if l.keys[key].holder.Load() != 0 {
+			return key
 		}
 	}
 	return -1

@@ -12,63 +12,48 @@ import "sync/atomic"
 //   - With one shard, no key waits longer than for a known number of hand-outs.
 type Order struct {
 	// LineOf returns the line of a key. The lines of a group follow each other,
-	// from the lowest priority to the highest.
-	LineOf func(key int) int
-	// Priorities is the number of lines of a group.
+	// from the lowest priority to the highest. There are Priorities of them.
+	LineOf     func(key int) int
 	Priorities int
-	// Strict reports that priorities are strict.
-	Strict bool
-	// Bound is the number of hand-outs for which the key of a group may wait.
-	// It is nil if that is not known.
+	Strict     bool // priorities are strict
+	// Bound is the number of hand-outs for which a key may wait. It is nil if
+	// that is not known.
 	Bound func(key int) int64
+	// Lines has for each line what Gets have returned.
+	Lines []Line
 
-	lines []sharedLine
 	taken atomic.Int64
 }
 
-type sharedLine struct{ began, called atomic.Int64 }
+// A Line has the latest stamp at which the Add of a key began that Gets of the
+// line have returned, and the latest at which such a Get was called.
+type Line struct{ began, called atomic.Int64 }
 
-// line is a reading of what Gets of the line have returned: the latest stamp at
-// which the Add of such a key began, and the latest at which such a Get was
-// called.
 type line struct{ began, called int64 }
-
-// SetLines sets the number of lines.
-func (o *Order) SetLines(n int) { o.lines = make([]sharedLine, n) }
 
 func (o *Order) read(s *Sight) {
 	s.lines = s.lines[:0]
-	if o == nil {
-		return
-	}
-	for i := range o.lines {
-		s.lines = append(s.lines, line{o.lines[i].began.Load(), o.lines[i].called.Load()})
+	for i := 0; o != nil && i < len(o.Lines); i++ {
+		s.lines = append(s.lines, line{o.Lines[i].began.Load(), o.Lines[i].called.Load()})
 	}
 }
 
-func (o *Order) landed(r *record) {
-	if o != nil {
-		r.awaited.Store(o.taken.Load())
-	}
-}
-
-// Count is called for each hand-out, after Begin.
-func (o *Order) Count() {
+func (o *Order) count() {
 	if o != nil {
 		o.taken.Add(1)
 	}
 }
 
-func (o *Order) begin(l *Ledger, key int, r *record, s *Sight) {
-	if o == nil || len(s.lines) == 0 {
+func (o *Order) begin(l *Ledger, key int, r *record, s *Sight, class Class) {
+	if class != Once || len(s.lines) == 0 {
 		return
 	}
 	number, landing := o.LineOf(key), r.landing.Load()
 	if landing > 0 {
 		o.check(l, key, number, landing, r, s)
 	}
-	raise(&o.lines[number].began, r.began.Load())
-	raise(&o.lines[number].called, s.called)
+	raise(&o.Lines[number].began, r.began.Load())
+	raise(&o.Lines[number].called, s.called)
 }
 
 func (o *Order) check(l *Ledger, key, number int, landing int64, r *record, s *Sight) {
@@ -78,9 +63,8 @@ func (o *Order) check(l *Ledger, key, number int, landing int64, r *record, s *S
 		l.check(r, s.lines[lower].called > landing,
 			"priorities: while key %d was ready, a Get returned a key of a lower priority", key)
 	}
-	if o.Bound == nil {
-		return
+	if waited := o.taken.Load() - r.awaited.Load(); o.Bound != nil {
+		most := o.Bound(key)
+		l.check(r, waited > most, "starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
 	}
-	waited, most := o.taken.Load()-r.awaited.Load(), o.Bound(key)
-	l.check(r, waited > most, "starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
 }

@@ -1,12 +1,10 @@
 package ledger
 
-import (
-	"time"
-)
+import "time"
 
 // Own makes the caller the owner of a Timed or Once key, and reports whether it
-// was free. The owner calls Expect before an add, then Refused or Returned, and
-// at last Leave.
+// was free. The owner calls Disown, or Expect before an add, and at last Leave
+// or TakenBack.
 func (l *Ledger) Own(key int) bool { return l.keys[key].use.CompareAndSwap(0, claimed) }
 
 // Disown gives a key back that the owner has not added.
@@ -33,7 +31,9 @@ func (l *Ledger) Postpone(key int, due int64) { l.keys[key].due.Store(due) }
 // owner may take it back. The queue holds the key until its Done.
 func (l *Ledger) Accepted(key int) {
 	r := &l.keys[key]
-	l.Order.landed(r)
+	if l.Order != nil {
+		r.awaited.Store(l.Order.taken.Load())
+	}
 	r.landing.CompareAndSwap(0, Now())
 	if r.counted.CompareAndSwap(0, 1) {
 		l.hold(key, r)
@@ -54,29 +54,22 @@ func (l *Ledger) TakenBack(key int, why string) {
 
 // Unsure is called after an add of the owner, or of the holder, that a shutdown
 // may have refused.
-func (l *Ledger) Unsure(key int) {
-	if l != nil {
-		l.keys[key].unsure.Store(true)
-	}
-}
+func (l *Ledger) Unsure(key int) { l.of(key).unsure.Store(true) }
 
-// Ran is called after the last Done of a key, or of none.
+// Ran is called after the last Done of a key. A key below 0 is none.
 func (l *Ledger) Ran(key int) {
-	if l != nil && key >= 0 && ClassOf(key) != Free {
+	if l.Class(key) != Free {
 		l.keys[key].use.Add(-1)
 	}
 }
 
 // MayRetry reports whether the holder of a key may add it again.
-func (l *Ledger) MayRetry(key int) bool { return l == nil || !l.keys[key].once.Load() }
+func (l *Ledger) MayRetry(key int) bool { return !l.of(key).once.Load() }
 
 // Again is End for a key that its holder adds again, not before due, with that
 // many failures.
 func (l *Ledger) Again(key int, due int64, failures int32) (number int64) {
-	if l == nil {
-		return 0
-	}
-	if r := &l.keys[key]; ClassOf(key) != Free {
+	if r := l.of(key); l.Class(key) != Free {
 		r.landing.Store(-1)
 		r.due.Store(due)
 		r.owed.Add(1)
@@ -90,13 +83,10 @@ func (l *Ledger) Again(key int, due int64, failures int32) (number int64) {
 // NotAgain is called for a key that was to run again, and does not: it was
 // refused, or a drain has dropped it.
 func (l *Ledger) NotAgain(key int) {
-	if l == nil {
-		return
-	}
+	r := l.of(key)
 	l.Excuse(key)
-	r := &l.keys[key]
 	l.check(r, r.wanted.Load() == 0, "drain: key %d was dropped, and was not added", key)
-	if ClassOf(key) != Free {
+	if l.Class(key) != Free {
 		r.owed.Add(-1)
 		r.failures.Store(0)
 		l.Ran(key)
@@ -105,46 +95,35 @@ func (l *Ledger) NotAgain(key int) {
 
 // Finish is End for a key whose failures are forgotten.
 func (l *Ledger) Finish(key int) {
-	if l != nil {
-		l.keys[key].failures.Store(0)
-		l.End(key)
-	}
+	l.of(key).failures.Store(0)
+	l.End(key)
 }
 
-// Failures returns how often a key has failed, as far as that is known.
-func (l *Ledger) Failures(key int) int32 {
-	if l == nil {
-		return 0
-	}
-	return l.keys[key].failures.Load()
-}
+// Failures returns how often a key has failed. It is 0 for a Free key.
+func (l *Ledger) Failures(key int) int32 { return l.of(key).failures.Load() }
 
 // CheckFailures is called by the holder of a key with what the queue says.
 func (l *Ledger) CheckFailures(key, got int) {
-	if l == nil || ClassOf(key) == Free {
-		return
-	}
-	r := &l.keys[key]
+	r := l.of(key)
 	want := int(r.failures.Load())
-	l.check(r, got != want, "retries: key %d has failed %d times, and the queue says %d", key, want, got)
+	l.check(r, got != want && l.Class(key) != Free,
+		"retries: key %d has failed %d times, and the queue says %d", key, want, got)
 }
 
-// window is that of the last add with a window that was accepted. Of the times
-// before and after that add, one is too early, and the other too late.
+// window is that of the last add with a window that was accepted. The add was
+// between before and after.
 type window struct {
-	open          bool
-	before, after int64
-	length        int64
+	open                  bool
+	before, after, length int64
 }
 
 // Admitted is called by the owner of a Once key after an add with a window,
 // with the time before the call.
 func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
-	r := &l.keys[key]
-	now := l.Time()
-	w := r.window
-	l.check(r, w.open && now < w.before+w.length,
-		"windows: key %d was accepted %v before the end of its window", key, time.Duration(w.before+w.length-now))
+	r, now := &l.keys[key], l.Time()
+	left := r.window.before + r.window.length - now
+	l.check(r, r.window.open && left > 0,
+		"windows: key %d was accepted %v before the end of its window", key, time.Duration(left))
 	r.window = window{true, before, now, int64(length)}
 }
 
@@ -152,8 +131,7 @@ func (l *Ledger) Admitted(key int, before int64, length time.Duration) {
 // two ticks.
 func (l *Ledger) Refused(key int, before int64, slack time.Duration) {
 	r := &l.keys[key]
-	w := r.window
-	l.check(r, !w.open || before > w.after+w.length+int64(slack),
+	l.check(r, !r.window.open || before > r.window.after+r.window.length+int64(slack),
 		"windows: key %d was refused, and no window was open", key)
 }
 

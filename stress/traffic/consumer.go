@@ -78,9 +78,8 @@ func (a *actor) mayFail(err error, ctx context.Context) (goesOn bool) {
 // took is called for each key that was handed out.
 func (a *actor) took(key int) {
 	a.gets.Add(1)
-	if key >= 0 && a.ledger != nil {
+	if key >= 0 {
 		a.ledger.Begin(key, &a.sight)
-		a.ledger.Order.Count()
 	}
 }
 
@@ -165,7 +164,7 @@ func (a *actor) process(key int) (again bool) {
 		item, ok := a.queue.Lookup(key)
 		a.found.If(item.State != stats.Processing, "listings: a consumer has key %d, and Lookup says %v %v", key, item, ok)
 	}
-	if ledger.ClassOf(key) == ledger.Free || a.ledger == nil {
+	if a.ledger.Class(key) == ledger.Free {
 		if a.chance(4) {
 			a.addFree(key, a.someOptions(), true)
 		} else if a.plan.has(cancels) && a.chance(16) {

@@ -72,7 +72,7 @@ func (a *actor) awaitSomeMoment() {
 
 // hurry is called before a drain that cuts delays short.
 func (r *round) hurry() {
-	if r.ledger != nil && r.plan.drain.Delayed == shardq.RunDelayed {
+	if r.plan.drain.Delayed == shardq.RunDelayed {
 		r.ledger.Hurried.Store(true)
 	}
 }

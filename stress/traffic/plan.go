@@ -215,7 +215,7 @@ func (p *Plan) newOrder() *ledger.Order {
 		return nil
 	}
 	o := &ledger.Order{LineOf: p.lineOf, Priorities: p.priorities, Strict: p.interval == 0}
-	o.SetLines(lines * p.priorities)
+	o.Lines = make([]ledger.Line, lines*p.priorities)
 	if p.shards == 1 && p.priorities == 1 && !p.has(limits|rates|pauses) {
 		o.Bound = p.bound
 	}

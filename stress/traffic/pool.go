@@ -101,10 +101,8 @@ func (r *round) handleOne(key int) error {
 	if key < 0 {
 		return nil
 	}
-	if a.ledger != nil {
-		a.ledger.Stamped(key, &a.sight)
-		a.ledger.Begin(key, &a.sight)
-	}
+	a.ledger.Stamped(key, &a.sight)
+	a.ledger.Begin(key, &a.sight)
 	if !a.process(key) {
 		a.ledger.Finish(key)
 		a.ledger.Ran(key)

@@ -27,12 +27,12 @@ func (a *actor) produce(n int) {
 
 func (a *actor) produceOne() {
 	key := a.IntN(a.plan.keys)
-	switch class := ledger.ClassOf(key); {
+	switch class := a.ledger.Class(key); {
 	case a.plan.has(misuse|panics) && a.chance(40):
 		a.misbehave()
 	case a.plan.has(windows) && a.plan.capacity == 0 && a.chance(50):
 		a.contest()
-	case a.ledger == nil || class == ledger.Free:
+	case class == ledger.Free:
 		a.produceFree(key)
 	case class == ledger.Once || a.plan.has(delays):
 		a.produceOwned(key)
@@ -208,7 +208,7 @@ func (a *actor) produceOwned(key int) {
 	if !a.own(key) {
 		return
 	}
-	timed := ledger.ClassOf(key) == ledger.Timed
+	timed := a.ledger.Class(key) == ledger.Timed
 	o := addOptions{Priority: a.plan.priorityOf(key)}
 	if timed {
 		o.After = a.upTo(longest)

@@ -151,6 +151,9 @@ func (r *round) settle() {
 
 // checkShutDown checks what calls of a queue return that is shut down.
 func (r *round) checkShutDown() {
+	if r.found.Any() {
+		return
+	}
 	ctx, dropped := context.Background(), r.queue.Stats().Dropped
 	r.queue.Add(0)
 	r.queue.AddAfter(0, longest)

@@ -20,7 +20,7 @@ import (
 type round struct {
 	plan   Plan
 	queue  *target
-	ledger *ledger.Ledger // nil in a blind round
+	ledger *ledger.Ledger
 	found  report.Violations
 	// context ends when the round hangs.
 	context context.Context
@@ -132,11 +132,11 @@ func play(p Plan, patience time.Duration, s saboteur) (report.Counts, error) {
 		r.fake = clock.NewFake(realStart.Add(time.Hour))
 	}
 	r.gates = newGates(&p)
-	if !p.has(blind) {
-		r.ledger = ledger.New(p.keys, &r.found, r.now)
+	r.ledger = ledger.New(p.keys, &r.found, r.now)
+	if r.ledger.Blind = p.has(blind); !r.ledger.Blind {
 		r.ledger.Order, r.ledger.Gates = p.newOrder(), r.gates.books
 	}
-	if r.ledger != nil && p.strict {
+	if p.strict && !r.ledger.Blind {
 		r.ledger.Capacity = int64(p.capacity)
 	}
 	r.queue = newQueue(r, s)
@@ -162,9 +162,7 @@ func (r *round) run() {
 			r.rest()
 		}
 	}
-	if r.ledger != nil {
-		r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
-	}
+	r.ledger.DropsDelayed.Store(r.plan.dropsDelayed())
 	r.end(r.wave(r.plan.waves - 1))
 	if r.found.Any() {
 		r.endAnyhow()
