@@ -60,17 +60,13 @@ func run(arguments []string, out, errs io.Writer) int {
 		return 2
 	}
 	var total report.Counts
-	begun, said := time.Now(), time.Now()
+	begun := time.Now()
 	for seed := s.seed; seed-s.seed < s.rounds && (seed == s.seed || time.Since(begun) < s.duration); seed++ {
 		counts, round, err := s.play(seed)
 		total.Plus(counts)
 		if err != nil {
 			fmt.Fprintf(errs, "seed %d: %v\nround: %v\nagain: %s\n", seed, err, round, s.again(seed))
 			return 1
-		}
-		if time.Since(said) > 10*time.Second {
-			said = time.Now()
-			fmt.Fprintf(out, "%6v  %v\n", time.Since(begun).Round(time.Second), total)
 		}
 	}
 	fmt.Fprintf(out, "ok: seeds from %d: %v\n", s.seed, total)

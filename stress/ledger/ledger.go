@@ -71,11 +71,10 @@ type record struct {
 	once   atomic.Bool  // the holder must not add the key again
 	due    atomic.Int64 // the earliest time at which the key may run
 	// began and landing are the stamps before and after the Add of a Once key.
-	// landing is 0 during the Add, and -1 if the key was added again. awaited is
-	// the number of hand-outs at the landing.
-	began, landing, awaited atomic.Int64
-	failures                atomic.Int32 // what the limiter must know
-	window                  window       // the owner's
+	// landing is 0 during the Add, and -1 if the key was added again.
+	began, landing atomic.Int64
+	failures       atomic.Int32 // what the limiter must know
+	window         window       // the owner's
 }
 
 const claimed = 1 << 20
@@ -164,7 +163,6 @@ func (l *Ledger) Begin(key int, s *Sight) {
 		l.check(r, now < due && early, "delays: key %d was handed out %v early", key, time.Duration(due-now))
 		l.Order.begin(l, key, r, s, class)
 	}
-	l.Order.count()
 }
 
 // End is called before the end of a processing.

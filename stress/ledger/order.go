@@ -9,20 +9,14 @@ import "sync/atomic"
 //     Get of the other has returned before the Get of the first was called.
 //   - If priorities are strict, a Get that was called while a key was ready
 //     returned none of a lower priority of its group.
-//   - With one shard, no key waits longer than for a known number of hand-outs.
 type Order struct {
 	// LineOf returns the line of a key. The lines of a group follow each other,
 	// from the lowest priority to the highest. There are Priorities of them.
 	LineOf     func(key int) int
 	Priorities int
 	Strict     bool // priorities are strict
-	// Bound is the number of hand-outs for which a key may wait. It is nil if
-	// that is not known.
-	Bound func(key int) int64
 	// Lines has for each line what Gets have returned.
 	Lines []Line
-
-	taken atomic.Int64
 }
 
 // A Line has the latest stamp at which the Add of a key began that Gets of the
@@ -35,12 +29,6 @@ func (o *Order) read(s *Sight) {
 	s.lines = s.lines[:0]
 	for i := 0; o != nil && i < len(o.Lines); i++ {
 		s.lines = append(s.lines, line{o.Lines[i].began.Load(), o.Lines[i].called.Load()})
-	}
-}
-
-func (o *Order) count() {
-	if o != nil {
-		o.taken.Add(1)
 	}
 }
 
@@ -62,9 +50,5 @@ func (o *Order) check(l *Ledger, key, number int, landing int64, r *record, s *S
 	for lower := number - number%o.Priorities; o.Strict && lower < number; lower++ {
 		l.check(r, s.lines[lower].called > landing,
 			"priorities: while key %d was ready, a Get returned a key of a lower priority", key)
-	}
-	if waited := o.taken.Load() - r.awaited.Load(); o.Bound != nil {
-		most := o.Bound(key)
-		l.check(r, waited > most, "starvation: key %d waited for %d hand-outs, and %d at most come before it", key, waited, most)
 	}
 }

@@ -31,9 +31,6 @@ func (l *Ledger) Postpone(key int, due int64) { l.keys[key].due.Store(due) }
 // owner may take it back. The queue holds the key until its Done.
 func (l *Ledger) Accepted(key int) {
 	r := &l.keys[key]
-	if l.Order != nil {
-		r.awaited.Store(l.Order.taken.Load())
-	}
 	r.landing.CompareAndSwap(0, Now())
 	if r.counted.CompareAndSwap(0, 1) {
 		l.hold(key, r)

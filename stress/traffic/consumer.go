@@ -75,7 +75,6 @@ func (a *actor) mayFail(err error, ctx context.Context) (goesOn bool) {
 	return !a.found.Any()
 }
 
-// took is called for each key that was handed out.
 func (a *actor) took(key int) {
 	a.gets.Add(1)
 	if key >= 0 {
@@ -114,7 +113,6 @@ func (a *actor) workByGet(key int) {
 // errUnsure says that a shutdown may have refused an add.
 var errUnsure = errors.New("a shutdown has begun")
 
-// finish is called before a Done.
 func (a *actor) finish(key int) {
 	if a.ledger.Failures(key) > 0 || a.chance(4) {
 		a.queue.Forget(key)
@@ -128,7 +126,6 @@ type ends struct {
 	requeue        func(time.Duration) error
 }
 
-// runAgain ends a processing in one of the ways.
 func (a *actor) runAgain(key int, by ends) {
 	a.adds.Add(1)
 	end, failures, delay := by.release, a.ledger.Failures(key), time.Duration(0)
@@ -261,7 +258,6 @@ func (a *actor) endClaims(all []claim) {
 	}
 }
 
-// endClaim ends a claim in one of the ways.
 func (a *actor) endClaim(c claim) {
 	a.endLate()
 	switch key := c.Item; {

@@ -65,7 +65,7 @@ func (r *round) together(n int, do func(int), ended func()) {
 // awaitSomeMoment waits until producers have made some of the wave's adds.
 func (a *actor) awaitSomeMoment() {
 	from := a.sum(adds) + uint64(a.IntN(1+a.plan.adds*2/3))
-	for tries := 0; a.sum(adds) < from && tries < 2000 && !a.found.Any(); tries++ {
+	for a.sum(adds) < from && a.producing.Load() > 0 && !a.found.Any() {
 		yield()
 	}
 }

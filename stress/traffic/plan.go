@@ -67,7 +67,6 @@ func Parse(list string) (f Features, err error) {
 	return f, nil
 }
 
-// String lists the names.
 func (f Features) String() string {
 	var list []string
 	for i, name := range names {
@@ -183,7 +182,6 @@ func (p *Plan) lineOf(key int) int {
 	return line*p.priorities + p.priorityOf(key)
 }
 
-// weightOf returns the weight of a group.
 func (p *Plan) weightOf(group int) int { return 1 + (group+int(p.Seed%4))%4 }
 
 // limitOf returns the limit of a group, or 0.
@@ -194,32 +192,14 @@ func (p *Plan) limitOf(group int) int {
 	return (group + int(p.Seed%3)) % 4
 }
 
-// bound returns the number of hand-outs for which a key may wait, with one
-// shard, if nothing holds keys back.
-func (p *Plan) bound(key int) int64 {
-	slack := p.consumers*(mostBatch+1) + p.producers + 16
-	if p.groups == 0 {
-		return int64(p.keys + slack)
-	}
-	total := 0
-	for group := range p.groups {
-		total += p.weightOf(group + 1)
-	}
-	before := p.keys/p.groups + 4
-	return int64((before/p.weightOf(p.groupOf(key))+2)*total + slack)
-}
-
 // newOrder returns nil if the order is not known.
 func (p *Plan) newOrder() *ledger.Order {
 	if p.has(pools) || p.shards > 1 && p.groups == 0 && !p.hashed {
 		return nil
 	}
-	o := &ledger.Order{LineOf: p.lineOf, Priorities: p.priorities, Strict: p.interval == 0}
-	o.Lines = make([]ledger.Line, lines*p.priorities)
-	if p.shards == 1 && p.priorities == 1 && !p.has(limits|rates|pauses) {
-		o.Bound = p.bound
+	return &ledger.Order{
+		LineOf: p.lineOf, Priorities: p.priorities, Strict: p.interval == 0, Lines: make([]ledger.Line, lines*p.priorities),
 	}
-	return o
 }
 
 // String describes the plan.

@@ -15,7 +15,6 @@ import (
 // longest is the longest delay.
 const longest = 4 * time.Millisecond
 
-// produce makes about n adds.
 func (a *actor) produce(n int) {
 	for i := 0; i < n && !a.found.Any(); i++ {
 		a.produceOne()
@@ -153,7 +152,6 @@ func (a *actor) judge(err error, held, mayBeFull bool) outcome {
 	return refused
 }
 
-// produceBatch adds some free keys.
 func (a *actor) produceBatch() {
 	o, keys := a.someOptions(), make([]int, 2+a.IntN(70))
 	numbers := make([]int64, len(keys))

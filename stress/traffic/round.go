@@ -45,6 +45,7 @@ type round struct {
 	calm atomic.Bool
 
 	misused, discarded atomic.Uint64
+	producing          atomic.Int32 // the producers
 	high               atomic.Bool  // the last watermark
 	marking            atomic.Int32 // the calls of OnWatermark
 	contests           atomic.Int64
@@ -78,10 +79,8 @@ func (r *round) newActor() *actor {
 
 func (a *actor) chance(n int) bool { return a.IntN(n) == 0 }
 
-// upTo returns a random duration.
 func (a *actor) upTo(d time.Duration) time.Duration { return 1 + time.Duration(a.Int64N(int64(d))) }
 
-// sum adds the counters of all actors.
 func (r *round) sum(counter func(*actor) *atomic.Uint64) (n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +180,11 @@ func (r *round) wave(number int) (ended func()) {
 	}
 	for range r.plan.producers {
 		a := r.newActor()
-		r.producers.Go(func() { a.produce(1 + r.plan.adds/r.plan.producers) })
+		r.producing.Add(1)
+		r.producers.Go(func() {
+			defer r.producing.Add(-1)
+			a.produce(1 + r.plan.adds/r.plan.producers)
+		})
 	}
 	return func() {
 		r.producers.Wait()
@@ -190,7 +193,6 @@ func (r *round) wave(number int) (ended func()) {
 	}
 }
 
-// step moves a fake clock.
 func (r *round) step(over <-chan struct{}) {
 	dice := rand.New(rand.NewPCG(r.plan.Seed, 1<<32))
 	for !closed(over) {
@@ -240,7 +242,6 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// yield lets others run for a while.
 func yield() { time.Sleep(50 * time.Microsecond) }
 
 // attempt calls do, and reports whether user code panicked in it.

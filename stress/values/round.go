@@ -116,7 +116,6 @@ func (r *round) pause() {
 	}
 }
 
-// happened counts what has happened.
 func (r *round) happened(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +191,6 @@ func (r *round) put(dice *rand.Rand, key int, v value) error {
 	return r.target.Put(key, v)
 }
 
-// end ends the coalescer.
 func (r *round) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()

@@ -52,7 +52,6 @@ func (r *round) take(dice *rand.Rand, taken []pair) (n int, err error) {
 	return n, err
 }
 
-// begin is called for each key that was taken.
 func (r *round) begin(p pair) {
 	r.takes.Add(1)
 	r.found.If(r.keys[p.Key].holders.Add(1) != 1, "two workers have key %d", p.Key)
