@@ -58,8 +58,12 @@ func (r *round) checkCounts() {
 // ping adds some keys while all consumers are parked, and waits until they have
 // run.
 func (r *round) ping(a *actor) {
-	for tries := 0; tries < 2000 && r.queue.Stats().Parked == 0; tries++ {
-		runtime.Gosched()
+	all := r.plan.consumers
+	if r.pool != nil {
+		all = r.pool.Len()
+	}
+	for tries := 0; tries < 200 && r.queue.Stats().Parked < all; tries++ {
+		yield()
 	}
 	burst := 1 + a.IntN(r.plan.consumers+1)
 	if r.plan.capacity > 0 {
